@@ -1,0 +1,38 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <vector>
+
+#include "cli/commands.h"
+#include "core/build_info.h"
+#include "core/error.h"
+
+namespace olmo::cli {
+namespace {
+
+const std::vector<AddCommand>& commands() {
+  static const std::vector<AddCommand> kCommands = {
+  };
+  return kCommands;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  CLI::App app("Train OLMo deterministically, keep every fact of the run, and prove that two runs are the same.",
+               "olmo-harness");
+  app.set_version_flag("--version", "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")");
+  app.require_subcommand(1);
+  int exit_code = 0;
+  for (const AddCommand add : commands()) add(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, std::cout, std::cerr);
+    return code == 0 ? 0 : static_cast<int>(ErrorKind::kUsage);
+  }
+  return exit_code;
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,114 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace olmo {
+namespace {
+
+class FileDescriptor {
+ public:
+  FileDescriptor(const std::filesystem::path& path, int flags, mode_t mode = 0)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void fail(ErrorKind kind, const std::filesystem::path& path, const char* what) {
+  throw Error(kind, path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+void write_all(const FileDescriptor& file, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(ErrorKind::kFailure, path, "cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
+  std::filesystem::path temporary = path;
+  temporary += ".tmp-" + std::to_string(::getpid());
+  try {
+    const FileDescriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (!file.ok()) fail(ErrorKind::kFailure, path, "cannot be created");
+    write_all(file, bytes, path);
+    if (::fsync(file.get()) != 0) fail(ErrorKind::kFailure, path, "cannot be synced to disk");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail(ErrorKind::kFailure, path, "cannot be renamed into place");
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  fsync_path(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+}
+
+void fsync_path(const std::filesystem::path& path) {
+  const FileDescriptor file(path, O_RDONLY);
+  if (!file.ok()) fail(ErrorKind::kFailure, path, "cannot be opened to sync it");
+  if (::fsync(file.get()) != 0) fail(ErrorKind::kFailure, path, "cannot be synced to disk");
+}
+
+std::filesystem::path cache_directory() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const auto ours = variable("OLMO_HARNESS_CACHE"); !ours.empty()) return ours;
+  if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return std::filesystem::path(xdg) / "olmo-harness";
+  const auto home = variable("HOME");
+  if (home.empty()) throw Error(ErrorKind::kUsage, "no cache folder: set OLMO_HARNESS_CACHE, XDG_CACHE_HOME or HOME");
+  return std::filesystem::path(home) / ".cache" / "olmo-harness";
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const FileDescriptor file(path, O_RDONLY);
+  struct stat status {};
+  if (!file.ok() || ::fstat(file.get(), &status) != 0) fail(ErrorKind::kInput, path, "cannot be opened for reading");
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, path.string() + ": is not a regular file");
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ == 0) return;
+  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) fail(ErrorKind::kInput, path, "cannot be memory-mapped");
+  data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace olmo

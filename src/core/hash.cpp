@@ -1,0 +1,83 @@
+#include "core/hash.h"
+
+#include <openssl/evp.h>
+
+#include <fstream>
+#include <vector>
+
+#include "core/error.h"
+
+namespace olmo {
+
+std::string Digest::hex() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(64);
+  for (const std::uint8_t byte : bytes) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
+Digest Digest::from_hex(std::string_view hex) {
+  const auto value = [&](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    throw Error(ErrorKind::kDamaged, "a SHA-256 must be 64 hexadecimal digits, got '" + std::string(hex.substr(0, 80)) + "'");
+  };
+  if (hex.size() != 64) value('?');
+  Digest digest;
+  for (std::size_t i = 0; i < 32; ++i) {
+    digest.bytes[i] = static_cast<std::uint8_t>(value(hex[2 * i]) * 16 + value(hex[2 * i + 1]));
+  }
+  return digest;
+}
+
+struct Sha256::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  OLMO_CHECK(EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1);
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+Sha256& Sha256::update(const void* data, std::size_t size) {
+  OLMO_CHECK(EVP_DigestUpdate(state_->context.get(), data, size) == 1);
+  return *this;
+}
+
+Sha256& Sha256::update_u64(std::uint64_t value) {
+  std::uint8_t little_endian[8];
+  for (int i = 0; i < 8; ++i) little_endian[i] = static_cast<std::uint8_t>(value >> (8 * i));
+  return update(little_endian, sizeof little_endian);
+}
+
+Digest Sha256::finish() {
+  Digest digest;
+  unsigned size = 0;
+  OLMO_CHECK(EVP_DigestFinal_ex(state_->context.get(), digest.bytes.data(), &size) == 1 && size == 32);
+  return digest;
+}
+
+Digest sha256(std::string_view bytes) { return Sha256().update(bytes).finish(); }
+
+Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes.data(), bytes.size()).finish(); }
+
+Digest sha256_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(ErrorKind::kInput, path.string() + ": cannot be opened for reading");
+  Sha256 hash;
+  std::vector<char> buffer(1 << 20);
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    hash.update(buffer.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad()) throw Error(ErrorKind::kInput, path.string() + ": reading failed");
+  return hash.finish();
+}
+
+}  // namespace olmo

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/tensor.h"
+
+namespace olmo {
+
+/// One parameter, moment or gradient under OLMo's own name, e.g. `transformer.blocks.0.att_proj.weight`.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+/// Ordered as the model lists them; tensors share storage with their owner.
+using NamedTensors = std::vector<NamedTensor>;
+
+}  // namespace olmo

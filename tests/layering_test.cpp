@@ -1,0 +1,92 @@
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "core/files.h"
+#include "core/tensor.h"
+#include "support/catch.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Room -> rooms that it may include besides itself (src/README.md).
+const std::map<std::string, std::set<std::string>> kAllowed = {
+    {"core", {}},
+    {"ops", {"core"}},
+    {"data", {"core"}},
+    {"model", {"ops", "core"}},
+    {"optim", {"ops", "core"}},
+    {"dist", {"core"}},
+    {"store", {"core"}},
+    {"eval", {"data", "core"}},
+    {"train", {"core", "ops", "data", "model", "optim", "dist", "store", "eval"}},
+    {"report", {"store", "core"}},
+    {"cli", {"core", "ops", "data", "model", "optim", "dist", "store", "eval", "train", "report"}},
+};
+
+// External header prefix -> the only room that may include it.
+const std::map<std::string, std::string> kHomes = {
+    {"hdf5.h", "store"}, {"sqlite3.h", "store"}, {"CLI/", "cli"}, {"torch/", "nowhere"}, {"yaml-cpp/", "train"}};
+
+std::vector<fs::path> sources() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(OLMO_SOURCE_DIR) / "src")) {
+    const auto extension = entry.path().extension();
+    if (extension == ".h" || extension == ".cpp") files.push_back(entry.path());
+  }
+  return files;
+}
+
+std::string room_of(const fs::path& file) {
+  const auto relative = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src");
+  return relative.has_parent_path() ? relative.begin()->string() : "main";
+}
+
+std::vector<std::string> includes_of(const fs::path& file) {
+  static const std::regex kInclude("^\\s*#include\\s*[<\"]([^>\"]+)[>\"]");
+  std::vector<std::string> found;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, kInclude)) found.push_back(match[1]);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every include follows the table of rooms", "[layering]") {
+  for (const auto& file : sources()) {
+    const auto room = room_of(file);
+    if (room == "main") continue;
+    REQUIRE(kAllowed.count(room) == 1);
+    for (const auto& include : includes_of(file)) {
+      const auto target = include.substr(0, include.find('/'));
+      if (include.find('/') == std::string::npos || kAllowed.count(target) == 0) continue;
+      INFO(file << " includes " << include);
+      CHECK((target == room || kAllowed.at(room).count(target) == 1));
+    }
+  }
+}
+
+TEST_CASE("each external package has one home", "[layering]") {
+  for (const auto& file : sources()) {
+    for (const auto& include : includes_of(file)) {
+      for (const auto& [prefix, home] : kHomes) {
+        if (include.rfind(prefix, 0) != 0) continue;
+        INFO(file << " includes " << include);
+        CHECK(room_of(file) == home);
+      }
+    }
+  }
+}
+
+TEST_CASE("no source file is longer than 500 lines", "[layering]") {
+  for (const auto& file : sources()) {
+    const auto text = olmo::read_file(file);
+    INFO(file.string());
+    CHECK(std::count(text.begin(), text.end(), '\n') <= 500);
+  }
+}
