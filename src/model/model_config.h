@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace olmo::model {
+
+/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py). Defaults are OLMo's, except
+/// for what no release uses and we do not have: biases and dropout are off, rope is on.
+struct ModelConfig {
+  std::int64_t d_model = 768;
+  std::int64_t n_heads = 12;
+  std::optional<std::int64_t> n_kv_heads;
+  std::optional<double> clip_qkv;
+  std::int64_t n_layers = 12;
+  std::int64_t mlp_ratio = 4;
+  std::optional<std::int64_t> mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
+  std::string activation_type = "swiglu";
+  std::string block_type = "sequential";
+  bool rope = true;
+  bool rope_full_precision = true;
+  double rope_theta = 10000.0;
+  bool attention_layer_norm = false;  ///< OLMo 2's QK-norm, over the full flattened width
+  bool attention_layer_norm_with_affine = true;
+  std::string layer_norm_type = "default";  ///< default | low_precision | rms
+  bool layer_norm_with_affine = true;
+  double layer_norm_eps = 1e-5;
+  bool norm_after = false;  ///< OLMo 2's reordered norm
+  std::int64_t max_sequence_length = 1024;
+  bool include_bias = false;
+  std::optional<bool> bias_for_layer_norm;
+  bool scale_logits = false;
+  std::int64_t vocab_size = 50257;
+  std::optional<std::int64_t> embedding_size = 50304;
+  bool weight_tying = true;
+  std::int64_t eos_token_id = 50256;
+  std::int64_t pad_token_id = 50256;
+  std::string init_fn = "normal";  ///< mitchell | normal | full_megatron
+  double init_std = 0.02;
+  std::optional<double> init_cutoff_factor;
+  bool scale_emb_init = false;
+  std::optional<double> emb_init_std;
+
+  [[nodiscard]] std::int64_t kv_heads() const { return n_kv_heads.value_or(n_heads); }
+  [[nodiscard]] std::int64_t head_dim() const { return d_model / n_heads; }
+  /// Rows of `att_proj`: q, k and v.
+  [[nodiscard]] std::int64_t qkv_size() const { return d_model + 2 * kv_heads() * head_dim(); }
+  /// Rows of `ff_proj` (up and gate together); `ff_out` reads half of it.
+  [[nodiscard]] std::int64_t fused_mlp_size() const { return mlp_hidden_size.value_or(mlp_ratio * d_model); }
+  /// Rows of the embedding, and columns of the logits.
+  [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
+};
+
+}  // namespace olmo::model
