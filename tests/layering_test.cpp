@@ -27,8 +27,11 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
 };
 
 // External header prefix -> the only room that may include it.
-const std::map<std::string, std::string> kHomes = {
-    {"hdf5.h", "store"}, {"sqlite3.h", "store"}, {"CLI/", "cli"}, {"torch/", "nowhere"}, {"yaml-cpp/", "train"}};
+const std::map<std::string, std::string> kHomes = {{"hdf5.h", "store"},
+                                                   {"sqlite3.h", "store"},
+                                                   {"CLI/", "cli"},
+                                                   {"torch/", "nowhere"},
+                                                   {"yaml-cpp/", "train"}};
 
 std::vector<fs::path> sources() {
   std::vector<fs::path> files;

@@ -1,8 +1,9 @@
 #include "cli/cli.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "core/build_info.h"
@@ -13,6 +14,7 @@ namespace {
 
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> kCommands = {
+      add_runs,
   };
   return kCommands;
 }
@@ -20,9 +22,12 @@ const std::vector<AddCommand>& commands() {
 }  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app("Train OLMo deterministically, keep every fact of the run, and prove that two runs are the same.",
-               "olmo-harness");
-  app.set_version_flag("--version", "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")");
+  CLI::App app(
+      "Train OLMo deterministically, keep every fact of the run, and prove that two runs are the "
+      "same.",
+      "olmo-harness");
+  app.set_version_flag(
+      "--version", "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")");
   app.require_subcommand(1);
   int exit_code = 0;
   for (const AddCommand add : commands()) add(app, exit_code);

@@ -7,7 +7,8 @@ namespace olmo {
 /// What was built, from what, by what: part of every run record.
 struct BuildInfo {
   std::string version;       ///< of olmo-harness
-  std::string git_revision;  ///< full hash, "-dirty" appended if tracked files had changes, "unknown" without git
+  std::string git_revision;  ///< full hash, "-dirty" appended if tracked files had changes,
+                             ///< "unknown" without git
   std::string compiler;
   std::string flags;
   std::string libtorch;  ///< version of the LibTorch headers

@@ -5,7 +5,8 @@
 
 namespace olmo {
 
-/// Why a command ends. The value is the exit code of the process; users and checks rely on these numbers.
+/// Why a command ends. The value is the exit code of the process; users and checks rely on these
+/// numbers.
 enum class ErrorKind : int {
   kFailure = 1,      ///< a failure of ours
   kUsage = 2,        ///< command line or config
@@ -17,7 +18,8 @@ enum class ErrorKind : int {
   kInterrupted = 130,
 };
 
-/// The one exception type of the harness, caught in main.cpp. The message is one sentence: where, what, expected, received.
+/// The one exception type of the harness, caught in main.cpp. The message is one sentence: where,
+/// what, expected, received.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -31,8 +33,9 @@ class Error : public std::runtime_error {
 
 }  // namespace olmo
 
-/// An invariant of our own code; on in release builds. Bad input throws Error with its own sentence instead.
-#define OLMO_CHECK(condition)                                     \
-  do {                                                            \
+/// An invariant of our own code; on in release builds. Bad input throws Error with its own sentence
+/// instead.
+#define OLMO_CHECK(condition)                                           \
+  do {                                                                  \
     if (!(condition)) olmo::fail_check(#condition, __FILE__, __LINE__); \
   } while (false)

@@ -1,14 +1,14 @@
 #include "core/files.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.h"
 
@@ -35,7 +35,8 @@ class FileDescriptor {
   throw Error(kind, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-void write_all(const FileDescriptor& file, std::string_view bytes, const std::filesystem::path& path) {
+void write_all(const FileDescriptor& file, std::string_view bytes,
+               const std::filesystem::path& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -59,7 +60,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
     if (!file.ok()) fail(ErrorKind::kFailure, path, "cannot be created");
     write_all(file, bytes, path);
     if (::fsync(file.get()) != 0) fail(ErrorKind::kFailure, path, "cannot be synced to disk");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail(ErrorKind::kFailure, path, "cannot be renamed into place");
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+      fail(ErrorKind::kFailure, path, "cannot be renamed into place");
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
@@ -79,17 +81,22 @@ std::filesystem::path cache_directory() {
     return value == nullptr ? "" : value;
   };
   if (const auto ours = variable("OLMO_HARNESS_CACHE"); !ours.empty()) return ours;
-  if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return std::filesystem::path(xdg) / "olmo-harness";
+  if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
+    return std::filesystem::path(xdg) / "olmo-harness";
   const auto home = variable("HOME");
-  if (home.empty()) throw Error(ErrorKind::kUsage, "no cache folder: set OLMO_HARNESS_CACHE, XDG_CACHE_HOME or HOME");
+  if (home.empty())
+    throw Error(ErrorKind::kUsage,
+                "no cache folder: set OLMO_HARNESS_CACHE, XDG_CACHE_HOME or HOME");
   return std::filesystem::path(home) / ".cache" / "olmo-harness";
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const FileDescriptor file(path, O_RDONLY);
   struct stat status {};
-  if (!file.ok() || ::fstat(file.get(), &status) != 0) fail(ErrorKind::kInput, path, "cannot be opened for reading");
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, path.string() + ": is not a regular file");
+  if (!file.ok() || ::fstat(file.get(), &status) != 0)
+    fail(ErrorKind::kInput, path, "cannot be opened for reading");
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorKind::kInput, path.string() + ": is not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -102,7 +109,9 @@ MappedFile::~MappedFile() {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);

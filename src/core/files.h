@@ -11,15 +11,16 @@ namespace olmo {
 /// Whole file as bytes. Throws Error(kInput) naming the path if it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
-/// Writes to a temporary name beside `path`, fsyncs and renames, so that readers see the old file or the whole new one.
-/// Throws Error(kFailure) naming the path; the temporary file is removed.
+/// Writes to a temporary name beside `path`, fsyncs and renames, so that readers see the old file
+/// or the whole new one. Throws Error(kFailure) naming the path; the temporary file is removed.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// fsync of a file or a directory (a rename is durable only after its directory is synced). Throws Error(kFailure).
+/// fsync of a file or a directory (a rename is durable only after its directory is synced). Throws
+/// Error(kFailure).
 void fsync_path(const std::filesystem::path& path);
 
-/// Where downloads and other things that can be made again live: $OLMO_HARNESS_CACHE, else $XDG_CACHE_HOME/olmo-harness,
-/// else ~/.cache/olmo-harness.
+/// Where downloads and other things that can be made again live: $OLMO_HARNESS_CACHE, else
+/// $XDG_CACHE_HOME/olmo-harness, else ~/.cache/olmo-harness.
 std::filesystem::path cache_directory();
 
 /// A read-only memory map of a whole file. An empty file maps to an empty span.

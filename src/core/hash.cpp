@@ -1,9 +1,9 @@
 #include "core/hash.h"
 
-#include <openssl/evp.h>
-
 #include <fstream>
 #include <vector>
+
+#include <openssl/evp.h>
 
 #include "core/error.h"
 
@@ -24,7 +24,8 @@ Digest Digest::from_hex(std::string_view hex) {
   const auto value = [&](char c) -> int {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    throw Error(ErrorKind::kDamaged, "a SHA-256 must be 64 hexadecimal digits, got '" + std::string(hex.substr(0, 80)) + "'");
+    throw Error(ErrorKind::kDamaged, "a SHA-256 must be 64 hexadecimal digits, got '" +
+                                         std::string(hex.substr(0, 80)) + "'");
   };
   if (hex.size() != 64) value('?');
   Digest digest;
@@ -35,7 +36,8 @@ Digest Digest::from_hex(std::string_view hex) {
 }
 
 struct Sha256::State {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
+                                                                  &EVP_MD_CTX_free};
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
@@ -59,13 +61,16 @@ Sha256& Sha256::update_u64(std::uint64_t value) {
 Digest Sha256::finish() {
   Digest digest;
   unsigned size = 0;
-  OLMO_CHECK(EVP_DigestFinal_ex(state_->context.get(), digest.bytes.data(), &size) == 1 && size == 32);
+  OLMO_CHECK(EVP_DigestFinal_ex(state_->context.get(), digest.bytes.data(), &size) == 1 &&
+             size == 32);
   return digest;
 }
 
 Digest sha256(std::string_view bytes) { return Sha256().update(bytes).finish(); }
 
-Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes.data(), bytes.size()).finish(); }
+Digest sha256(std::span<const std::byte> bytes) {
+  return Sha256().update(bytes.data(), bytes.size()).finish();
+}
 
 Digest sha256_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

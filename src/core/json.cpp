@@ -1,6 +1,7 @@
 #include "core/json.h"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -17,7 +18,8 @@ Json read_json_file(const std::filesystem::path& path) {
   } catch (const Json::parse_error& error) {
     const auto stop = std::min<std::size_t>(error.byte, file.bytes().size());
     const auto line = 1 + std::count(begin, begin + stop, '\n');
-    throw Error(ErrorKind::kInput, path.string() + ":" + std::to_string(line) + ": is not valid JSON (" + error.what() + ")");
+    throw Error(ErrorKind::kInput, path.string() + ":" + std::to_string(line) +
+                                       ": is not valid JSON (" + error.what() + ")");
   }
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <filesystem>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace olmo {
 
 using Json = nlohmann::json;
 
-/// Parses a JSON file. Throws Error(kind) "FILE:LINE: …" naming what is wrong. Comments are not accepted here: only
-/// configs have them (train/config_file.h).
+/// Parses a JSON file. Throws Error(kind) "FILE:LINE: …" naming what is wrong. Comments are not
+/// accepted here: only configs have them (train/config_file.h).
 Json read_json_file(const std::filesystem::path& path);
 
 }  // namespace olmo

@@ -4,7 +4,8 @@
 
 namespace olmo {
 
-/// One parameter, moment or gradient under OLMo's own name, e.g. `transformer.blocks.0.att_proj.weight`.
+/// One parameter, moment or gradient under OLMo's own name, e.g.
+/// `transformer.blocks.0.att_proj.weight`.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;

@@ -13,11 +13,13 @@ namespace {
 bool machine_has(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
-    case Isa::kPlain: return true;
-    case Isa::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::kPlain:
+      return true;
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case Isa::kAvx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512vl");
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   }
 #endif
   return isa == Isa::kPlain;
@@ -31,13 +33,18 @@ int available_cores() {
 
 }  // namespace
 
-std::string to_string(Numerics numerics) { return numerics == Numerics::kPortable ? "portable" : "fast"; }
+std::string to_string(Numerics numerics) {
+  return numerics == Numerics::kPortable ? "portable" : "fast";
+}
 
 std::string to_string(Isa isa) {
   switch (isa) {
-    case Isa::kAvx512: return "avx512";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kPlain: break;
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kPlain:
+      break;
   }
   return "plain";
 }
@@ -60,13 +67,18 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
     for (const Isa candidate : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512}) {
       if (isa == to_string(candidate)) policy.isa = candidate, known = true;
     }
-    if (!known) throw Error(ErrorKind::kUsage, "`isa` must be auto, plain, avx2 or avx512, got '" + isa + "'");
+    if (!known)
+      throw Error(ErrorKind::kUsage,
+                  "`isa` must be auto, plain, avx2 or avx512, got '" + isa + "'");
     if (!machine_has(policy.isa)) {
-      throw Error(ErrorKind::kUsage, "`isa` is " + isa + ", which this processor lacks; the widest here is " + to_string(best_isa()));
+      throw Error(ErrorKind::kUsage, "`isa` is " + isa +
+                                         ", which this processor lacks; the widest here is " +
+                                         to_string(best_isa()));
     }
   }
   if (threads < 0 || threads > 4096) {
-    throw Error(ErrorKind::kUsage, "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
+    throw Error(ErrorKind::kUsage,
+                "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
   }
   policy.threads = threads == 0 ? available_cores() : threads;
   return policy;
@@ -76,7 +88,8 @@ void apply_policy(const Policy& policy) {
   at::set_num_threads(policy.threads);
   omp_set_num_threads(policy.threads);  // our files' OpenMP may be another copy than LibTorch's
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // Filling fresh tensors with NaN is a debugging aid that costs a pass over memory; it does not change defined results.
+  // Filling fresh tensors with NaN is a debugging aid that costs a pass over memory; it does not
+  // change defined results.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setFlushDenormal(false);  // the definitions keep subnormals
 }

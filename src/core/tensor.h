@@ -1,8 +1,6 @@
-// The only LibTorch include in headers, and the precompiled header: it holds includes only, so that our edits never rebuild it.
+// The only LibTorch include in headers, and the precompiled header: it holds includes only, so that
+// our edits never rebuild it.
 #pragma once
-
-#include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,3 +14,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>

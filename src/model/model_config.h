@@ -6,8 +6,9 @@
 
 namespace olmo::model {
 
-/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py). Defaults are OLMo's, except
-/// for what no release uses and we do not have: biases and dropout are off, rope is on.
+/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py).
+/// Defaults are OLMo's, except for what no release uses and we do not have: biases and dropout are
+/// off, rope is on.
 struct ModelConfig {
   std::int64_t d_model = 768;
   std::int64_t n_heads = 12;
@@ -15,7 +16,8 @@ struct ModelConfig {
   std::optional<double> clip_qkv;
   std::int64_t n_layers = 12;
   std::int64_t mlp_ratio = 4;
-  std::optional<std::int64_t> mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
+  std::optional<std::int64_t>
+      mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
   std::string activation_type = "swiglu";
   std::string block_type = "sequential";
   bool rope = true;
@@ -47,7 +49,9 @@ struct ModelConfig {
   /// Rows of `att_proj`: q, k and v.
   [[nodiscard]] std::int64_t qkv_size() const { return d_model + 2 * kv_heads() * head_dim(); }
   /// Rows of `ff_proj` (up and gate together); `ff_out` reads half of it.
-  [[nodiscard]] std::int64_t fused_mlp_size() const { return mlp_hidden_size.value_or(mlp_ratio * d_model); }
+  [[nodiscard]] std::int64_t fused_mlp_size() const {
+    return mlp_hidden_size.value_or(mlp_ratio * d_model);
+  }
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
 };

@@ -1,0 +1,234 @@
+// `olmo-harness runs list|show|export|tag`: what the run databases hold.
+#include <fstream>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "store/run_db.h"
+
+namespace olmo::cli {
+namespace {
+
+using store::OpenMode;
+using store::RunDb;
+using store::SqlValue;
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson to_json(const SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return nullptr;
+}
+
+OrderedJson to_json(const std::vector<std::string>& names, const std::vector<SqlValue>& values) {
+  OrderedJson object = OrderedJson::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json(values[i]);
+  return object;
+}
+
+OrderedJson rows_of(const RunDb& db, const std::string& sql,
+                    const std::vector<SqlValue>& parameters) {
+  OrderedJson rows = OrderedJson::array();
+  db.query(sql, parameters,
+           [&](const auto& names, const auto& values) { rows.push_back(to_json(names, values)); });
+  return rows;
+}
+
+struct Options {
+  std::string run;
+  std::vector<std::string> databases;
+  std::string table = "steps";
+  std::string format = "jsonl";
+  std::string out;
+  std::vector<std::string> tags;
+  bool json = false;
+  bool all_attempts = false;
+  bool remove = false;
+};
+
+void list(const Options& options) {
+  OrderedJson all = OrderedJson::array();
+  TextTable table({"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "tags"});
+  for (const auto& path : options.databases) {
+    const RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
+    for (auto& row : rows_of(db, "SELECT * FROM run_overview ORDER BY created_utc", {})) {
+      row["database"] = db.path().string();
+      table.add({text_of(row["run_id"]), text_of(row["name"]), text_of(row["status"]),
+                 text_of(row["step"]), text_of(row["max_steps"]), text_of(row["tokens"]),
+                 text_of(row["ce_loss"]), text_of(row["tokens_per_second"]), text_of(row["tags"])});
+      all.push_back(std::move(row));
+    }
+  }
+  if (options.json) {
+    std::cout << OrderedJson{{"runs", all}}.dump(2) << "\n";
+  } else {
+    table.print(std::cout);
+  }
+}
+
+void show(const Options& options) {
+  const auto name = store::parse_run_name(options.run);
+  const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
+  const std::string run = db.find_run(name.run);
+  const auto of_run = [&](const char* from) {
+    return rows_of(db, std::string("SELECT * FROM ") + from, {run});
+  };
+  OrderedJson shown = of_run("run_overview WHERE run_id = ?").at(0);
+  shown["config"] = OrderedJson::parse(db.run_config(run));
+  shown["attempts"] = of_run("attempts WHERE run_id = ? ORDER BY attempt");
+  for (auto& attempt : shown["attempts"]) {
+    for (const char* key : {"policy", "build", "environment"})
+      attempt[key] = OrderedJson::parse(attempt[key].get<std::string>());
+  }
+  shown["inputs"] = of_run("inputs WHERE run_id = ? ORDER BY kind, path");
+  shown["checkpoints"] = of_run("checkpoints WHERE run_id = ? ORDER BY step, attempt");
+  shown["events"] = of_run("events WHERE run_id = ? ORDER BY event_id");
+  if (options.json) {
+    std::cout << shown.dump(2) << "\n";
+    return;
+  }
+  for (const char* key :
+       {"run_id", "name", "status", "created_utc", "n_parameters", "step", "max_steps", "tokens",
+        "ce_loss", "tokens_per_second", "chain_hash", "tags"}) {
+    std::cout << key << ": " << text_of(shown[key]) << "\n";
+  }
+  for (const auto& [title, columns] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"attempts", {"attempt", "started_utc", "outcome", "start_step", "resumed_from"}},
+           {"inputs", {"kind", "path", "bytes", "sha256"}},
+           {"checkpoints", {"step", "path", "bytes", "seconds", "stall_seconds", "deleted_utc"}},
+           {"events", {"utc", "step", "kind", "message"}}}) {
+    std::cout << "\n" << title << "\n";
+    TextTable table(columns);
+    for (const auto& row : shown[title]) {
+      std::vector<std::string> cells;
+      for (const auto& column : columns) cells.push_back(text_of(row[column]));
+      table.add(std::move(cells));
+    }
+    table.print(std::cout);
+  }
+}
+
+/// Name of a table on the command line -> SQL whose parameter is the run id.
+std::string export_sql(const Options& options) {
+  static const std::vector<std::pair<std::string, std::string>> kTables = {
+      {"steps", "SELECT * FROM surviving_steps WHERE run_id = ? ORDER BY step"},
+      {"attempts", "SELECT * FROM attempts WHERE run_id = ? ORDER BY attempt"},
+      {"inputs", "SELECT * FROM inputs WHERE run_id = ? ORDER BY kind, path"},
+      {"metrics", "SELECT * FROM metrics WHERE run_id = ? ORDER BY step, attempt, name"},
+      {"state_hashes",
+       "SELECT * FROM state_hashes WHERE run_id = ? ORDER BY step, attempt, part, name"},
+      {"checkpoints", "SELECT * FROM checkpoints WHERE run_id = ? ORDER BY step, attempt"},
+      {"events", "SELECT * FROM events WHERE run_id = ? ORDER BY event_id"},
+      {"runs", "SELECT * FROM runs WHERE run_id = ?"},
+  };
+  if (options.table == "steps" && options.all_attempts)
+    return "SELECT * FROM steps WHERE run_id = ? ORDER BY attempt, step";
+  std::string known;
+  for (const auto& [name, sql] : kTables) {
+    if (name == options.table) return sql;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  throw Error(ErrorKind::kUsage,
+              "--table must be one of " + known + ", got '" + options.table + "'");
+}
+
+RowWriter make_writer(const std::string& format) {
+  if (format == "jsonl") {
+    return [](std::ostream& out, const auto& names, const auto& values, bool) {
+      out << to_json(names, values).dump() << "\n";
+    };
+  }
+  if (format == "csv") return write_csv_row;
+  if (format == "md") return write_markdown_row;
+  throw Error(ErrorKind::kUsage, "--format must be jsonl, csv or md, got '" + format + "'");
+}
+
+void export_table(const Options& options) {
+  const auto sql = export_sql(options);
+  const auto write = make_writer(options.format);
+  const auto name = store::parse_run_name(options.run);
+  const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
+  const std::string run = db.find_run(name.run);
+  const auto send = [&](std::ostream& out) {
+    bool first = true;
+    db.query(sql, {run}, [&](const auto& names, const auto& values) {
+      write(out, names, values, first);
+      first = false;
+    });
+    out.flush();
+    if (!out)
+      throw Error(ErrorKind::kFailure,
+                  (options.out.empty() ? "standard output" : options.out) + ": cannot be written");
+  };
+  if (options.out.empty()) return send(std::cout);
+  std::ofstream file(options.out);
+  send(file);
+}
+
+void tag(const Options& options) {
+  const auto name = store::parse_run_name(options.run);
+  RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
+  const std::string run = db.find_run(name.run);
+  for (const auto& word : options.tags) db.tag(run, word, options.remove);
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app, int&) {
+  auto options = std::make_shared<Options>();
+  CLI::App* runs =
+      app.add_subcommand("runs", "What the run databases hold: list, show, export, tag");
+  runs->require_subcommand(1);
+  runs->footer(
+      "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
+      "directory.");
+
+  CLI::App* list_command = runs->add_subcommand("list", "One line a run");
+  list_command->add_option("DB", options->databases, "Run databases or run directories")
+      ->required();
+  list_command->add_flag("--json", options->json, "One JSON object on stdout");
+  list_command->footer("Example: olmo-harness runs list runs/quickstart/run.db");
+  list_command->callback([options] { list(*options); });
+
+  CLI::App* show_command =
+      runs->add_subcommand("show", "Config, attempts, inputs, checkpoints and events of a run");
+  show_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
+      ->required();
+  show_command->add_flag("--json", options->json, "One JSON object on stdout");
+  show_command->footer("Example: olmo-harness runs show runs/quickstart/run.db");
+  show_command->callback([options] { show(*options); });
+
+  CLI::App* export_command =
+      runs->add_subcommand("export", "A table of a run as JSON lines, CSV or Markdown");
+  export_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
+      ->required();
+  export_command
+      ->add_option("--table", options->table,
+                   "steps, metrics, state_hashes, attempts, inputs, checkpoints, events or runs")
+      ->capture_default_str();
+  export_command->add_option("--format", options->format, "jsonl, csv or md")
+      ->capture_default_str();
+  export_command->add_option("--out", options->out, "File to write (default: stdout)");
+  export_command->add_flag("--all-attempts", options->all_attempts,
+                           "steps: also those that a resume has replaced");
+  export_command->footer(
+      "Example: olmo-harness runs export run.db --table steps --format csv --out steps.csv");
+  export_command->callback([options] { export_table(*options); });
+
+  CLI::App* tag_command =
+      runs->add_subcommand("tag", "Add words to a run, by which reports can find it");
+  tag_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
+      ->required();
+  tag_command->add_option("TAG", options->tags, "Words")->required();
+  tag_command->add_flag("--remove", options->remove, "Take the words away");
+  tag_command->footer("Example: olmo-harness runs tag run.db seed-repeat");
+  tag_command->callback([options] { tag(*options); });
+}
+
+}  // namespace olmo::cli

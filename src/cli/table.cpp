@@ -1,0 +1,97 @@
+#include "cli/table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+namespace olmo::cli {
+namespace {
+
+/// Floats with the digits that give the same bits back.
+std::string exact_text(const store::SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return "";
+}
+
+std::string quote_csv(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted(1, '"');
+  for (const char c : cell) quoted.append(c == '"' ? 2 : 1, c);
+  quoted.push_back('"');
+  return quoted;
+}
+
+std::string escape_markdown(const std::string& cell) {
+  std::string escaped;
+  for (const char c : cell) {
+    if (c == '|') escaped.push_back('\\');
+    escaped.push_back(c == '\n' ? ' ' : c);
+  }
+  return escaped;
+}
+
+bool looks_numeric(const std::string& cell) {
+  return !cell.empty() && cell.find_first_not_of("0123456789.+-e") == std::string::npos;
+}
+
+}  // namespace
+
+void TextTable::print(std::ostream& out) const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      line += looks_numeric(row[i]) ? padding + row[i] : row[i] + padding;
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << "\n";
+  }
+}
+
+std::string text_of(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_number_float()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value.get<double>());
+    return text;
+  }
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+void write_csv_row(std::ostream& out, const std::vector<std::string>& names,
+                   const std::vector<store::SqlValue>& values, bool first) {
+  const auto write = [&](auto&& cells, auto&& text) {
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      out << (i == 0 ? "" : ",") << quote_csv(text(cells[i]));
+    out << "\n";
+  };
+  if (first) write(names, [](const std::string& name) { return name; });
+  write(values, exact_text);
+}
+
+void write_markdown_row(std::ostream& out, const std::vector<std::string>& names,
+                        const std::vector<store::SqlValue>& values, bool first) {
+  if (first) {
+    for (const auto& name : names) out << "| " << name << " ";
+    out << "|\n";
+    for (std::size_t i = 0; i < names.size(); ++i) out << "|---";
+    out << "|\n";
+  }
+  for (const auto& value : values) out << "| " << escape_markdown(exact_text(value)) << " ";
+  out << "|\n";
+}
+
+}  // namespace olmo::cli

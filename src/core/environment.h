@@ -1,0 +1,11 @@
+#pragma once
+
+#include "core/json.h"
+
+namespace olmo {
+
+/// Where this process runs: host, processor, cores, memory, kernel, operating system, devices,
+/// relevant environment variables and Slurm ids. What cannot be read is absent, never a guess.
+Json environment();
+
+}  // namespace olmo

@@ -1,0 +1,156 @@
+#include "store/schema.h"
+
+namespace olmo::store {
+
+const char* const kMigrations[kSchemaVersion] = {R"sql(
+CREATE TABLE runs (
+  run_id            TEXT PRIMARY KEY,
+  name              TEXT NOT NULL,
+  created_utc       TEXT NOT NULL,
+  status            TEXT NOT NULL CHECK (status IN ('running', 'finished', 'stopped', 'diverged', 'failed')),
+  config            TEXT NOT NULL CHECK (json_valid(config)),  -- resolved; can be fed back to `train`
+  experiment_digest TEXT NOT NULL,                             -- of the config without policy and paths
+  seed              INTEGER NOT NULL,
+  n_parameters      INTEGER NOT NULL,
+  max_steps         INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE attempts (
+  run_id       TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt      INTEGER NOT NULL,
+  started_utc  TEXT NOT NULL,
+  ended_utc    TEXT,
+  outcome      TEXT,               -- finished, stopped, diverged, failed; NULL while running or after a crash
+  start_step   INTEGER NOT NULL,   -- the last step that was already done
+  resumed_from TEXT,               -- checkpoint path
+  command_line TEXT NOT NULL,
+  policy       TEXT NOT NULL CHECK (json_valid(policy)),       -- numerics, instruction set, threads, device
+  build        TEXT NOT NULL CHECK (json_valid(build)),        -- revision, compiler, flags, library versions
+  environment  TEXT NOT NULL CHECK (json_valid(environment)),  -- host, processor, memory, kernel, variables, Slurm ids
+  PRIMARY KEY (run_id, attempt)
+) STRICT;
+
+CREATE TABLE inputs (
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  kind   TEXT NOT NULL,  -- tokens, label_mask, tokenizer, weights
+  path   TEXT NOT NULL,
+  bytes  INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (run_id, kind, path)
+) STRICT;
+
+CREATE TABLE steps (
+  run_id            TEXT NOT NULL,
+  attempt           INTEGER NOT NULL,
+  step              INTEGER NOT NULL,   -- 1-based optimizer step
+  epoch             INTEGER NOT NULL,
+  tokens            INTEGER NOT NULL,   -- seen so far
+  lr                REAL NOT NULL,
+  ce_loss           REAL NOT NULL,      -- sum over labels / (instances x sequence length), as OLMo reports it
+  ce_loss_per_label REAL NOT NULL,      -- the true mean over labels
+  z_loss            REAL,               -- NULL without softmax_auxiliary_loss
+  loss              REAL NOT NULL,
+  grad_norm         REAL NOT NULL,      -- before clipping
+  max_grad_norm     REAL,               -- the limit that this step was clipped with
+  clipping_rate     REAL,               -- share of parameters (ratio mode) or steps (0 or 1) that were clipped
+  param_norm        REAL NOT NULL,      -- after the update
+  masked_instances  INTEGER NOT NULL,   -- by the instance filter
+  seconds           REAL NOT NULL,
+  tokens_per_second REAL NOT NULL,
+  mfu               REAL,               -- of the attempt's peak (environment.peak_flops)
+  batch_hash        TEXT NOT NULL,
+  chain_hash        TEXT NOT NULL,      -- over all steps so far
+  PRIMARY KEY (run_id, attempt, step),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE metrics (
+  run_id  TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  step    INTEGER NOT NULL,
+  name    TEXT NOT NULL,
+  value   REAL,
+  PRIMARY KEY (run_id, attempt, step, name),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE state_hashes (
+  run_id  TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  step    INTEGER NOT NULL,
+  part    TEXT NOT NULL,  -- model, exp_avg, exp_avg_sq
+  name    TEXT NOT NULL,
+  sha256  TEXT NOT NULL,
+  PRIMARY KEY (run_id, attempt, step, part, name),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE checkpoints (
+  run_id        TEXT NOT NULL,
+  attempt       INTEGER NOT NULL,
+  step          INTEGER NOT NULL,
+  path          TEXT NOT NULL,
+  bytes         INTEGER NOT NULL,
+  sha256        TEXT NOT NULL,     -- of the manifest, which holds every tensor's
+  seconds       REAL NOT NULL,     -- until durable
+  stall_seconds REAL NOT NULL,     -- during which training stood still
+  created_utc   TEXT NOT NULL,
+  deleted_utc   TEXT,
+  PRIMARY KEY (run_id, attempt, step),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE events (
+  event_id INTEGER PRIMARY KEY,
+  run_id   TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt  INTEGER NOT NULL,
+  step     INTEGER NOT NULL,
+  utc      TEXT NOT NULL,
+  kind     TEXT NOT NULL,
+  message  TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_of_run ON events (run_id, event_id);
+
+CREATE TABLE tags (
+  run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  tag    TEXT NOT NULL,
+  PRIMARY KEY (run_id, tag)
+) STRICT;
+
+-- The line of steps that led to the present weights: a later attempt that started before a step has replaced it.
+CREATE VIEW surviving_steps AS
+  SELECT s.* FROM steps s
+  WHERE NOT EXISTS (SELECT 1 FROM attempts later
+                    WHERE later.run_id = s.run_id AND later.attempt > s.attempt AND later.start_step < s.step);
+
+-- How far is each run, how fast, how good?
+CREATE VIEW run_overview AS
+  SELECT r.run_id, r.name, r.status, r.created_utc, r.n_parameters, r.max_steps,
+         (SELECT count(*) FROM attempts a WHERE a.run_id = r.run_id) AS attempts,
+         last.step AS step, last.tokens AS tokens, last.ce_loss AS ce_loss, last.tokens_per_second AS tokens_per_second,
+         last.chain_hash AS chain_hash,
+         (SELECT group_concat(tag, ' ') FROM tags t WHERE t.run_id = r.run_id) AS tags
+  FROM runs r
+  LEFT JOIN surviving_steps last ON last.run_id = r.run_id
+       AND last.step = (SELECT max(step) FROM surviving_steps s WHERE s.run_id = r.run_id);
+
+-- The loss curve, smoothed over 20 steps.
+CREATE VIEW loss_curve AS
+  SELECT run_id, step, tokens, ce_loss,
+         avg(ce_loss) OVER (PARTITION BY run_id ORDER BY step ROWS BETWEEN 19 PRECEDING AND CURRENT ROW) AS ce_loss_mean_20
+  FROM surviving_steps;
+
+-- What differs between the places that a run has been on?
+CREATE VIEW attempt_hosts AS
+  SELECT run_id, attempt, started_utc, ended_utc, outcome, start_step, json_extract(environment, '$.host') AS host,
+         json_extract(environment, '$.cpu') AS cpu, json_extract(policy, '$.numerics') AS numerics,
+         json_extract(policy, '$.threads') AS threads, json_extract(build, '$.git_revision') AS git_revision
+  FROM attempts;
+
+-- Which steps were the worst, and what did they see?
+CREATE VIEW loss_spikes AS
+  SELECT run_id, step, ce_loss, grad_norm, batch_hash, ce_loss - lag(ce_loss) OVER (PARTITION BY run_id ORDER BY step) AS jump
+  FROM surviving_steps ORDER BY jump DESC;
+)sql"};
+
+}  // namespace olmo::store

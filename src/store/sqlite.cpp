@@ -1,0 +1,168 @@
+#include "store/sqlite.h"
+
+#include <sqlite3.h>
+
+#include "core/error.h"
+
+namespace olmo::store {
+namespace {
+
+ErrorKind kind_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_SCHEMA:
+    case SQLITE_FORMAT:
+      return ErrorKind::kDamaged;
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return ErrorKind::kUsage;
+    default:
+      return ErrorKind::kFailure;
+  }
+}
+
+std::string advice(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CANTOPEN:
+      return " (does its folder exist, and may you write there?)";
+    case SQLITE_READONLY:
+      return " (the file or its folder is read-only)";
+    case SQLITE_FULL:
+      return " (the disk is full)";
+    case SQLITE_BUSY:
+      return " (another process holds the database)";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return " (it is damaged, or not a run database; `sqlite3 FILE .recover` may save its rows)";
+    default:
+      return "";
+  }
+}
+
+[[noreturn]] void fail(sqlite3* db, int code) {
+  const char* name = sqlite3_db_filename(db, "main");
+  throw Error(kind_of(code), std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
+                                 sqlite3_errmsg(db) + advice(code));
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
+  statement_.reset(raw);
+  if (code != SQLITE_OK) fail(db, code);
+}
+
+Statement& Statement::bind(int index, const SqlValue& value) {
+  sqlite3_stmt* statement = statement_.get();
+  int code = SQLITE_OK;
+  if (std::holds_alternative<std::monostate>(value)) {
+    code = sqlite3_bind_null(statement, index);
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    code = sqlite3_bind_int64(statement, index, *integer);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    code = sqlite3_bind_double(statement, index, *real);
+  } else {
+    const auto& text = std::get<std::string>(value);
+    code = sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT,
+                               SQLITE_UTF8);
+  }
+  if (code != SQLITE_OK) fail(db_, code);
+  return *this;
+}
+
+Statement& Statement::bind_all(const std::vector<SqlValue>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) bind(static_cast<int>(i) + 1, values[i]);
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) fail(db_, code);
+  return false;
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+SqlValue Statement::column(int index) const {
+  sqlite3_stmt* statement = statement_.get();
+  switch (sqlite3_column_type(statement, index)) {
+    case SQLITE_INTEGER:
+      return static_cast<std::int64_t>(sqlite3_column_int64(statement, index));
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, index);
+    case SQLITE_NULL:
+      return std::monostate{};
+    default:
+      return text(index);
+  }
+}
+
+std::string Statement::text(int index) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), index));
+  return bytes == nullptr
+             ? std::string()
+             : std::string(bytes,
+                           static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index)));
+}
+
+std::int64_t Statement::integer(int index) const {
+  return sqlite3_column_int64(statement_.get(), index);
+}
+int Statement::column_count() const { return sqlite3_column_count(statement_.get()); }
+std::string Statement::column_name(int index) const {
+  return sqlite3_column_name(statement_.get(), index);
+}
+
+void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
+  int flags = SQLITE_OPEN_READWRITE;
+  if (mode == OpenMode::kReadOnly) flags = SQLITE_OPEN_READONLY;
+  if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  db_.reset(raw);
+  if (code != SQLITE_OK) {
+    throw Error(kind_of(code), path.string() + ": the run database cannot be opened: " +
+                                   sqlite3_errstr(code) + advice(code));
+  }
+  sqlite3_busy_timeout(raw, 30'000);
+  sqlite3_extended_result_codes(raw, 1);
+}
+
+void Database::execute(const std::string& sql) {
+  const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(db_.get(), code);
+}
+
+Statement Database::prepare(std::string_view sql) const { return {db_.get(), sql}; }
+
+SqlValue Database::value(std::string_view sql) const {
+  Statement statement = prepare(sql);
+  return statement.step() ? statement.column(0) : SqlValue{};
+}
+
+Transaction::Transaction(Database& db) : db_(db) { db_.execute("BEGIN IMMEDIATE"); }
+
+Transaction::~Transaction() {
+  if (!open_) return;
+  try {
+    db_.execute("ROLLBACK");
+  } catch (const Error&) {  // SQLite has rolled back by itself (full disk); the first error is on
+                            // its way
+  }
+}
+
+void Transaction::commit() {
+  db_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,83 @@
+// RAII over SQLite's C API: connections, statements, transactions. The only place that turns its
+// codes into errors.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace olmo::store {
+
+/// A value of one column: NULL, INTEGER, REAL or TEXT.
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+/// A prepared statement. Bind, step until false, read columns; reset to run it again.
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view sql);
+
+  Statement& bind(int index, const SqlValue& value);  ///< index from 1
+  Statement& bind_all(const std::vector<SqlValue>& values);
+  /// True while there is a row.
+  bool step();
+  void reset();
+  [[nodiscard]] SqlValue column(int index) const;  ///< index from 0
+  [[nodiscard]] std::string text(int index) const;
+  [[nodiscard]] std::int64_t integer(int index) const;
+  [[nodiscard]] int column_count() const;
+  [[nodiscard]] std::string column_name(int index) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  sqlite3* db_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+enum class OpenMode { kReadOnly, kReadWrite, kCreate };
+
+/// One connection. Throws Error(kUsage) for a path that cannot be opened or written,
+/// Error(kDamaged) for a file that is no sound SQLite database, Error(kFailure) for a full disk and
+/// the like.
+class Database {
+ public:
+  Database(const std::filesystem::path& path, OpenMode mode);
+
+  void execute(const std::string& sql);
+  [[nodiscard]] Statement prepare(std::string_view sql) const;
+  /// The first column of the first row of `sql`.
+  [[nodiscard]] SqlValue value(std::string_view sql) const;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
+  std::filesystem::path path_;
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+/// BEGIN IMMEDIATE … COMMIT; rolls back when left by an exception.
+class Transaction {
+ public:
+  explicit Transaction(Database& db);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& db_;
+  bool open_ = true;
+};
+
+}  // namespace olmo::store

@@ -1,0 +1,233 @@
+#include "store/run_db.h"
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <limits>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "store/schema.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+using namespace olmo::store;
+using olmo::test::TemporaryDirectory;
+
+namespace {
+
+RunRecord a_run() {
+  return {.name = "test",
+          .config = R"({"seed":1})",
+          .experiment_digest = "d",
+          .seed = 1,
+          .n_parameters = 10,
+          .max_steps = 100};
+}
+
+AttemptRecord an_attempt(std::int64_t start_step = 0) {
+  return {.start_step = start_step,
+          .resumed_from = {},
+          .command_line = "train",
+          .policy = "{}",
+          .build = "{}",
+          .environment = "{}"};
+}
+
+StepRecord a_step(std::int64_t step, double ce_loss = 1.0) {
+  StepRecord row;
+  row.step = step;
+  row.tokens = step * 8;
+  row.ce_loss = ce_loss;
+  row.batch_hash = "b" + std::to_string(step);
+  row.chain_hash = "c" + std::to_string(step);
+  return row;
+}
+
+std::vector<std::int64_t> steps_in(const RunDb& db, const std::string& sql) {
+  std::vector<std::int64_t> steps;
+  db.query(sql, {},
+           [&](const auto&, const auto& row) { steps.push_back(std::get<std::int64_t>(row[0])); });
+  return steps;
+}
+
+ErrorKind kind_of_open(const std::filesystem::path& path, OpenMode mode) {
+  try {
+    RunDb::open(path, mode);
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(std::string(error.what()).find(path.string()) != std::string::npos);
+    return error.kind();
+  }
+  FAIL("opening " << path << " did not fail");
+  return ErrorKind::kFailure;
+}
+
+}  // namespace
+
+TEST_CASE("a step comes back with the same bits", "[store]") {
+  const TemporaryDirectory folder;
+  const double odd = std::nextafter(1.0 / 3.0, 1.0);
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  {
+    RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+    db.begin_run(a_run(), an_attempt(), {});
+    StepRecord row = a_step(1, odd);
+    row.grad_norm = tiny;
+    db.record_step(row);
+  }
+  const RunDb db = RunDb::open(folder / "run.db", OpenMode::kReadOnly);
+  db.query("SELECT ce_loss, grad_norm, z_loss FROM steps", {}, [&](const auto&, const auto& row) {
+    CHECK(std::get<double>(row[0]) == odd);
+    CHECK(std::get<double>(row[1]) == tiny);
+    CHECK(std::holds_alternative<std::monostate>(row[2]));
+  });
+}
+
+TEST_CASE("the run is on disk before its first step", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb writer = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto id = writer.begin_run(a_run(), an_attempt(), {{"tokens", "a.npy", 2, "ff"}});
+  const RunDb reader = RunDb::open(folder / "run.db", OpenMode::kReadOnly);
+  CHECK(reader.find_run("") == id);
+  CHECK(reader.run_config(id) == R"({"seed":1})");
+  CHECK(steps_in(reader, "SELECT bytes FROM inputs") == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("a resumed run continues its record and keeps what it abandoned", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  for (int step = 1; step <= 5; ++step) db.record_step(a_step(step));
+  db.flush();
+  db.resume_run(id, an_attempt(3));
+  db.record_step(a_step(4, 2.0));
+  db.flush();
+  CHECK(steps_in(db, "SELECT step FROM surviving_steps ORDER BY step") ==
+        std::vector<std::int64_t>{1, 2, 3, 4});
+  CHECK(steps_in(db, "SELECT attempt FROM surviving_steps ORDER BY step") ==
+        std::vector<std::int64_t>{1, 1, 1, 2});
+  CHECK(steps_in(db, "SELECT count(*) FROM steps") == std::vector<std::int64_t>{6});
+}
+
+TEST_CASE("two processes write their runs into one database", "[store]") {
+  const TemporaryDirectory folder;
+  const auto write = [&] {
+    RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+    db.begin_run(a_run(), an_attempt(), {});
+    for (int step = 1; step <= 50; ++step) {
+      db.record_step(a_step(step));
+      db.flush();
+    }
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write();
+    ::_exit(0);
+  }
+  write();
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  const RunDb db = RunDb::open(folder / "run.db", OpenMode::kReadOnly);
+  CHECK(steps_in(db, "SELECT count(*) FROM steps GROUP BY run_id") ==
+        std::vector<std::int64_t>{50, 50});
+}
+
+TEST_CASE("a killed writer loses no flushed row and leaves a sound database", "[store]") {
+  const TemporaryDirectory folder;
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+      db.begin_run(a_run(), an_attempt(), {});
+      for (int step = 1;; ++step) {
+        db.record_step(a_step(step));
+        db.flush();
+        if (step == 20 && ::write(ready[1], "x", 1) != 1) ::_exit(1);
+      }
+    } catch (const Error&) {
+      ::_exit(1);
+    }
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  const RunDb db = RunDb::open(folder / "run.db", OpenMode::kReadWrite);
+  CHECK(steps_in(db, "SELECT count(*) FROM steps").front() >= 20);
+  db.query("PRAGMA integrity_check", {},
+           [](const auto&, const auto& row) { CHECK(std::get<std::string>(row[0]) == "ok"); });
+}
+
+TEST_CASE("a run is found by an unambiguous prefix", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto first = db.begin_run(a_run(), an_attempt(), {});
+  db.begin_run(a_run(), an_attempt(), {});  // both ids begin with the year
+  CHECK(db.find_run(first) == first);
+  CHECK_THROWS_AS(db.find_run("2"), Error);
+  CHECK_THROWS_AS(db.find_run("nothing"), Error);
+}
+
+TEST_CASE("a database of a newer schema is refused", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb::open(folder / "run.db", OpenMode::kCreate);
+  Database(folder / "run.db", OpenMode::kReadWrite).execute("PRAGMA user_version = 999");
+  CHECK(kind_of_open(folder / "run.db", OpenMode::kReadWrite) == ErrorKind::kDamaged);
+}
+
+TEST_CASE("a foreign database and a file that is none are refused and left alone", "[store]") {
+  const TemporaryDirectory folder;
+  Database(folder / "other.db", OpenMode::kCreate).execute("CREATE TABLE t (a)");
+  CHECK(kind_of_open(folder / "other.db", OpenMode::kCreate) == ErrorKind::kDamaged);
+  std::ofstream(folder / "text.db") << std::string(5000, 'x');
+  CHECK(kind_of_open(folder / "text.db", OpenMode::kCreate) == ErrorKind::kDamaged);
+  CHECK(read_file(folder / "text.db") == std::string(5000, 'x'));
+}
+
+TEST_CASE("a missing database, a folder and an unwritable place are named", "[store]") {
+  const TemporaryDirectory folder;
+  CHECK(kind_of_open(folder / "none.db", OpenMode::kReadOnly) == ErrorKind::kUsage);
+  CHECK(kind_of_open(folder.path(), OpenMode::kCreate) == ErrorKind::kUsage);
+  CHECK(kind_of_open(folder / "no/such/folder.db", OpenMode::kCreate) == ErrorKind::kUsage);
+}
+
+TEST_CASE("a flipped byte anywhere is an error or harmless, never a crash", "[store]") {
+  const TemporaryDirectory folder;
+  {
+    RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+    db.begin_run(a_run(), an_attempt(), {});
+    for (int step = 1; step <= 20; ++step) db.record_step(a_step(step));
+  }
+  const std::string sound = read_file(folder / "run.db");
+  for (std::size_t at = 0; at < sound.size(); at += 97) {
+    std::string damaged = sound;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x5a);
+    std::ofstream(folder / "damaged.db", std::ios::binary) << damaged;
+    try {
+      const RunDb db = RunDb::open(folder / "damaged.db", OpenMode::kReadOnly);
+      db.query("SELECT * FROM surviving_steps", {}, [](const auto&, const auto&) {});
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kDamaged);
+    }
+  }
+}
+
+TEST_CASE("a RUN is a file, a file with an id, or a run directory", "[store]") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "a.db") << "";
+  CHECK(parse_run_name((folder / "a.db").string()).database == folder / "a.db");
+  const auto with_id = parse_run_name((folder / "a.db").string() + ":2026");
+  CHECK(with_id.database == folder / "a.db");
+  CHECK(with_id.run == "2026");
+  CHECK(parse_run_name(folder.path().string()).database == folder / "run.db");
+}
