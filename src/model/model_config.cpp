@@ -18,8 +18,8 @@ constexpr std::int64_t kMaxLayers = 1 << 12;
 class Checks {
  public:
   /// False and a sentence unless `holds`.
-  bool expect(bool holds, std::string sentence) {
-    if (!holds) errors_.push_back(std::move(sentence));
+  bool expect(bool holds, const std::string& sentence) {
+    if (!holds) errors_.push_back(sentence);
     return holds;
   }
   bool expect_between(std::string_view key, std::int64_t value, std::int64_t low,

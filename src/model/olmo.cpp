@@ -55,7 +55,7 @@ Olmo::Olmo(ModelConfig config, Policy policy)
   validate(config_);
   specs_ = parameter_specs(config_);
   parameters_ = make_tensors(specs_);
-  weights_ = bind(config_, parameters_);
+  weights_ = place_tensors(config_, parameters_);
   saved_.resize(static_cast<std::size_t>(config_.n_layers));
 }
 
@@ -120,7 +120,7 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
                                 const NamedTensors& gradients, bool accumulate) {
   check_batch(batch);
-  ModelTensors places = bind(config_, gradients);
+  ModelTensors places = place_tensors(config_, gradients);
   if (!accumulate) begin_gradients(places);
   const BlockContext pass = context(batch.ids_BL);
   const std::int64_t m = pass.tokens();
@@ -143,16 +143,12 @@ LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe) {
                                 {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}));
 }
 
-LossSums Olmo::token_losses(const TokenBatch& batch, const at::Tensor& ce_BL,
-                            const at::Tensor& lse_BL) {
+LossSums Olmo::token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values) {
   check_batch(batch);
-  OLMO_CHECK(ce_BL.sizes() == batch.ids_BL.sizes() && lse_BL.sizes() == batch.ids_BL.sizes());
   const BlockContext pass = context(batch.ids_BL);
-  const std::int64_t m = pass.tokens();
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, {});
-  return to_sums(ops::head_loss(policy_, head_,
-                                {final_MD, weights_.head, batch.labels_BL.view({m})},
-                                {.ce_M = ce_BL.view({m}), .lse_M = lse_BL.view({m})}));
+  return to_sums(ops::head_loss(
+      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}, values));
 }
 
 at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {

@@ -73,9 +73,9 @@ class Olmo {
 
   /// Loss alone; needs the activations of one block only.
   LossSums forward(const TokenBatch& batch, const Observer& observe = {});
-  /// As forward, and fills (B, L) fp32 with each token's cross-entropy and logsumexp; 0 where there
-  /// is no label.
-  LossSums token_losses(const TokenBatch& batch, const at::Tensor& ce_BL, const at::Tensor& lse_BL);
+  /// As forward, and fills what is defined in `values`, whose tensors are (M): each token's
+  /// cross-entropy and logsumexp (0 where there is no label), and the likeliest token.
+  LossSums token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values);
   /// All logits (B, L, V): for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 

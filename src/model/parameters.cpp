@@ -92,7 +92,7 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs) {
   return tensors;
 }
 
-ModelTensors bind(const ModelConfig& config, const NamedTensors& tensors) {
+ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors) {
   ModelTensors places;
   std::size_t next = 0;
   visit_parameters(config, places,
