@@ -13,7 +13,8 @@ using olmo::Policy;
 
 namespace {
 
-std::vector<float> draw(const PhiloxStream& stream, std::uint64_t first, std::size_t count, std::optional<double> cutoff, Isa isa = olmo::best_isa()) {
+std::vector<float> draw(const PhiloxStream& stream, std::uint64_t first, std::size_t count,
+                        std::optional<double> cutoff, Isa isa = olmo::best_isa()) {
   Policy policy;
   policy.isa = isa;
   std::vector<float> values(count);
@@ -38,9 +39,12 @@ double upper_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
 TEST_CASE("philox4x32-10 gives Random123's known answers", "[core]") {
   using Words = std::array<std::uint32_t, 4>;
-  CHECK(olmo::philox4x32_10({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U});
-  CHECK(olmo::philox4x32_10({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) == Words{0x408f276dU, 0x41c83b0eU, 0xa20bc7c6U, 0x6d5451fdU});
-  CHECK(olmo::philox4x32_10({0x243f6a88U, 0x85a308d3U, 0x13198a2eU, 0x03707344U}, {0xa4093822U, 0x299f31d0U}) ==
+  CHECK(olmo::philox4x32_10({0, 0, 0, 0}, {0, 0}) ==
+        Words{0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U});
+  CHECK(olmo::philox4x32_10({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) ==
+        Words{0x408f276dU, 0x41c83b0eU, 0xa20bc7c6U, 0x6d5451fdU});
+  CHECK(olmo::philox4x32_10({0x243f6a88U, 0x85a308d3U, 0x13198a2eU, 0x03707344U},
+                            {0xa4093822U, 0x299f31d0U}) ==
         Words{0xd16cfe09U, 0x94fdccebU, 0x5001e420U, 0x24126ea1U});
 }
 
@@ -57,7 +61,8 @@ TEST_CASE("a normal number depends on its index, not on where the drawing began"
   for (const std::size_t first : {1U, 3U, 255U, 256U, 257U, 511U, 1023U}) {
     for (const std::size_t count : {1U, 2U, 255U, 256U, 600U}) {
       const auto part = draw(stream, first, count, 3.0);
-      REQUIRE(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+      REQUIRE(
+          std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
     }
   }
 }
@@ -73,25 +78,31 @@ TEST_CASE("normal numbers have the same bits on every instruction set", "[core]"
 TEST_CASE("normal numbers have mean 0, standard deviation 1 and normal tails", "[core]") {
   const std::size_t count = 1 << 20;
   const auto values = draw(PhiloxStream(3, "w"), 0, count, std::nullopt);
-  const double error = 5.0 / std::sqrt(static_cast<double>(count));  // five standard errors of a mean
+  const double error =
+      5.0 / std::sqrt(static_cast<double>(count));  // five standard errors of a mean
   CHECK(std::abs(mean_of(values)) < error);
   CHECK(std::abs(std_of(values) - 1.0) < error);
   for (const double z : {0.1, 0.5, 1.0, 2.0, 3.0, 4.0}) {
-    const auto beyond = static_cast<double>(std::count_if(values.begin(), values.end(), [z](float value) { return value > z; }));
+    const auto beyond = static_cast<double>(
+        std::count_if(values.begin(), values.end(), [z](float value) { return value > z; }));
     const double expected = upper_tail(z) * static_cast<double>(count);
     CHECK(std::abs(beyond - expected) < 5.0 * std::sqrt(expected) + 1.0);
   }
 }
 
-TEST_CASE("truncated normal numbers stay within the cutoff and keep the truncated distribution's spread", "[core]") {
+TEST_CASE(
+    "truncated normal numbers stay within the cutoff and keep the truncated distribution's spread",
+    "[core]") {
   const std::size_t count = 1 << 20;
   for (const double cutoff : {0.5, 1.0, 3.0}) {
     const auto values = draw(PhiloxStream(4, "w"), 0, count, cutoff);
-    const auto largest = *std::max_element(values.begin(), values.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
+    const auto largest = *std::max_element(
+        values.begin(), values.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
     CHECK(std::abs(largest) <= static_cast<float>(cutoff));
     CHECK(std::abs(largest) > 0.98 * cutoff);
     const double density = std::exp(-0.5 * cutoff * cutoff) / std::sqrt(2.0 * M_PI);
-    const double expected = std::sqrt(1.0 - 2.0 * cutoff * density / (1.0 - 2.0 * upper_tail(cutoff)));
+    const double expected =
+        std::sqrt(1.0 - 2.0 * cutoff * density / (1.0 - 2.0 * upper_tail(cutoff)));
     CHECK(std::abs(std_of(values) - expected) < 0.005);
     CHECK(std::abs(mean_of(values)) < 0.005);
   }

@@ -43,8 +43,10 @@ GoldenTensors read_golden_tensors(const std::filesystem::path& path) {
       golden.metadata = entry;
       continue;
     }
-    at::Tensor tensor = at::empty(entry.at("shape").get<std::vector<std::int64_t>>(), dtype_of(entry.at("dtype")));
-    const auto begin = entry.at("data_offsets").at(0).get<std::size_t>(), end = entry.at("data_offsets").at(1).get<std::size_t>();
+    at::Tensor tensor =
+        at::empty(entry.at("shape").get<std::vector<std::int64_t>>(), dtype_of(entry.at("dtype")));
+    const auto begin = entry.at("data_offsets").at(0).get<std::size_t>(),
+               end = entry.at("data_offsets").at(1).get<std::size_t>();
     OLMO_CHECK(end - begin == tensor.nbytes());
     std::memcpy(tensor.data_ptr(), data + begin, end - begin);
     golden.tensors.push_back({name, tensor});

@@ -7,8 +7,8 @@
 
 namespace olmo::test {
 
-/// A reference file of tests/data (or of a trusted directory): tensors by name and the string metadata. Reads just enough
-/// of the safetensors format for files that we wrote ourselves.
+/// A reference file of tests/data (or of a trusted directory): tensors by name and the string
+/// metadata. Reads just enough of the safetensors format for files that we wrote ourselves.
 struct GoldenTensors {
   NamedTensors tensors;
   Json metadata;
