@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace olmo::model {
 
@@ -55,5 +56,12 @@ struct ModelConfig {
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
 };
+
+/// One sentence for each thing that is impossible or that we do not have, naming its key
+/// (`model.n_heads`); empty if none.
+std::vector<std::string> config_errors(const ModelConfig& config);
+
+/// Throws Error(kUsage) with all of config_errors().
+void validate(const ModelConfig& config);
 
 }  // namespace olmo::model

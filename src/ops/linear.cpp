@@ -1,0 +1,166 @@
+#include "ops/linear.h"
+
+#include <limits>
+
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/gemm.h"
+#include "ops/workspace.h"
+
+namespace olmo::ops {
+
+OLMO_ISA_TABLE(GemmKernels, gemm_kernels)
+
+namespace {
+
+std::string shape_text(const at::Tensor& t) {
+  std::string text = "(";
+  for (const auto size : t.sizes()) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + ")";
+}
+
+void check(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
+           std::int64_t columns) {
+  if (t.defined() && t.dim() == 2 && t.size(0) == rows && t.size(1) == columns &&
+      t.is_contiguous() && t.scalar_type() == at::kFloat && t.is_cpu()) {
+    return;
+  }
+  throw Error(ErrorKind::kFailure, std::string(op) + ": " + name +
+                                       " must be a contiguous fp32 CPU tensor (" +
+                                       std::to_string(rows) + ", " + std::to_string(columns) +
+                                       "), got " + (t.defined() ? shape_text(t) : "none"));
+}
+
+void check_2d(const char* op, const char* name, const at::Tensor& t) {
+  if (!t.defined() || t.dim() != 2) {
+    throw Error(ErrorKind::kFailure, std::string(op) + ": " + name +
+                                         " must have 2 dimensions, got " +
+                                         (t.defined() ? std::to_string(t.dim()) : "none"));
+  }
+}
+
+// How many threads share the rows, and how many the columns, of one product.
+struct Grid {
+  std::int64_t rows, columns;
+};
+
+std::int64_t tiles(std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; }
+
+// The grid whose largest piece takes the least time: its multiplications plus the packing of its
+// own operands.
+Grid choose_grid(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t threads) {
+  constexpr std::int64_t kPackCost = 12;  // packing one element, in multiplications
+  const auto row_tiles = tiles(m, kernels.tile_rows), column_tiles = tiles(n, kernels.tile_columns);
+  Grid best{1, 1};
+  std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t rows = 1; rows <= threads; ++rows) {
+    const auto columns = std::min(threads / rows, column_tiles);
+    const auto piece_m = tiles(row_tiles, rows) * kernels.tile_rows;
+    const auto piece_n = tiles(column_tiles, columns) * kernels.tile_columns;
+    const auto cost = piece_m * piece_n + kPackCost * (piece_m + piece_n);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = {std::min(rows, row_tiles), columns};
+    }
+  }
+  return best;
+}
+
+std::int64_t l2_bytes() {
+  constexpr std::int64_t kUnknown = 512 << 10;
+  static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : kUnknown;
+}
+
+// Piece `index` of `grid`: whole tiles, shared out evenly.
+GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
+                     std::int64_t index) {
+  const auto cut = [](std::int64_t extent, std::int64_t unit, std::int64_t parts, std::int64_t i) {
+    return std::min(extent, tiles(extent, unit) * i / parts * unit);
+  };
+  const auto row = index / grid.columns, column = index % grid.columns;
+  const auto i0 = cut(whole.m, kernels.tile_rows, grid.rows, row);
+  const auto i1 = cut(whole.m, kernels.tile_rows, grid.rows, row + 1);
+  const auto j0 = cut(whole.n, kernels.tile_columns, grid.columns, column);
+  const auto j1 = cut(whole.n, kernels.tile_columns, grid.columns, column + 1);
+  GemmProblem piece = whole;
+  piece.m = i1 - i0;
+  piece.n = j1 - j0;
+  piece.a += i0 * whole.a_row;
+  piece.b += j0 * whole.b_column;
+  piece.c += i0 * whole.c_row + j0;
+  return piece;
+}
+
+void multiply(const Policy& policy, const GemmProblem& whole) {
+  if (whole.m == 0 || whole.n == 0) return;
+  const auto& kernels = gemm_kernels_for(policy.isa);
+  const auto grid = choose_grid(kernels, whole.m, whole.n, policy.threads);
+  at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto index = begin; index < end; ++index) {
+      const auto piece = piece_of(whole, kernels, grid, index);
+      const auto blocking = kernels.blocking(piece.m, piece.n, piece.k, l2_bytes());
+      const auto floats = kernels.workspace(piece, blocking);
+      kernels.gemm(piece, blocking, thread_workspace().reserve(static_cast<std::size_t>(floats)));
+    }
+  });
+}
+
+}  // namespace
+
+void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK,
+            at::Tensor& y_MN) {
+  check_2d("linear", "x", x_MK);
+  check_2d("linear", "w", w_NK);
+  const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
+  check("linear", "x", x_MK, m, k);
+  check("linear", "w", w_NK, n, k);
+  check("linear", "y", y_MN, m, n);
+  if (policy.numerics == Numerics::kFast) {
+    at::mm_out(y_MN, x_MK, w_NK.t());
+    return;
+  }
+  multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w_NK.const_data_ptr<float>(), 1, k,
+                    y_MN.mutable_data_ptr<float>(), n, false});
+}
+
+void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
+                           at::Tensor& dx_MK) {
+  check_2d("linear_backward_input", "dy", dy_MN);
+  check_2d("linear_backward_input", "w", w_NK);
+  const auto m = dy_MN.size(0), n = dy_MN.size(1), k = w_NK.size(1);
+  check("linear_backward_input", "dy", dy_MN, m, n);
+  check("linear_backward_input", "w", w_NK, n, k);
+  check("linear_backward_input", "dx", dx_MK, m, k);
+  if (policy.numerics == Numerics::kFast) {
+    at::mm_out(dx_MK, dy_MN, w_NK);
+    return;
+  }
+  multiply(policy, {m, k, n, dy_MN.const_data_ptr<float>(), n, 1, w_NK.const_data_ptr<float>(), k,
+                    1, dx_MK.mutable_data_ptr<float>(), k, false});
+}
+
+void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
+                            at::Tensor& dw_NK, bool accumulate) {
+  check_2d("linear_backward_weight", "dy", dy_MN);
+  check_2d("linear_backward_weight", "x", x_MK);
+  const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);
+  check("linear_backward_weight", "dy", dy_MN, m, n);
+  check("linear_backward_weight", "x", x_MK, m, k);
+  check("linear_backward_weight", "dw", dw_NK, n, k);
+  if (policy.numerics == Numerics::kFast) {
+    if (accumulate) {
+      at::addmm_out(dw_NK, dw_NK, dy_MN.t(), x_MK);
+    } else {
+      at::mm_out(dw_NK, dy_MN.t(), x_MK);
+    }
+    return;
+  }
+  multiply(policy, {n, k, m, dy_MN.const_data_ptr<float>(), 1, n, x_MK.const_data_ptr<float>(), k,
+                    1, dw_NK.mutable_data_ptr<float>(), k, accumulate});
+}
+
+}  // namespace olmo::ops
