@@ -1,8 +1,8 @@
 #include "ops/optimizer_update.h"
 
-#include <ATen/Parallel.h>
-
 #include <initializer_list>
+
+#include <ATen/Parallel.h>
 
 #include "core/error.h"
 #include "ops/isa_table.h"

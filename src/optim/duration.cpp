@@ -32,7 +32,8 @@ std::int64_t max_steps(const Duration& duration, const Progress& progress) {
     case Duration::Unit::kEpochs:
       return multiply(duration.value, progress.batches_per_epoch);
     case Duration::Unit::kTokens: {
-      const std::int64_t remaining = std::max<std::int64_t>(duration.value - progress.tokens_seen, 0);
+      const std::int64_t remaining =
+          std::max<std::int64_t>(duration.value - progress.tokens_seen, 0);
       OLMO_CHECK(progress.tokens_per_batch > 0);
       const std::int64_t steps = remaining / progress.tokens_per_batch +
                                  (remaining % progress.tokens_per_batch != 0 ? 1 : 0);
@@ -47,7 +48,8 @@ std::int64_t max_tokens(const Duration& duration, const Progress& progress) {
     case Duration::Unit::kTokens:
       return duration.value;
     case Duration::Unit::kEpochs:
-      return multiply(multiply(duration.value, progress.batches_per_epoch), progress.tokens_per_batch);
+      return multiply(multiply(duration.value, progress.batches_per_epoch),
+                      progress.tokens_per_batch);
     case Duration::Unit::kSteps: {
       const std::int64_t steps = std::max<std::int64_t>(duration.value - progress.global_step, 0);
       return add(progress.tokens_seen, multiply(steps, progress.tokens_per_batch));

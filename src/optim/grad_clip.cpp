@@ -19,8 +19,8 @@ float lerp(float from, float to, float weight) {
   return weight < 0.5F ? from + weight * (to - from) : to - (to - from) * (1.0F - weight);
 }
 
-void plan_ratio(double ratio, float beta_complement, const std::vector<std::optional<float>>& averages,
-                ClipPlan& plan) {
+void plan_ratio(double ratio, float beta_complement,
+                const std::vector<std::optional<float>>& averages, ClipPlan& plan) {
   for (std::size_t i = 0; i < averages.size(); ++i) {
     const float norm = plan.norms.each[i];
     const float average = averages[i].value_or(norm);
@@ -38,7 +38,8 @@ GradNorms grad_norms(const Policy& policy, const NamedTensors& gradients) {
   norms.each = ops::sums_of_squares(policy, gradients);
   std::vector<std::size_t> by_name(gradients.size());
   for (std::size_t i = 0; i < by_name.size(); ++i) by_name[i] = i;
-  std::ranges::sort(by_name, {}, [&](std::size_t i) -> const std::string& { return gradients[i].name; });
+  std::ranges::sort(by_name, {},
+                    [&](std::size_t i) -> const std::string& { return gradients[i].name; });
   std::vector<float> ordered;
   for (const std::size_t i : by_name) ordered.push_back(norms.each[i]);
   norms.total = std::sqrt(ops::tree_sum(std::move(ordered)));

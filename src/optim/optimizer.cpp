@@ -21,8 +21,8 @@ double power(double beta, std::int64_t exponent) {
 
 void check(bool sound, const char* key, const char* expected, double received) {
   if (sound) return;
-  throw Error(ErrorKind::kUsage, std::string(key) + ": expected " + expected + ", got " +
-                                     std::to_string(received));
+  throw Error(ErrorKind::kUsage,
+              std::string(key) + ": expected " + expected + ", got " + std::to_string(received));
 }
 
 void check_config(const OptimizerConfig& config, const ClipLimits& limits) {
@@ -33,7 +33,8 @@ void check_config(const OptimizerConfig& config, const ClipLimits& limits) {
   for (const double beta : config.betas) {
     check(beta >= 0.0 && beta < 1.0, "optimizer.betas", "numbers from 0 to below 1", beta);
   }
-  check(config.eps >= 0.0 && std::isfinite(config.eps), "optimizer.eps", "a number of at least 0", config.eps);
+  check(config.eps >= 0.0 && std::isfinite(config.eps), "optimizer.eps", "a number of at least 0",
+        config.eps);
   check(config.weight_decay >= 0.0 && std::isfinite(config.weight_decay), "optimizer.weight_decay",
         "a number of at least 0", config.weight_decay);
   const double norm = limits.max_grad_norm.value_or(1.0);
@@ -67,7 +68,8 @@ void check_loaded(const std::string& name, const at::Tensor& tensor, const at::T
   const auto describe = [](const at::Tensor& x) {
     std::string text = c10::toString(x.scalar_type());
     text += " [";
-    for (const std::int64_t size : x.sizes()) text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
+    for (const std::int64_t size : x.sizes())
+      text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
     return text + "]";
   };
   throw Error(ErrorKind::kDamaged, "optimizer state: " + name + ": expected " + describe(target) +
@@ -111,7 +113,8 @@ ClipPlan Optimizer::plan_clip(const Policy& policy, std::int64_t global_step) co
     averages.push_back(slot.tracked ? std::optional(*slot.grad_norm_exp_avg.const_data_ptr<float>())
                                     : std::nullopt);
   }
-  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(policy, gradients), averages);
+  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(policy, gradients),
+                          averages);
 }
 
 void Optimizer::step(const Policy& policy, const ClipPlan& plan, double learning_rate,
@@ -152,28 +155,29 @@ void Optimizer::update_adamw(const Policy& policy, const Slot& slot, float grad_
 
 void Optimizer::update_lionw(const Policy& policy, const Slot& slot, float grad_scale,
                              double learning_rate) const {
-  const ops::LionWStep step = {
-      .grad_scale = grad_scale,
-      .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
-      .beta1 = static_cast<float>(config_.betas[0]),
-      .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
-      .beta2 = static_cast<float>(config_.betas[1]),
-      .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
-      .learning_rate = static_cast<float>(learning_rate),
-      .selective = config_.selective_updates};
+  const ops::LionWStep step = {.grad_scale = grad_scale,
+                               .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
+                               .beta1 = static_cast<float>(config_.betas[0]),
+                               .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
+                               .beta2 = static_cast<float>(config_.betas[1]),
+                               .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
+                               .learning_rate = static_cast<float>(learning_rate),
+                               .selective = config_.selective_updates};
   ops::lionw_update(policy, step, slot.gradient, slot.parameter, slot.exp_avg);
 }
 
 OptimState Optimizer::state() const {
   OptimState state{.tensors = {}, .limits = limits_};
   const auto add = [&](const char* key, at::Tensor Slot::*member) {
-    for (const Slot& slot : slots_) state.tensors.push_back({std::string(key) + "/" + slot.name, slot.*member});
+    for (const Slot& slot : slots_)
+      state.tensors.push_back({std::string(key) + "/" + slot.name, slot.*member});
   };
   add("exp_avg", &Slot::exp_avg);
   if (config_.name == "adamw") add("exp_avg_sq", &Slot::exp_avg_sq);
   add("step", &Slot::step);
   for (const Slot& slot : slots_) {
-    if (slot.tracked) state.tensors.push_back({"grad_norm_exp_avg/" + slot.name, slot.grad_norm_exp_avg});
+    if (slot.tracked)
+      state.tensors.push_back({"grad_norm_exp_avg/" + slot.name, slot.grad_norm_exp_avg});
   }
   return state;
 }
@@ -190,7 +194,10 @@ void Optimizer::load_state(const OptimState& state) {
   for (const auto& [name, tensor] : state.tensors) {
     const auto found = expected.find(name);
     if (found == expected.end() || !given.emplace(name, tensor).second) {
-      throw Error(ErrorKind::kDamaged, "optimizer state: " + name + (found == expected.end() ? ": " + config_.name + " has no such tensor" : " is there twice"));
+      throw Error(ErrorKind::kDamaged,
+                  "optimizer state: " + name +
+                      (found == expected.end() ? ": " + config_.name + " has no such tensor"
+                                               : " is there twice"));
     }
     check_loaded(name, tensor, found->second.target);
   }

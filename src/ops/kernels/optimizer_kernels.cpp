@@ -85,8 +85,8 @@ struct LionW {
   OLMO_INLINE void update(F32x16 grad, F32x16& parameter, F32x16& exp_avg) const {
     const F32x16 g = grad * grad_scale;
     const F32x16 u = fma(one_minus_beta1, g, beta1 * exp_avg);
-    const F32x16 move = select(u > zero(), learning_rate,
-                               select(u < zero(), negate(learning_rate), zero()));
+    const F32x16 move =
+        select(u > zero(), learning_rate, select(u < zero(), negate(learning_rate), zero()));
     const F32x16 p = parameter * decay - move;
     const F32x16 m = fma(one_minus_beta2, g, beta2 * exp_avg);
     if (selective) {
