@@ -1,12 +1,13 @@
-"""Makes tests/data/optim/optimizers.safetensors: a few steps of OLMo's own optimizers on random tensors.
+"""Makes tests/data/optim/optimizers.safetensors (a few steps of OLMo's own optimizers on random tensors) and
+tests/data/optim/schedules.json (learning rates and clip limits of OLMo's schedulers, as hexadecimal floats).
 
 Needs: pip install ai2-olmo==0.6.0 torch==2.11.0 numpy==2.4.6 safetensors
 Run:   python3 tests/goldens/make_optim.py
 
 Every step does what olmo/train.py does: clip with the limits that the step before set, then set learning rate and limits
 from the scheduler, then step. Tensors: init/NAME, grad/STEP/NAME (before clipping; some elements are exactly 0), and for
-each case CASE/{param,exp_avg,exp_avg_sq}/NAME after the last step, CASE/param_after_first/NAME. Metadata "cases": JSON with
-the settings and, per step, learning rate, gradient norms, limits and moving averages.
+each case CASE/{param,exp_avg,exp_avg_sq}/NAME after the last step, CASE/param_after_first/NAME. Metadata "description": JSON
+with the scheduler and, per case, the settings and each step's learning rate, gradient norms, limits, moving averages.
 """
 
 import json
@@ -15,7 +16,7 @@ import pathlib
 import numpy as np
 import torch
 from olmo.config import OptimizerConfig, SchedulerConfig
-from olmo.optim import AdamW, LionW, build_scheduler
+from olmo.optim import AdamW, BoltOnWarmupScheduler, LionW, build_scheduler
 from safetensors.torch import save_file
 
 STEPS = 6
@@ -40,6 +41,38 @@ CASES = {
     "lionw_selective": dict(name="lionw", learning_rate=1e-3, weight_decay=0.1, betas=(0.9, 0.99), eps=1e-5,
                             selective_updates=True, max_grad_norm=None, max_grad_norm_ratio=None),
 }
+
+
+SCHEDULES = [
+    dict(name="cosine_with_warmup", t_warmup=2000, alpha_f=0.1),
+    dict(name="cosine_with_warmup", t_warmup=0, alpha_f=0.0, t_max=50000, warmup_min_lr=0.0),
+    dict(name="linear_with_warmup", t_warmup=5000, alpha_f=0.1, grad_clip_warmup_steps=1000,
+         grad_clip_warmup_factor=10.0),
+    dict(name="linear_with_warmup", t_warmup=556000, alpha_f=0.001, t_max=557000),
+    dict(name="inverse_sqrt_with_warmup", t_warmup=300),
+    dict(name="max_scheduler", t_warmup=400, alpha_f=0.1, t_max=4000, grad_clip_warmup_steps=400,
+         grad_clip_warmup_factor=5.0),
+    dict(name="constant", t_warmup=1),
+    dict(name="cosine_linear_envelope", t_warmup=100, alpha_f=0.1),
+    dict(name="constant_with_warmup", t_warmup=77, warmup_min_lr=1e-6),
+]
+
+
+def make_schedules():
+    cases = []
+    for settings in SCHEDULES:
+        scheduler = build_scheduler(None, SchedulerConfig(**settings))
+        bolt_on = BoltOnWarmupScheduler.wrap(scheduler, 10000, 10500)
+        for peak, end in ((4e-4, 60000), (3e-4, 1234), (2.3e-5, 557001)):
+            steps = sorted({0, 1, 2, 3, 76, 77, 78, 399, 400, 401, 999, 1000, 1001, 1233, 1234, 1235, 9999, 10000, 10001,
+                            10499, 10500, 49999, 50000, 59999, 60000, 60001, 278501, 556000, 556001, 556999, 557000}
+                           | {end * k // 31 for k in range(31)})
+            cases.append(dict(
+                scheduler=settings, initial_lr=peak, max_steps=end, steps=steps,
+                lr_hex=[float(scheduler.get_lr(peak, s, end)).hex() for s in steps],
+                bolt_on_lr_hex=[float(bolt_on.get_lr(peak, s, end)).hex() for s in steps],
+                max_grad_norm=[scheduler.get_max_grad_norm(1.0, s, end) for s in steps]))
+    return dict(reference="ai2-olmo 0.6.0", bolt_on=[10000, 10500], cases=cases)
 
 
 def make_inputs():
@@ -109,11 +142,12 @@ def main():
         tensors, steps = run(case, init, grads)
         out.update({f"{label}/{n}": t for n, t in tensors.items()})
         described[label] = dict(case, steps=steps)
-    metadata = dict(scheduler=json.dumps(SCHEDULER), cases=json.dumps(described),
-                    versions=f"ai2-olmo 0.6.0, torch {torch.__version__}, numpy {np.__version__}")
-    path = pathlib.Path(__file__).resolve().parent.parent / "data" / "optim" / "optimizers.safetensors"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(out, path, metadata=metadata)
+    versions = f"ai2-olmo 0.6.0, torch {torch.__version__}, numpy {np.__version__}"
+    metadata = dict(description=json.dumps(dict(scheduler=SCHEDULER, cases=described, versions=versions)))
+    folder = pathlib.Path(__file__).resolve().parent.parent / "data" / "optim"
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(out, folder / "optimizers.safetensors", metadata=metadata)
+    (folder / "schedules.json").write_text(json.dumps(make_schedules(), separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
