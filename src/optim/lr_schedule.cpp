@@ -1,0 +1,199 @@
+#include "optim/lr_schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "core/error.h"
+
+namespace olmo::optim {
+namespace {
+
+constexpr double kPi = 0x1.921fb54442d18p+1;
+constexpr double kPiLow = 0x1.1a62633145c07p-53;  // pi - kPi
+
+// sin and cos of high + low for |high| <= pi/4 by their Taylor series; the parts that round are kept apart, so that the
+// error stays near half an ulp.
+double sin_reduced(double high, double low) {
+  constexpr std::array<double, 8> kTerms = {
+      1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
+      1.0 / 362880,          -1.0 / 5040,          1.0 / 120,        -1.0 / 6};
+  const double z = high * high;
+  double sum = 0.0;
+  for (const double term : kTerms) sum = std::fma(sum, z, term);
+  return high + std::fma(z * high, sum, low * (1.0 - 0.5 * z));
+}
+
+double cos_reduced(double high, double low) {
+  constexpr std::array<double, 7> kTerms = {
+      1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800,
+      1.0 / 40320,          -1.0 / 720,         1.0 / 24};
+  const double z = high * high;
+  const double z_low = std::fma(high, high, -z);
+  double sum = 0.0;
+  for (const double term : kTerms) sum = std::fma(sum, z, term);
+  const double head = 1.0 - 0.5 * z;
+  const double tail = ((1.0 - head) - 0.5 * z) - 0.5 * z_low - high * low;
+  return head + std::fma(z * z, sum, tail);
+}
+
+// cos(x) for 0 <= x <= pi, within 1 ulp and the same bits everywhere: libm's differ between machines.
+double portable_cos(double x) {
+  const double quarter = x < 0.25 * kPi ? 0.0 : x < 0.75 * kPi ? 1.0 : 2.0;
+  const double rest = x - quarter * (0.5 * kPi);  // exact
+  const double correction = -quarter * (0.5 * kPiLow);
+  const double high = rest + correction;
+  const double low = (rest - high) + correction;
+  if (quarter == 0.0) return cos_reduced(high, low);
+  return quarter == 1.0 ? -sin_reduced(high, low) : -cos_reduced(high, low);
+}
+
+struct Point {
+  double peak;   // learning_rate
+  double now;
+  double warm;   // t_warmup
+  double end;    // t_max, else the end of the run
+  double floor;  // learning_rate * alpha_f
+};
+
+double progress(const Point& point) { return (point.now - point.warm) / (point.end - point.warm); }
+
+double half_cosine(const Point& point) {
+  const double angle = kPi * (point.now - point.warm) / (point.end - point.warm);
+  return (point.peak - point.floor) * (1.0 + portable_cos(angle)) / 2.0;
+}
+
+double cosine(const Point& point) {
+  return point.now >= point.end ? point.floor : point.floor + half_cosine(point);
+}
+
+double linear(const Point& point) {
+  if (point.now >= point.end) return point.floor;
+  return point.peak - (point.peak - point.floor) * progress(point);
+}
+
+double cosine_linear_envelope(const Point& point) {
+  if (point.now >= point.end) return point.floor;
+  return point.floor + (1.0 - progress(point)) * half_cosine(point);
+}
+
+double inverse_sqrt(const Point& point) {
+  return point.peak * std::sqrt(point.warm / std::max(point.warm, point.now));
+}
+
+double larger_of_cosine_and_inverse_sqrt(const Point& point) {
+  return std::max(cosine(point), inverse_sqrt(point));
+}
+
+double constant(const Point& point) { return point.peak; }
+
+struct Schedule {
+  const char* name;
+  double (*after_warmup)(const Point&);
+  bool warms_up;
+  bool needs_warmup;
+};
+
+constexpr std::array<Schedule, 7> kSchedules = {{
+    {"cosine_with_warmup", cosine, true, false},
+    {"linear_with_warmup", linear, true, false},
+    {"inverse_sqrt_with_warmup", inverse_sqrt, true, true},
+    {"max_scheduler", larger_of_cosine_and_inverse_sqrt, true, true},
+    {"constant", constant, false, false},
+    {"cosine_linear_envelope", cosine_linear_envelope, true, false},
+    {"constant_with_warmup", constant, true, false},
+}};
+
+const Schedule& find_schedule(const std::string& name) {
+  std::string known;
+  for (const Schedule& schedule : kSchedules) {
+    if (name == schedule.name) return schedule;
+    known += known.empty() ? "" : ", ";
+    known += schedule.name;
+  }
+  throw Error(ErrorKind::kUsage, "scheduler.name: expected one of " + known + "; got \"" + name + "\"");
+}
+
+double linear_warmup(const SchedulerConfig& config, double peak, double now) {
+  const double first = config.warmup_min_lr.value_or(peak * 0.10);
+  return first + (peak - first) * std::min(now, config.t_warmup) / config.t_warmup;
+}
+
+void check_time(const char* key, double value) {
+  constexpr double kLargest = 0x1p53;  // whole numbers are exact up to here
+  if (value >= 0.0 && value <= kLargest && std::floor(value) == value) return;
+  throw Error(ErrorKind::kUsage, std::string("scheduler.") + key +
+                                     ": expected a whole number from 0 to 2^53, got " +
+                                     std::to_string(value));
+}
+
+}  // namespace
+
+void validate(const SchedulerConfig& config, double learning_rate) {
+  const Schedule& schedule = find_schedule(config.name);
+  if (config.units != "steps" && config.units != "tokens") {
+    throw Error(ErrorKind::kUsage,
+                "scheduler.units: expected \"steps\" or \"tokens\", got \"" + config.units + "\"");
+  }
+  if (!(learning_rate > 0.0) || !std::isfinite(learning_rate)) {
+    throw Error(ErrorKind::kUsage, "optimizer.learning_rate: expected a number above 0, got " +
+                                       std::to_string(learning_rate));
+  }
+  check_time("t_warmup", config.t_warmup);
+  if (config.t_max) check_time("t_max", *config.t_max);
+  if (config.grad_clip_warmup_steps) {
+    check_time("grad_clip_warmup_steps", *config.grad_clip_warmup_steps);
+  }
+  if (config.grad_clip_warmup_factor && !(*config.grad_clip_warmup_factor > 0.0)) {
+    throw Error(ErrorKind::kUsage, "scheduler.grad_clip_warmup_factor: expected a number above 0, got " +
+                                       std::to_string(*config.grad_clip_warmup_factor));
+  }
+  if (!std::isfinite(config.alpha_f) || config.alpha_f < 0.0) {
+    throw Error(ErrorKind::kUsage, "scheduler.alpha_f: expected a number of at least 0, got " +
+                                       std::to_string(config.alpha_f));
+  }
+  if (schedule.needs_warmup && config.t_warmup == 0.0) {
+    throw Error(ErrorKind::kUsage, "scheduler.t_warmup: " + config.name +
+                                       " scales with the warm-up, expected at least 1, got 0");
+  }
+  const double first = config.warmup_min_lr.value_or(0.0);
+  if (schedule.warms_up && !(first >= 0.0 && first < learning_rate)) {
+    throw Error(ErrorKind::kUsage,
+                "scheduler.warmup_min_lr: expected a number from 0 to below optimizer.learning_rate (" +
+                    std::to_string(learning_rate) + "), got " + std::to_string(first));
+  }
+}
+
+double learning_rate_at(const SchedulerConfig& config, double learning_rate, std::int64_t now,
+                        std::int64_t end) {
+  const Schedule& schedule = find_schedule(config.name);
+  const auto time = static_cast<double>(now);
+  if (schedule.warms_up && time < config.t_warmup) {
+    return linear_warmup(config, learning_rate, time);
+  }
+  return schedule.after_warmup({.peak = learning_rate,
+                                .now = time,
+                                .warm = config.t_warmup,
+                                .end = config.t_max.value_or(static_cast<double>(end)),
+                                .floor = learning_rate * config.alpha_f});
+}
+
+double learning_rate_at(const SchedulerConfig& config, const BoltOnWarmup& warmup,
+                        double learning_rate, std::int64_t now, std::int64_t end) {
+  if (now < warmup.start) return 0.0;
+  if (now >= warmup.stop) return learning_rate_at(config, learning_rate, now, end);
+  const double target = learning_rate_at(config, learning_rate, warmup.stop, end);
+  return target * static_cast<double>(now - warmup.start) /
+         static_cast<double>(warmup.stop - warmup.start);
+}
+
+std::optional<double> clip_limit_at(const SchedulerConfig& config, std::optional<double> configured,
+                                    std::int64_t now) {
+  const bool warming = config.grad_clip_warmup_steps && config.grad_clip_warmup_factor &&
+                       static_cast<double>(now) <= *config.grad_clip_warmup_steps;
+  if (!configured || !warming) return configured;
+  return *config.grad_clip_warmup_factor * *configured;
+}
+
+}  // namespace olmo::optim

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "optim/optim_config.h"
+
+// OLMo's schedules (olmo/optim.py, Scheduler and its subclasses), as pure functions in double. They
+// use + - * / sqrt and a cosine of our own, so that a step's learning rate has the same bits on
+// every machine. `now` and `end` count what SchedulerConfig::units says: optimizer steps (1 at the
+// first) or tokens (the first batch included).
+
+namespace olmo::optim {
+
+/// Throws Error(kUsage) naming the key: an unknown schedule or unit, a time that is not a whole
+/// number of at least 0, a warm-up that does not start in [0, learning_rate), or a learning rate
+/// that is not finite and positive.
+void validate(const SchedulerConfig& config, double learning_rate);
+
+/// Learning rate of the step that ends at `now`. `end` is where the schedule ends unless `t_max`
+/// says otherwise.
+double learning_rate_at(const SchedulerConfig& config, double learning_rate, std::int64_t now,
+                        std::int64_t end);
+
+/// OLMo's BoltOnWarmupScheduler: for runs that keep the trainer state but drop the moments. 0
+/// before `start`, a line from 0 to the schedule's own value at `stop`, the schedule itself from
+/// there.
+struct BoltOnWarmup {
+  std::int64_t start = 0;
+  std::int64_t stop = 0;
+};
+double learning_rate_at(const SchedulerConfig& config, const BoltOnWarmup& warmup,
+                        double learning_rate, std::int64_t now, std::int64_t end);
+
+/// A clip limit (max_grad_norm or max_grad_norm_ratio) as the scheduler sets it at `now`:
+/// `configured` times grad_clip_warmup_factor up to and including grad_clip_warmup_steps,
+/// `configured` afterwards, nothing if not configured.
+std::optional<double> clip_limit_at(const SchedulerConfig& config, std::optional<double> configured,
+                                    std::int64_t now);
+
+}  // namespace olmo::optim

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "core/named_tensors.h"
+
+// The safetensors format: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes
+// without gaps. The JSON maps each name to {"dtype", "shape", "data_offsets": [begin, end)}
+// (offsets from the end of the JSON), and `__metadata__` to a map of strings. Every file may be
+// damaged or hostile: all of that is checked before a tensor is handed out.
+
+namespace olmo::store {
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
+/// One tensor as its file describes it.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  ///< the file's word: F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL, …
+  std::vector<std::int64_t> shape;  ///< empty: one number
+  std::size_t offset = 0;           ///< from the start of the file
+  std::size_t bytes = 0;
+};
+
+/// A .safetensors file, memory-mapped and checked as a whole.
+class SafetensorsFile {
+ public:
+  /// Throws Error(kInput) if the file cannot be opened, Error(kDamaged) naming file and tensor if
+  /// it is not sound: too short, a header over 100 MB or not JSON, an unknown dtype, a size that is
+  /// not shape x dtype, gaps, overlaps, trailing bytes, a duplicate name.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  /// In the order of their bytes.
+  [[nodiscard]] const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
+  [[nodiscard]] const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
+  [[nodiscard]] bool contains(const std::string& name) const;
+
+  /// A copy in the file's own dtype. Throws Error(kDamaged) if there is no such tensor, or its
+  /// dtype has none in LibTorch.
+  [[nodiscard]] at::Tensor tensor(const std::string& name) const;
+  /// A copy in fp32: F32 as it is, F16 and BF16 exactly, F64 rounded. Throws Error(kDamaged) for
+  /// other dtypes.
+  [[nodiscard]] at::Tensor float_tensor(const std::string& name) const;
+
+ private:
+  [[nodiscard]] const SafetensorsEntry& entry(const std::string& name) const;
+
+  MappedFile file_;
+  SafetensorsMetadata metadata_;
+  std::vector<SafetensorsEntry> entries_;
+  std::map<std::string, std::size_t> index_;
+};
+
+/// Every tensor of a file, or of a folder: its `model.safetensors`, else the shards that its
+/// `model.safetensors.index.json` names. In the order of the files' bytes (shards in the order of
+/// their names); fp32 unless `keep_dtype`. Throws as SafetensorsFile; Error(kDamaged) also if the
+/// index and its shards disagree.
+NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype = false);
+
+/// Writes contiguous CPU tensors under a temporary name, fsyncs and renames. The file is a function
+/// of the arguments alone and opens in any safetensors reader. Throws Error(kFailure) if the disk
+/// refuses, OLMO_CHECK on duplicate names.
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const SafetensorsMetadata& metadata = {});
+
+}  // namespace olmo::store
