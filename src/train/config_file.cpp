@@ -1,7 +1,5 @@
 #include "train/config_file.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 
 #include "core/error.h"
@@ -11,17 +9,10 @@ namespace olmo::train {
 namespace {
 
 void check_utf8(std::string_view text, const std::string& name) {
-  std::size_t position = 0;
-  while (position < text.size()) {
-    utf8proc_int32_t code = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position);
-    const auto size = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - position), &code);
-    if (size <= 0 || code == 0) {
-      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n');
-      throw Error(ErrorKind::kUsage, name + ":" + std::to_string(line) + ": is not text in UTF-8");
-    }
-    position += static_cast<std::size_t>(size);
-  }
+  const auto bad = find_non_utf8(text);
+  if (!bad) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
+  throw Error(ErrorKind::kUsage, name + ":" + std::to_string(line) + ": is not text in UTF-8");
 }
 
 void check_size(std::size_t size, const std::string& name) {

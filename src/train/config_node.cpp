@@ -1,5 +1,7 @@
 #include "train/config_node.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -127,6 +129,18 @@ std::optional<double> read_double(std::string_view text) {
   const auto [stop, error] = std::from_chars(digits.data(), end, value);
   if (error != std::errc() || stop != end) return std::nullopt;
   return negative ? -value : value;
+}
+
+std::optional<std::size_t> find_non_utf8(std::string_view text) {
+  std::size_t position = 0;
+  while (position < text.size()) {
+    utf8proc_int32_t code = 0;
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position);
+    const auto size = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - position), &code);
+    if (size <= 0 || code == 0) return position;
+    position += static_cast<std::size_t>(size);
+  }
+  return std::nullopt;
 }
 
 Json to_json(const ConfigNode& node) {

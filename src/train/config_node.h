@@ -50,7 +50,7 @@ struct ConfigDocument {
 
 // Limits on what a config may hold. OLMo's largest official file has 310 KB, 4,000 values and 6 levels.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
-inline constexpr std::size_t kMaxConfigNodes = 200'000;
+inline constexpr std::size_t kMaxConfigNodes = 100'000;
 inline constexpr int kMaxConfigDepth = 64;
 
 // Scalars as YAML 1.1 and OmegaConf read them; empty if the text is none. Underscores may group digits.
@@ -58,6 +58,9 @@ std::optional<bool> read_bool(std::string_view text);
 std::optional<std::int64_t> read_int(std::string_view text);  ///< decimal, 0x, 0b, leading 0 for octal
 std::optional<double> read_double(std::string_view text);     ///< 1e-4 is a number, as are .inf and 739_328
 bool is_null_text(std::string_view text);
+
+/// Position of the first byte that is not UTF-8, or is NUL.
+std::optional<std::size_t> find_non_utf8(std::string_view text);
 
 /// The tree as JSON, plain scalars typed by the rules above.
 Json to_json(const ConfigNode& node);

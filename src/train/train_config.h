@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "data/data_config.h"
 #include "model/model_config.h"
+#include "optim/duration.h"
 #include "optim/optim_config.h"
 
 namespace olmo::train {
@@ -20,15 +21,6 @@ namespace olmo::train {
 struct TokenizerConfig {
   std::string identifier = "gpt2";  ///< a tokenizer.json, or a name that `data fetch` knows
   std::string truncate_direction = "right";  ///< left | right
-};
-
-/// OLMo's `max_duration`: `100` (steps), `"2e12T"` (tokens) or `"2ep"` (epochs).
-struct Duration {
-  enum class Unit { kSteps, kTokens, kEpochs };
-
-  std::int64_t value = 10000;
-  Unit unit = Unit::kSteps;
-  friend bool operator==(const Duration&, const Duration&) = default;
 };
 
 /// Everything that decides a run, under the names and with the defaults of OLMo's TrainConfig
@@ -45,7 +37,7 @@ struct TrainConfig {
   data::DataConfig data;
   TokenizerConfig tokenizer;
 
-  Duration max_duration;
+  optim::Duration max_duration{optim::Duration::Unit::kSteps, 10000};
   std::optional<std::int64_t> stop_at;     ///< last step
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
