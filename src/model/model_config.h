@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace olmo::model {
 
-/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py). Defaults are OLMo's, except
-/// for what no release uses and we do not have: biases and dropout are off, rope is on.
+/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py).
+/// Defaults are OLMo's, except for what no release uses and we do not have: biases and dropout are
+/// off, rope is on.
 struct ModelConfig {
   std::int64_t d_model = 768;
   std::int64_t n_heads = 12;
@@ -15,7 +17,8 @@ struct ModelConfig {
   std::optional<double> clip_qkv;
   std::int64_t n_layers = 12;
   std::int64_t mlp_ratio = 4;
-  std::optional<std::int64_t> mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
+  std::optional<std::int64_t>
+      mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
   std::string activation_type = "swiglu";
   std::string block_type = "sequential";
   bool rope = true;
@@ -47,9 +50,18 @@ struct ModelConfig {
   /// Rows of `att_proj`: q, k and v.
   [[nodiscard]] std::int64_t qkv_size() const { return d_model + 2 * kv_heads() * head_dim(); }
   /// Rows of `ff_proj` (up and gate together); `ff_out` reads half of it.
-  [[nodiscard]] std::int64_t fused_mlp_size() const { return mlp_hidden_size.value_or(mlp_ratio * d_model); }
+  [[nodiscard]] std::int64_t fused_mlp_size() const {
+    return mlp_hidden_size.value_or(mlp_ratio * d_model);
+  }
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
 };
+
+/// One sentence for each thing that is impossible or that we do not have, naming its key
+/// (`model.n_heads`); empty if none.
+std::vector<std::string> config_errors(const ModelConfig& config);
+
+/// Throws Error(kUsage) with all of config_errors().
+void validate(const ModelConfig& config);
 
 }  // namespace olmo::model

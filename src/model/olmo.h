@@ -1,0 +1,95 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "core/named_tensors.h"
+#include "core/policy.h"
+#include "model/block.h"
+#include "model/model_config.h"
+#include "model/parameters.h"
+#include "ops/rope.h"
+
+namespace olmo::model {
+
+// Shapes: B batch, L length, M = B·L tokens, D model, V embedding rows.
+
+/// Sums over the labelled tokens of a micro-batch; the caller divides.
+struct LossSums {
+  double ce_sum = 0.0;      ///< Σ cross-entropy, nats
+  double z_sum = 0.0;       ///< Σ logsumexp², without the multiplier
+  std::int64_t labels = 0;  ///< tokens that had a label
+};
+
+/// One micro-batch.
+struct TokenBatch {
+  at::Tensor ids_BL;     ///< int64
+  at::Tensor labels_BL;  ///< int64, already shifted: the token to predict at each place;
+                         ///< kIgnoredLabel: none
+};
+
+inline constexpr std::int64_t kIgnoredLabel = -100;
+
+/// Labels of `ids_BL`: the next token, kIgnoredLabel in the last column.
+at::Tensor next_token_labels(const at::Tensor& ids_BL);
+
+/// The differentiated loss is scale · (ce_sum + z_multiplier · z_sum). OLMo: scale = 1 / tokens of
+/// the device batch.
+struct LossWeights {
+  float scale = 1.0F;
+  float z_multiplier = 0.0F;
+};
+
+/// Is called with what passes a named point of a forward pass: "embedding", "block_k" (residual
+/// stream after block k), "ln_f". The (M, D) tensor is valid during the call only.
+using Observer = std::function<void(std::string_view point, const at::Tensor& x_MD)>;
+
+/// OLMo with explicit forward and backward. Activations live in buffers that grow to the largest
+/// batch seen and are used again; gradients live with the caller, so that it can hold several sets.
+/// Not for use by two threads at once.
+class Olmo {
+ public:
+  /// Throws Error(kUsage) for a config of impossible shapes. The weights are undefined until
+  /// init_weights/load_weights.
+  Olmo(ModelConfig config, Policy policy);
+
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
+  [[nodiscard]] const Policy& policy() const { return policy_; }
+  [[nodiscard]] const std::vector<ParameterSpec>& specs() const { return specs_; }
+  /// In the order of OLMo's state_dict; the tensors are the live weights.
+  [[nodiscard]] const NamedTensors& parameters() const { return parameters_; }
+  /// Uninitialised gradients, named and ordered as parameters().
+  [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_); }
+
+  void init_weights(std::uint64_t seed) const;
+  /// Strict, see copy_tensors. Names are OLMo's (hf_names.h maps Hugging Face's).
+  void load_weights(const NamedTensors& source) const;
+
+  /// Loss and its gradient. `accumulate` continues the sums in `gradients` (micro-batches of one
+  /// chain), else they are overwritten. Throws Error(kInput) for ids or labels outside of the
+  /// embedding.
+  LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
+                            const NamedTensors& gradients, bool accumulate);
+
+  /// Loss alone; needs the activations of one block only.
+  LossSums forward(const TokenBatch& batch, const Observer& observe = {});
+  /// As forward, and fills (B, L) fp32 with each token's cross-entropy and logsumexp; 0 where there
+  /// is no label.
+  LossSums token_losses(const TokenBatch& batch, const at::Tensor& ce_BL, const at::Tensor& lse_BL);
+  /// All logits (B, L, V): for small batches.
+  at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
+
+ private:
+  void check_batch(const at::Tensor& ids_BL, const at::Tensor& labels_BL) const;
+  void resize(std::int64_t batch, std::int64_t length, bool training);
+  at::Tensor run_forward(const at::Tensor& ids_BL, bool training, const Observer& observe);
+
+  ModelConfig config_;
+  Policy policy_;
+  std::vector<ParameterSpec> specs_;
+  NamedTensors parameters_;
+  ModelTensors weights_;
+  ops::RopeTable rope_;
+};
+
+}  // namespace olmo::model

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/policy.h"
+#include "core/tensor.h"
+
+namespace olmo::ops {
+
+/// A label that takes no part in the loss, as in PyTorch and OLMo.
+inline constexpr int64_t kIgnoredLabel = -100;
+
+/// Sums over the tokens that have a label. Per token, in fp32: ce = log(sum) - (x[label] - max) and
+/// lse = max + log(sum), with max and sum = row_sum(exp(x - max)) over all V columns (padding
+/// columns of the vocabulary take part, as in OLMo). The tokens' values are added in double in
+/// ascending order.
+struct HeadLoss {
+  double ce_sum = 0;
+  double z_sum = 0;  ///< Σ lse², without the z-loss multiplier
+  int64_t labels = 0;
+};
+
+/// Buffers of the head, kept by the caller from step to step (fresh pages are expensive); they grow
+/// on first use.
+struct HeadWorkspace {
+  at::Tensor logits;  ///< (chunk, V), the logits of one chunk of tokens, then their gradient
+  at::Tensor tokens;  ///< (2, M) fp32: ce and lse
+};
+
+/// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.
+struct HeadTokenValues {
+  at::Tensor ce_M;   ///< fp32, -log p(label)
+  at::Tensor lse_M;  ///< fp32, log-sum-exp of the logits
+  at::Tensor
+      argmax_M;  ///< int64, first column that holds the row's maximum; -1 if the row holds a NaN
+};
+
+/// What the head multiplies and compares: logits = h · wᵀ, contiguous, labels int64.
+struct HeadInput {
+  at::Tensor h_MD;
+  at::Tensor w_VD;
+  at::Tensor labels_M;  ///< 0..V-1, or kIgnoredLabel
+};
+
+/// Loss only; never holds the logits of more than a chunk of tokens. The chunk does not change a
+/// bit of any result. Throws Error(kInput) naming the position of a label out of range. Values that
+/// are not finite pass through to the sums.
+HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+                   const HeadTokenValues& tokens = {});
+
+/// Gradients for the loss grad_scale · (ce_sum + z_multiplier · z_sum).
+struct HeadGradients {
+  float grad_scale = 1;
+  float z_multiplier = 0;  ///< 0: no z-loss (OLMo's softmax_auxiliary_loss)
+  at::Tensor dh_MD;        ///< set
+  at::Tensor dw_VD;        ///< continued from the stored value, over ascending tokens
+};
+
+/// head_loss and its gradients: dlogits = grad_scale · ((1 + 2 · z_multiplier · lse) · p - onehot),
+/// then dh = dlogits · w and dw += dlogitsᵀ · h. Rows without label have dlogits 0.
+HeadLoss head_loss_backward(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+                            const HeadGradients& gradients, const HeadTokenValues& tokens = {});
+
+}  // namespace olmo::ops

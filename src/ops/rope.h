@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/policy.h"
+#include "core/tensor.h"
+#include "ops/attention.h"
+
+namespace olmo::ops {
+
+/// Cosines and sines of rotary position embeddings, (length, head_dim / 2) each, fp32.
+struct RopeTable {
+  at::Tensor cos;
+  at::Tensor sin;
+};
+
+/// As OLMo's RotaryEmbedding: inv_freq_i = 1 / theta^(2i/head_dim) and angle = position · inv_freq
+/// in fp32 (so that far positions have OLMo's own rounding of the angle); cosine and sine of that
+/// angle in double by portable functions, rounded once. Throws Error(kUsage) for an odd head_dim, a
+/// length below 1 or above 2^24, or a theta that is not positive.
+RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
+
+/// Rotates q and k of packed rows qkv (batch·length, (n_heads + 2·n_kv_heads)·head_dim) in place, v
+/// untouched; the position is row % length. Halves as in GPT-NeoX: (x1, x2) → (x1·cos - x2·sin,
+/// x2·cos + x1·sin), the cosine's product rounded first and the sine's fused. The table must hold
+/// at least `length` positions.
+void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+          const at::Tensor& qkv);
+
+/// The inverse rotation, in place on the gradients of q and k.
+void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+                   const at::Tensor& dqkv);
+
+}  // namespace olmo::ops
