@@ -21,7 +21,8 @@ void ConfigBuilder::fail(int line, const std::string& what) const {
 
 void ConfigBuilder::count(int line, std::size_t nodes) {
   nodes_ += nodes;
-  if (nodes_ > kMaxConfigNodes) fail(line, "holds more than " + std::to_string(kMaxConfigNodes) + " values");
+  if (nodes_ > kMaxConfigNodes)
+    fail(line, "holds more than " + std::to_string(kMaxConfigNodes) + " values");
 }
 
 void ConfigBuilder::begin(int line, ConfigNode::Kind kind) {
@@ -94,7 +95,8 @@ ConfigDocument ConfigBuilder::finish() {
   }
   ConfigDocument document;
   document.name = name_;
-  if (!open_.front().node.children.empty()) document.root = std::move(open_.front().node.children.front());
+  if (!open_.front().node.children.empty())
+    document.root = std::move(open_.front().node.children.front());
   return document;
 }
 

@@ -8,8 +8,8 @@
 
 namespace olmo::train {
 
-/// Makes a ConfigDocument from the events of a parser, keeping to the limits and refusing duplicate keys. Duplicates are
-/// collected and thrown by finish(); everything else is thrown at once.
+/// Makes a ConfigDocument from the events of a parser, keeping to the limits and refusing duplicate
+/// keys. Duplicates are collected and thrown by finish(); everything else is thrown at once.
 class ConfigBuilder {
  public:
   explicit ConfigBuilder(std::string name);

@@ -1,7 +1,8 @@
 #pragma once
 
-// The keys of each config struct, listed once. Reading, writing and the list of known names all walk these lists, so
-// that they cannot disagree. `visit(name, member)` is called for each key in the order of OLMo's files.
+// The keys of each config struct, listed once. Reading, writing and the list of known names all
+// walk these lists, so that they cannot disagree. `visit(name, member)` is called for each key in
+// the order of OLMo's files.
 
 #include <type_traits>
 

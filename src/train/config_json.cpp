@@ -7,7 +7,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// A recursive-descent reader that knows its line; nlohmann's has no line at the values, and no trailing commas.
+/// A recursive-descent reader that knows its line; nlohmann's has no line at the values, and no
+/// trailing commas.
 class JsonReader {
  public:
   JsonReader(std::string_view text, ConfigBuilder& builder) : text_(text), builder_(builder) {}
@@ -32,7 +33,9 @@ class JsonReader {
     return c;
   }
 
-  bool starts_with(std::string_view prefix) const { return text_.substr(position_, prefix.size()) == prefix; }
+  bool starts_with(std::string_view prefix) const {
+    return text_.substr(position_, prefix.size()) == prefix;
+  }
 
   void skip_space() {
     while (!at_end()) {
@@ -72,7 +75,8 @@ class JsonReader {
     take();
     builder_.begin(line, ConfigNode::Kind::kMap);
     for (skip_space(); peek() != '}'; skip_space()) {
-      if (peek() != '"') fail(at_end() ? "ends inside an object" : "expects a key in double quotes, or }");
+      if (peek() != '"')
+        fail(at_end() ? "ends inside an object" : "expects a key in double quotes, or }");
       const int key_line = line_;
       builder_.key(key_line, string());
       skip_space();
@@ -105,7 +109,9 @@ class JsonReader {
 
   void word(int line) {
     const auto begin = position_;
-    while (!at_end() && !is_space(peek()) && std::string_view(",]}:\"/").find(peek()) == std::string_view::npos) take();
+    while (!at_end() && !is_space(peek()) &&
+           std::string_view(",]}:\"/").find(peek()) == std::string_view::npos)
+      take();
     const std::string text(text_.substr(begin, position_ - begin));
     if (text == "null") {
       builder_.null(line);
@@ -123,7 +129,8 @@ class JsonReader {
       if (at_end()) fail("has a string that does not end");
       const char c = take();
       if (c == '"') return out;
-      if (static_cast<unsigned char>(c) < 0x20) fail("has a line break or control character inside a string");
+      if (static_cast<unsigned char>(c) < 0x20)
+        fail("has a line break or control character inside a string");
       if (c == '\\') {
         escape(out);
       } else {
@@ -149,8 +156,10 @@ class JsonReader {
     std::uint32_t unit = 0;
     for (int i = 0; i < 4; ++i) {
       const char c = at_end() ? '\0' : take();
-      const auto digit = std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
-      if (c == '\0' || digit == std::string_view::npos) fail("has \\u without four hexadecimal digits");
+      const auto digit = std::string_view("0123456789abcdef")
+                             .find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
+      if (c == '\0' || digit == std::string_view::npos)
+        fail("has \\u without four hexadecimal digits");
       unit = unit * 16 + static_cast<std::uint32_t>(digit);
     }
     return unit;

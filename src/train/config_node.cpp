@@ -1,11 +1,11 @@
 #include "train/config_node.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
+
 #include <nlohmann/json.hpp>
+#include <utf8proc.h>
 
 namespace olmo::train {
 namespace {
@@ -65,7 +65,8 @@ const ConfigNode* ConfigNode::at_path(std::string_view path) const {
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
     if (node->kind == Kind::kMap) {
       node = node->find(part);
-    } else if (const auto index = read_int(part); node->kind == Kind::kList && index && *index >= 0 &&
+    } else if (const auto index = read_int(part);
+               node->kind == Kind::kList && index && *index >= 0 &&
                static_cast<std::size_t>(*index) < node->children.size()) {
       node = &node->children[static_cast<std::size_t>(*index)];
     } else {
@@ -121,9 +122,11 @@ std::optional<double> read_double(std::string_view text) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     if (digits == word) return negative ? -kInfinity : kInfinity;
   }
-  if (digits == ".nan" || digits == ".NaN" || digits == ".NAN") return std::numeric_limits<double>::quiet_NaN();
+  if (digits == ".nan" || digits == ".NaN" || digits == ".NAN")
+    return std::numeric_limits<double>::quiet_NaN();
   // from_chars also takes "inf" and "nan", which are words here.
-  if (digits.empty() || !(is_digit(digits[0]) || (digits[0] == '.' && digits.size() > 1))) return std::nullopt;
+  if (digits.empty() || !(is_digit(digits[0]) || (digits[0] == '.' && digits.size() > 1)))
+    return std::nullopt;
   double value = 0;
   const auto end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, value);
@@ -136,7 +139,8 @@ std::optional<std::size_t> find_non_utf8(std::string_view text) {
   while (position < text.size()) {
     utf8proc_int32_t code = 0;
     const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position);
-    const auto size = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - position), &code);
+    const auto size =
+        utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - position), &code);
     if (size <= 0 || code == 0) return position;
     position += static_cast<std::size_t>(size);
   }
@@ -147,6 +151,7 @@ Json to_json(const ConfigNode& node) {
   switch (node.kind) {
     case ConfigNode::Kind::kNull:
     case ConfigNode::Kind::kUnresolved:
+    case ConfigNode::Kind::kInvalid:
       return nullptr;
     case ConfigNode::Kind::kScalar:
       if (node.style == ConfigNode::Style::kPlain) {
@@ -162,7 +167,8 @@ Json to_json(const ConfigNode& node) {
     }
     case ConfigNode::Kind::kMap: {
       Json map = Json::object();
-      for (std::size_t i = 0; i < node.keys.size(); ++i) map[node.keys[i]] = to_json(node.children[i]);
+      for (std::size_t i = 0; i < node.keys.size(); ++i)
+        map[node.keys[i]] = to_json(node.children[i]);
       return map;
     }
   }

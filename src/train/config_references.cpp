@@ -1,11 +1,10 @@
-#include <glob.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <unordered_set>
 
-#include "core/error.h"
+#include <glob.h>
+
 #include "train/config_file.h"
 
 namespace olmo::train {
@@ -44,7 +43,8 @@ std::string_view trimmed(std::string_view text) {
 
 std::string unquoted(std::string_view text) {
   text = trimmed(text);
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+      text.back() == text.front()) {
     text = text.substr(1, text.size() - 2);
   }
   return std::string(text);
@@ -57,7 +57,8 @@ std::size_t end_of_reference(std::string_view text, std::size_t begin) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i + 1;
   }
-  throw BadReference{"has a reference `" + std::string(text.substr(begin, 60)) + "` without its closing brace"};
+  throw BadReference{"has a reference `" + std::string(text.substr(begin, 60)) +
+                     "` without its closing brace"};
 }
 
 /// Splits at commas that are in no braces, brackets or quotes.
@@ -105,19 +106,22 @@ ConfigNode match(const std::vector<std::string>& patterns) {
   for (const auto& pattern : patterns) {
     glob_t found{};
     const int status = glob(pattern.c_str(), 0, nullptr, &found);
-    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (status == 0 ? found.gl_pathc : 0));
+    std::vector<std::string> paths(found.gl_pathv,
+                                   found.gl_pathv + (status == 0 ? found.gl_pathc : 0));
     globfree(&found);
     if (paths.empty()) throw Unanswered{"no file matches `" + pattern + "`"};
     std::sort(paths.begin(), paths.end());
     for (auto& path : paths) list.children.push_back(scalar(std::move(path)));
-    if (list.children.size() > kMaxConfigNodes) throw Unanswered{"too many files match `" + pattern + "`"};
+    if (list.children.size() > kMaxConfigNodes)
+      throw Unanswered{"too many files match `" + pattern + "`"};
   }
   return list;
 }
 
 /// The checkpoint `step<N>` (also `step<N>-unsharded`, as OLMo names them) with the largest N.
 ConfigNode last_checkpoint(const std::string& folder) {
-  if (is_url(folder)) throw Unanswered{"`" + folder + "` is a URL, and checkpoints are read from local folders"};
+  if (is_url(folder))
+    throw Unanswered{"`" + folder + "` is a URL, and checkpoints are read from local folders"};
   std::int64_t best = -1;
   std::string best_path;
   std::error_code error;
@@ -127,7 +131,9 @@ ConfigNode last_checkpoint(const std::string& folder) {
     const auto digits = name.substr(4, name.find_first_not_of("0123456789", 4) - 4);
     const auto suffix = name.substr(4 + digits.size());
     const auto step = read_int("1" + digits);  // a leading 1 keeps 0007 decimal, and the order
-    if (digits.empty() || digits.size() > 15 || !step || (!suffix.empty() && suffix != "-unsharded")) continue;
+    if (digits.empty() || digits.size() > 15 || !step ||
+        (!suffix.empty() && suffix != "-unsharded"))
+      continue;
     const auto value = std::stoll(digits);
     if (value > best || (value == best && suffix.empty())) {
       best = value;
@@ -138,17 +144,16 @@ ConfigNode last_checkpoint(const std::string& folder) {
   return scalar(best_path);
 }
 
-/// Resolves a tree in place. A node is resolved when something refers to it or when the walk reaches it.
+/// Resolves a tree in place. A node is resolved when something refers to it or when the walk
+/// reaches it.
 class Resolver {
  public:
-  Resolver(ConfigDocument& document, const ConfigNode& defaults) : document_(document), defaults_(defaults) {}
+  Resolver(ConfigDocument& document, const ConfigNode& defaults)
+      : document_(document), defaults_(defaults) {}
 
-  void run() {
+  std::vector<std::string> run() {
     walk(document_.root, "");
-    if (errors_.empty()) return;
-    std::string message;
-    for (const auto& error : errors_) message += (message.empty() ? "" : "\n") + error;
-    throw Error(ErrorKind::kUsage, message);
+    return std::move(errors_);
   }
 
  private:
@@ -170,9 +175,11 @@ class Resolver {
     try {
       node = evaluate(text, path);
       if (find_non_utf8(node.text)) throw BadReference{"becomes a text that is not UTF-8"};
-      if (node.kind == ConfigNode::Kind::kScalar && text.compare(0, 2, "${") != 0) node.style = style;
+      if (node.kind == ConfigNode::Kind::kScalar && text.compare(0, 2, "${") != 0)
+        node.style = style;
     } catch (const BadReference& bad) {
       node = ConfigNode();
+      node.kind = ConfigNode::Kind::kInvalid;
       errors_.push_back(document_.where(line) + ": `" + path + "` " + bad.message);
     } catch (const Unanswered& unanswered) {
       node = ConfigNode();
@@ -184,14 +191,16 @@ class Resolver {
     settle(node, line);
   }
 
-  /// A value put in is not looked at again: what it holds is text, even if it looks like a reference.
+  /// A value put in is not looked at again: what it holds is text, even if it looks like a
+  /// reference.
   void settle(ConfigNode& node, int line) {
     node.line = line;
     done_.insert(&node);
     for (auto& child : node.children) settle(child, line);
   }
 
-  /// Value of a text with references: the value itself if the text is one reference, else the text with values put in.
+  /// Value of a text with references: the value itself if the text is one reference, else the text
+  /// with values put in.
   ConfigNode evaluate(std::string_view text, const std::string& path) {
     if (open_.size() > kMaxReferenceDepth || ++depth_ > kMaxReferenceDepth) {
       throw BadReference{"has references nested deeper than " + std::to_string(kMaxReferenceDepth)};
@@ -217,7 +226,8 @@ class Resolver {
       } else {
         out.push_back(text[i++]);
       }
-      if (out.size() > kMaxReferenceBytes) throw BadReference{"grows beyond 1 MB by its references"};
+      if (out.size() > kMaxReferenceBytes)
+        throw BadReference{"grows beyond 1 MB by its references"};
     }
     return scalar(out);
   }
@@ -225,7 +235,10 @@ class Resolver {
   static std::string plain_text(const ConfigNode& node) {
     if (node.kind == ConfigNode::Kind::kNull) return "null";
     if (node.kind == ConfigNode::Kind::kUnresolved) throw Unanswered{node.text};
-    if (node.kind != ConfigNode::Kind::kScalar) throw BadReference{"puts a list or a map into a text"};
+    if (node.kind == ConfigNode::Kind::kInvalid)
+      throw Unanswered{"it refers to a value with an error"};
+    if (node.kind != ConfigNode::Kind::kScalar)
+      throw BadReference{"puts a list or a map into a text"};
     return node.text;
   }
 
@@ -235,7 +248,8 @@ class Resolver {
     for (std::size_t i = 0; i < body.size(); ++i) {
       if (body[i] == '{') ++depth;
       if (body[i] == '}') --depth;
-      if (body[i] == ':' && depth == 0) return call(trimmed(body.substr(0, i)), body.substr(i + 1), path);
+      if (body[i] == ':' && depth == 0)
+        return call(trimmed(body.substr(0, i)), body.substr(i + 1), path);
     }
     const auto key = plain_text(evaluate(trimmed(body), path));
     auto* found = look_up(absolute(key, path));
@@ -243,7 +257,8 @@ class Resolver {
     return *found;
   }
 
-  /// OmegaConf's relative keys: one leading dot is the map that holds the value, each further one its parent.
+  /// OmegaConf's relative keys: one leading dot is the map that holds the value, each further one
+  /// its parent.
   static std::string absolute(std::string key, const std::string& path) {
     std::replace(key.begin(), key.end(), '[', '.');
     key.erase(std::remove(key.begin(), key.end(), ']'), key.end());
@@ -272,7 +287,8 @@ class Resolver {
       if (std::find(open_.begin(), open_.end(), path) != open_.end()) throw cycle(path);
       resolve_scalar(const_cast<ConfigNode&>(*found), path);
     }
-    if ((copied_bytes_ += bytes(*found)) > kMaxCopiedBytes) throw BadReference{"copies too much by references"};
+    if ((copied_bytes_ += bytes(*found)) > kMaxCopiedBytes)
+      throw BadReference{"copies too much by references"};
     return found;
   }
 
@@ -296,12 +312,15 @@ class Resolver {
     if (name == "oc.select") return select(parts, path);
     if (name == "path.choose") return choose(texts(parts, path));
     if (name == "path.glob") return match(texts(parts, path));
-    if (name == "path.last_checkpoint" && parts.size() == 1) return last_checkpoint(texts(parts, path).front());
-    throw BadReference{"calls `" + std::string(name) + "`, which is not one of oc.env, oc.select, oc.decode, " +
+    if (name == "path.last_checkpoint" && parts.size() == 1)
+      return last_checkpoint(texts(parts, path).front());
+    throw BadReference{"calls `" + std::string(name) +
+                       "`, which is not one of oc.env, oc.select, oc.decode, " +
                        "path.choose, path.glob, path.last_checkpoint (with one folder)"};
   }
 
-  std::vector<std::string> texts(const std::vector<std::string_view>& parts, const std::string& path) {
+  std::vector<std::string> texts(const std::vector<std::string_view>& parts,
+                                 const std::string& path) {
     std::vector<std::string> out;
     for (const auto part : parts) out.push_back(plain_text(evaluate(unquoted(part), path)));
     return out;
@@ -339,8 +358,8 @@ class Resolver {
 
 }  // namespace
 
-void resolve_references(ConfigDocument& document, const ConfigNode& defaults) {
-  Resolver(document, defaults).run();
+std::vector<std::string> resolve_references(ConfigDocument& document, const ConfigNode& defaults) {
+  return Resolver(document, defaults).run();
 }
 
 }  // namespace olmo::train

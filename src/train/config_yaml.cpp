@@ -1,10 +1,10 @@
+#include <sstream>
+#include <unordered_map>
+
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
-
-#include <sstream>
-#include <unordered_map>
 
 #include "core/error.h"
 #include "train/config_builder.h"
@@ -15,7 +15,8 @@ namespace {
 
 int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
-/// Passes yaml-cpp's events on to a ConfigBuilder: its Node type would lose plain-versus-quoted, duplicates and limits.
+/// Passes yaml-cpp's events on to a ConfigBuilder: its Node type would lose plain-versus-quoted,
+/// duplicates and limits.
 class YamlEvents : public YAML::EventHandler {
  public:
   explicit YamlEvents(ConfigBuilder& builder) : builder_(builder) {}
@@ -32,7 +33,8 @@ class YamlEvents : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (expects_key()) builder_.fail(line_of(mark), "has an alias as a key");
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) builder_.fail(line_of(mark), "has an alias to a value that contains it");
+    if (found == anchors_.end())
+      builder_.fail(line_of(mark), "has an alias to a value that contains it");
     builder_.copy(line_of(mark), found->second);
     after_value(line_of(mark), YAML::NullAnchor);
   }
@@ -42,7 +44,8 @@ class YamlEvents : public YAML::EventHandler {
     if (take_key(mark, value)) return;
     const bool plain = tag == "?" || tag.empty();
     if (!plain) check_tag(mark, tag, "str");
-    builder_.scalar(line_of(mark), value, plain ? ConfigNode::Style::kPlain : ConfigNode::Style::kQuoted);
+    builder_.scalar(line_of(mark), value,
+                    plain ? ConfigNode::Style::kPlain : ConfigNode::Style::kQuoted);
     after_value(line_of(mark), anchor);
   }
 
@@ -74,8 +77,8 @@ class YamlEvents : public YAML::EventHandler {
     return true;
   }
 
-  void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ConfigNode::Kind kind,
-             const char* own_tag) {
+  void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+             ConfigNode::Kind kind, const char* own_tag) {
     if (expects_key()) builder_.fail(line_of(mark), "has a list or a map as a key");
     check_tag(mark, tag, own_tag);
     builder_.begin(line_of(mark), kind);
@@ -99,7 +102,8 @@ class YamlEvents : public YAML::EventHandler {
 
   void check_tag(const YAML::Mark& mark, const std::string& tag, const std::string& own) const {
     if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:" + own) return;
-    builder_.fail(line_of(mark), "has the tag `" + tag.substr(0, 60) + "`, which a config may not have");
+    builder_.fail(line_of(mark),
+                  "has the tag `" + tag.substr(0, 60) + "`, which a config may not have");
   }
 
   ConfigBuilder& builder_;
@@ -118,7 +122,8 @@ ConfigDocument parse_yaml_config(std::string_view text, const std::string& name)
     parser.HandleNextDocument(events);
     if (parser) builder.fail(1, "holds more than one YAML document");
   } catch (const YAML::Exception& error) {
-    builder.fail(error.mark.is_null() ? 1 : line_of(error.mark), "is not valid YAML (" + error.msg + ")");
+    builder.fail(error.mark.is_null() ? 1 : line_of(error.mark),
+                 "is not valid YAML (" + error.msg + ")");
   }
   return builder.finish();
 }

@@ -23,6 +23,11 @@ struct TokenizerConfig {
   std::string truncate_direction = "right";  ///< left | right
 };
 
+/// A part of a config that is kept as it was written, as canonical JSON text.
+struct RawJson {
+  std::string text = "[]";
+};
+
 /// Everything that decides a run, under the names and with the defaults of OLMo's TrainConfig
 /// (olmo/config.py); the last group is ours. Intervals are optimizer steps.
 struct TrainConfig {
@@ -41,13 +46,13 @@ struct TrainConfig {
   std::optional<std::int64_t> stop_at;     ///< last step
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
-  std::int64_t device_train_microbatch_size = 16;
+  std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
   std::string precision =
       "fp32";  ///< OLMo has no default here; fp32 is what this build computes in
   std::optional<double> max_grad_norm;
   std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
   bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss
-  double auxiliary_loss_multiplier = 1e-4;
+  std::optional<double> auxiliary_loss_multiplier = 1e-4;
   std::optional<double> time_limit;  ///< seconds
   std::int64_t extra_steps_after_cancel = 10;
   std::optional<double> early_stopping_factor;
@@ -87,7 +92,7 @@ struct TrainConfig {
   }
   /// Weight of the squared log-sum-exp in the loss: 0 without the z-loss.
   [[nodiscard]] double z_multiplier() const {
-    return softmax_auxiliary_loss ? auxiliary_loss_multiplier : 0.0;
+    return softmax_auxiliary_loss ? auxiliary_loss_multiplier.value_or(0.0) : 0.0;
   }
 };
 
