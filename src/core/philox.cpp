@@ -12,8 +12,8 @@
 namespace olmo {
 namespace {
 
-// Everything below is plain C++ that the compiler vectorises, once for each instruction set. There is no fused
-// operation and no reduction in it, so the bits cannot differ between the copies.
+// Everything below is plain C++ that the compiler vectorises, once for each instruction set. There
+// is no fused operation and no reduction in it, so the bits cannot differ between the copies.
 #define OLMO_INLINE inline __attribute__((always_inline))
 
 constexpr std::uint32_t kMultiplier0 = 0xD2511F53U, kMultiplier1 = 0xCD9E8D57U;
@@ -28,38 +28,46 @@ OLMO_INLINE Words philox(Words c, std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t product0 = static_cast<std::uint64_t>(kMultiplier0) * c.w0;
     const std::uint64_t product1 = static_cast<std::uint64_t>(kMultiplier1) * c.w2;
-    c = {static_cast<std::uint32_t>(product1 >> 32) ^ c.w1 ^ key0, static_cast<std::uint32_t>(product1),
-         static_cast<std::uint32_t>(product0 >> 32) ^ c.w3 ^ key1, static_cast<std::uint32_t>(product0)};
+    c = {static_cast<std::uint32_t>(product1 >> 32) ^ c.w1 ^ key0,
+         static_cast<std::uint32_t>(product1),
+         static_cast<std::uint32_t>(product0 >> 32) ^ c.w3 ^ key1,
+         static_cast<std::uint32_t>(product0)};
     key0 += kWeyl0;
     key1 += kWeyl1;
   }
   return c;
 }
 
-/// Natural logarithm of a normal positive double, absolute error below 1e-10: 2·atanh((m - 1)/(m + 1)) of the mantissa.
+/// Natural logarithm of a normal positive double, absolute error below 1e-10: 2·atanh((m - 1)/(m +
+/// 1)) of the mantissa.
 OLMO_INLINE double log_positive(double x) {
   constexpr std::uint64_t kMantissa = 0x000FFFFFFFFFFFFFULL;
   constexpr std::uint64_t kSqrtHalf = 0x3FE6A09E667F3BCDULL;
   // Taking the exponent relative to sqrt(1/2) puts the mantissa into [sqrt(1/2), sqrt(2)).
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t shifted = bits - kSqrtHalf + (0x3FFULL << 52);
-  const double exponent = std::bit_cast<double>((shifted >> 52) | 0x4330000000000000ULL) - (4503599627370496.0 + 1023.0);
+  const double exponent = std::bit_cast<double>((shifted >> 52) | 0x4330000000000000ULL) -
+                          (4503599627370496.0 + 1023.0);
   const double mantissa = std::bit_cast<double>((shifted & kMantissa) + kSqrtHalf);
   const double s = (mantissa - 1.0) / (mantissa + 1.0);
   const double t = s * s;
-  const double series = ((((t * (1.0 / 11) + 1.0 / 9) * t + 1.0 / 7) * t + 1.0 / 5) * t + 1.0 / 3) * t + 1.0;
+  const double series =
+      ((((t * (1.0 / 11) + 1.0 / 9) * t + 1.0 / 7) * t + 1.0 / 5) * t + 1.0 / 3) * t + 1.0;
   return exponent * 0.69314718055994530942 + 2.0 * s * series;
 }
 
-/// z >= 0 with Φ(z) = 0.5 + q, for q in (0, 0.5 - 2^-34]: Wichura's PPND7 (Applied Statistics algorithm AS 241),
-/// whose third region (tails below e^-25) 32 random bits do not reach. One division serves both regions.
+/// z >= 0 with Φ(z) = 0.5 + q, for q in (0, 0.5 - 2^-34]: Wichura's PPND7 (Applied Statistics
+/// algorithm AS 241), whose third region (tails below e^-25) 32 random bits do not reach. One
+/// division serves both regions.
 OLMO_INLINE double half_normal_quantile(double q) {
   constexpr double kSplit = 0.425;
   const double r = 0.180625 - q * q;
-  const double central_top = (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) * q;
+  const double central_top =
+      (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) * q;
   const double central_bottom = ((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1.0;
   const double s = __builtin_sqrt(-log_positive(0.5 - q)) - 1.6;
-  const double tail_top = ((0.17023821103 * s + 1.3067284816) * s + 2.7568153900) * s + 1.4234372777;
+  const double tail_top =
+      ((0.17023821103 * s + 1.3067284816) * s + 2.7568153900) * s + 1.4234372777;
   const double tail_bottom = (0.12021132975 * s + 0.73700164250) * s + 1.0;
   return (q <= kSplit ? central_top : tail_top) / (q <= kSplit ? central_bottom : tail_bottom);
 }
@@ -80,7 +88,8 @@ OLMO_INLINE void normal_block(const NormalJob& job, std::uint64_t first_counter,
   alignas(64) std::uint32_t words[kBlockWords];
   for (std::uint64_t i = 0; i < kBlockCounters; ++i) {
     const std::uint64_t counter = first_counter + i;
-    const Words w = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), job.nonce[0], job.nonce[1]},
+    const Words w = philox({static_cast<std::uint32_t>(counter),
+                            static_cast<std::uint32_t>(counter >> 32), job.nonce[0], job.nonce[1]},
                            job.key[0], job.key[1]);
     words[4 * i] = w.w0;
     words[4 * i + 1] = w.w1;
@@ -98,24 +107,30 @@ OLMO_INLINE void normal_block(const NormalJob& job, std::uint64_t first_counter,
   }
 }
 
-OLMO_INLINE void normal_blocks(const NormalJob& job, std::uint64_t first_counter, std::uint64_t blocks, float* out) {
-  for (std::uint64_t b = 0; b < blocks; ++b) normal_block(job, first_counter + b * kBlockCounters, out + b * kBlockWords);
+OLMO_INLINE void normal_blocks(const NormalJob& job, std::uint64_t first_counter,
+                               std::uint64_t blocks, float* out) {
+  for (std::uint64_t b = 0; b < blocks; ++b)
+    normal_block(job, first_counter + b * kBlockCounters, out + b * kBlockWords);
 }
 
-void normal_blocks_plain(const NormalJob& job, std::uint64_t first, std::uint64_t blocks, float* out) { normal_blocks(job, first, blocks, out); }
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void normal_blocks_avx2(const NormalJob& job, std::uint64_t first, std::uint64_t blocks, float* out) {
+void normal_blocks_plain(const NormalJob& job, std::uint64_t first, std::uint64_t blocks,
+                         float* out) {
   normal_blocks(job, first, blocks, out);
 }
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))) void normal_blocks_avx512(const NormalJob& job,
-                                                                                                           std::uint64_t first, std::uint64_t blocks,
-                                                                                                           float* out) {
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void normal_blocks_avx2(const NormalJob& job, std::uint64_t first,
+                                                        std::uint64_t blocks, float* out) {
+  normal_blocks(job, first, blocks, out);
+}
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))) void
+normal_blocks_avx512(const NormalJob& job, std::uint64_t first, std::uint64_t blocks, float* out) {
   normal_blocks(job, first, blocks, out);
 }
 #endif
 
-void run_blocks(Isa isa, const NormalJob& job, std::uint64_t first, std::uint64_t blocks, float* out) {
+void run_blocks(Isa isa, const NormalJob& job, std::uint64_t first, std::uint64_t blocks,
+                float* out) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx512) return normal_blocks_avx512(job, first, blocks, out);
   if (isa == Isa::kAvx2) return normal_blocks_avx2(job, first, blocks, out);
@@ -150,7 +165,8 @@ double half_normal_mass(double c) {
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32_10(const std::array<std::uint32_t, 4>& counter, const std::array<std::uint32_t, 2>& key) {
+std::array<std::uint32_t, 4> philox4x32_10(const std::array<std::uint32_t, 4>& counter,
+                                           const std::array<std::uint32_t, 2>& key) {
   const Words w = philox({counter[0], counter[1], counter[2], counter[3]}, key[0], key[1]);
   return {w.w0, w.w1, w.w2, w.w3};
 }
@@ -162,7 +178,8 @@ PhiloxStream::PhiloxStream(std::uint64_t seed, std::string_view name) {
   std::uint32_t words[4];
   for (std::size_t i = 0; i < 4; ++i) {
     words[i] = 0;
-    for (std::size_t j = 0; j < 4; ++j) words[i] |= static_cast<std::uint32_t>(digest.bytes[4 * i + j]) << (8 * j);
+    for (std::size_t j = 0; j < 4; ++j)
+      words[i] |= static_cast<std::uint32_t>(digest.bytes[4 * i + j]) << (8 * j);
   }
   key_ = {words[0], words[1]};
   nonce_ = {words[2], words[3]};
@@ -170,15 +187,24 @@ PhiloxStream::PhiloxStream(std::uint64_t seed, std::string_view name) {
 
 std::uint32_t PhiloxStream::word(std::uint64_t index) const {
   const std::uint64_t counter = index / 4;
-  return philox4x32_10({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), nonce_[0], nonce_[1]}, key_)[index % 4];
+  return philox4x32_10({static_cast<std::uint32_t>(counter),
+                        static_cast<std::uint32_t>(counter >> 32), nonce_[0], nonce_[1]},
+                       key_)[index % 4];
 }
 
-void PhiloxStream::fill_normal(const Policy& policy, std::uint64_t first, double std, std::optional<double> cutoff, std::span<float> out) const {
-  if (!(std >= 0.0 && std < 1e30)) throw Error(ErrorKind::kUsage, "normal numbers: the standard deviation must be finite and >= 0, got " + std::to_string(std));
-  if (cutoff && !(*cutoff > 0.0)) throw Error(ErrorKind::kUsage, "normal numbers: the cutoff must be positive, got " + std::to_string(*cutoff));
+void PhiloxStream::fill_normal(const Policy& policy, std::uint64_t first, double std,
+                               std::optional<double> cutoff, std::span<float> out) const {
+  if (!(std >= 0.0 && std < 1e30))
+    throw Error(ErrorKind::kUsage,
+                "normal numbers: the standard deviation must be finite and >= 0, got " +
+                    std::to_string(std));
+  if (cutoff && !(*cutoff > 0.0))
+    throw Error(ErrorKind::kUsage,
+                "normal numbers: the cutoff must be positive, got " + std::to_string(*cutoff));
   constexpr double kNoCutoff = 1e300;
   const double bound = cutoff.value_or(kNoCutoff);
-  const NormalJob job{{key_[0], key_[1]}, {nonce_[0], nonce_[1]}, half_normal_mass(bound), bound, std};
+  const NormalJob job{
+      {key_[0], key_[1]}, {nonce_[0], nonce_[1]}, half_normal_mass(bound), bound, std};
   // Whole blocks go straight to `out`; the ends are cut out of a block of their own.
   alignas(64) float block[kBlockWords];
   std::uint64_t done = 0;

@@ -13,49 +13,58 @@ namespace olmo::model {
 
 /// What all blocks of a pass share.
 struct BlockContext {
-  const ModelConfig& config;
   const Policy& policy;
+  const ModelConfig& config;
   const ops::RopeTable& rope;
-  std::int64_t batch;
-  std::int64_t length;
+  ops::AttentionShape shape;
+
+  [[nodiscard]] std::int64_t tokens() const { return shape.batch * shape.length; }
 };
 
-/// What a block keeps from forward to backward. Norm outputs and the SwiGLU output are computed
-/// again instead.
+/// What a block keeps from forward to backward. The outputs of its norms (before a linear layer)
+/// and of SwiGLU are computed again instead.
 struct BlockSaved {
-  Buffer x_MD;      ///< the block's input; its owner writes it
-  Buffer qkv_MQ;    ///< after clip, QK-norm and RoPE
-  Buffer clip_MQ;   ///< uint8, 1 where clip_qkv let the value pass; clip_qkv only
-  Buffer q_MD;      ///< q before its norm; QK-norm only
-  Buffer k_MK;      ///< k before its norm; QK-norm only
-  Buffer heads_MD;  ///< attention output, before attn_out
-  Buffer lse_BNL;   ///< log-sum-exp of attention
-  Buffer mid_MD;    ///< the residual stream between attention and MLP
-  Buffer u_M2F;     ///< up | gate
-  Buffer att_MD;    ///< attn_out's output before its norm; norm_after only
-  Buffer mlp_MD;    ///< ff_out's output before its norm; norm_after only
+  Buffer x_MD;                ///< the block's input; its owner writes it
+  Buffer qkv_MQ;              ///< after clip, QK-norm and RoPE
+  Buffer clip_MQ{at::kByte};  ///< 1 where clip_qkv let the value pass; clip_qkv only
+  Buffer q_MD, k_MK;          ///< q and k before their norms; QK-norm only
+  Buffer heads_MD;            ///< attention's output, before attn_out
+  Buffer lse_BNL;             ///< log-sum-exp of attention
+  Buffer att_MD;              ///< attn_out's output before its norm; norm_after only
+  Buffer mid_MD;              ///< the residual stream between attention and MLP
+  Buffer u_M2F;               ///< up | gate
+  Buffer mlp_MD;              ///< ff_out's output before its norm; norm_after only
+  Buffer attn_stats, ff_stats, q_stats, k_stats;  ///< of the norms
 };
 
 /// Buffers that all blocks use in turn.
 struct BlockScratch {
-  Buffer stats_M2;
-  Buffer h_MD;    ///< a norm's output
-  Buffer g_MD;    ///< a gradient of that shape
-  Buffer act_MF;  ///< SwiGLU output
+  Buffer h_MD;  ///< a value of the residual stream's shape
+  Buffer g_MD;  ///< a gradient of that shape
+  Buffer act_MF;
   Buffer dact_MF;
-  Buffer du_M2F;
   Buffer dqkv_MQ;
-  Buffer k_MK;  ///< QK-norm
-  Buffer dk_MK;
 };
 
-/// y = the block's output, from saved.x_MD.
+/// The norm that the config asks for: y = norm(x). `stats` receives what backward needs.
+void norm_forward(const BlockContext& context, const at::Tensor& x, const NormTensors& weights,
+                  const at::Tensor& y, Buffer& stats);
+
+/// dx = or, accumulating, += the gradient of norm_forward; the gradients of the weights are
+/// continued.
+void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::Tensor& x,
+                   const NormTensors& weights, const Buffer& stats, const at::Tensor& dx,
+                   bool accumulate_dx, const NormTensors& gradients);
+
+/// y = the block's output for the input in saved.x_MD.
 void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                    BlockScratch& scratch, const at::Tensor& y_MD);
 
-/// dx_MD: on entry the gradient of the block's output, on return that of its input.
+/// dx_MD: on entry the gradient of the block's output, on return that of its input. `accumulate`:
+/// the gradients of the linear layers are continued, else set; those of the norms are always
+/// continued. Uses up what `saved` holds.
 void block_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
-                    BlockScratch& scratch, const at::Tensor& dx_MD, const BlockTensors& gradients,
+                    BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
                     bool accumulate);
 
 }  // namespace olmo::model

@@ -1,9 +1,8 @@
 #include "model/buffer.h"
 
+#include <c10/util/accumulate.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <c10/util/accumulate.h>
 
 namespace olmo::model {
 namespace {

@@ -1,8 +1,8 @@
 #include "model/init.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
+
+#include <ATen/Parallel.h>
 
 #include "core/error.h"
 #include "core/philox.h"
@@ -16,15 +16,19 @@ double inverse_sqrt(std::int64_t n) { return 1.0 / std::sqrt(static_cast<double>
 
 double normal_std(const ModelConfig& config, const ParameterSpec& spec) {
   // OLMo writes `emb_init_std or init_std`.
-  return spec.role == ParameterRole::kEmbedding ? config.emb_init_std.value_or(config.init_std) : config.init_std;
+  return spec.role == ParameterRole::kEmbedding ? config.emb_init_std.value_or(config.init_std)
+                                                : config.init_std;
 }
 
 double mitchell_std(const ModelConfig& config, const ParameterSpec& spec) {
   switch (spec.role) {
-    case ParameterRole::kEmbedding: return config.emb_init_std.value_or(inverse_sqrt(config.d_model));
+    case ParameterRole::kEmbedding:
+      return config.emb_init_std.value_or(inverse_sqrt(config.d_model));
     case ParameterRole::kAttnOut:
-    case ParameterRole::kFfOut: return inverse_sqrt(2 * spec.shape[1] * (spec.layer + 1));
-    default: return inverse_sqrt(config.d_model);
+    case ParameterRole::kFfOut:
+      return inverse_sqrt(2 * spec.shape[1] * (spec.layer + 1));
+    default:
+      return inverse_sqrt(config.d_model);
   }
 }
 
@@ -32,11 +36,15 @@ double full_megatron_std(const ModelConfig& config, const ParameterSpec& spec) {
   switch (spec.role) {
     case ParameterRole::kEmbedding:
       if (config.emb_init_std) return *config.emb_init_std;
-      return config.init_std * (config.scale_emb_init ? std::sqrt(static_cast<double>(config.d_model)) : 1.0);
-    case ParameterRole::kHead: return inverse_sqrt(config.d_model);
+      return config.init_std *
+             (config.scale_emb_init ? std::sqrt(static_cast<double>(config.d_model)) : 1.0);
+    case ParameterRole::kHead:
+      return inverse_sqrt(config.d_model);
     case ParameterRole::kAttnOut:
-    case ParameterRole::kFfOut: return config.init_std * inverse_sqrt(2 * config.n_layers);
-    default: return config.init_std;
+    case ParameterRole::kFfOut:
+      return config.init_std * inverse_sqrt(2 * config.n_layers);
+    default:
+      return config.init_std;
   }
 }
 
@@ -48,10 +56,13 @@ InitRule init_rule(const ModelConfig& config, const ParameterSpec& spec) {
   const double cutoff = config.init_cutoff_factor.value_or(kDefaultCutoff);
   if (config.init_fn == "mitchell") return {mitchell_std(config, spec), cutoff};
   if (config.init_fn == "full_megatron") return {full_megatron_std(config, spec), cutoff};
-  throw Error(ErrorKind::kUsage, "`model.init_fn` must be mitchell, normal or full_megatron, got '" + config.init_fn + "'");
+  throw Error(
+      ErrorKind::kUsage,
+      "`model.init_fn` must be mitchell, normal or full_megatron, got '" + config.init_fn + "'");
 }
 
-void init_parameters(const Policy& policy, const ModelConfig& config, std::uint64_t seed, const NamedTensors& parameters) {
+void init_parameters(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
+                     const NamedTensors& parameters) {
   const auto specs = parameter_specs(config);
   OLMO_CHECK(specs.size() == parameters.size());
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -66,7 +77,8 @@ void init_parameters(const Policy& policy, const ModelConfig& config, std::uint6
     float* data = tensor.data_ptr<float>();
     constexpr std::int64_t kGrain = 1 << 16;
     at::parallel_for(0, tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      stream.fill_normal(policy, static_cast<std::uint64_t>(begin), rule.std, rule.cutoff, {data + begin, static_cast<std::size_t>(end - begin)});
+      stream.fill_normal(policy, static_cast<std::uint64_t>(begin), rule.std, rule.cutoff,
+                         {data + begin, static_cast<std::size_t>(end - begin)});
     });
   }
 }

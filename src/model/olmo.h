@@ -1,18 +1,20 @@
 #pragma once
 
 #include <functional>
-#include <span>
 
 #include "core/named_tensors.h"
 #include "core/policy.h"
 #include "model/block.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "ops/cross_entropy.h"
 #include "ops/rope.h"
 
 namespace olmo::model {
 
 // Shapes: B batch, L length, M = B·L tokens, D model, V embedding rows.
+
+using ops::kIgnoredLabel;
 
 /// Sums over the labelled tokens of a micro-batch; the caller divides.
 struct LossSums {
@@ -27,8 +29,6 @@ struct TokenBatch {
   at::Tensor labels_BL;  ///< int64, already shifted: the token to predict at each place;
                          ///< kIgnoredLabel: none
 };
-
-inline constexpr std::int64_t kIgnoredLabel = -100;
 
 /// Labels of `ids_BL`: the next token, kIgnoredLabel in the last column.
 at::Tensor next_token_labels(const at::Tensor& ids_BL);
@@ -73,16 +73,23 @@ class Olmo {
 
   /// Loss alone; needs the activations of one block only.
   LossSums forward(const TokenBatch& batch, const Observer& observe = {});
-  /// As forward, and fills (B, L) fp32 with each token's cross-entropy and logsumexp; 0 where there
-  /// is no label.
-  LossSums token_losses(const TokenBatch& batch, const at::Tensor& ce_BL, const at::Tensor& lse_BL);
+  /// As forward, and fills what is defined in `values`, whose tensors are (M): each token's
+  /// cross-entropy and logsumexp (0 where there is no label), and the likeliest token.
+  LossSums token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values);
   /// All logits (B, L, V): for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
  private:
-  void check_batch(const at::Tensor& ids_BL, const at::Tensor& labels_BL) const;
-  void resize(std::int64_t batch, std::int64_t length, bool training);
-  at::Tensor run_forward(const at::Tensor& ids_BL, bool training, const Observer& observe);
+  [[nodiscard]] BlockContext context(const at::Tensor& ids_BL);
+  [[nodiscard]] BlockSaved& saved(std::size_t layer, bool training) {
+    return saved_[training ? layer : layer % 2];
+  }
+  /// The head's input (M, D): ln_f of the last residual stream, scaled if scale_logits.
+  at::Tensor run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
+                         const Observer& observe);
+  void run_backward(const BlockContext& context, const at::Tensor& ids_BL, ModelTensors& gradients,
+                    bool accumulate);
+  [[nodiscard]] float logit_scale() const;
 
   ModelConfig config_;
   Policy policy_;
@@ -90,6 +97,14 @@ class Olmo {
   NamedTensors parameters_;
   ModelTensors weights_;
   ops::RopeTable rope_;
+  std::vector<BlockSaved> saved_;
+  BlockScratch scratch_;
+  ops::HeadWorkspace head_;
+  Buffer last_MD_;  ///< residual stream after the last block
+  Buffer ln_f_stats_;
+  Buffer final_MD_;   ///< the head's input
+  Buffer dfinal_MD_;  ///< its gradient
+  Buffer dx_MD_;      ///< gradient of the residual stream
 };
 
 }  // namespace olmo::model

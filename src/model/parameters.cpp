@@ -8,15 +8,20 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-bool wants_bias(const ModelConfig& config) { return config.bias_for_layer_norm.value_or(config.include_bias); }
+bool wants_bias(const ModelConfig& config) {
+  return config.bias_for_layer_norm.value_or(config.include_bias);
+}
 
-/// Calls visit(name, shape, role, layer, tensor) for every parameter of the config, in the order of OLMo's modules, where
-/// `tensor` is its place in `tensors`. The one list of what the network holds.
+/// Calls visit(name, shape, role, layer, tensor) for every parameter of the config, in the order of
+/// OLMo's modules, where `tensor` is its place in `tensors`. The one list of what the network
+/// holds.
 template <typename Visit>
 void visit_parameters(const ModelConfig& config, ModelTensors& tensors, const Visit& visit) {
   using Role = ParameterRole;
-  const std::int64_t d = config.d_model, f = config.fused_mlp_size() / 2, v = config.embedding_rows();
-  const auto norm = [&](const std::string& name, std::int64_t width, bool affine, std::int64_t layer, NormTensors& place) {
+  const std::int64_t d = config.d_model, f = config.fused_mlp_size() / 2,
+                     v = config.embedding_rows();
+  const auto norm = [&](const std::string& name, std::int64_t width, bool affine,
+                        std::int64_t layer, NormTensors& place) {
     if (!affine) return;
     visit(name + ".weight", Shape{width}, Role::kNormWeight, layer, place.weight);
     if (wants_bias(config)) visit(name + ".bias", Shape{width}, Role::kNormBias, layer, place.bias);
@@ -34,17 +39,20 @@ void visit_parameters(const ModelConfig& config, ModelTensors& tensors, const Vi
     }
     visit(prefix + "attn_out.weight", Shape{d, d}, Role::kAttnOut, layer, block.attn_out);
     visit(prefix + "ff_out.weight", Shape{d, f}, Role::kFfOut, layer, block.ff_out);
-    visit(prefix + "att_proj.weight", Shape{config.qkv_size(), d}, Role::kAttProj, layer, block.att_proj);
+    visit(prefix + "att_proj.weight", Shape{config.qkv_size(), d}, Role::kAttProj, layer,
+          block.att_proj);
     visit(prefix + "ff_proj.weight", Shape{2 * f, d}, Role::kFfProj, layer, block.ff_proj);
     norm(prefix + "attn_norm", d, config.layer_norm_with_affine, layer, block.attn_norm);
     norm(prefix + "ff_norm", d, config.layer_norm_with_affine, layer, block.ff_norm);
   }
-  if (!config.weight_tying) visit("transformer.ff_out.weight", Shape{v, d}, Role::kHead, -1, tensors.head);
+  if (!config.weight_tying)
+    visit("transformer.ff_out.weight", Shape{v, d}, Role::kHead, -1, tensors.head);
 }
 
 std::string shape_text(at::IntArrayRef shape) {
   std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   return text + ")";
 }
 
@@ -52,41 +60,50 @@ std::string shape_text(at::IntArrayRef shape) {
 std::string join_limited(const std::vector<std::string>& sentences) {
   constexpr std::size_t kShown = 8;
   std::string text;
-  for (std::size_t i = 0; i < sentences.size() && i < kShown; ++i) text += (i == 0 ? "" : "; ") + sentences[i];
-  if (sentences.size() > kShown) text += "; and " + std::to_string(sentences.size() - kShown) + " more";
+  for (std::size_t i = 0; i < sentences.size() && i < kShown; ++i)
+    text += (i == 0 ? "" : "; ") + sentences[i];
+  if (sentences.size() > kShown)
+    text += "; and " + std::to_string(sentences.size() - kShown) + " more";
   return text;
 }
 
-bool is_readable(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf; }
+bool is_readable(at::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf;
+}
 
 }  // namespace
 
 std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
   std::vector<ParameterSpec> specs;
   ModelTensors places;
-  visit_parameters(config, places, [&](std::string name, Shape shape, ParameterRole role, std::int64_t layer, at::Tensor&) {
-    specs.push_back({std::move(name), std::move(shape), role, layer});
-  });
+  visit_parameters(
+      config, places,
+      [&](std::string name, Shape shape, ParameterRole role, std::int64_t layer, at::Tensor&) {
+        specs.push_back({std::move(name), std::move(shape), role, layer});
+      });
   return specs;
 }
 
 NamedTensors make_tensors(const std::vector<ParameterSpec>& specs) {
   NamedTensors tensors;
   tensors.reserve(specs.size());
-  for (const auto& spec : specs) tensors.push_back({spec.name, empty_tensor(spec.shape, at::kFloat)});
+  for (const auto& spec : specs)
+    tensors.push_back({spec.name, empty_tensor(spec.shape, at::kFloat)});
   return tensors;
 }
 
-ModelTensors bind(const ModelConfig& config, const NamedTensors& tensors) {
+ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors) {
   ModelTensors places;
   std::size_t next = 0;
-  visit_parameters(config, places, [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t, at::Tensor& place) {
-    OLMO_CHECK(next < tensors.size());
-    const auto& [given, tensor] = tensors[next++];
-    OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
-    OLMO_CHECK(tensor.scalar_type() == at::kFloat && tensor.is_contiguous());
-    place = tensor;
-  });
+  visit_parameters(config, places,
+                   [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t,
+                       at::Tensor& place) {
+                     OLMO_CHECK(next < tensors.size());
+                     const auto& [given, tensor] = tensors[next++];
+                     OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
+                     OLMO_CHECK(tensor.scalar_type() == at::kFloat && tensor.is_contiguous());
+                     place = tensor;
+                   });
   OLMO_CHECK(next == tensors.size());
   if (config.weight_tying) places.head = places.wte;
   return places;
@@ -106,14 +123,17 @@ void copy_tensors(const NamedTensors& source, const NamedTensors& target) {
     }
     const at::Tensor& given = *found->second;
     if (given.sizes() != tensor.sizes()) {
-      errors.push_back("`" + name + "` has shape " + shape_text(given.sizes()) + ", expected " + shape_text(tensor.sizes()));
+      errors.push_back("`" + name + "` has shape " + shape_text(given.sizes()) + ", expected " +
+                       shape_text(tensor.sizes()));
     } else if (!is_readable(given.scalar_type())) {
-      errors.push_back("`" + name + "` is " + c10::toString(given.scalar_type()) + ", expected fp32, bf16 or fp16");
+      errors.push_back("`" + name + "` is " + c10::toString(given.scalar_type()) +
+                       ", expected fp32, bf16 or fp16");
     }
     by_name.erase(found);
   }
   for (const auto& [name, tensor] : source) {
-    if (by_name.erase(name) > 0) errors.push_back("`" + name + "` is not a parameter of this model");
+    if (by_name.erase(name) > 0)
+      errors.push_back("`" + name + "` is not a parameter of this model");
   }
   if (!errors.empty()) throw Error(ErrorKind::kInput, "weights: " + join_limited(errors));
   std::unordered_map<std::string_view, const at::Tensor*> sources;

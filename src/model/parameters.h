@@ -59,7 +59,7 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs);
 
 /// Sorts tensors into their places. `tensors` must have the names and shapes of
 /// `parameter_specs(config)`, in order; anything else is an error of the caller.
-ModelTensors bind(const ModelConfig& config, const NamedTensors& tensors);
+ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors);
 
 /// Copies `source` into `target`, whatever its order. Strict: every target matched, equal shapes,
 /// nothing left over, else one Error(kInput) that lists what is wrong. `source` may be fp32, bf16

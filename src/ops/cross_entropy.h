@@ -15,14 +15,15 @@ inline constexpr int64_t kIgnoredLabel = -100;
 struct HeadLoss {
   double ce_sum = 0;
   double z_sum = 0;  ///< Σ lse², without the z-loss multiplier
-  int64_t labels = 0;
+  std::int64_t labels = 0;
 };
 
 /// Buffers of the head, kept by the caller from step to step (fresh pages are expensive); they grow
 /// on first use.
 struct HeadWorkspace {
-  at::Tensor logits;  ///< (chunk, V), the logits of one chunk of tokens, then their gradient
-  at::Tensor tokens;  ///< (2, M) fp32: ce and lse
+  at::Tensor logits;       ///< of one chunk of tokens, then their gradient
+  at::Tensor values;       ///< ce and lse of each token
+  std::int64_t chunk = 0;  ///< tokens per chunk; 0: about 64 MiB of logits
 };
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.

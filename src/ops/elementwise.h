@@ -17,4 +17,10 @@ void add_bias(const Policy& policy, const at::Tensor& x_MN, const at::Tensor& bi
 /// dbias[n] continues its chain of additions over ascending m: dbias[n] = dbias[n] + dy[m, n].
 void add_bias_backward(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& dbias_N);
 
+/// out = e^x (within 1 ulp), natural logarithm (1 ulp), 1 / (1 + e^-x) (2 ulp), by the polynomials
+/// of kernels/math.h.
+void exp(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
+void log(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
+void sigmoid(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
+
 }  // namespace olmo::ops

@@ -1,0 +1,163 @@
+#include "model/olmo.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "model/init.h"
+#include "ops/elementwise.h"
+#include "ops/embedding.h"
+#include "ops/linear.h"
+
+namespace olmo::model {
+namespace {
+
+void check_tokens(const at::Tensor& ids_BL) {
+  OLMO_CHECK(ids_BL.dim() == 2 && ids_BL.scalar_type() == at::kLong && ids_BL.is_contiguous());
+  OLMO_CHECK(ids_BL.numel() > 0);
+}
+
+void check_batch(const TokenBatch& batch) {
+  check_tokens(batch.ids_BL);
+  check_tokens(batch.labels_BL);
+  OLMO_CHECK(batch.ids_BL.sizes() == batch.labels_BL.sizes());
+}
+
+LossSums to_sums(const ops::HeadLoss& loss) { return {loss.ce_sum, loss.z_sum, loss.labels}; }
+
+void zero(const NormTensors& norm) {
+  if (norm.weight.defined()) norm.weight.zero_();
+  if (norm.bias.defined()) norm.bias.zero_();
+}
+
+/// Zeroes the gradients that the operations always continue; the linear layers set theirs.
+void begin_gradients(const ModelTensors& gradients) {
+  gradients.wte.zero_();
+  if (!gradients.head.is_same(gradients.wte)) gradients.head.zero_();
+  zero(gradients.ln_f);
+  for (const auto& block : gradients.blocks) {
+    for (const NormTensors* norm : {&block.attn_norm, &block.ff_norm, &block.q_norm, &block.k_norm})
+      zero(*norm);
+  }
+}
+
+}  // namespace
+
+at::Tensor next_token_labels(const at::Tensor& ids_BL) {
+  check_tokens(ids_BL);
+  at::Tensor labels_BL = at::full_like(ids_BL, kIgnoredLabel);
+  const std::int64_t length = ids_BL.size(1);
+  labels_BL.narrow(1, 0, length - 1).copy_(ids_BL.narrow(1, 1, length - 1));
+  return labels_BL;
+}
+
+Olmo::Olmo(ModelConfig config, Policy policy)
+    : config_(std::move(config)), policy_(std::move(policy)) {
+  validate(config_);
+  specs_ = parameter_specs(config_);
+  parameters_ = make_tensors(specs_);
+  weights_ = place_tensors(config_, parameters_);
+  saved_.resize(static_cast<std::size_t>(config_.n_layers));
+}
+
+void Olmo::init_weights(std::uint64_t seed) const {
+  init_parameters(policy_, config_, seed, parameters_);
+}
+
+void Olmo::load_weights(const NamedTensors& source) const { copy_tensors(source, parameters_); }
+
+float Olmo::logit_scale() const {
+  return config_.scale_logits
+             ? static_cast<float>(1.0 / std::sqrt(static_cast<double>(config_.d_model)))
+             : 1.0F;
+}
+
+BlockContext Olmo::context(const at::Tensor& ids_BL) {
+  const std::int64_t batch = ids_BL.size(0), length = ids_BL.size(1);
+  if (!rope_.cos.defined() || rope_.cos.size(0) < length) {
+    rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), length);
+  }
+  return {policy_,
+          config_,
+          rope_,
+          {batch, length, config_.n_heads, config_.kv_heads(), config_.head_dim()}};
+}
+
+at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
+                             const Observer& observe) {
+  const std::int64_t m = context.tokens(), d = config_.d_model;
+  at::Tensor x_MD = saved(0, training).x_MD.shaped({m, d});
+  ops::embedding(policy_, ids_BL.view({m}), weights_.wte, x_MD);
+  if (observe) observe("embedding", x_MD);
+  for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
+    const bool last = layer + 1 == weights_.blocks.size();
+    // A block's output is the next one's saved input: the residual stream is never copied.
+    x_MD = (last ? last_MD_ : saved(layer + 1, training).x_MD).shaped({m, d});
+    block_forward(context, weights_.blocks[layer], saved(layer, training), scratch_, x_MD);
+    if (observe) observe("block_" + std::to_string(layer), x_MD);
+  }
+  at::Tensor final_MD = final_MD_.shaped({m, d});
+  norm_forward(context, x_MD, weights_.ln_f, final_MD, ln_f_stats_);
+  if (observe) observe("ln_f", final_MD);
+  if (config_.scale_logits) ops::scale(policy_, final_MD, logit_scale());
+  return final_MD;
+}
+
+void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
+                        ModelTensors& gradients, bool accumulate) {
+  const std::int64_t m = context.tokens(), d = config_.d_model;
+  const at::Tensor& dfinal_MD = dfinal_MD_.get();
+  if (config_.scale_logits) ops::scale(policy_, dfinal_MD, logit_scale());
+  const at::Tensor dx_MD = dx_MD_.shaped({m, d});
+  norm_backward(context, dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD, false,
+                gradients.ln_f);
+  for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
+    block_backward(context, weights_.blocks[layer], saved(layer, true), scratch_, dx_MD,
+                   gradients.blocks[layer], accumulate);
+  }
+  ops::embedding_backward(policy_, ids_BL.view({m}), dx_MD, gradients.wte);
+}
+
+LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
+                                const NamedTensors& gradients, bool accumulate) {
+  check_batch(batch);
+  ModelTensors places = place_tensors(config_, gradients);
+  if (!accumulate) begin_gradients(places);
+  const BlockContext pass = context(batch.ids_BL);
+  const std::int64_t m = pass.tokens();
+  const at::Tensor final_MD = run_forward(pass, batch.ids_BL, true, {});
+  const ops::HeadGradients head{.grad_scale = weights.scale,
+                                .z_multiplier = weights.z_multiplier,
+                                .dh_MD = dfinal_MD_.shaped({m, config_.d_model}),
+                                .dw_VD = places.head};
+  const auto loss = ops::head_loss_backward(
+      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head);
+  run_backward(pass, batch.ids_BL, places, accumulate);
+  return to_sums(loss);
+}
+
+LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe) {
+  check_batch(batch);
+  const BlockContext pass = context(batch.ids_BL);
+  const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, observe);
+  return to_sums(ops::head_loss(policy_, head_,
+                                {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}));
+}
+
+LossSums Olmo::token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values) {
+  check_batch(batch);
+  const BlockContext pass = context(batch.ids_BL);
+  const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, {});
+  return to_sums(ops::head_loss(
+      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}, values));
+}
+
+at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
+  check_tokens(ids_BL);
+  const BlockContext pass = context(ids_BL);
+  const at::Tensor final_MD = run_forward(pass, ids_BL, false, observe);
+  at::Tensor logits_MV = at::empty({pass.tokens(), config_.embedding_rows()}, final_MD.options());
+  ops::linear(policy_, final_MD, weights_.head, logits_MV);
+  return logits_MV.view({ids_BL.size(0), ids_BL.size(1), config_.embedding_rows()});
+}
+
+}  // namespace olmo::model

@@ -1,0 +1,57 @@
+#include "ops/arguments.h"
+
+#include "core/error.h"
+
+namespace olmo::ops {
+namespace {
+
+std::string describe(const at::Tensor& t) {
+  if (!t.defined()) return "none";
+  std::string text = std::string(at::toString(t.scalar_type())) + " (";
+  for (const auto size : t.sizes()) text += (text.back() == '(' ? "" : ", ") + std::to_string(size);
+  return text + ")" + (t.is_contiguous() ? "" : ", not contiguous") +
+         (t.is_cpu() ? "" : ", not on the CPU");
+}
+
+[[noreturn]] void fail(const char* op, const char* name, const std::string& expected,
+                       const at::Tensor& t) {
+  throw Error(ErrorKind::kFailure,
+              std::string(op) + ": " + name + " must be " + expected + ", got " + describe(t));
+}
+
+}  // namespace
+
+void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
+             at::ScalarType type) {
+  if (t.defined() && t.is_cpu() && t.scalar_type() == type && t.sizes() == sizes &&
+      t.is_contiguous())
+    return;
+  std::string shape;
+  for (const auto size : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+  fail(op, name, std::string("a contiguous ") + at::toString(type) + " CPU tensor (" + shape + ")",
+       t);
+}
+
+void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
+                  std::int64_t columns) {
+  if (t.defined() && t.is_cpu() && t.scalar_type() == at::kFloat && t.dim() == 2 &&
+      t.size(0) == rows && t.size(1) == columns && (columns <= 1 || t.stride(1) == 1) &&
+      (rows <= 1 || t.stride(0) >= columns)) {
+    return;
+  }
+  fail(op, name,
+       "an fp32 CPU tensor (" + std::to_string(rows) + ", " + std::to_string(columns) +
+           ") with dense rows",
+       t);
+}
+
+void require_matrix(const char* op, const char* name, const at::Tensor& t) {
+  if (!t.defined() || t.dim() != 2) fail(op, name, "a matrix", t);
+}
+
+std::int64_t row_grain(std::int64_t columns) {
+  constexpr std::int64_t kElements = 16384;
+  return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, columns));
+}
+
+}  // namespace olmo::ops

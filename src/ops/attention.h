@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/policy.h"
+#include "core/tensor.h"
+
+namespace olmo::ops {
+
+/// Sizes of one attention call; n_kv_heads divides n_heads, and query head h reads key/value head h
+/// / (n_heads/n_kv_heads).
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t length = 0;
+  std::int64_t n_heads = 0;
+  std::int64_t n_kv_heads = 0;
+  std::int64_t head_dim = 0;
+};
+
+/// Causal softmax attention (Vaswani et al. 2017, section 3.2.1; OLMo's
+/// _scaled_dot_product_attention), scale 1/sqrt(head_dim) rounded to fp32.
+///   qkv (batch*length, (n_heads + 2*n_kv_heads)*head_dim): columns q | k | v, heads in order
+///   within each out (batch*length, n_heads*head_dim) lse (batch, n_heads, length): log of each
+///   row's sum of exp(score), for the backward pass
+/// All contiguous fp32 on the CPU. Portable definition for the query at position i: score_j = scale
+/// * (chain of fma over head_dim of q_i·k_j), j = 0..i; m = max_j; p_j = exp(score_j - m); s = row
+/// sum of p (sixteen lanes, fixed tree); out = (chain of fma over j ascending of p_j * v_j) / s;
+/// lse = m + log(s). Memory: one tile of score rows per thread.
+void attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
+               at::Tensor& out, at::Tensor& lse);
+
+/// Gradient of attention() with respect to qkv, from its output and lse; overwrites dqkv (shape of
+/// qkv). Definition: p_ij = exp(score_ij - lse_i); delta_i = row sum of dout_i * out_i; dp_ij =
+/// chain over head_dim of dout_i·v_j; ds_ij = p_ij * (dp_ij - delta_i) * scale; dq_i = chain over j
+/// ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i) ascending of
+/// ds_ij * q_i and p_ij * dout_i.
+void attention_backward(const Policy& policy, const AttentionShape& shape, const at::Tensor& dout,
+                        const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
+                        at::Tensor& dqkv);
+
+}  // namespace olmo::ops

@@ -1,0 +1,40 @@
+#include "ops/clip.h"
+
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/pointwise.h"
+
+namespace olmo::ops {
+namespace {
+OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+}  // namespace
+
+void clamp(const Policy& policy, const at::Tensor& x, float limit, const at::Tensor& mask_u8) {
+  require("clamp", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  require("clamp", "mask", mask_u8, x.sizes(), at::kByte);
+  if (!(limit >= 0))
+    throw Error(ErrorKind::kFailure,
+                "clamp: limit must not be negative, got " + std::to_string(limit));
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  auto* data = x.data_ptr<float>();
+  auto* mask = mask_u8.data_ptr<std::uint8_t>();
+  at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
+    kernels.clamp(data, limit, mask, begin, end);
+  });
+}
+
+void clamp_backward(const Policy& policy, const at::Tensor& mask_u8, const at::Tensor& dx) {
+  require("clamp_backward", "dx", dx, dx.defined() ? dx.sizes() : at::IntArrayRef{});
+  require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  auto* data = dx.data_ptr<float>();
+  const auto* mask = mask_u8.const_data_ptr<std::uint8_t>();
+  at::parallel_for(0, dx.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
+    kernels.mask(mask, data, begin, end);
+  });
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,138 @@
+#include "ops/cross_entropy.h"
+
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/loss.h"
+#include "ops/linear.h"
+
+namespace olmo::ops {
+namespace {
+
+OLMO_ISA_TABLE(LossKernels, loss_kernels)
+
+struct Sizes {
+  std::int64_t tokens, vocabulary, width;
+};
+
+Sizes check(const char* op, const HeadInput& input) {
+  require_matrix(op, "h", input.h_MD);
+  require_matrix(op, "w", input.w_VD);
+  const Sizes sizes{input.h_MD.size(0), input.w_VD.size(0), input.h_MD.size(1)};
+  require(op, "h", input.h_MD, {sizes.tokens, sizes.width});
+  require(op, "w", input.w_VD, {sizes.vocabulary, sizes.width});
+  require(op, "labels", input.labels_M, {sizes.tokens}, at::kLong);
+  const auto* labels = input.labels_M.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < sizes.tokens; ++i) {
+    if (labels[i] == kIgnoredLabel || (labels[i] >= 0 && labels[i] < sizes.vocabulary)) continue;
+    throw Error(ErrorKind::kInput,
+                std::string(op) + ": the label at position " + std::to_string(i) +
+                    " must lie in 0.." + std::to_string(sizes.vocabulary - 1) + " or be " +
+                    std::to_string(kIgnoredLabel) + ", got " + std::to_string(labels[i]));
+  }
+  return sizes;
+}
+
+void check_tokens(const char* op, const HeadTokenValues& tokens, std::int64_t count) {
+  if (tokens.ce_M.defined()) require(op, "ce", tokens.ce_M, {count});
+  if (tokens.lse_M.defined()) require(op, "lse", tokens.lse_M, {count});
+  if (tokens.argmax_M.defined()) require(op, "argmax", tokens.argmax_M, {count}, at::kLong);
+}
+
+/// Grows the buffers where needed and returns the tokens per chunk.
+std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
+  constexpr std::int64_t kLogits = 16 * 1024 * 1024;
+  const auto wanted =
+      workspace.chunk > 0
+          ? workspace.chunk
+          : std::max<std::int64_t>(64,
+                                   kLogits / std::max<std::int64_t>(1, sizes.vocabulary) / 64 * 64);
+  const auto chunk = std::max<std::int64_t>(1, std::min(wanted, sizes.tokens));
+  const auto fits = [](const at::Tensor& t, std::int64_t n) {
+    return t.defined() && t.numel() >= n;
+  };
+  if (!fits(workspace.logits, chunk * sizes.vocabulary))
+    workspace.logits = at::empty({chunk * sizes.vocabulary}, at::kFloat);
+  if (!fits(workspace.values, 2 * sizes.tokens))
+    workspace.values = at::empty({2 * sizes.tokens}, at::kFloat);
+  return chunk;
+}
+
+/// In double, ascending over the tokens that have a label.
+HeadLoss sum_tokens(const HeadInput& input, const float* ce, const float* lse) {
+  HeadLoss loss;
+  const auto* labels = input.labels_M.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < input.labels_M.numel(); ++i) {
+    if (labels[i] == kIgnoredLabel) continue;
+    const float z = lse[i] * lse[i];
+    loss.ce_sum += ce[i];
+    loss.z_sum += z;
+    ++loss.labels;
+  }
+  return loss;
+}
+
+void copy_tokens(const HeadTokenValues& tokens, const float* ce, const float* lse,
+                 std::int64_t count) {
+  if (tokens.ce_M.defined()) std::copy_n(ce, count, tokens.ce_M.data_ptr<float>());
+  if (tokens.lse_M.defined()) std::copy_n(lse, count, tokens.lse_M.data_ptr<float>());
+}
+
+/// Both entry points: `gradients` is null for the loss alone.
+HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+             const HeadGradients* gradients, const HeadTokenValues& tokens) {
+  const auto sizes = check(op, input);
+  check_tokens(op, tokens, sizes.tokens);
+  if (gradients != nullptr) {
+    require(op, "dh", gradients->dh_MD, {sizes.tokens, sizes.width});
+    require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
+  }
+  const auto chunk = prepare(workspace, sizes);
+  const auto& kernels = loss_kernels_for(policy.isa);
+  auto* ce = workspace.values.data_ptr<float>();
+  auto* lse = ce + sizes.tokens;
+  for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
+    const auto count = std::min(chunk, sizes.tokens - first);
+    at::Tensor logits =
+        workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
+    const at::Tensor h = input.h_MD.narrow(0, first, count);
+    linear(policy, h, input.w_VD, logits);
+    const LossRows rows{.logits = logits.data_ptr<float>(),
+                        .columns = sizes.vocabulary,
+                        .labels = input.labels_M.const_data_ptr<std::int64_t>() + first,
+                        .ce = ce + first,
+                        .lse = lse + first,
+                        .argmax = tokens.argmax_M.defined()
+                                      ? tokens.argmax_M.data_ptr<std::int64_t>() + first
+                                      : nullptr,
+                        .gradient = gradients != nullptr,
+                        .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
+                        .z_multiplier = gradients != nullptr ? gradients->z_multiplier : 0.0F};
+    at::parallel_for(
+        0, count, row_grain(sizes.vocabulary),
+        [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
+    if (gradients == nullptr) continue;
+    at::Tensor dh = gradients->dh_MD.narrow(0, first, count);
+    at::Tensor dw = gradients->dw_VD;
+    linear_backward_input(policy, logits, input.w_VD, dh);
+    linear_backward_weight(policy, logits, h, dw, /*accumulate=*/true);
+  }
+  copy_tokens(tokens, ce, lse, sizes.tokens);
+  return sum_tokens(input, ce, lse);
+}
+
+}  // namespace
+
+HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+                   const HeadTokenValues& tokens) {
+  return run("head_loss", policy, workspace, input, nullptr, tokens);
+}
+
+HeadLoss head_loss_backward(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+                            const HeadGradients& gradients, const HeadTokenValues& tokens) {
+  return run("head_loss_backward", policy, workspace, input, &gradients, tokens);
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,88 @@
+#include "ops/elementwise.h"
+
+#include <ATen/Parallel.h>
+
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/pointwise.h"
+
+namespace olmo::ops {
+namespace {
+
+OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+void run_unary(const char* op, PointwiseKernels::Unary kernel, const at::Tensor& x,
+               const at::Tensor& out) {
+  require(op, "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  require(op, "out", out, x.sizes());
+  const auto* in = x.const_data_ptr<float>();
+  auto* result = out.data_ptr<float>();
+  at::parallel_for(0, x.numel(), row_grain(1),
+                   [&](std::int64_t begin, std::int64_t end) { kernel(in, result, begin, end); });
+}
+
+}  // namespace
+
+void add(const Policy& policy, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out) {
+  require("add", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  require("add", "y", y, x.sizes());
+  require("add", "out", out, x.sizes());
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  const auto* a = x.const_data_ptr<float>();
+  const auto* b = y.const_data_ptr<float>();
+  auto* sum = out.data_ptr<float>();
+  at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
+    kernels.add(a, b, sum, begin, end);
+  });
+}
+
+void scale(const Policy& policy, const at::Tensor& x, float factor) {
+  require("scale", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  auto* data = x.data_ptr<float>();
+  at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
+    kernels.scale(data, factor, begin, end);
+  });
+}
+
+void add_bias(const Policy& policy, const at::Tensor& x_MN, const at::Tensor& bias_N) {
+  require_matrix("add_bias", "x", x_MN);
+  const auto rows = x_MN.size(0), columns = x_MN.size(1);
+  require("add_bias", "x", x_MN, {rows, columns});
+  require("add_bias", "bias", bias_N, {columns});
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  auto* x = x_MN.data_ptr<float>();
+  const auto* bias = bias_N.const_data_ptr<float>();
+  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    for (auto row = begin; row < end; ++row)
+      kernels.add(x + row * columns, bias, x + row * columns, 0, columns);
+  });
+}
+
+void add_bias_backward(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& dbias_N) {
+  require_matrix("add_bias_backward", "dy", dy_MN);
+  const auto rows = dy_MN.size(0), columns = dy_MN.size(1);
+  require("add_bias_backward", "dy", dy_MN, {rows, columns});
+  require("add_bias_backward", "dbias", dbias_N, {columns});
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  const auto* dy = dy_MN.const_data_ptr<float>();
+  auto* dbias = dbias_N.data_ptr<float>();
+  at::parallel_for(0, columns, std::max<std::int64_t>(64, row_grain(rows)),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     kernels.column_sums(dy, rows, columns, dbias, begin, end);
+                   });
+}
+
+void exp(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
+  run_unary("exp", pointwise_kernels_for(policy.isa).exp, x, out);
+}
+
+void log(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
+  run_unary("log", pointwise_kernels_for(policy.isa).log, x, out);
+}
+
+void sigmoid(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
+  run_unary("sigmoid", pointwise_kernels_for(policy.isa).sigmoid, x, out);
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,76 @@
+#include "ops/embedding.h"
+
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/pointwise.h"
+
+namespace olmo::ops {
+namespace {
+
+OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const at::Tensor& x,
+                                    const at::Tensor& table) {
+  require_matrix(op, "the table", table);
+  const auto vocabulary = table.size(0), columns = table.size(1);
+  require(op, "the table", table, {vocabulary, columns});
+  require(op, "ids", ids, {ids.defined() ? ids.numel() : 0}, at::kLong);
+  require(op, "x", x, {ids.numel(), columns});
+  const std::span values(ids.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(ids.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= 0 && values[i] < vocabulary) continue;
+    throw Error(ErrorKind::kInput, std::string(op) + ": the token id at position " +
+                                       std::to_string(i) + " must lie in 0.." +
+                                       std::to_string(vocabulary - 1) + ", got " +
+                                       std::to_string(values[i]));
+  }
+  return values;
+}
+
+}  // namespace
+
+void embedding(const Policy& /*policy*/, const at::Tensor& ids_M, const at::Tensor& wte_VD,
+               const at::Tensor& x_MD) {
+  const auto ids = check("embedding", ids_M, x_MD, wte_VD);
+  const auto columns = wte_VD.size(1);
+  const auto* table = wte_VD.const_data_ptr<float>();
+  auto* x = x_MD.data_ptr<float>();
+  at::parallel_for(0, ids_M.numel(), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    for (auto row = begin; row < end; ++row) {
+      std::copy_n(table + ids[static_cast<std::size_t>(row)] * columns, columns, x + row * columns);
+    }
+  });
+}
+
+void embedding_backward(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& dx_MD,
+                        const at::Tensor& dwte_VD) {
+  const auto ids = check("embedding_backward", ids_M, dx_MD, dwte_VD);
+  const auto columns = dwte_VD.size(1);
+  // Tokens sorted by (id, position); `starts` holds the first of each id, so threads share out
+  // whole ids.
+  std::vector<std::pair<std::int64_t, std::int64_t>> order;
+  order.reserve(ids.size());
+  for (const auto id : ids) order.emplace_back(id, static_cast<std::int64_t>(order.size()));
+  std::sort(order.begin(), order.end());
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || order[i].first != order[i - 1].first) starts.push_back(i);
+  }
+  starts.push_back(order.size());
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  const auto* dx = dx_MD.const_data_ptr<float>();
+  auto* dwte = dwte_VD.data_ptr<float>();
+  at::parallel_for(0, static_cast<std::int64_t>(starts.size()) - 1, row_grain(columns),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     const auto last = starts[static_cast<std::size_t>(end)];
+                     for (auto i = starts[static_cast<std::size_t>(begin)]; i < last; ++i) {
+                       float* row = dwte + order[i].first * columns;
+                       kernels.add(row, dx + order[i].second * columns, row, 0, columns);
+                     }
+                   });
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,65 @@
+// exp, log and sigmoid of sixteen floats, for kernel files (see simd.h). Polynomials by
+// tests/goldens/make_math.py. Errors are stated over all inputs, subnormal results included, and
+// tested in tests/ops/math_test.cpp; NaN gives NaN.
+#pragma once
+
+#include "ops/simd.h"
+
+namespace olmo::ops::OLMO_ISA {
+
+/// e^x within 1 ulp. Overflow gives +inf, x < -104 gives 0.
+OLMO_INLINE F32x16 exp(F32x16 x) {
+  // The constant stands first: min and max give their second operand where either is NaN.
+  x = min(broadcast(89.0F), max(broadcast(-104.0F), x));
+  const F32x16 n = round_even(x * broadcast(0x1.715476p+0F));
+  F32x16 r = fma(n, broadcast(-0x1.62e4p-1F), x);  // 15 bits of ln 2: the product is exact
+  r = fma(n, broadcast(-0x1.7f7d1cp-20F), r);
+  F32x16 q = broadcast(0x1.6c36e6p-10F);
+  q = fma(q, r, broadcast(0x1.124594p-7F));
+  q = fma(q, r, broadcast(0x1.555630p-5F));
+  q = fma(q, r, broadcast(0x1.555480p-3F));
+  q = fma(q, r, broadcast(0x1.fffffep-2F));
+  const F32x16 p = fma(q * r, r, r) + broadcast(1.0F);
+  // 2^n in two factors: only the second product can overflow or round to a subnormal.
+  const I32x16 exponent = round_to_int(n);
+  const I32x16 first = shift_right<1>(exponent);
+  const I32x16 second = exponent - first;
+  const I32x16 bias = broadcast_int(127);
+  return (p * from_bits(shift_left<23>(first + bias))) * from_bits(shift_left<23>(second + bias));
+}
+
+/// Natural logarithm within 1 ulp; ±0 gives -inf, a negative number NaN.
+OLMO_INLINE F32x16 log(F32x16 x) {
+  constexpr std::int32_t kSqrtHalf = 0x3F3504F3;
+  const Mask16 subnormal = x < broadcast(0x1p-126F);
+  const I32x16 bits =
+      bits_of(select(subnormal, x * broadcast(0x1p23F), x)) - broadcast_int(kSqrtHalf);
+  const F32x16 e = to_float(shift_right<23>(bits)) - select(subnormal, broadcast(23.0F), zero());
+  const F32x16 f =
+      from_bits((bits & broadcast_int(0x7FFFFF)) + broadcast_int(kSqrtHalf)) - broadcast(1.0F);
+  F32x16 p = broadcast(-0x1.fc1a62p-5F);
+  p = fma(p, f, broadcast(0x1.b7632ap-4F));
+  p = fma(p, f, broadcast(-0x1.b8885ap-4F));
+  p = fma(p, f, broadcast(0x1.c30ffap-4F));
+  p = fma(p, f, broadcast(-0x1.fd37c4p-4F));
+  p = fma(p, f, broadcast(0x1.249a80p-3F));
+  p = fma(p, f, broadcast(-0x1.556168p-3F));
+  p = fma(p, f, broadcast(0x1.9999aap-3F));
+  p = fma(p, f, broadcast(-0x1.ffffe0p-3F));
+  p = fma(p, f, broadcast(0x1.555556p-2F));
+  const F32x16 square = f * f;
+  F32x16 tail = fma(p * f, square, e * broadcast(0x1.7f7d1cp-20F));
+  tail = fma(square, broadcast(-0.5F), tail);
+  const F32x16 y = fma(e, broadcast(0x1.62e4p-1F), f + tail);
+  const F32x16 infinity = broadcast(__builtin_inff());
+  const F32x16 finite = select(x == infinity, infinity, select(x == zero(), negate(infinity), y));
+  return select(x >= zero(), finite, broadcast(__builtin_nanf("")));
+}
+
+/// 1 / (1 + e^-x) within 2 ulp, without overflow at either end.
+OLMO_INLINE F32x16 sigmoid(F32x16 x) {
+  const F32x16 e = exp(negate(abs(x)));
+  return select(x < zero(), e, broadcast(1.0F)) / (broadcast(1.0F) + e);
+}
+
+}  // namespace olmo::ops::OLMO_ISA

@@ -1,0 +1,41 @@
+// Loops over a row of floats, sixteen at a time with one short step at the end, for kernel files
+// (see simd.h).
+#pragma once
+
+#include "ops/simd.h"
+
+namespace olmo::ops::OLMO_ISA {
+
+/// A lambda for for_row: always inlined, so that `count` is known in all steps but the last.
+#define OLMO_STEP (std::int64_t i, std::int64_t count) __attribute__((always_inline))
+
+/// body(i, count) for i = 0, 16, …; count is a compile-time 16 but for the last elements of the
+/// row.
+template <typename Body>
+OLMO_INLINE void for_row(std::int64_t n, const Body& body) {
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16) body(i, 16);
+  if (i < n) body(i, n - i);
+}
+
+/// load_n and store_n that cost nothing where `count` is known to be 16.
+OLMO_INLINE F32x16 load_some(const float* p, std::int64_t count) {
+  return count == 16 ? load(p) : load_n(p, count);
+}
+OLMO_INLINE void store_some(float* p, F32x16 x, std::int64_t count) {
+  if (count == 16) {
+    store(p, x);
+  } else {
+    store_n(p, x, count);
+  }
+}
+
+/// The first `count` lanes of x, 0 in the others.
+OLMO_INLINE F32x16 keep(F32x16 x, std::int64_t count) {
+  if (count == 16) return x;
+  float lanes[16];
+  store(lanes, x);
+  return load_n(lanes, count);
+}
+
+}  // namespace olmo::ops::OLMO_ISA

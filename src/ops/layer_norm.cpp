@@ -1,0 +1,103 @@
+#include "ops/layer_norm.h"
+
+#include <ATen/Parallel.h>
+
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/norm.h"
+
+namespace olmo::ops {
+namespace {
+
+OLMO_ISA_TABLE(NormKernels, norm_kernels)
+
+using Forward = void (*)(const NormForwardArgs&, std::int64_t, std::int64_t);
+using Backward = void (*)(const NormBackwardArgs&, std::int64_t, std::int64_t);
+
+Rows rows_of(const at::Tensor& t) { return {t.data_ptr<float>(), t.stride(0)}; }
+
+const float* data_or_null(const at::Tensor& t) {
+  return t.defined() ? t.const_data_ptr<float>() : nullptr;
+}
+float* mutable_data_or_null(const at::Tensor& t) {
+  return t.defined() ? t.data_ptr<float>() : nullptr;
+}
+
+void run_forward(const char* op, Forward kernel, std::int64_t stats_columns, const at::Tensor& x,
+                 const NormParameters& parameters, float eps, const at::Tensor& y,
+                 const at::Tensor& stats) {
+  require_matrix(op, "x", x);
+  const auto rows = x.size(0), columns = x.size(1);
+  require_rows(op, "x", x, rows, columns);
+  require_rows(op, "y", y, rows, columns);
+  require(op, "stats", stats, {rows, stats_columns});
+  if (parameters.weight.defined() || parameters.bias.defined())
+    require(op, "weight", parameters.weight, {columns});
+  if (parameters.bias.defined()) require(op, "bias", parameters.bias, {columns});
+  const NormForwardArgs args{.x = rows_of(x),
+                             .y = rows_of(y),
+                             .columns = columns,
+                             .weight = data_or_null(parameters.weight),
+                             .bias = data_or_null(parameters.bias),
+                             .eps = eps,
+                             .stats = stats.data_ptr<float>()};
+  at::parallel_for(0, rows, row_grain(columns),
+                   [&](std::int64_t begin, std::int64_t end) { kernel(args, begin, end); });
+}
+
+void run_backward(const char* op, Backward input, Backward parameters, std::int64_t stats_columns,
+                  const NormBackward& args) {
+  require_matrix(op, "x", args.x_MD);
+  const auto rows = args.x_MD.size(0), columns = args.x_MD.size(1);
+  require_rows(op, "x", args.x_MD, rows, columns);
+  require_rows(op, "dy", args.dy_MD, rows, columns);
+  require_rows(op, "dx", args.dx_MD, rows, columns);
+  require(op, "stats", args.stats, {rows, stats_columns});
+  if (args.weight_D.defined()) require(op, "weight", args.weight_D, {columns});
+  if (args.dweight_D.defined()) require(op, "dweight", args.dweight_D, {columns});
+  if (args.dbias_D.defined()) require(op, "dbias", args.dbias_D, {columns});
+  const NormBackwardArgs raw{.dy = rows_of(args.dy_MD),
+                             .x = rows_of(args.x_MD),
+                             .dx = rows_of(args.dx_MD),
+                             .rows = rows,
+                             .columns = columns,
+                             .weight = data_or_null(args.weight_D),
+                             .stats = args.stats.const_data_ptr<float>(),
+                             .dweight = mutable_data_or_null(args.dweight_D),
+                             .dbias = mutable_data_or_null(args.dbias_D),
+                             .accumulate_dx = args.accumulate_dx};
+  // Before dx, which may overwrite dy.
+  if (raw.dweight != nullptr || raw.dbias != nullptr) {
+    at::parallel_for(0, columns, std::max<std::int64_t>(64, row_grain(rows)),
+                     [&](std::int64_t begin, std::int64_t end) { parameters(raw, begin, end); });
+  }
+  at::parallel_for(0, rows, row_grain(columns),
+                   [&](std::int64_t begin, std::int64_t end) { input(raw, begin, end); });
+}
+
+}  // namespace
+
+void layer_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+                float eps, const at::Tensor& y_MD, const at::Tensor& stats_M2) {
+  run_forward("layer_norm", norm_kernels_for(policy.isa).layer_norm, 2, x_MD, parameters, eps, y_MD,
+              stats_M2);
+}
+
+void rms_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+              float eps, const at::Tensor& y_MD, const at::Tensor& stats_M1) {
+  run_forward("rms_norm", norm_kernels_for(policy.isa).rms_norm, 1, x_MD, parameters, eps, y_MD,
+              stats_M1);
+}
+
+void layer_norm_backward(const Policy& policy, const NormBackward& args) {
+  const auto& kernels = norm_kernels_for(policy.isa);
+  run_backward("layer_norm_backward", kernels.layer_norm_input, kernels.layer_norm_parameters, 2,
+               args);
+}
+
+void rms_norm_backward(const Policy& policy, const NormBackward& args) {
+  const auto& kernels = norm_kernels_for(policy.isa);
+  run_backward("rms_norm_backward", kernels.rms_norm_input, kernels.rms_norm_parameters, 1, args);
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/policy.h"
+#include "core/tensor.h"
+
+namespace olmo::ops {
+
+// The three matrix products of a linear layer without bias (torch.nn.functional.linear). Shapes: M
+// rows (tokens), K input features, N output features. All tensors are contiguous fp32 on the CPU,
+// outputs are preallocated and must not overlap inputs; anything else throws Error(kFailure). Any
+// extent may be 0.
+//
+// Portable definition: every output element is one chain of fused multiply-adds over the summed
+// index ascending, from +0 (or from the stored value where accumulating). So a row's result does
+// not depend on the rows beside it, on the threads or on the instruction set. Under Numerics::kFast
+// the products are LibTorch's.
+
+/// y = x·wᵀ: x (M, K), w (N, K), y (M, N).
+void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK, at::Tensor& y_MN);
+
+/// dx = dy·w: dy (M, N), w (N, K), dx (M, K); the chain runs over the N output features.
+void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
+                           at::Tensor& dx_MK);
+
+/// dw = dyᵀ·x, or dw += dyᵀ·x with `accumulate`: dy (M, N), x (M, K), dw (N, K); the chain runs
+/// over the M rows in ascending order, so accumulating consecutive blocks of rows gives the bits of
+/// one call over all of them.
+void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
+                            at::Tensor& dw_NK, bool accumulate);
+
+}  // namespace olmo::ops

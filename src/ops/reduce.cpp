@@ -1,0 +1,61 @@
+#include "ops/reduce.h"
+
+#include <cmath>
+
+#include <ATen/Parallel.h>
+
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/reduce.h"
+
+namespace olmo::ops {
+namespace {
+OLMO_ISA_TABLE(ReduceKernels, reduce_kernels)
+}  // namespace
+
+float tree_sum(std::vector<float> values) {
+  if (values.empty()) return 0.0F;
+  for (auto count = values.size(); count > 1; count = (count + 1) / 2) {
+    for (std::size_t i = 0; i < count / 2; ++i) values[i] = values[2 * i] + values[2 * i + 1];
+    if (count % 2 == 1) values[count / 2] = values[count - 1];
+  }
+  return values.front();
+}
+
+float sum_of_squares(const Policy& policy, const at::Tensor& x) {
+  require("sum_of_squares", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  const auto n = x.numel();
+  std::vector<float> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock));
+  const auto& kernels = reduce_kernels_for(policy.isa);
+  const auto* data = x.const_data_ptr<float>();
+  at::parallel_for(0, static_cast<std::int64_t>(sums.size()), 16,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     kernels.block_squares(data, n, sums.data(), begin, end);
+                   });
+  return tree_sum(std::move(sums));
+}
+
+std::vector<float> sums_of_squares(const Policy& policy, const NamedTensors& tensors) {
+  std::vector<float> sums;
+  sums.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) sums.push_back(sum_of_squares(policy, tensor));
+  return sums;
+}
+
+float sum_of_squares(const Policy& policy, const NamedTensors& tensors) {
+  const auto sums = sums_of_squares(policy, tensors);
+  std::vector<std::size_t> order(tensors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return tensors[a].name < tensors[b].name; });
+  std::vector<float> sorted;
+  sorted.reserve(sums.size());
+  for (const auto i : order) sorted.push_back(sums[i]);
+  return tree_sum(std::move(sorted));
+}
+
+float norm(const Policy& policy, const NamedTensors& tensors) {
+  return std::sqrt(sum_of_squares(policy, tensors));
+}
+
+}  // namespace olmo::ops

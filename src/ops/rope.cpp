@@ -1,0 +1,95 @@
+#include "ops/rope.h"
+
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "ops/arguments.h"
+#include "ops/host_math.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/pointwise.h"
+
+namespace olmo::ops {
+namespace {
+
+OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+/// 1 / theta^(2i/head_dim), every step rounded to fp32 as LibTorch does it.
+std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim) {
+  const double log_theta = portable_log(static_cast<float>(theta));
+  std::vector<float> frequencies;
+  for (std::int64_t i = 0; i < head_dim; i += 2) {
+    const float exponent = static_cast<float>(i) / static_cast<float>(head_dim);
+    frequencies.push_back(1.0F / static_cast<float>(portable_exp(exponent * log_theta)));
+  }
+  return frequencies;
+}
+
+void rotate(const char* op, const Policy& policy, const RopeTable& table,
+            const AttentionShape& shape, const at::Tensor& qkv, float sign) {
+  const auto half = shape.head_dim / 2;
+  const auto rows = shape.batch * shape.length;
+  const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
+  require(op, "qkv", qkv, {rows, columns});
+  require_matrix(op, "table.cos", table.cos);
+  require(op, "table.cos", table.cos, {table.cos.size(0), half});
+  require(op, "table.sin", table.sin, table.cos.sizes());
+  if (table.cos.size(0) < shape.length || shape.head_dim % 2 != 0) {
+    throw Error(ErrorKind::kFailure,
+                std::string(op) + ": a table of " + std::to_string(table.cos.size(0)) +
+                    " positions cannot serve length " + std::to_string(shape.length) +
+                    ", head_dim " + std::to_string(shape.head_dim));
+  }
+  const RopeArgs args{.data = qkv.data_ptr<float>(),
+                      .stride = columns,
+                      .heads = shape.n_heads + shape.n_kv_heads,
+                      .half = half,
+                      .length = shape.length,
+                      .cos = table.cos.const_data_ptr<float>(),
+                      .sin = table.sin.const_data_ptr<float>()};
+  const auto& kernels = pointwise_kernels_for(policy.isa);
+  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    kernels.rope(args, sign, begin, end);
+  });
+}
+
+}  // namespace
+
+RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t length) {
+  if (!(theta > 0 && theta < 1e30) || head_dim < 2 || head_dim % 2 != 0 || head_dim > 65536 ||
+      length < 1 || length > (1 << 24)) {
+    throw Error(
+        ErrorKind::kUsage,
+        "make_rope_table: expected 0 < theta < 1e30, an even head_dim of 2..65536 and a length of "
+        "1..2^24, got theta " +
+            std::to_string(theta) + ", head_dim " + std::to_string(head_dim) + ", length " +
+            std::to_string(length));
+  }
+  const auto half = head_dim / 2;
+  const auto frequencies = inverse_frequencies(theta, head_dim);
+  RopeTable table{at::empty({length, half}, at::kFloat), at::empty({length, half}, at::kFloat)};
+  auto* cosines = table.cos.data_ptr<float>();
+  auto* sines = table.sin.data_ptr<float>();
+  at::parallel_for(0, length, row_grain(64 * half), [&](std::int64_t begin, std::int64_t end) {
+    for (auto position = begin; position < end; ++position) {
+      for (std::int64_t i = 0; i < half; ++i) {
+        const float angle = static_cast<float>(position) * frequencies[static_cast<std::size_t>(i)];
+        const auto [sine, cosine] = portable_sin_cos(angle);
+        cosines[position * half + i] = static_cast<float>(cosine);
+        sines[position * half + i] = static_cast<float>(sine);
+      }
+    }
+  });
+  return table;
+}
+
+void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+          const at::Tensor& qkv) {
+  rotate("rope", policy, table, shape, qkv, 1.0F);
+}
+
+void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+                   const at::Tensor& dqkv) {
+  rotate("rope_backward", policy, table, shape, dqkv, -1.0F);
+}
+
+}  // namespace olmo::ops

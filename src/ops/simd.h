@@ -1,0 +1,46 @@
+// Sixteen floats (or 32-bit integers) as one value, for the kernels that are compiled once per
+// instruction set.
+//
+// Include it only from src/ops/kernels/*: each such file is compiled with OLMO_ISA naming the
+// namespace of its instruction set (see olmo_isa_kernels in CMakeLists.txt) and with the flags of
+// that set. Every operation gives the same bits in all of them: each lane is the IEEE binary32
+// operation, rounded to nearest even, subnormals kept. Only the payload of a NaN may differ. Kernel
+// files use no standard-library containers or algorithms: an inline function compiled here with
+// AVX-512 could be the copy that the linker keeps for the whole program.
+#pragma once
+
+#ifndef OLMO_ISA
+#error "simd.h is for kernel files only (olmo_isa_kernels in src/ops/CMakeLists.txt)"
+#endif
+
+#include <cstdint>
+
+#define OLMO_INLINE inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+#include "ops/simd_avx512.h"
+#elif defined(__AVX2__) && defined(__FMA__)
+#include "ops/simd_avx2.h"
+#else
+#include "ops/simd_plain.h"
+#endif
+
+namespace olmo::ops::OLMO_ISA {
+
+/// x rounded to the nearest integer (ties to even), for |x| <= 2^22; other values give the same
+/// meaningless integer on every instruction set, so clamp or select before use.
+OLMO_INLINE I32x16 round_to_int(F32x16 x) {
+  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it leaves the integer in the low bits
+  return bits_of(x + broadcast(kMagic)) - broadcast_int(0x4B400000);
+}
+
+/// As round_to_int, as a float.
+OLMO_INLINE F32x16 round_even(F32x16 x) {
+  constexpr float kMagic = 12582912.0F;
+  return (x + broadcast(kMagic)) - broadcast(kMagic);
+}
+
+OLMO_INLINE F32x16 abs(F32x16 x) { return from_bits(bits_of(x) & broadcast_int(0x7FFFFFFF)); }
+OLMO_INLINE F32x16 negate(F32x16 x) { return from_bits(bits_of(x) ^ broadcast_int(INT32_MIN)); }
+
+}  // namespace olmo::ops::OLMO_ISA

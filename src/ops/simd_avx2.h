@@ -1,0 +1,155 @@
+// AVX2 + FMA implementation of the types in simd.h (simd_avx512.h documents the functions);
+// included by simd.h only.
+#pragma once
+
+#include <immintrin.h>
+
+namespace olmo::ops::OLMO_ISA {
+
+struct F32x16 {
+  __m256 lo, hi;
+};
+struct I32x16 {
+  __m256i lo, hi;
+};
+struct Mask16 {
+  __m256 lo, hi;
+};
+
+/// A mask of eight lanes whose first n are set, n clamped to 0..8.
+OLMO_INLINE __m256i first_lanes(std::int64_t n) {
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane);
+}
+
+OLMO_INLINE F32x16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+OLMO_INLINE void store(float* p, F32x16 x) {
+  _mm256_storeu_ps(p, x.lo);
+  _mm256_storeu_ps(p + 8, x.hi);
+}
+OLMO_INLINE F32x16 load_n(const float* p, std::int64_t n) {
+  return {_mm256_maskload_ps(p, first_lanes(n)), _mm256_maskload_ps(p + 8, first_lanes(n - 8))};
+}
+OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
+  _mm256_maskstore_ps(p, first_lanes(n), x.lo);
+  _mm256_maskstore_ps(p + 8, first_lanes(n - 8), x.hi);
+}
+OLMO_INLINE F32x16 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+OLMO_INLINE F32x16 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+
+OLMO_INLINE F32x16 operator+(F32x16 a, F32x16 b) {
+  return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 operator-(F32x16 a, F32x16 b) {
+  return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 operator*(F32x16 a, F32x16 b) {
+  return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 operator/(F32x16 a, F32x16 b) {
+  return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+OLMO_INLINE F32x16 sqrt(F32x16 a) { return {_mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi)}; }
+OLMO_INLINE F32x16 max(F32x16 a, F32x16 b) {
+  return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 min(F32x16 a, F32x16 b) {
+  return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)};
+}
+
+OLMO_INLINE Mask16 operator<(F32x16 a, F32x16 b) {
+  return {_mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ)};
+}
+OLMO_INLINE Mask16 operator<=(F32x16 a, F32x16 b) {
+  return {_mm256_cmp_ps(a.lo, b.lo, _CMP_LE_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LE_OQ)};
+}
+OLMO_INLINE Mask16 operator>(F32x16 a, F32x16 b) { return b < a; }
+OLMO_INLINE Mask16 operator>=(F32x16 a, F32x16 b) { return b <= a; }
+OLMO_INLINE Mask16 operator==(F32x16 a, F32x16 b) {
+  return {_mm256_cmp_ps(a.lo, b.lo, _CMP_EQ_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_EQ_OQ)};
+}
+OLMO_INLINE Mask16 operator!=(F32x16 a, F32x16 b) {
+  return {_mm256_cmp_ps(a.lo, b.lo, _CMP_NEQ_UQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_NEQ_UQ)};
+}
+OLMO_INLINE Mask16 operator&(Mask16 a, Mask16 b) {
+  return {_mm256_and_ps(a.lo, b.lo), _mm256_and_ps(a.hi, b.hi)};
+}
+OLMO_INLINE Mask16 operator|(Mask16 a, Mask16 b) {
+  return {_mm256_or_ps(a.lo, b.lo), _mm256_or_ps(a.hi, b.hi)};
+}
+OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
+  return {_mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi)};
+}
+
+OLMO_INLINE I32x16 broadcast_int(std::int32_t x) {
+  return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+}
+OLMO_INLINE I32x16 load_int(const std::int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+}
+OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.hi);
+}
+OLMO_INLINE I32x16 bits_of(F32x16 x) {
+  return {_mm256_castps_si256(x.lo), _mm256_castps_si256(x.hi)};
+}
+OLMO_INLINE F32x16 from_bits(I32x16 x) {
+  return {_mm256_castsi256_ps(x.lo), _mm256_castsi256_ps(x.hi)};
+}
+OLMO_INLINE F32x16 to_float(I32x16 x) {
+  return {_mm256_cvtepi32_ps(x.lo), _mm256_cvtepi32_ps(x.hi)};
+}
+OLMO_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+}
+OLMO_INLINE I32x16 operator-(I32x16 a, I32x16 b) {
+  return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
+}
+OLMO_INLINE I32x16 operator&(I32x16 a, I32x16 b) {
+  return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
+}
+OLMO_INLINE I32x16 operator|(I32x16 a, I32x16 b) {
+  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+}
+OLMO_INLINE I32x16 operator^(I32x16 a, I32x16 b) {
+  return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)};
+}
+template <int kCount>
+OLMO_INLINE I32x16 shift_left(I32x16 a) {
+  return {_mm256_slli_epi32(a.lo, kCount), _mm256_slli_epi32(a.hi, kCount)};
+}
+template <int kCount>
+OLMO_INLINE I32x16 shift_right(I32x16 a) {
+  return {_mm256_srai_epi32(a.lo, kCount), _mm256_srai_epi32(a.hi, kCount)};
+}
+OLMO_INLINE Mask16 operator>(I32x16 a, I32x16 b) {
+  return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(a.lo, b.lo)),
+          _mm256_castsi256_ps(_mm256_cmpgt_epi32(a.hi, b.hi))};
+}
+OLMO_INLINE Mask16 operator==(I32x16 a, I32x16 b) {
+  return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(a.lo, b.lo)),
+          _mm256_castsi256_ps(_mm256_cmpeq_epi32(a.hi, b.hi))};
+}
+OLMO_INLINE I32x16 select(Mask16 m, I32x16 yes, I32x16 no) {
+  return bits_of(select(m, from_bits(yes), from_bits(no)));
+}
+
+OLMO_INLINE float tree_sum(F32x16 x) {
+  const __m256 a = _mm256_add_ps(x.lo, x.hi);
+  const __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+}
+OLMO_INLINE float tree_max(F32x16 x) {
+  const __m256 a = _mm256_max_ps(x.lo, x.hi);
+  const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+}
+
+}  // namespace olmo::ops::OLMO_ISA
