@@ -249,10 +249,13 @@ class Writer {
   }
 
   /// A resolved text that looks like a reference must not become one when the config is fed back.
-  static std::string escaped(std::string text) {
-    for (auto at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3))
-      text.insert(at, "\\");
-    return text;
+  static std::string escaped(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text.compare(i, 2, "${") == 0) out.push_back('\\');
+      out.push_back(text[i]);
+    }
+    return out;
   }
   static Json escape_all(Json json) {
     if (json.is_string()) return escaped(json.get<std::string>());
