@@ -1,25 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "optim/optim_config.h"
 
 namespace olmo::optim {
 
-/// OLMo's `max_duration`: `1000` (steps), `"2e12T"` (tokens) or `"2ep"` (epochs).
+/// OLMo's `max_duration`: 1000 (steps), 2e12T (tokens) or 2ep (epochs).
 struct Duration {
   enum class Unit { kSteps, kTokens, kEpochs };
-  Unit unit = Unit::kSteps;
-  std::int64_t count = 0;
 
-  /// As OLMo reads it: a number (also 1e6) of steps, with suffix T of tokens, with suffix ep a
-  /// whole number of epochs. Throws Error(kUsage) naming `max_duration` for anything else, a
-  /// negative number, or one beyond 2^62.
-  static Duration parse(std::string_view text);
-  /// The shortest text that parse() reads back.
-  [[nodiscard]] std::string text() const;
+  std::int64_t value = 10000;
+  Unit unit = Unit::kSteps;
+  friend bool operator==(const Duration&, const Duration&) = default;
 };
 
 /// Where a run is, and what a step holds: all that durations and schedules depend on.

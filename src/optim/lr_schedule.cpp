@@ -13,8 +13,8 @@ namespace {
 constexpr double kPi = 0x1.921fb54442d18p+1;
 constexpr double kPiLow = 0x1.1a62633145c07p-53;  // pi - kPi
 
-// sin and cos of high + low for |high| <= pi/4 by their Taylor series; the parts that round are kept apart, so that the
-// error stays near half an ulp.
+// sin and cos of high + low for |high| <= pi/4 by their Taylor series; the parts that round are
+// kept apart, so that the error stays near half an ulp.
 double sin_reduced(double high, double low) {
   constexpr std::array<double, 8> kTerms = {
       1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
@@ -38,7 +38,8 @@ double cos_reduced(double high, double low) {
   return head + std::fma(z * z, sum, tail);
 }
 
-// cos(x) for 0 <= x <= pi, within 1 ulp and the same bits everywhere: libm's differ between machines.
+// cos(x) for 0 <= x <= pi, within 1 ulp and the same bits everywhere: libm's differ between
+// machines.
 double portable_cos(double x) {
   const double quarter = x < 0.25 * kPi ? 0.0 : x < 0.75 * kPi ? 1.0 : 2.0;
   const double rest = x - quarter * (0.5 * kPi);  // exact
@@ -50,7 +51,7 @@ double portable_cos(double x) {
 }
 
 struct Point {
-  double peak;   // learning_rate
+  double peak;  // learning_rate
   double now;
   double warm;   // t_warmup
   double end;    // t_max, else the end of the run
@@ -112,7 +113,8 @@ const Schedule& find_schedule(const std::string& name) {
     known += known.empty() ? "" : ", ";
     known += schedule.name;
   }
-  throw Error(ErrorKind::kUsage, "scheduler.name: expected one of " + known + "; got \"" + name + "\"");
+  throw Error(ErrorKind::kUsage,
+              "scheduler.name: expected one of " + known + "; got \"" + name + "\"");
 }
 
 double linear_warmup(const SchedulerConfig& config, double peak, double now) {
@@ -146,8 +148,9 @@ void validate(const SchedulerConfig& config, double learning_rate) {
     check_time("grad_clip_warmup_steps", *config.grad_clip_warmup_steps);
   }
   if (config.grad_clip_warmup_factor && !(*config.grad_clip_warmup_factor > 0.0)) {
-    throw Error(ErrorKind::kUsage, "scheduler.grad_clip_warmup_factor: expected a number above 0, got " +
-                                       std::to_string(*config.grad_clip_warmup_factor));
+    throw Error(ErrorKind::kUsage,
+                "scheduler.grad_clip_warmup_factor: expected a number above 0, got " +
+                    std::to_string(*config.grad_clip_warmup_factor));
   }
   if (!std::isfinite(config.alpha_f) || config.alpha_f < 0.0) {
     throw Error(ErrorKind::kUsage, "scheduler.alpha_f: expected a number of at least 0, got " +
@@ -159,9 +162,10 @@ void validate(const SchedulerConfig& config, double learning_rate) {
   }
   const double first = config.warmup_min_lr.value_or(0.0);
   if (schedule.warms_up && !(first >= 0.0 && first < learning_rate)) {
-    throw Error(ErrorKind::kUsage,
-                "scheduler.warmup_min_lr: expected a number from 0 to below optimizer.learning_rate (" +
-                    std::to_string(learning_rate) + "), got " + std::to_string(first));
+    throw Error(
+        ErrorKind::kUsage,
+        "scheduler.warmup_min_lr: expected a number from 0 to below optimizer.learning_rate (" +
+            std::to_string(learning_rate) + "), got " + std::to_string(first));
   }
 }
 

@@ -38,9 +38,9 @@ struct OptimState {
 ///                                                               // used by the step after
 ///                                                               (olmo/train.py, train_step)
 ///
-/// The update of one parameter, all in fp32, one pass over memory (ops/adamw.h has it with every
-/// rounding). g is the gradient times its clip coefficient; lr, wd, beta and the bias corrections
-/// are doubles on the host, rounded once:
+/// The update of one parameter, all in fp32, one pass over memory (ops/optimizer_update.h has it
+/// with every rounding). g is the gradient times its clip coefficient; lr, wd, beta and the bias
+/// corrections are doubles on the host, rounded once:
 ///   AdamW (Loshchilov & Hutter 2019; torch.optim.AdamW):   LionW (Chen et al. 2023; OLMo's LionW):
 ///     p = p (1 - lr wd)                                      p = p (1 - lr wd)
 ///     m = fma(1 - b1, g - m, m)                              u = fma(1 - b1, g, b1 m)

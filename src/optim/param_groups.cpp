@@ -33,14 +33,16 @@ ParamKind param_kind(std::string_view name) {
   if (name.ends_with(kSuffix)) {
     std::string_view module = name.substr(0, name.size() - kSuffix.size());
     module.remove_prefix(module.rfind('.') + 1);  // npos + 1 is 0: no dot, the whole name
-    if (std::ranges::find(kLinearModules, module) != kLinearModules.end()) return ParamKind::kLinear;
+    if (std::ranges::find(kLinearModules, module) != kLinearModules.end())
+      return ParamKind::kLinear;
     if (std::ranges::find(kEmbeddingModules, module) != kEmbeddingModules.end()) {
       return ParamKind::kEmbedding;
     }
     if (module.ends_with("_norm") || module == "ln_f") return ParamKind::kNorm;
   }
   throw Error(ErrorKind::kFailure,
-              "param_groups: expected the name of a linear layer, an embedding, a norm or a bias of OLMo, got \"" +
+              "param_groups: expected the name of a linear layer, an embedding, a norm or a bias "
+              "of OLMo, got \"" +
                   std::string(name) + "\"");
 }
 

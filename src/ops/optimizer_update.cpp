@@ -1,0 +1,51 @@
+#include "ops/optimizer_update.h"
+
+#include <ATen/Parallel.h>
+
+#include "ops/arguments.h"
+#include "ops/isa_table.h"
+#include "ops/kernels/optimizer_kernels.h"
+
+namespace olmo::ops {
+
+OLMO_ISA_TABLE(OptimizerKernels, optimizer_kernels)
+
+namespace {
+
+// Elements that one task takes at least: below it, starting a thread costs more than the work.
+constexpr std::int64_t kGrain = 32768;
+
+}  // namespace
+
+void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor& grad,
+                  const at::Tensor& parameter, const at::Tensor& exp_avg,
+                  const at::Tensor& exp_avg_sq) {
+  require("adamw_update", "grad", grad, parameter.sizes());
+  require("adamw_update", "parameter", parameter, parameter.sizes());
+  require("adamw_update", "exp_avg", exp_avg, parameter.sizes());
+  require("adamw_update", "exp_avg_sq", exp_avg_sq, parameter.sizes());
+  const auto* g = grad.const_data_ptr<float>();
+  auto* p = parameter.mutable_data_ptr<float>();
+  auto* m = exp_avg.mutable_data_ptr<float>();
+  auto* v = exp_avg_sq.mutable_data_ptr<float>();
+  const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
+  at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels.adamw(step, g + begin, p + begin, m + begin, v + begin, end - begin);
+  });
+}
+
+void lionw_update(const Policy& policy, const LionWStep& step, const at::Tensor& grad,
+                  const at::Tensor& parameter, const at::Tensor& exp_avg) {
+  require("lionw_update", "grad", grad, parameter.sizes());
+  require("lionw_update", "parameter", parameter, parameter.sizes());
+  require("lionw_update", "exp_avg", exp_avg, parameter.sizes());
+  const auto* g = grad.const_data_ptr<float>();
+  auto* p = parameter.mutable_data_ptr<float>();
+  auto* m = exp_avg.mutable_data_ptr<float>();
+  const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
+  at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels.lionw(step, g + begin, p + begin, m + begin, end - begin);
+  });
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,214 @@
+#include "optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "ops/optimizer_update.h"
+
+namespace olmo::optim {
+namespace {
+
+// beta^exponent by squaring: the same bits everywhere, which std::pow does not promise.
+double power(double beta, std::int64_t exponent) {
+  double result = 1.0;
+  for (double square = beta; exponent > 0; exponent >>= 1, square *= square) {
+    if ((exponent & 1) != 0) result *= square;
+  }
+  return result;
+}
+
+void check(bool sound, const char* key, const char* expected, double received) {
+  if (sound) return;
+  throw Error(ErrorKind::kUsage,
+              std::string(key) + ": expected " + expected + ", got " + std::to_string(received));
+}
+
+void check_config(const OptimizerConfig& config, const ClipLimits& limits) {
+  if (config.name != "adamw" && config.name != "lionw") {
+    throw Error(ErrorKind::kUsage,
+                "optimizer.name: expected \"adamw\" or \"lionw\", got \"" + config.name + "\"");
+  }
+  for (const double beta : config.betas) {
+    check(beta >= 0.0 && beta < 1.0, "optimizer.betas", "numbers from 0 to below 1", beta);
+  }
+  check(config.eps >= 0.0 && std::isfinite(config.eps), "optimizer.eps", "a number of at least 0",
+        config.eps);
+  check(config.weight_decay >= 0.0 && std::isfinite(config.weight_decay), "optimizer.weight_decay",
+        "a number of at least 0", config.weight_decay);
+  const double norm = limits.max_grad_norm.value_or(1.0);
+  const double ratio = limits.max_grad_norm_ratio.value_or(1.0);
+  check(norm > 0.0, "max_grad_norm", "a number above 0", norm);
+  check(ratio > 0.0, "max_grad_norm_ratio", "a number above 0", ratio);
+}
+
+void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients) {
+  OLMO_CHECK(parameters.size() == gradients.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor& parameter = parameters[i].tensor;
+    const at::Tensor& gradient = gradients[i].tensor;
+    OLMO_CHECK(parameters[i].name == gradients[i].name);
+    OLMO_CHECK(parameter.sizes() == gradient.sizes());
+    OLMO_CHECK(parameter.scalar_type() == at::kFloat && gradient.scalar_type() == at::kFloat);
+    OLMO_CHECK(parameter.is_contiguous() && gradient.is_contiguous());
+  }
+}
+
+at::Tensor zeros_scalar(at::ScalarType dtype) { return at::zeros({}, at::dtype(dtype)); }
+
+// What load_state expects of one tensor, and where it goes.
+struct Expected {
+  at::Tensor target;
+  bool required;
+};
+
+void check_loaded(const std::string& name, const at::Tensor& tensor, const at::Tensor& target) {
+  if (tensor.sizes() == target.sizes() && tensor.scalar_type() == target.scalar_type()) return;
+  const auto describe = [](const at::Tensor& x) {
+    std::string text = c10::toString(x.scalar_type());
+    text += " [";
+    for (const std::int64_t size : x.sizes())
+      text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
+    return text + "]";
+  };
+  throw Error(ErrorKind::kDamaged, "optimizer state: " + name + ": expected " + describe(target) +
+                                       ", got " + describe(tensor));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured,
+                     NamedTensors parameters, NamedTensors gradients)
+    : config_(config), limits_(configured) {
+  check_config(config, configured);
+  check_tensors(parameters, gradients);
+  std::vector<std::string> names;
+  for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);
+  groups_ = param_groups(config, names);
+  std::map<std::string, double> decay;
+  for (const ParamGroup& group : groups_) {
+    for (const std::string& name : group.names) decay[name] = group.weight_decay;
+  }
+  OLMO_CHECK(decay.size() == parameters.size());  // no name twice
+  const bool adamw = config.name == "adamw";
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor& parameter = parameters[i].tensor;
+    slots_.push_back({.name = names[i],
+                      .parameter = parameter,
+                      .gradient = gradients[i].tensor,
+                      .weight_decay = decay[names[i]],
+                      .exp_avg = at::zeros_like(parameter),
+                      .exp_avg_sq = adamw ? at::zeros_like(parameter) : at::Tensor(),
+                      .step = zeros_scalar(at::kLong),
+                      .grad_norm_exp_avg = zeros_scalar(at::kFloat)});
+  }
+}
+
+ClipPlan Optimizer::plan_clip(const Policy& policy, std::int64_t global_step) const {
+  NamedTensors gradients;
+  std::vector<std::optional<float>> averages;
+  for (const Slot& slot : slots_) {
+    gradients.push_back({slot.name, slot.gradient});
+    averages.push_back(slot.tracked ? std::optional(*slot.grad_norm_exp_avg.const_data_ptr<float>())
+                                    : std::nullopt);
+  }
+  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(policy, gradients),
+                          averages);
+}
+
+void Optimizer::step(const Policy& policy, const ClipPlan& plan, double learning_rate,
+                     const ClipLimits& next) {
+  OLMO_CHECK(plan.coefficients.size() == slots_.size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    *slot.step.mutable_data_ptr<std::int64_t>() += 1;
+    if (config_.name == "adamw") {
+      update_adamw(policy, slot, plan.coefficients[i], learning_rate);
+    } else {
+      update_lionw(policy, slot, plan.coefficients[i], learning_rate);
+    }
+    if (plan.grad_norm_averages.empty() || !(slot.tracked || plan.keep_averages)) continue;
+    *slot.grad_norm_exp_avg.mutable_data_ptr<float>() = plan.grad_norm_averages[i];
+    slot.tracked = true;
+  }
+  limits_ = next;
+}
+
+void Optimizer::update_adamw(const Policy& policy, const Slot& slot, float grad_scale,
+                             double learning_rate) const {
+  const std::int64_t t = *slot.step.const_data_ptr<std::int64_t>();
+  const double correction1 = 1.0 - power(config_.betas[0], t);
+  const double correction2 = 1.0 - power(config_.betas[1], t);
+  const ops::AdamWStep step = {
+      .grad_scale = grad_scale,
+      .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
+      .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
+      .beta2 = static_cast<float>(config_.betas[1]),
+      .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
+      .inverse_sqrt_bias_correction2 = static_cast<float>(1.0 / std::sqrt(correction2)),
+      .eps = static_cast<float>(config_.eps),
+      .step_size = static_cast<float>(learning_rate / correction1),
+      .selective = config_.selective_updates};
+  ops::adamw_update(policy, step, slot.gradient, slot.parameter, slot.exp_avg, slot.exp_avg_sq);
+}
+
+void Optimizer::update_lionw(const Policy& policy, const Slot& slot, float grad_scale,
+                             double learning_rate) const {
+  const ops::LionWStep step = {.grad_scale = grad_scale,
+                               .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
+                               .beta1 = static_cast<float>(config_.betas[0]),
+                               .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
+                               .beta2 = static_cast<float>(config_.betas[1]),
+                               .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
+                               .learning_rate = static_cast<float>(learning_rate),
+                               .selective = config_.selective_updates};
+  ops::lionw_update(policy, step, slot.gradient, slot.parameter, slot.exp_avg);
+}
+
+OptimState Optimizer::state() const {
+  OptimState state{.tensors = {}, .limits = limits_};
+  const auto add = [&](const char* key, at::Tensor Slot::*member) {
+    for (const Slot& slot : slots_)
+      state.tensors.push_back({std::string(key) + "/" + slot.name, slot.*member});
+  };
+  add("exp_avg", &Slot::exp_avg);
+  if (config_.name == "adamw") add("exp_avg_sq", &Slot::exp_avg_sq);
+  add("step", &Slot::step);
+  for (const Slot& slot : slots_) {
+    if (slot.tracked)
+      state.tensors.push_back({"grad_norm_exp_avg/" + slot.name, slot.grad_norm_exp_avg});
+  }
+  return state;
+}
+
+void Optimizer::load_state(const OptimState& state) {
+  std::map<std::string, Expected> expected;
+  for (const Slot& slot : slots_) {
+    expected["exp_avg/" + slot.name] = {slot.exp_avg, true};
+    if (slot.exp_avg_sq.defined()) expected["exp_avg_sq/" + slot.name] = {slot.exp_avg_sq, true};
+    expected["step/" + slot.name] = {slot.step, true};
+    expected["grad_norm_exp_avg/" + slot.name] = {slot.grad_norm_exp_avg, false};
+  }
+  std::map<std::string, at::Tensor> given;
+  for (const auto& [name, tensor] : state.tensors) {
+    const auto found = expected.find(name);
+    if (found == expected.end() || !given.emplace(name, tensor).second) {
+      throw Error(ErrorKind::kDamaged,
+                  "optimizer state: " + name +
+                      (found == expected.end() ? ": " + config_.name + " has no such tensor"
+                                               : " is there twice"));
+    }
+    check_loaded(name, tensor, found->second.target);
+  }
+  for (const auto& [name, wanted] : expected) {
+    if (wanted.required && !given.contains(name)) {
+      throw Error(ErrorKind::kDamaged, "optimizer state: " + name + " is missing");
+    }
+  }
+  for (const auto& [name, tensor] : given) expected.at(name).target.copy_(tensor);
+  for (Slot& slot : slots_) slot.tracked = given.contains("grad_norm_exp_avg/" + slot.name);
+  limits_ = state.limits;
+}
+
+}  // namespace olmo::optim

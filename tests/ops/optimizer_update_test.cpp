@@ -1,0 +1,140 @@
+#include "ops/optimizer_update.h"
+
+#include <bit>
+#include <cmath>
+
+#include <ATen/Parallel.h>
+
+#include "support/catch.h"
+
+namespace olmo::ops {
+namespace {
+
+constexpr AdamWStep kAdamW = {.grad_scale = 0.37F,
+                              .decay = 0.9999F,
+                              .one_minus_beta1 = 0.1F,
+                              .beta2 = 0.95F,
+                              .one_minus_beta2 = 0.05F,
+                              .inverse_sqrt_bias_correction2 = 1.7F,
+                              .eps = 1e-8F,
+                              .step_size = 3e-4F,
+                              .selective = false};
+constexpr LionWStep kLionW = {.grad_scale = 0.37F,
+                              .decay = 0.9999F,
+                              .beta1 = 0.9F,
+                              .one_minus_beta1 = 0.1F,
+                              .beta2 = 0.99F,
+                              .one_minus_beta2 = 0.01F,
+                              .learning_rate = 1e-4F,
+                              .selective = false};
+
+struct Element {
+  float p, m, v;
+};
+
+// The definitions of optimizer_update.h, one rounding after the other.
+Element adamw_reference(const AdamWStep& s, float grad, Element x) {
+  const float g = grad * s.grad_scale;
+  if (s.selective && g == 0.0F) return x;
+  const float m = std::fma(s.one_minus_beta1, g - x.m, x.m);
+  const float v = std::fma(s.one_minus_beta2 * g, g, s.beta2 * x.v);
+  const float d = std::fma(std::sqrt(v), s.inverse_sqrt_bias_correction2, s.eps);
+  return {std::fma(-s.step_size, m / d, x.p * s.decay), m, v};
+}
+
+Element lionw_reference(const LionWStep& s, float grad, Element x) {
+  const float g = grad * s.grad_scale;
+  if (s.selective && g == 0.0F) return x;
+  const float u = std::fma(s.one_minus_beta1, g, s.beta1 * x.m);
+  const float move = u > 0.0F ? s.learning_rate : u < 0.0F ? -s.learning_rate : 0.0F;
+  return {x.p * s.decay - move, std::fma(s.one_minus_beta2, g, s.beta2 * x.m), x.v};
+}
+
+// Numbers of every size, subnormals and exact zeros among them.
+struct Tensors {
+  at::Tensor g, p, m, v;
+
+  explicit Tensors(std::int64_t size)
+      : g(noise(size, 1)), p(noise(size, 2)), m(noise(size, 3)), v(noise(size, 4).abs()) {}
+
+  static at::Tensor noise(std::int64_t size, std::uint32_t seed) {
+    at::Tensor x = at::empty({size}, at::kFloat);
+    std::uint32_t state = seed * 2654435761U;
+    for (std::int64_t i = 0; i < size; ++i) {
+      state = state * 1664525U + 1013904223U;
+      const int exponent = static_cast<int>(state >> 24U) % 60 - 50;
+      const float value = std::ldexp(static_cast<float>(state >> 8U & 0xFFFFU) - 32768.0F,
+                                     exponent - 100 * (i % 7 == 3));
+      x.mutable_data_ptr<float>()[i] = i % 5 == 2 ? 0.0F : value;
+    }
+    return x;
+  }
+};
+
+bool same_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> isas = {Isa::kPlain};
+  if (best_isa() != Isa::kPlain) isas.push_back(Isa::kAvx2);
+  if (best_isa() == Isa::kAvx512) isas.push_back(Isa::kAvx512);
+  return isas;
+}
+
+constexpr std::array<std::int64_t, 8> kSizes = {0, 1, 15, 16, 17, 47, 4096, 100'003};
+
+}  // namespace
+
+TEST_CASE("AdamW gives the bits of its definition on every instruction set and thread count",
+          "[ops]") {
+  const bool selective = GENERATE(false, true);
+  const int threads = GENERATE(1, 2);
+  at::set_num_threads(threads);
+  AdamWStep step = kAdamW;
+  step.selective = selective;
+  for (const Isa isa : available_isas()) {
+    for (const std::int64_t size : kSizes) {
+      const Tensors before(size);
+      const Tensors after(size);
+      adamw_update({.isa = isa, .threads = threads}, step, after.g, after.p, after.m, after.v);
+      std::int64_t differ = 0;
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };
+        const Element expected =
+            adamw_reference(step, at(before.g), {at(before.p), at(before.m), at(before.v)});
+        differ += !(same_bits(expected.p, at(after.p)) && same_bits(expected.m, at(after.m)) &&
+                    same_bits(expected.v, at(after.v)));
+      }
+      INFO(to_string(isa) << " size " << size << " threads " << threads);
+      CHECK(differ == 0);
+    }
+  }
+}
+
+TEST_CASE("LionW gives the bits of its definition on every instruction set and thread count",
+          "[ops]") {
+  const bool selective = GENERATE(false, true);
+  const int threads = GENERATE(1, 2);
+  at::set_num_threads(threads);
+  LionWStep step = kLionW;
+  step.selective = selective;
+  for (const Isa isa : available_isas()) {
+    for (const std::int64_t size : kSizes) {
+      const Tensors before(size);
+      const Tensors after(size);
+      lionw_update({.isa = isa, .threads = threads}, step, after.g, after.p, after.m);
+      std::int64_t differ = 0;
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };
+        const Element expected =
+            lionw_reference(step, at(before.g), {at(before.p), at(before.m), 0.0F});
+        differ += !(same_bits(expected.p, at(after.p)) && same_bits(expected.m, at(after.m)));
+      }
+      INFO(to_string(isa) << " size " << size << " threads " << threads);
+      CHECK(differ == 0);
+    }
+  }
+}
+
+}  // namespace olmo::ops

@@ -1,0 +1,161 @@
+#include "optim/lr_schedule.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "support/catch.h"
+
+namespace olmo::optim {
+namespace {
+
+SchedulerConfig scheduler_from(const Json& json) {
+  SchedulerConfig config;
+  const auto optional = [&](const char* key) {
+    return json.contains(key) ? std::optional(json.at(key).get<double>()) : std::nullopt;
+  };
+  config.name = json.at("name").get<std::string>();
+  config.t_warmup = json.at("t_warmup").get<double>();
+  config.alpha_f = json.value("alpha_f", config.alpha_f);
+  config.t_max = optional("t_max");
+  config.warmup_min_lr = optional("warmup_min_lr");
+  config.grad_clip_warmup_steps = optional("grad_clip_warmup_steps");
+  config.grad_clip_warmup_factor = optional("grad_clip_warmup_factor");
+  return config;
+}
+
+double from_hex(const Json& json) { return std::strtod(json.get<std::string>().c_str(), nullptr); }
+
+// Relative distance; equal values, also two zeros, are 0 apart.
+double distance(double a, double b) {
+  return a == b ? 0.0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+}
+
+// Compares every learning rate and clip limit of a file with ours; the file has one entry per
+// schedule in "cases".
+void check_schedules(const std::filesystem::path& path, const char* limits_key) {
+  double worst = 0.0;
+  for (const Json& golden : read_json_file(path).at("cases")) {
+    const SchedulerConfig config = scheduler_from(golden.at("scheduler"));
+    const double peak = golden.at("initial_lr").get<double>();
+    const auto end = golden.at("max_steps").get<std::int64_t>();
+    INFO(golden.at("scheduler").dump() << " peak " << peak << " end " << end);
+    REQUIRE_NOTHROW(validate(config, peak));
+    for (std::size_t i = 0; i < golden.at("steps").size(); ++i) {
+      const auto step = golden.at("steps")[i].get<std::int64_t>();
+      INFO("step " << step);
+      const double ours = learning_rate_at(config, peak, step, end);
+      worst = std::max(worst, distance(ours, from_hex(golden.at("lr_hex")[i])));
+      CHECK(distance(ours, from_hex(golden.at("lr_hex")[i])) <= 1e-15);
+      CHECK(clip_limit_at(config, 1.0, step) == golden.at(limits_key)[i].get<double>());
+    }
+  }
+  UNSCOPED_INFO("largest relative distance " << worst);
+  CHECK(worst <= 1e-15);
+}
+
+std::string message_of(const SchedulerConfig& config, double learning_rate) {
+  try {
+    validate(config, learning_rate);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("every schedule and clip warm-up gives OLMo's values to 1e-15", "[optim]") {
+  check_schedules(OLMO_TEST_DATA "/optim/schedules.json", "max_grad_norm");
+}
+
+TEST_CASE("the reference schedules are met to 1e-15", "[.golden]") {
+  const char* folder = std::getenv("OLMO_GOLDEN_DIR");
+  if (folder == nullptr) return;
+  check_schedules(std::filesystem::path(folder) / "train/schedules.json", "max_grad_norm_of_1.0");
+}
+
+TEST_CASE("a bolt-on warm-up rises from 0 to the schedule it joins, as OLMo's does", "[optim]") {
+  const Json golden = read_json_file(OLMO_TEST_DATA "/optim/schedules.json");
+  const BoltOnWarmup warmup{.start = golden.at("bolt_on")[0].get<std::int64_t>(),
+                            .stop = golden.at("bolt_on")[1].get<std::int64_t>()};
+  for (const Json& one : golden.at("cases")) {
+    const SchedulerConfig config = scheduler_from(one.at("scheduler"));
+    for (std::size_t i = 0; i < one.at("steps").size(); ++i) {
+      const double ours = learning_rate_at(config, warmup, one.at("initial_lr").get<double>(),
+                                           one.at("steps")[i].get<std::int64_t>(),
+                                           one.at("max_steps").get<std::int64_t>());
+      CHECK(distance(ours, from_hex(one.at("bolt_on_lr_hex")[i])) <= 1e-15);
+    }
+  }
+}
+
+TEST_CASE("the cosine of the schedule is within one ulp of libm's", "[optim]") {
+  // alpha_f = 0 and no warm-up leave lr = (1 + cos(pi s / M)) / 2; the absolute error of the cosine
+  // shows unreduced.
+  SchedulerConfig config;
+  config.t_warmup = 0;
+  config.alpha_f = 0.0;
+  constexpr std::int64_t kEnd = 20011;
+  double worst = 0.0;
+  for (std::int64_t step = 0; step < kEnd; ++step) {
+    const double angle = 0x1.921fb54442d18p+1 * static_cast<double>(step) / kEnd;
+    const double expected = (1.0 + std::cos(angle)) / 2.0;
+    worst = std::max(worst, std::abs(learning_rate_at(config, 1.0, step, kEnd) - expected));
+  }
+  CHECK(worst <= 0x1p-53);
+}
+
+TEST_CASE("a token schedule is the step schedule stretched", "[optim]") {
+  SchedulerConfig steps;
+  steps.t_warmup = 10;
+  SchedulerConfig tokens = steps;
+  tokens.units = "tokens";
+  tokens.t_warmup = 10 * 4096;
+  for (std::int64_t step = 1; step <= 100; ++step) {
+    CHECK(learning_rate_at(tokens, 1e-3, step * 4096, 100 * 4096) ==
+          Approx(learning_rate_at(steps, 1e-3, step, 100)).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("an absent clip limit stays absent during clip warm-up", "[optim]") {
+  SchedulerConfig config;
+  config.grad_clip_warmup_steps = 10;
+  config.grad_clip_warmup_factor = 5.0;
+  CHECK_FALSE(clip_limit_at(config, std::nullopt, 5).has_value());
+  CHECK(clip_limit_at(config, 0.4, 10) == 2.0);
+  CHECK(clip_limit_at(config, 0.4, 11) == 0.4);
+}
+
+TEST_CASE("a bad schedule is refused with the key that is wrong", "[optim]") {
+  using Catch::Matchers::Contains;
+  SchedulerConfig config;
+  CHECK(message_of(config, 1e-3).empty());
+  CHECK_THAT(message_of(config, 0.0), Contains("optimizer.learning_rate"));
+  CHECK_THAT(message_of(config, std::nan("")), Contains("optimizer.learning_rate"));
+  SchedulerConfig bad = config;
+  bad.name = "cosine";
+  CHECK_THAT(message_of(bad, 1e-3), Contains("cosine_with_warmup, linear_with_warmup"));
+  bad = config;
+  bad.units = "epochs";
+  CHECK_THAT(message_of(bad, 1e-3), Contains("scheduler.units"));
+  bad = config;
+  bad.t_warmup = 1.5;
+  CHECK_THAT(message_of(bad, 1e-3), Contains("scheduler.t_warmup"));
+  bad = config;
+  bad.t_max = -1;
+  CHECK_THAT(message_of(bad, 1e-3), Contains("scheduler.t_max"));
+  bad = config;
+  bad.warmup_min_lr = 1e-3;
+  CHECK_THAT(message_of(bad, 1e-3), Contains("scheduler.warmup_min_lr"));
+  bad = config;
+  bad.name = "inverse_sqrt_with_warmup";
+  bad.t_warmup = 0;
+  CHECK_THAT(message_of(bad, 1e-3), Contains("scheduler.t_warmup"));
+}
+
+}  // namespace olmo::optim
