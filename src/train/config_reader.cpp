@@ -28,6 +28,23 @@ struct Findings {
   }
 };
 
+/// OLMo's rules (olmo/train.py, Trainer.max_steps): 1000 or 1e3 steps, 2e12T tokens, 2ep epochs.
+std::optional<optim::Duration> parse_duration(std::string_view text) {
+  using Unit = optim::Duration::Unit;
+  Unit unit = Unit::kSteps;
+  if (text.ends_with("ep")) unit = Unit::kEpochs;
+  if (text.ends_with("T")) unit = Unit::kTokens;
+  text.remove_suffix(unit == Unit::kEpochs ? 2 : unit == Unit::kTokens ? 1 : 0);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  auto value = read_int(text);
+  if (!value && unit != Unit::kEpochs) {
+    const auto real = read_double(text);
+    if (real && *real >= 0 && *real <= 0x1p62 && *real == std::floor(*real)) value = static_cast<std::int64_t>(*real);
+  }
+  if (!value || *value < 0) return std::nullopt;
+  return optim::Duration{.value = *value, .unit = unit};
+}
+
 /// Names of the keys of a struct, as visit_fields lists them.
 struct NameLister {
   std::vector<std::string> names;
@@ -243,11 +260,9 @@ class Reader {
   void read(const ConfigNode& node, const std::string& path, optim::Duration& value) {
     constexpr const char* kWhat = "steps (1000), tokens (2e12T) or epochs (2ep)";
     if (!scalar(node, path, kWhat)) return;
-    std::string text = node.text;
-    text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
-    try {
-      value = optim::Duration::parse(text);
-    } catch (const Error&) {  // its sentence lacks the line
+    if (const auto duration = parse_duration(node.text)) {
+      value = *duration;
+    } else {
       expected(node, path, kWhat);
     }
   }

@@ -229,8 +229,9 @@ class Writer {
   }
   static Json write(const std::string& value) { return escaped(value); }
   static Json write(const optim::Duration& value) {
-    if (value.unit == optim::Duration::Unit::kSteps) return value.count;
-    return value.text();
+    if (value.unit == optim::Duration::Unit::kSteps) return value.value;
+    return std::to_string(value.value) +
+           (value.unit == optim::Duration::Unit::kTokens ? "T" : "ep");
   }
   static Json write(const RawJson& value) { return escape_all(Json::parse(value.text)); }
   template <class T>

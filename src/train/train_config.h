@@ -42,7 +42,7 @@ struct TrainConfig {
   data::DataConfig data;
   TokenizerConfig tokenizer;
 
-  optim::Duration max_duration{optim::Duration::Unit::kSteps, 10000};
+  optim::Duration max_duration;
   std::optional<std::int64_t> stop_at;     ///< last step
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
