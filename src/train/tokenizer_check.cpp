@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/error.h"
+#include "train/train_config.h"
+
+namespace olmo::train {
+namespace {
+
+constexpr std::int64_t kOlmoEndOfText = 50279;
+
+/// An official config whose end-of-text id is not that of the tokenizer file it names.
+struct KnownMismatch {
+  const char* config;     ///< of OLMo's repository
+  const char* tokenizer;  ///< file name that it gives
+  std::int64_t eos_token_id;
+  std::int64_t d_model;
+  std::int64_t n_layers;
+};
+
+// The data of all of these end their documents with 50279, whatever file and id their configs name.
+constexpr std::array<KnownMismatch, 7> kKnown = {{
+    {"official-0724/OLMo-1B.yaml", "allenai_eleuther-ai-gpt-neox-20b-pii-special.json",
+     kOlmoEndOfText, 2048, 16},
+    {"official-0724/OLMo-7B.yaml", "allenai_eleuther-ai-gpt-neox-20b-pii-special.json",
+     kOlmoEndOfText, 4096, 32},
+    {"tiny/OLMo-20M.yaml", "allenai_gpt-neox-olmo-dolma-v1_5.json", 0, 256, 8},
+    {"tiny/OLMo-60M.yaml", "allenai_gpt-neox-olmo-dolma-v1_5.json", 0, 512, 8},
+    {"tiny/OLMo-150M.yaml", "allenai_gpt-neox-olmo-dolma-v1_5.json", 0, 768, 12},
+    {"tiny/OLMo-300M.yaml", "allenai_gpt-neox-olmo-dolma-v1_5.json", 0, 1024, 16},
+    {"tiny/OLMo-700M.yaml", "allenai_gpt-neox-olmo-dolma-v1_5.json", 0, 1536, 16},
+}};
+
+const KnownMismatch* find_known(const TrainConfig& config, const std::string& tokenizer_file) {
+  const auto name = std::filesystem::path(tokenizer_file).filename();
+  const auto found = std::find_if(kKnown.begin(), kKnown.end(), [&](const KnownMismatch& known) {
+    return name == known.tokenizer && config.model.eos_token_id == known.eos_token_id &&
+           config.model.d_model == known.d_model && config.model.n_layers == known.n_layers;
+  });
+  return found == kKnown.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::optional<std::string> check_tokenizer(const TrainConfig& config,
+                                           const TokenizerFacts& tokenizer) {
+  if (tokenizer.vocab_size > config.model.embedding_rows()) {
+    throw Error(ErrorKind::kUsage, tokenizer.file + ": the tokenizer has " +
+                                       std::to_string(tokenizer.vocab_size) +
+                                       " tokens, but the embedding of the config only " +
+                                       std::to_string(config.model.embedding_rows()) +
+                                       " rows (`model.embedding_size`)");
+  }
+  const auto eos = config.model.eos_token_id;
+  if (!tokenizer.endoftext_id || *tokenizer.endoftext_id == eos) return std::nullopt;
+  const auto disagreement = tokenizer.file + ": `<|endoftext|>` is token " +
+                            std::to_string(*tokenizer.endoftext_id) +
+                            ", but `model.eos_token_id` is " + std::to_string(eos);
+  if (config.allow_eos_mismatch) return disagreement + "; allowed by `allow_eos_mismatch`";
+  if (const auto* known = find_known(config, tokenizer.file)) {
+    return disagreement + "; so it is in OLMo's own " + known->config +
+           ", whose data end their documents with token " + std::to_string(kOlmoEndOfText);
+  }
+  throw Error(ErrorKind::kUsage,
+              disagreement +
+                  "; give model.eos_token_id=" + std::to_string(*tokenizer.endoftext_id) +
+                  ", another tokenizer, or allow_eos_mismatch=true to train all the same");
+}
+
+}  // namespace olmo::train
