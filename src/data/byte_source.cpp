@@ -1,16 +1,16 @@
 #include "data/byte_source.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "core/error.h"
 
@@ -24,7 +24,8 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 /// The raw file, read in blocks and hashed on the way.
 class RawFile {
  public:
-  explicit RawFile(const std::filesystem::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kFileBlock) {
+  explicit RawFile(const std::filesystem::path& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kFileBlock) {
     struct stat status {};
     if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail_to_read();
     if (S_ISDIR(status.st_mode)) {
@@ -37,7 +38,8 @@ class RawFile {
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
 
-  /// What is read but not consumed; reads the next block if that is nothing. Empty at the end of the file.
+  /// What is read but not consumed; reads the next block if that is nothing. Empty at the end of
+  /// the file.
   std::string_view available() {
     if (begin_ == end_ && !at_end_) fill();
     return {block_.data() + begin_, end_ - begin_};
@@ -79,7 +81,8 @@ class RawFile {
 };
 
 [[noreturn]] void fail_at(const RawFile& file, const std::string& what) {
-  throw Error(ErrorKind::kInput, file.path().string() + ": " + what + " at byte " + std::to_string(file.position()) + " of " +
+  throw Error(ErrorKind::kInput, file.path().string() + ": " + what + " at byte " +
+                                     std::to_string(file.position()) + " of " +
                                      std::to_string(file.size()));
 }
 
@@ -87,7 +90,8 @@ class RawFile {
 class GzipStream {
  public:
   GzipStream() {
-    if (inflateInit2(&stream_, MAX_WBITS + 16) != Z_OK) throw Error(ErrorKind::kFailure, "zlib cannot be initialised");
+    if (inflateInit2(&stream_, MAX_WBITS + 16) != Z_OK)
+      throw Error(ErrorKind::kFailure, "zlib cannot be initialised");
   }
   ~GzipStream() { inflateEnd(&stream_); }
   GzipStream(const GzipStream&) = delete;
@@ -105,9 +109,11 @@ class GzipStream {
 
  private:
   bool begin_member(RawFile& file) {
-    while (!first_ && !file.available().empty() && file.available().front() == '\0') file.consume(1);
+    while (!first_ && !file.available().empty() && file.available().front() == '\0')
+      file.consume(1);
     if (file.available().empty()) return false;
-    if (!first_ && file.available().front() != kGzipMagic.front()) fail_at(file, "something that is not gzip follows the gzip data");
+    if (!first_ && file.available().front() != kGzipMagic.front())
+      fail_at(file, "something that is not gzip follows the gzip data");
     first_ = false;
     in_member_ = true;
     inflateReset(&stream_);
@@ -124,7 +130,8 @@ class GzipStream {
     if (result == Z_STREAM_END) {
       in_member_ = false;
     } else if (result != Z_OK) {
-      fail_at(file, std::string("the gzip data is corrupt (") + (stream_.msg == nullptr ? "unknown reason" : stream_.msg) + ")");
+      fail_at(file, std::string("the gzip data is corrupt (") +
+                        (stream_.msg == nullptr ? "unknown reason" : stream_.msg) + ")");
     }
   }
 
@@ -150,7 +157,8 @@ class ZstdStream {
       ZSTD_inBuffer input{in.data(), in.size(), 0};
       const std::size_t wanted = ZSTD_decompressStream(stream_, &output, &input);
       file.consume(input.pos);
-      if (ZSTD_isError(wanted)) fail_at(file, std::string("the zstd data is corrupt (") + ZSTD_getErrorName(wanted) + ")");
+      if (ZSTD_isError(wanted))
+        fail_at(file, std::string("the zstd data is corrupt (") + ZSTD_getErrorName(wanted) + ")");
       if (in.empty() && output.pos == 0) {
         if (in_frame_) fail_at(file, "the zstd data is truncated: it stops");
         return 0;
@@ -165,7 +173,9 @@ class ZstdStream {
   bool in_frame_ = false;
 };
 
-bool starts_with(std::string_view text, std::string_view head) { return text.substr(0, head.size()) == head; }
+bool starts_with(std::string_view text, std::string_view head) {
+  return text.substr(0, head.size()) == head;
+}
 
 Compression recognise(const std::filesystem::path& path, std::string_view head) {
   const Compression found = starts_with(head, kGzipMagic)   ? Compression::kGzip
@@ -173,9 +183,11 @@ Compression recognise(const std::filesystem::path& path, std::string_view head) 
                                                             : Compression::kNone;
   const std::string extension = path.extension().string();
   const bool promised_gzip = extension == ".gz" && found != Compression::kGzip;
-  const bool promised_zstd = (extension == ".zst" || extension == ".zstd") && found != Compression::kZstd;
+  const bool promised_zstd =
+      (extension == ".zst" || extension == ".zstd") && found != Compression::kZstd;
   if (promised_gzip || promised_zstd) {
-    throw Error(ErrorKind::kInput, path.string() + ": is not " + (promised_gzip ? "gzip" : "zstd") + " data, although it is named " + extension +
+    throw Error(ErrorKind::kInput, path.string() + ": is not " + (promised_gzip ? "gzip" : "zstd") +
+                                       " data, although it is named " + extension +
                                        (head.empty() ? "; it is empty" : ""));
   }
   return found;
@@ -184,7 +196,8 @@ Compression recognise(const std::filesystem::path& path, std::string_view head) 
 }  // namespace
 
 struct ByteSource::State {
-  explicit State(const std::filesystem::path& path) : file(path), compression(recognise(path, file.available())) {
+  explicit State(const std::filesystem::path& path)
+      : file(path), compression(recognise(path, file.available())) {
     if (compression == Compression::kGzip) gzip = std::make_unique<GzipStream>();
     if (compression == Compression::kZstd) zstd = std::make_unique<ZstdStream>();
   }
@@ -196,9 +209,12 @@ struct ByteSource::State {
 
 std::string to_string(Compression compression) {
   switch (compression) {
-    case Compression::kGzip: return "gzip";
-    case Compression::kZstd: return "zstd";
-    default: return "none";
+    case Compression::kGzip:
+      return "gzip";
+    case Compression::kZstd:
+      return "zstd";
+    default:
+      return "none";
   }
 }
 

@@ -14,9 +14,9 @@ enum class Compression { kNone, kGzip, kZstd };
 
 std::string to_string(Compression compression);
 
-/// The bytes of a file, decompressed as a stream in bounded memory: plain, gzip (all members, as `cat a.gz b.gz` makes them)
-/// or Zstandard (all frames). The file's first bytes say which, not its name; but a name that ends in .gz or .zst must hold
-/// what it promises.
+/// The bytes of a file, decompressed as a stream in bounded memory: plain, gzip (all members, as
+/// `cat a.gz b.gz` makes them) or Zstandard (all frames). The file's first bytes say which, not its
+/// name; but a name that ends in .gz or .zst must hold what it promises.
 class ByteSource {
  public:
   /// Throws Error(kInput) if the file cannot be read or is not what its name says.
@@ -25,8 +25,8 @@ class ByteSource {
   ByteSource(ByteSource&&) noexcept;
   ByteSource& operator=(ByteSource&&) noexcept;
 
-  /// Up to `size` decompressed bytes; 0 only at the end of the file. Throws Error(kInput) with the offset in the file where
-  /// the compressed stream is corrupt or stops.
+  /// Up to `size` decompressed bytes; 0 only at the end of the file. Throws Error(kInput) with the
+  /// offset in the file where the compressed stream is corrupt or stops.
   std::size_t read(char* out, std::size_t size);
 
   [[nodiscard]] Compression compression() const;

@@ -1,11 +1,11 @@
 #include "data/output_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/files.h"

@@ -8,8 +8,8 @@
 
 namespace olmo::data {
 
-/// A file that grows under a temporary name beside its own and takes it only when it is whole: publish() syncs and renames.
-/// An object that dies unpublished removes what it wrote.
+/// A file that grows under a temporary name beside its own and takes it only when it is whole:
+/// publish() syncs and renames. An object that dies unpublished removes what it wrote.
 class OutputFile {
  public:
   /// Throws Error(kFailure) naming the path, here and in every call below (a full disk included).

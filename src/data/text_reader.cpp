@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 18;
 
-/// Keeps the top-level string `text` and nothing else. The last one wins, as with every JSON reader of Python.
+/// Keeps the top-level string `text` and nothing else. The last one wins, as with every JSON reader
+/// of Python.
 class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return scalar(); }
@@ -36,12 +38,15 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
     wanted_ = depth_ == 1 && name == "text";
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    // The library's sentence repeats the place and the text read so far; the last part says what is wrong.
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    // The library's sentence repeats the place and the text read so far; the last part says what is
+    // wrong.
     const std::string_view whole = error.what();
     const auto reason = whole.rfind("syntax error");
     fail("is not valid JSON at byte " + std::to_string(position) +
-         (reason == std::string_view::npos ? "" : " (" + std::string(whole.substr(reason, 120)) + ")"));
+         (reason == std::string_view::npos ? ""
+                                           : " (" + std::string(whole.substr(reason, 120)) + ")"));
     return false;
   }
 
@@ -75,21 +80,25 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 bool is_python_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 || code == 0xa0 || code == 0x1680 ||
-         (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
+         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
 bool is_text_file(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
-  constexpr std::string_view kEndings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz", ".json.zst"};
+  constexpr std::string_view kEndings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz",
+                                           ".json.zst"};
   return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) {
-    return name.size() > ending.size() && std::string_view(name).substr(name.size() - ending.size()) == ending;
+    return name.size() > ending.size() &&
+           std::string_view(name).substr(name.size() - ending.size()) == ending;
   });
 }
 
 }  // namespace
 
-LineReader::LineReader(const std::filesystem::path& path, std::size_t max_line) : source_(path), max_line_(max_line), block_(kBlock) {}
+LineReader::LineReader(const std::filesystem::path& path, std::size_t max_line)
+    : source_(path), max_line_(max_line), block_(kBlock) {}
 
 bool LineReader::refill() {
   begin_ = 0;
@@ -106,7 +115,9 @@ bool LineReader::next(Line& line) {
     any = true;
     const char* from = block_.data() + begin_;
     const void* newline = std::memchr(from, '\n', end_ - begin_);
-    const std::size_t length = newline == nullptr ? end_ - begin_ : static_cast<std::size_t>(static_cast<const char*>(newline) - from);
+    const std::size_t length =
+        newline == nullptr ? end_ - begin_
+                           : static_cast<std::size_t>(static_cast<const char*>(newline) - from);
     const std::size_t room = max_line_ - line.bytes.size();
     line.bytes.append(from, std::min(length, room));
     line.too_long = line.too_long || length > room;
@@ -142,17 +153,22 @@ std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesyst
   for (const fs::path& input : inputs) {
     std::error_code error;
     const auto status = fs::status(input, error);
-    if (!fs::exists(status)) throw Error(ErrorKind::kInput, input.string() + ": does not exist or cannot be reached");
+    if (!fs::exists(status))
+      throw Error(ErrorKind::kInput, input.string() + ": does not exist or cannot be reached");
     if (!fs::is_directory(status)) {
       files.push_back(input);
       continue;
     }
     std::vector<fs::path> found;
-    for (const auto& entry : fs::recursive_directory_iterator(input, fs::directory_options::follow_directory_symlink, error)) {
+    for (const auto& entry : fs::recursive_directory_iterator(
+             input, fs::directory_options::follow_directory_symlink, error)) {
       if (entry.is_regular_file() && is_text_file(entry.path())) found.push_back(entry.path());
     }
-    if (error) throw Error(ErrorKind::kInput, input.string() + ": cannot be listed: " + error.message());
-    if (found.empty()) throw Error(ErrorKind::kInput, input.string() + ": holds no .jsonl, .jsonl.gz, .jsonl.zst or .json.gz file");
+    if (error)
+      throw Error(ErrorKind::kInput, input.string() + ": cannot be listed: " + error.message());
+    if (found.empty())
+      throw Error(ErrorKind::kInput,
+                  input.string() + ": holds no .jsonl, .jsonl.gz, .jsonl.zst or .json.gz file");
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
