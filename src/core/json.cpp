@@ -20,6 +20,8 @@ Json read_json_file(const std::filesystem::path& path) {
     const auto line = 1 + std::count(begin, begin + stop, '\n');
     throw Error(ErrorKind::kInput, path.string() + ":" + std::to_string(line) +
                                        ": is not valid JSON (" + error.what() + ")");
+  } catch (const Json::out_of_range& error) {  // a number beyond double
+    throw Error(ErrorKind::kInput, path.string() + ": is not valid JSON (" + error.what() + ")");
   }
 }
 

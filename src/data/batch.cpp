@@ -1,0 +1,146 @@
+#include "data/batch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "data/instance_filter.h"
+
+namespace olmo::data {
+namespace {
+
+void check(const BatchConfig& config) {
+  if (config.global_batch_size <= 0) {
+    throw Error(ErrorKind::kUsage, "data: global batch size must be positive, got " +
+                                       std::to_string(config.global_batch_size));
+  }
+  if (config.world_size == 0 || config.global_batch_size % config.world_size != 0) {
+    throw Error(ErrorKind::kUsage,
+                "data: global batch size " + std::to_string(config.global_batch_size) +
+                    " must be divisible by the world size " + std::to_string(config.world_size));
+  }
+  if (config.data.generate_attention_mask && !config.pad_token_id) {
+    throw Error(ErrorKind::kUsage, "data: `generate_attention_mask` needs `pad_token_id`");
+  }
+  if (const auto& filter = config.data.instance_filter;
+      filter && filter->repetition_min_period < 1) {
+    throw Error(ErrorKind::kUsage,
+                "data: `instance_filter.repetition_min_period` must be at least 1, got " +
+                    std::to_string(filter->repetition_min_period));
+  }
+}
+
+std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
+  const std::int64_t length = matrix.size(1);
+  return {matrix.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+Digest batch_digest(const Batch& batch) {
+  const std::int64_t rows = batch.input_ids_BL.size(0);
+  const std::int64_t length = batch.input_ids_BL.size(1);
+  Sha256 hash;
+  hash.update("olmo-batch-1")
+      .update_u64(static_cast<std::uint64_t>(rows))
+      .update_u64(static_cast<std::uint64_t>(length));
+  hash.update(batch.indices.data(), batch.indices.size() * sizeof(std::uint32_t));
+  std::vector<std::uint32_t> ids(static_cast<std::size_t>(length));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto from = row_of(batch.input_ids_BL, row);
+    std::transform(from.begin(), from.end(), ids.begin(),
+                   [](std::int64_t id) { return static_cast<std::uint32_t>(id); });
+    hash.update(ids.data(), ids.size() * sizeof(std::uint32_t));
+  }
+  std::vector<std::uint8_t> counts(static_cast<std::size_t>(length));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto labels = row_of(batch.labels_BL, row);
+    std::transform(labels.begin(), labels.end(), counts.begin(),
+                   [](std::int64_t label) { return label == kIgnoredLabel ? 0 : 1; });
+    hash.update(counts.data(), counts.size());
+  }
+  return hash.finish();
+}
+
+BatchSource::BatchSource(const BatchConfig& config)
+    : config_((check(config), config)),
+      dataset_(config.data, config.sequence_length, config.vocab_size),
+      order_config_{.instances = dataset_.size(),
+                    .seed = config.data.seed.value_or(config.seed),
+                    .shuffle = config.shuffle,
+                    .drop_last = config.data.drop_last,
+                    .world_size = config.world_size} {
+  steps_per_epoch_ =
+      total_size(order_config_) / static_cast<std::uint64_t>(config_.global_batch_size);
+  if (dataset_.size() == 0 || steps_per_epoch_ == 0) {
+    throw Error(
+        ErrorKind::kInput,
+        "data: the token files give " + std::to_string(dataset_.size()) + " instances of " +
+            std::to_string(config_.sequence_length) + " tokens, too few for one batch of " +
+            std::to_string(config_.global_batch_size) +
+            "; add data, or make `global_train_batch_size` or `max_sequence_length` smaller");
+  }
+}
+
+std::uint64_t BatchSource::epoch_of(std::uint64_t step) const {
+  OLMO_CHECK(step >= 1);
+  return config_.first_epoch + (step - 1) / steps_per_epoch_;
+}
+
+const std::vector<std::uint32_t>& BatchSource::order(std::uint64_t epoch) {
+  if (cached_epoch_ != epoch) {
+    cached_epoch_.reset();
+    cached_order_ = build_order(order_config_, epoch);
+    cached_epoch_ = epoch;
+  }
+  return cached_order_;
+}
+
+std::vector<std::uint32_t> BatchSource::indices(std::uint64_t step) {
+  const auto& all = order(epoch_of(step));
+  const auto rows = static_cast<std::size_t>(config_.global_batch_size);
+  const auto first =
+      all.begin() + static_cast<std::ptrdiff_t>(((step - 1) % steps_per_epoch_) * rows);
+  return {first, first + static_cast<std::ptrdiff_t>(rows)};
+}
+
+void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
+  const auto ids = row_of(batch.input_ids_BL, row);
+  const auto labels = row_of(batch.labels_BL, row);
+  const std::uint32_t instance = batch.indices[static_cast<std::size_t>(row)];
+  dataset_.read(instance, ids);
+  const auto& filter = config_.data.instance_filter;
+  const bool keep = !filter || keep_instance(ids, *filter);
+  batch.instance_mask[static_cast<std::size_t>(row)] = keep ? 1 : 0;
+  const auto mask =
+      dataset_.has_label_masks() ? dataset_.label_mask(instance) : std::span<const std::uint8_t>();
+  std::uint8_t* attend =
+      batch.attention_mask_BL.defined()
+          ? batch.attention_mask_BL.data_ptr<std::uint8_t>() + row * batch.input_ids_BL.size(1)
+          : nullptr;
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    const bool pad = attend != nullptr && ids[t] == *config_.pad_token_id;
+    if (attend != nullptr) attend[t] = pad ? 0 : 1;
+    if (t == 0) continue;  // token 0 is nobody's label
+    const bool label = keep && !pad && (mask.empty() || mask[t] != 0);
+    labels[t - 1] = label ? ids[t] : kIgnoredLabel;
+  }
+  labels.back() = kIgnoredLabel;
+}
+
+Batch BatchSource::batch(std::uint64_t step) {
+  Batch batch;
+  batch.step = step;
+  batch.epoch = epoch_of(step);
+  batch.indices = indices(step);
+  const std::vector<std::int64_t> shape = {config_.global_batch_size, config_.sequence_length};
+  batch.input_ids_BL = at::empty(shape, at::kLong);
+  batch.labels_BL = at::empty(shape, at::kLong);
+  if (config_.data.generate_attention_mask) batch.attention_mask_BL = at::empty(shape, at::kByte);
+  batch.instance_mask.resize(batch.indices.size());
+  for (std::int64_t row = 0; row < config_.global_batch_size; ++row) fill_row(batch, row);
+  batch.digest = batch_digest(batch);
+  return batch;
+}
+
+}  // namespace olmo::data

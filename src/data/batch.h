@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/tensor.h"
+#include "data/data_config.h"
+#include "data/data_order.h"
+#include "data/dataset.h"
+
+namespace olmo::data {
+
+inline constexpr std::int64_t kIgnoredLabel = -100;
+
+/// Everything that decides which tokens a step sees. B is global_batch_size, L sequence_length.
+struct BatchConfig {
+  DataConfig data;  ///< `data.seed`, if set, wins over `seed`
+  std::uint64_t seed = 0;
+  std::uint64_t first_epoch = 0;  ///< OLMo's `epoch`: the epoch of step 1
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch_size = 0;
+  std::uint32_t world_size = 1;
+  bool shuffle = true;
+  std::uint64_t vocab_size = 0;              ///< ids must be below it; 0: not checked
+  std::optional<std::int64_t> pad_token_id;  ///< needed for generate_attention_mask
+};
+
+/// What one optimizer step sees, over all ranks. A new Batch owns its tensors.
+struct Batch {
+  std::uint64_t step = 0;  ///< 1-based, over the whole run
+  std::uint64_t epoch = 0;
+  at::Tensor input_ids_BL;  ///< int64
+  at::Tensor labels_BL;  ///< int64; position t holds the label of token t + 1, masked ones and the
+                         ///< last column -100
+  at::Tensor
+      attention_mask_BL;  ///< uint8, 0 at pad tokens; defined only with generate_attention_mask
+  std::vector<std::uint32_t> indices;       ///< B instance numbers, in the order of the rows
+  std::vector<std::uint8_t> instance_mask;  ///< B; 0: the instance filter masked the whole row
+  Digest digest;                            ///< see batch_digest
+};
+
+/// SHA-256 of what a step saw: "olmo-batch-1", B and L (u64 little-endian), then the B indices
+/// (u32), the B*L token ids (u32) and B*L bytes, 1 where the label counts. Independent of files'
+/// names and of how the ids were stored.
+Digest batch_digest(const Batch& batch);
+
+/// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The
+/// order of the epoch last asked for is kept (4 bytes an instance).
+///
+/// An epoch has total_size / B steps; a remainder smaller than B is not seen. (OLMo's loader would
+/// hand it out as a short batch without drop_last, which its trainer then refuses.)
+class BatchSource {
+ public:
+  /// Throws Error(kUsage) for a config that contradicts itself, Error(kInput) for bad files or too
+  /// few instances for one batch.
+  explicit BatchSource(const BatchConfig& config);
+
+  [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
+  [[nodiscard]] const BatchConfig& config() const noexcept { return config_; }
+  [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
+  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t step) const;
+
+  /// Instance numbers of a step. `step` counts from 1.
+  std::vector<std::uint32_t> indices(std::uint64_t step);
+  Batch batch(std::uint64_t step);
+
+ private:
+  const std::vector<std::uint32_t>& order(std::uint64_t epoch);
+  void fill_row(Batch& batch, std::int64_t row) const;
+
+  BatchConfig config_;
+  Dataset dataset_;
+  OrderConfig order_config_;
+  std::uint64_t steps_per_epoch_ = 0;
+  std::optional<std::uint64_t> cached_epoch_;
+  std::vector<std::uint32_t> cached_order_;
+};
+
+}  // namespace olmo::data

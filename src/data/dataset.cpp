@@ -1,0 +1,100 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace olmo::data {
+
+Dataset::Dataset(const DataConfig& config, std::int64_t sequence_length, std::uint64_t vocab_size)
+    : config_(config), sequence_length_(sequence_length), vocab_size_(vocab_size) {
+  if (sequence_length_ <= 0) {
+    throw Error(ErrorKind::kUsage,
+                "data: sequence length must be positive, got " + std::to_string(sequence_length_));
+  }
+  if (!config_.paths.empty() && !config_.datasets.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "data: `paths` and `datasets` exclude each other, both are given");
+  }
+  if (config_.paths.empty() && config_.datasets.empty()) {
+    throw Error(ErrorKind::kUsage, "data: no token files; give `data.paths` or `data.datasets`");
+  }
+  add_files();
+  add_label_masks();
+}
+
+void Dataset::add_files() {
+  const TokenDtype dtype = parse_token_dtype(config_.memmap_dtype);
+  std::uint64_t instances = 0;
+  const auto add = [&](const std::string& path, const std::string& label) {
+    const TokenFile& file = files_.emplace_back(path, dtype);
+    labels_.push_back(label);
+    instances += file.size() / static_cast<std::uint64_t>(sequence_length_);
+    ends_.push_back(instances);
+  };
+  for (const std::string& path : config_.paths) add(path, path);
+  for (const auto& [label, paths] :
+       config_.datasets) {  // std::map: sorted by label, bytewise as Python sorts
+    for (const std::string& path : paths) add(path, label);
+  }
+  if (files_.empty()) throw Error(ErrorKind::kUsage, "data: `datasets` names no files");
+}
+
+void Dataset::add_label_masks() {
+  const auto& paths = config_.label_mask_paths;
+  if (paths.empty()) return;
+  if (paths.size() != files_.size()) {
+    throw Error(ErrorKind::kUsage, "data: `label_mask_paths` has " + std::to_string(paths.size()) +
+                                       " files, expected one for each of the " +
+                                       std::to_string(files_.size()) + " token files");
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const MappedFile& mask = masks_.emplace_back(paths[i]);
+    if (mask.bytes().size() != files_[i].size()) {
+      throw Error(ErrorKind::kInput, paths[i] + ": a label mask has one byte a token, expected " +
+                                         std::to_string(files_[i].size()) + " for " +
+                                         files_[i].path().string() + ", got " +
+                                         std::to_string(mask.bytes().size()));
+    }
+  }
+}
+
+InstancePlace Dataset::place(std::uint64_t instance) const {
+  OLMO_CHECK(instance < size());
+  const auto file = static_cast<std::size_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), instance) - ends_.begin());
+  const std::uint64_t first = file == 0 ? 0 : ends_[file - 1];
+  return {.file = file,
+          .first_token = (instance - first) * static_cast<std::uint64_t>(sequence_length_)};
+}
+
+void Dataset::read(std::uint64_t instance, std::span<std::int64_t> out) const {
+  OLMO_CHECK(out.size() == static_cast<std::size_t>(sequence_length_));
+  const InstancePlace where = place(instance);
+  const TokenFile& file = files_[where.file];
+  file.read(where.first_token, out);
+  if (vocab_size_ == 0) return;
+  const auto largest = static_cast<std::uint64_t>(*std::max_element(out.begin(), out.end()));
+  if (largest < vocab_size_) return;
+  const auto position = file.find_id_beyond(vocab_size_, where.first_token, out.size());
+  throw Error(ErrorKind::kInput,
+              file.path().string() + ": token " + std::to_string(position.value()) + " (instance " +
+                  std::to_string(instance) + ") has id " + std::to_string(file.at(*position)) +
+                  ", expected ids below the vocabulary size " + std::to_string(vocab_size_) +
+                  "; another tokenizer made the file, or it has another dtype than " +
+                  to_string(file.dtype()));
+}
+
+std::span<const std::uint8_t> Dataset::label_mask(std::uint64_t instance) const {
+  OLMO_CHECK(has_label_masks());
+  const InstancePlace where = place(instance);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(masks_[where.file].bytes().data());
+  return {bytes + where.first_token, static_cast<std::size_t>(sequence_length_)};
+}
+
+void Dataset::check_all_ids() const {
+  if (vocab_size_ == 0) return;
+  for (const TokenFile& file : files_) file.check_ids_below(vocab_size_);
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/data_config.h"
+#include "data/token_file.h"
+
+namespace olmo::data {
+
+/// Where an instance lies: the number of its file in config order and the position of its first
+/// token there.
+struct InstancePlace {
+  std::size_t file = 0;
+  std::uint64_t first_token = 0;
+};
+
+/// OLMo's MemMapDataset: token files in config order (`paths`, or `datasets` by sorted label), each
+/// cut into instances of `sequence_length` tokens; a tail shorter than that is dropped per file.
+/// Instances are numbered through all files.
+class Dataset {
+ public:
+  /// `vocab_size`: ids are checked as they are read; 0 checks nothing. Throws Error(kUsage) for a
+  /// config that contradicts itself, Error(kInput) for a bad file, naming it.
+  Dataset(const DataConfig& config, std::int64_t sequence_length, std::uint64_t vocab_size = 0);
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return ends_.back(); }
+  [[nodiscard]] std::int64_t sequence_length() const noexcept { return sequence_length_; }
+  [[nodiscard]] const std::vector<TokenFile>& files() const noexcept { return files_; }
+  [[nodiscard]] const DataConfig& config() const noexcept { return config_; }
+  [[nodiscard]] bool has_label_masks() const noexcept { return !masks_.empty(); }
+  /// Label of the file in `datasets`; its path if the config names `paths`.
+  [[nodiscard]] const std::string& label(std::size_t file) const { return labels_.at(file); }
+
+  [[nodiscard]] InstancePlace place(std::uint64_t instance) const;
+  /// Reads the ids of one instance; `out` has sequence_length elements. Throws Error(kInput) naming
+  /// file and position of an id beyond the vocabulary.
+  void read(std::uint64_t instance, std::span<std::int64_t> out) const;
+  /// Label mask of one instance, one byte a token, 0 = not a label. Only if has_label_masks().
+  [[nodiscard]] std::span<const std::uint8_t> label_mask(std::uint64_t instance) const;
+  /// Reads every id of every file once. Throws Error(kInput) for the first one beyond the
+  /// vocabulary.
+  void check_all_ids() const;
+
+ private:
+  void add_files();
+  void add_label_masks();
+
+  DataConfig config_;
+  std::int64_t sequence_length_;
+  std::uint64_t vocab_size_;
+  std::vector<TokenFile> files_;
+  std::vector<std::string> labels_;
+  std::vector<MappedFile> masks_;
+  std::vector<std::uint64_t> ends_;  ///< ends_[f]: number of instances in files 0..f
+};
+
+}  // namespace olmo::data

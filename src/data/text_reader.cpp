@@ -1,0 +1,178 @@
+#include "data/text_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "data/utf8.h"
+
+namespace olmo::data {
+namespace {
+
+constexpr std::size_t kBlock = 1 << 18;
+
+/// Keeps the top-level string `text` and nothing else. The last one wins, as with every JSON reader
+/// of Python.
+class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return scalar(); }
+  bool boolean(bool) override { return scalar(); }
+  bool number_integer(number_integer_t) override { return scalar(); }
+  bool number_unsigned(number_unsigned_t) override { return scalar(); }
+  bool number_float(number_float_t, const string_t&) override { return scalar(); }
+  bool binary(binary_t&) override { return scalar(); }
+  bool string(string_t& value) override {
+    if (!wanted_) return scalar();
+    wanted_ = false;
+    result.text = std::move(value);
+    result.problem.clear();
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(true); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(false); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    wanted_ = depth_ == 1 && name == "text";
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    // The library's sentence repeats the place and the text read so far; the last part says what is
+    // wrong.
+    const std::string_view whole = error.what();
+    const auto reason = whole.rfind("syntax error");
+    fail("is not valid JSON at byte " + std::to_string(position) +
+         (reason == std::string_view::npos ? ""
+                                           : " (" + std::string(whole.substr(reason, 120)) + ")"));
+    return false;
+  }
+
+  DocumentText result{.text = std::nullopt, .problem = "has no field `text`"};
+
+ private:
+  bool open(bool object) {
+    if (depth_ == 0 && !object) return fail("is not a JSON object");
+    if (wanted_) scalar();
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+  bool scalar() {
+    if (depth_ == 0) return fail("is not a JSON object");
+    if (wanted_) fail("has a `text` that is not a string");
+    wanted_ = false;
+    return true;
+  }
+  bool fail(std::string problem) {
+    result.text.reset();
+    result.problem = std::move(problem);
+    return false;
+  }
+
+  std::uint64_t depth_ = 0;
+  bool wanted_ = false;
+};
+
+bool is_python_space(std::uint32_t code) {
+  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
+         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
+bool is_text_file(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  constexpr std::string_view kEndings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz",
+                                           ".json.zst"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) {
+    return name.size() > ending.size() &&
+           std::string_view(name).substr(name.size() - ending.size()) == ending;
+  });
+}
+
+}  // namespace
+
+LineReader::LineReader(const std::filesystem::path& path, std::size_t max_line)
+    : source_(path), max_line_(max_line), block_(kBlock) {}
+
+bool LineReader::refill() {
+  begin_ = 0;
+  end_ = source_.read(block_.data(), block_.size());
+  return end_ > 0;
+}
+
+bool LineReader::next(Line& line) {
+  line.bytes.clear();
+  line.too_long = false;
+  line.number = ++number_;
+  bool any = false;
+  while (begin_ < end_ || refill()) {
+    any = true;
+    const char* from = block_.data() + begin_;
+    const void* newline = std::memchr(from, '\n', end_ - begin_);
+    const std::size_t length =
+        newline == nullptr ? end_ - begin_
+                           : static_cast<std::size_t>(static_cast<const char*>(newline) - from);
+    const std::size_t room = max_line_ - line.bytes.size();
+    line.bytes.append(from, std::min(length, room));
+    line.too_long = line.too_long || length > room;
+    begin_ += length + (newline == nullptr ? 0 : 1);
+    if (newline != nullptr) return true;
+  }
+  return any;
+}
+
+DocumentText parse_document(std::string_view line) {
+  TextHandler handler;
+  nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
+  return std::move(handler.result);
+}
+
+std::string_view strip(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint first = decode_valid_utf8(text.data());
+    if (!is_python_space(first.code)) break;
+    text.remove_prefix(first.size);
+  }
+  while (!text.empty()) {
+    const CodePoint last = last_code_point(text);
+    if (!is_python_space(last.code)) break;
+    text.remove_suffix(last.size);
+  }
+  return text;
+}
+
+std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  for (const fs::path& input : inputs) {
+    std::error_code error;
+    const auto status = fs::status(input, error);
+    if (!fs::exists(status))
+      throw Error(ErrorKind::kInput, input.string() + ": does not exist or cannot be reached");
+    if (!fs::is_directory(status)) {
+      files.push_back(input);
+      continue;
+    }
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(
+             input, fs::directory_options::follow_directory_symlink, error)) {
+      if (entry.is_regular_file() && is_text_file(entry.path())) found.push_back(entry.path());
+    }
+    if (error)
+      throw Error(ErrorKind::kInput, input.string() + ": cannot be listed: " + error.message());
+    if (found.empty())
+      throw Error(ErrorKind::kInput,
+                  input.string() + ": holds no .jsonl, .jsonl.gz, .jsonl.zst or .json.gz file");
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,159 @@
+#include "data/token_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+
+namespace olmo::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "token files are mapped as they are: little-endian");
+
+template <typename Stored, typename Out>
+void widen(const std::byte* from, std::span<Out> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Stored value;
+    std::memcpy(&value, from + i * sizeof(Stored), sizeof(Stored));
+    out[i] = static_cast<Out>(value);
+  }
+}
+
+template <typename Stored>
+std::uint32_t largest(const std::byte* from, std::uint64_t count) {
+  Stored result = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Stored value;
+    std::memcpy(&value, from + i * sizeof(Stored), sizeof(Stored));
+    result = std::max(result, value);
+  }
+  return result;
+}
+
+void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uint64_t tokens) {
+  const auto sidecar = sidecar_path(path);
+  if (!std::filesystem::exists(sidecar)) return;
+  const Json facts = read_json_file(sidecar);
+  const auto stated = [&](const char* key) {
+    return facts.is_object() && facts.contains(key) ? facts[key] : Json();
+  };
+  if (const Json name = stated("dtype");
+      name.is_string() && name.get<std::string>() != to_string(dtype)) {
+    throw Error(ErrorKind::kInput, path.string() + ": its sidecar says dtype " +
+                                       name.get<std::string>() + ", but it was to be read as " +
+                                       to_string(dtype) +
+                                       " (`memmap_dtype` of the config, or --dtype)");
+  }
+  if (const Json count = stated("tokens");
+      count.is_number_unsigned() && count.get<std::uint64_t>() != tokens) {
+    throw Error(ErrorKind::kInput, path.string() + ": its sidecar says " + count.dump() +
+                                       " tokens, but the file holds " + std::to_string(tokens) +
+                                       "; it was cut or replaced, tokenize the text again");
+  }
+}
+
+}  // namespace
+
+TokenDtype parse_token_dtype(std::string_view name) {
+  if (name == "uint16") return TokenDtype::kUint16;
+  if (name == "uint32") return TokenDtype::kUint32;
+  throw Error(ErrorKind::kUsage,
+              "dtype of token files: expected uint16 or uint32, got '" + std::string(name) + "'");
+}
+
+std::string to_string(TokenDtype dtype) {
+  return dtype == TokenDtype::kUint16 ? "uint16" : "uint32";
+}
+
+std::size_t bytes_per_token(TokenDtype dtype) { return dtype == TokenDtype::kUint16 ? 2 : 4; }
+
+TokenDtype narrowest_dtype(std::size_t vocab_size) {
+  return vocab_size <= std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1
+             ? TokenDtype::kUint16
+             : TokenDtype::kUint32;
+}
+
+std::filesystem::path sidecar_path(const std::filesystem::path& token_file) {
+  std::filesystem::path path = token_file;
+  path += ".json";
+  return path;
+}
+
+TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
+    : file_(path), dtype_(dtype) {
+  constexpr std::string_view kNumpyMagic = "\x93NUMPY";
+  const auto bytes = file_.bytes();
+  if (bytes.empty())
+    throw Error(ErrorKind::kInput, path.string() + ": is empty, expected token ids");
+  if (bytes.size() >= kNumpyMagic.size() &&
+      std::memcmp(bytes.data(), kNumpyMagic.data(), kNumpyMagic.size()) == 0) {
+    throw Error(ErrorKind::kInput, path.string() +
+                                       ": begins with NumPy's own .npy header, but OLMo's token "
+                                       "files are raw ids without one; "
+                                       "write it again with numpy.load(FILE).tofile(NEW_FILE)");
+  }
+  if (bytes.size() % bytes_per_token(dtype) != 0) {
+    throw Error(ErrorKind::kInput, path.string() + ": holds " + std::to_string(bytes.size()) +
+                                       " bytes, which is not a whole number of " +
+                                       to_string(dtype) + " ids; it was cut, or has another dtype");
+  }
+  size_ = bytes.size() / bytes_per_token(dtype);
+  check_sidecar(path, dtype, size_);
+}
+
+std::uint32_t TokenFile::at(std::uint64_t position) const {
+  std::uint32_t id = 0;
+  read(position, std::span<std::uint32_t>(&id, 1));
+  return id;
+}
+
+void TokenFile::read(std::uint64_t first, std::span<std::uint32_t> out) const {
+  OLMO_CHECK(first <= size_ && out.size() <= size_ - first);
+  const std::byte* from = file_.bytes().data() + first * bytes_per_token(dtype_);
+  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(from, out) : widen<std::uint32_t>(from, out);
+}
+
+void TokenFile::read(std::uint64_t first, std::span<std::int64_t> out) const {
+  OLMO_CHECK(first <= size_ && out.size() <= size_ - first);
+  const std::byte* from = file_.bytes().data() + first * bytes_per_token(dtype_);
+  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(from, out) : widen<std::uint32_t>(from, out);
+}
+
+std::optional<std::uint64_t> TokenFile::find_id_beyond(std::uint64_t vocab_size,
+                                                       std::uint64_t first,
+                                                       std::uint64_t count) const {
+  OLMO_CHECK(first <= size_ && count <= size_ - first);
+  constexpr std::uint64_t kBlock =
+      1 << 16;  // the search for the position runs only in a block whose maximum is too large
+  for (std::uint64_t start = first; start < first + count; start += kBlock) {
+    const std::uint64_t length = std::min(kBlock, first + count - start);
+    const std::byte* from = file_.bytes().data() + start * bytes_per_token(dtype_);
+    const std::uint32_t top = dtype_ == TokenDtype::kUint16 ? largest<std::uint16_t>(from, length)
+                                                            : largest<std::uint32_t>(from, length);
+    if (top < vocab_size) continue;
+    for (std::uint64_t i = start; i < start + length; ++i) {
+      if (at(i) >= vocab_size) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+void TokenFile::check_ids_below(std::uint64_t vocab_size) const {
+  const auto position = find_id_beyond(vocab_size, 0, size_);
+  if (!position) return;
+  throw Error(ErrorKind::kInput,
+              path().string() + ": token " + std::to_string(*position) + " has id " +
+                  std::to_string(at(*position)) + ", expected ids below the vocabulary size " +
+                  std::to_string(vocab_size) +
+                  "; another tokenizer made the file, or it has another dtype than " +
+                  to_string(dtype_));
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,106 @@
+#include "data/token_writer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace olmo::data {
+namespace {
+
+template <typename Stored>
+void encode(std::span<const std::uint32_t> ids, std::string& bytes) {
+  bytes.resize(ids.size() * sizeof(Stored));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto value = static_cast<Stored>(ids[i]);
+    std::memcpy(bytes.data() + i * sizeof(Stored), &value, sizeof(Stored));
+  }
+}
+
+bool names_a_file(const std::filesystem::path& output) { return output.extension() == ".npy"; }
+
+}  // namespace
+
+TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::uint64_t max_tokens,
+                         bool overwrite)
+    : output_(std::move(output)), dtype_(dtype), max_tokens_(max_tokens), overwrite_(overwrite) {
+  const auto folder = names_a_file(output_) ? output_.parent_path() : output_;
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error)
+    throw Error(ErrorKind::kFailure, folder.string() + ": cannot be created: " + error.message());
+  open_next();
+}
+
+void TokenWriter::open_next() {
+  std::filesystem::path path = output_;
+  if (!names_a_file(output_)) {
+    char name[32];
+    std::snprintf(name, sizeof name, "tokens_%05zu.npy", parts_.size());
+    path /= name;
+  }
+  if (!overwrite_ && std::filesystem::exists(path)) {
+    throw Error(ErrorKind::kUsage,
+                path.string() + ": exists already; choose another output, or give --overwrite");
+  }
+  files_.push_back(std::make_unique<OutputFile>(path));
+  parts_.push_back({.path = path, .tokens = 0, .documents = 0, .digest = {}});
+  hash_ = Sha256();
+}
+
+void TokenWriter::close_current() {
+  files_.back()->finish();
+  parts_.back().digest = hash_.finish();
+}
+
+void TokenWriter::append(std::span<const std::uint32_t> ids) {
+  dtype_ == TokenDtype::kUint16 ? encode<std::uint16_t>(ids, encoded_)
+                                : encode<std::uint32_t>(ids, encoded_);
+  hash_.update(encoded_);
+  files_.back()->append(encoded_);
+  parts_.back().tokens += ids.size();
+}
+
+void TokenWriter::append_document(std::span<const std::uint32_t> ids) {
+  while (!ids.empty()) {
+    if (max_tokens_ != 0 && parts_.back().tokens == max_tokens_) {
+      if (names_a_file(output_)) {
+        throw Error(ErrorKind::kUsage,
+                    output_.string() + ": more than the " + std::to_string(max_tokens_) +
+                        " tokens that one file may hold; give a folder as output");
+      }
+      close_current();
+      open_next();
+    }
+    const std::size_t room = max_tokens_ == 0
+                                 ? ids.size()
+                                 : static_cast<std::size_t>(max_tokens_ - parts_.back().tokens);
+    const std::size_t count = std::min(room, ids.size());
+    append(ids.first(count));
+    ids = ids.subspan(count);
+  }
+  ++parts_.back().documents;
+}
+
+void TokenWriter::finish() {
+  close_current();
+  if (parts_.back().tokens == 0) {
+    parts_.pop_back();
+    files_.pop_back();
+  }
+}
+
+void TokenWriter::publish() {
+  for (const auto& file : files_) {
+    std::error_code error;
+    std::filesystem::remove(sidecar_path(file->path()), error);
+    if (error)
+      throw Error(ErrorKind::kFailure,
+                  sidecar_path(file->path()).string() + ": cannot be replaced: " + error.message());
+    file->publish();
+  }
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,296 @@
+#include "data/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "core/error.h"
+#include "data/byte_alphabet.h"
+#include "data/nfc.h"
+#include "data/pre_token_cache.h"
+#include "data/pre_tokens.h"
+#include "data/tokenizer_json.h"
+#include "data/utf8.h"
+
+namespace olmo::data {
+namespace {
+
+/// Pre-token starts and byte-level offsets in a document are kept in 32 bits where a pre-token is
+/// merged.
+constexpr std::size_t kMaxText = 0xFFFFFFF0;
+
+struct Word {
+  PreTokenKey key;
+  std::uint32_t id = 0;
+};
+
+/// What an id stands for.
+struct Entry {
+  std::string token;  ///< as the file spells it
+  std::string bytes;
+  bool known = false;
+  bool special = false;
+};
+
+}  // namespace
+
+/// Working memory of one call of encode; kept for the next one.
+struct Workspace {
+  PreTokenCache cache;
+  Bpe::Scratch bpe;
+  std::array<std::size_t, PreTokenStarts::kCapacity> starts;
+  std::array<PreTokenKey, PreTokenStarts::kCapacity> keys;
+  std::array<std::uint32_t, PreTokenStarts::kCapacity> lines;
+  std::array<std::uint32_t, PreTokenStarts::kCapacity + PreTokenCache::kMaxIds> ids;
+  std::vector<AddedTokenMatcher::Part> raw_parts, parts;
+  std::string normalized;
+};
+
+struct Tokenizer::State {
+  explicit State(TokenizerFile file);
+
+  void encode(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
+  void encode_part(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
+  void encode_stretch(std::string_view text, const char* readable_end, Workspace& work,
+                      std::vector<std::uint32_t>& ids) const;
+  void encode_run(const char* text, std::size_t count, const char* readable_end, Workspace& work,
+                  std::vector<std::uint32_t>& ids) const;
+  std::unique_ptr<Workspace> borrow() const;
+  void give_back(std::unique_ptr<Workspace> work) const;
+
+  UnicodeTable table;
+  Digest digest;
+  bool nfc;
+  Bpe bpe;
+  AddedTokenMatcher raw_matcher, normalized_matcher;
+  std::vector<Entry> entries;  ///< by id
+  std::unordered_map<std::string, std::uint32_t> id_of;
+  std::size_t token_count = 0;
+  std::vector<Word>
+      words;  ///< tokens whose own encoding is themselves: what a new cache begins with
+
+  mutable std::mutex mutex;
+  mutable std::vector<std::unique_ptr<Workspace>> idle;
+};
+
+namespace {
+
+std::vector<AddedToken> added_tokens(const UnicodeTable& table, const TokenizerFile& file,
+                                     bool normalized) {
+  std::vector<AddedToken> tokens;
+  for (AddedToken token : file.added_tokens) {
+    if (token.normalized != normalized) continue;
+    if (normalized && file.nfc) {
+      std::string content;
+      append_nfc(table, token.content, content);
+      token.content = content;
+    }
+    for (const AddedToken& other : tokens) {
+      if (other.content != token.content) continue;
+      throw Error(ErrorKind::kInput, "`added_tokens`: ids " + std::to_string(other.id) + " and " +
+                                         std::to_string(token.id) +
+                                         " have the same content after normalization");
+    }
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+}  // namespace
+
+Tokenizer::State::State(TokenizerFile file)
+    : digest(file.digest),
+      nfc(file.nfc),
+      bpe(file.byte_ids, file.merges),
+      raw_matcher(table, added_tokens(table, file, false)),
+      normalized_matcher(table, added_tokens(table, file, true)) {
+  const ByteAlphabet alphabet;
+  const auto add = [&](std::uint32_t id, const std::string& token, const std::string& spelled,
+                       bool special) {
+    if (id >= entries.size()) entries.resize(id + std::size_t{1});
+    if (!entries[id].known) ++token_count;
+    entries[id] = {token, alphabet.bytes_of(spelled).value_or(spelled), true, special};
+    id_of[token] = id;
+  };
+  std::vector<std::pair<std::uint32_t, const std::string*>> by_id;
+  for (const auto& [token, id] : file.vocab) {
+    add(id, token, token, false);
+    by_id.emplace_back(id, &token);
+  }
+  std::sort(by_id.begin(), by_id.end());
+  Bpe::Scratch scratch;
+  for (const auto& [id, token] : by_id) {
+    const auto bytes = alphabet.bytes_of(*token);
+    if (!bytes || bytes->empty() || bytes->size() > PreTokenKey::kMaxSize) continue;
+    bpe.encode(*bytes, scratch);
+    if (scratch.ids.size() == 1 && scratch.ids[0] == id) {
+      words.push_back({PreTokenKey::of(bytes->data(), bytes->size(), bytes->size()), id});
+    }
+  }
+  for (const AddedToken& token : file.added_tokens) {
+    std::string spelled;
+    if (token.normalized && nfc) {
+      append_nfc(table, token.content, spelled);
+    } else {
+      spelled = token.content;
+    }
+    add(token.id, token.content, spelled, token.special);
+  }
+}
+
+std::unique_ptr<Workspace> Tokenizer::State::borrow() const {
+  {
+    const std::lock_guard lock(mutex);
+    if (!idle.empty()) {
+      auto work = std::move(idle.back());
+      idle.pop_back();
+      return work;
+    }
+  }
+  auto work = std::make_unique<Workspace>();
+  for (const Word& word : words) work->cache.insert(word.key, {&word.id, 1});
+  return work;
+}
+
+void Tokenizer::State::give_back(std::unique_ptr<Workspace> work) const {
+  const std::lock_guard lock(mutex);
+  idle.push_back(std::move(work));
+}
+
+/// Looks up the pre-tokens that begin at work.starts[0 .. count) and end where the next one begins
+/// (starts[count] is the end of the last): first all keys, so that their cache lines are on the way
+/// when they are needed.
+void Tokenizer::State::encode_run(const char* text, std::size_t count, const char* readable_end,
+                                  Workspace& work, std::vector<std::uint32_t>& ids) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t size = work.starts[i + 1] - work.starts[i];
+    const char* p = text + work.starts[i];
+    if (size > PreTokenKey::kMaxSize) continue;
+    work.keys[i] = PreTokenKey::of(p, size, static_cast<std::size_t>(readable_end - p));
+    work.lines[i] = static_cast<std::uint32_t>(work.cache.line_of(work.keys[i]));
+    work.cache.prefetch(work.lines[i]);
+  }
+  std::uint32_t* out = work.ids.data();
+  const auto flush = [&] {
+    ids.insert(ids.end(), work.ids.data(), out);
+    out = work.ids.data();
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t size = work.starts[i + 1] - work.starts[i];
+    const bool is_short = size <= PreTokenKey::kMaxSize;
+    if (is_short) [[likely]] {
+      if (const auto* entry = work.cache.find(work.lines[i], work.keys[i])) [[likely]] {
+        std::copy(entry->ids.begin(), entry->ids.end(), out);
+        out += entry->count;
+        continue;
+      }
+    }
+    bpe.encode({text + work.starts[i], size}, work.bpe);
+    if (is_short && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
+      work.cache.insert(work.keys[i], work.bpe.ids);
+    flush();
+    ids.insert(ids.end(), work.bpe.ids.begin(), work.bpe.ids.end());
+  }
+  flush();
+}
+
+void Tokenizer::State::encode_stretch(std::string_view text, const char* readable_end,
+                                      Workspace& work, std::vector<std::uint32_t>& ids) const {
+  PreTokenStarts splitter(table, text, readable_end);
+  std::size_t pending = 0;  // starts carried over: the last one, whose end is not known yet
+  while (splitter.more()) {
+    const std::size_t found = splitter.next(work.starts, pending);
+    const std::size_t count = pending + found;
+    if (splitter.more()) {
+      if (count == 0) continue;
+      encode_run(text.data(), count - 1, readable_end, work, ids);
+      work.starts[0] = work.starts[count - 1];
+      pending = 1;
+    } else {
+      work.starts[count] = text.size();
+      encode_run(text.data(), count, readable_end, work, ids);
+    }
+  }
+}
+
+void Tokenizer::State::encode_part(std::string_view text, Workspace& work,
+                                   std::vector<std::uint32_t>& ids) const {
+  work.parts.clear();
+  normalized_matcher.split(text, work.parts);
+  for (const auto& part : work.parts) {
+    if (part.is_token) {
+      ids.push_back(part.id);
+    } else {
+      encode_stretch(part.text, text.data() + text.size(), work, ids);
+    }
+  }
+}
+
+void Tokenizer::State::encode(std::string_view text, Workspace& work,
+                              std::vector<std::uint32_t>& ids) const {
+  if (text.size() > kMaxText) {
+    throw Error(ErrorKind::kInput, "tokenizer: a text must be below 4 GiB, got " +
+                                       std::to_string(text.size()) + " bytes");
+  }
+  const TextCheck check = check_text(table, text);
+  if (check.bad_offset != std::string_view::npos) {
+    throw Error(ErrorKind::kInput,
+                "tokenizer: the text must be UTF-8, got an ill-formed byte at offset " +
+                    std::to_string(check.bad_offset));
+  }
+  work.raw_parts.clear();
+  raw_matcher.split(text, work.raw_parts);
+  for (const auto& part : work.raw_parts) {
+    if (part.is_token) {
+      ids.push_back(part.id);
+    } else if (nfc && !check.nfc) {
+      work.normalized.clear();
+      append_nfc(table, part.text, work.normalized);
+      encode_part(work.normalized, work, ids);
+    } else {
+      encode_part(part.text, work, ids);
+    }
+  }
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+  return Tokenizer(std::make_unique<State>(read_tokenizer_json(path)));
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids) const {
+  auto work = state_->borrow();
+  state_->encode(text, *work, ids);
+  state_->give_back(std::move(work));
+}
+
+std::string Tokenizer::decode(std::span<const std::uint32_t> ids, bool skip_special) const {
+  std::string bytes;
+  for (const std::uint32_t id : ids) {
+    if (id >= state_->entries.size()) continue;
+    const Entry& entry = state_->entries[id];
+    if (!(skip_special && entry.special)) bytes += entry.bytes;
+  }
+  return replace_bad_utf8(bytes);
+}
+
+std::optional<std::uint32_t> Tokenizer::token_to_id(std::string_view token) const {
+  const auto entry = state_->id_of.find(std::string(token));
+  return entry == state_->id_of.end() ? std::nullopt : std::optional(entry->second);
+}
+
+std::optional<std::string> Tokenizer::id_to_token(std::uint32_t id) const {
+  if (id >= state_->entries.size() || !state_->entries[id].known) return std::nullopt;
+  return state_->entries[id].token;
+}
+
+std::size_t Tokenizer::vocab_size() const { return state_->token_count; }
+const Digest& Tokenizer::digest() const { return state_->digest; }
+
+}  // namespace olmo::data

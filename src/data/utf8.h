@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace olmo::data {
+
+/// One code point and the bytes it takes.
+struct CodePoint {
+  std::uint32_t code = 0;
+  std::uint32_t size = 0;
+};
+
+/// The code point at `p`, which must be well-formed UTF-8.
+inline CodePoint decode_valid_utf8(const char* p) {
+  const auto byte = [p](int i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(p[i]));
+  };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xE0) return {(lead & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+  if (lead < 0xF0) return {(lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
+  return {(lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F),
+          4};
+}
+
+/// The code point at the start of `bytes` (not empty), checked as Unicode's table 3-7 asks. If it
+/// is not well-formed, `code` is kBadUtf8 and `size` the length of its maximal part (at least 1).
+inline constexpr std::uint32_t kBadUtf8 = 0xFFFFFFFF;
+CodePoint decode_utf8(std::string_view bytes);
+
+/// The code point that ends at the end of `text` (not empty, well-formed UTF-8).
+CodePoint last_code_point(std::string_view text);
+
+void append_utf8(std::string& text, std::uint32_t code);
+
+/// `bytes` with each maximal ill-formed part replaced by U+FFFD, as Python's errors='replace'.
+std::string replace_bad_utf8(std::string_view bytes);
+
+}  // namespace olmo::data

@@ -1,0 +1,71 @@
+// What the tests of this room share: a scratch folder, files in it, and the sentence that an error
+// carries.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace olmo::test {
+
+/// A folder that vanishes with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    static std::atomic<int> count{0};
+    path_ = std::filesystem::temp_directory_path() /
+            ("olmo-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+    std::filesystem::create_directories(path_);
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  [[nodiscard]] std::filesystem::path operator/(std::string_view name) const {
+    return path_ / name;
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  std::filesystem::path write(std::string_view name, std::string_view bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path_ / name;
+  }
+
+  template <typename Id>
+  std::filesystem::path write_ids(std::string_view name, const std::vector<Id>& ids) const {
+    return write(name, {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(Id)});
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Kind and sentence of the Error that `call` throws; nothing if it throws none.
+struct Thrown {
+  ErrorKind kind;
+  std::string text;
+  [[nodiscard]] bool says(std::string_view part) const {
+    return text.find(part) != std::string::npos;
+  }
+};
+
+template <typename Call>
+std::optional<Thrown> thrown_by(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return Thrown{error.kind(), error.what()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace olmo::test

@@ -1,0 +1,96 @@
+#include "data/token_file.h"
+
+#include <vector>
+
+#include "data/scratch.h"
+#include "support/catch.h"
+
+using namespace olmo::data;
+using olmo::ErrorKind;
+using olmo::test::ScratchFolder;
+using olmo::test::thrown_by;
+
+namespace {
+
+/// The error of opening `bytes` as a token file.
+olmo::test::Thrown refusal(std::string_view bytes, TokenDtype dtype,
+                           std::string_view sidecar = "") {
+  const ScratchFolder folder;
+  const auto path = folder.write("bad.npy", bytes);
+  if (!sidecar.empty()) folder.write("bad.npy.json", sidecar);
+  const auto error = thrown_by([&] { TokenFile(path, dtype); });
+  REQUIRE(error);
+  CHECK(error->kind == ErrorKind::kInput);
+  CHECK(error->says("bad.npy: "));
+  return *error;
+}
+
+}  // namespace
+
+TEST_CASE("a raw file gives its ids back in both dtypes", "[data]") {
+  const ScratchFolder folder;
+  const std::vector<std::uint16_t> narrow = {0, 1, 50279, 65535};
+  const TokenFile file(folder.write_ids("a.npy", narrow), TokenDtype::kUint16);
+  std::vector<std::int64_t> ids(3);
+  file.read(1, std::span<std::int64_t>(ids));
+  CHECK(file.size() == 4);
+  CHECK(ids == std::vector<std::int64_t>{1, 50279, 65535});
+  const TokenFile wide(folder.write_ids("b.npy", std::vector<std::uint32_t>{7, 100277}),
+                       TokenDtype::kUint32);
+  CHECK(wide.at(1) == 100277);
+}
+
+TEST_CASE("an empty token file is refused", "[data]") {
+  CHECK(refusal("", TokenDtype::kUint16).says("is empty"));
+}
+
+TEST_CASE("a file with NumPy's header is refused with the way to repair it", "[data]") {
+  CHECK(refusal("\x93NUMPY\x01...........", TokenDtype::kUint16).says("tofile"));
+}
+
+TEST_CASE("a file of odd size is refused", "[data]") {
+  CHECK(refusal("abc", TokenDtype::kUint16).says("3 bytes"));
+  CHECK(refusal("abcdef", TokenDtype::kUint32).says("not a whole number of uint32"));
+}
+
+TEST_CASE("a sidecar that states another dtype is believed over the config", "[data]") {
+  CHECK(refusal("abcd", TokenDtype::kUint16, R"({"dtype": "uint32", "tokens": 1})")
+            .says("says dtype uint32"));
+}
+
+TEST_CASE("a sidecar that states another length shows that the file was cut", "[data]") {
+  CHECK(refusal("abcd", TokenDtype::kUint16, R"({"dtype": "uint16", "tokens": 3})")
+            .says("says 3 tokens"));
+}
+
+TEST_CASE("a missing token file is an input error that names it", "[data]") {
+  const auto error = thrown_by([] { TokenFile("/nonexistent/part.npy", TokenDtype::kUint16); });
+  REQUIRE(error);
+  CHECK(error->kind == ErrorKind::kInput);
+  CHECK(error->says("/nonexistent/part.npy"));
+}
+
+TEST_CASE("the first id beyond the vocabulary is found and named with its position", "[data]") {
+  const ScratchFolder folder;
+  std::vector<std::uint16_t> ids(70000, 9);
+  ids[69000] = 50280;
+  ids[69001] = 60000;
+  const TokenFile file(folder.write_ids("a.npy", ids), TokenDtype::kUint16);
+  CHECK(file.find_id_beyond(50280, 0, file.size()) == 69000);
+  CHECK(file.find_id_beyond(50280, 0, 69000) == std::nullopt);
+  CHECK(file.find_id_beyond(50281, 0, file.size()) == 69001);
+  const auto error = thrown_by([&] { file.check_ids_below(50280); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kInput && error->says("a.npy: token 69000 has id 50280")));
+}
+
+TEST_CASE("an unknown dtype is a usage error", "[data]") {
+  const auto error = thrown_by([] { parse_token_dtype("int64"); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kUsage && error->says("'int64'")));
+}
+
+TEST_CASE("uint16 holds a vocabulary of 65536 and no more", "[data]") {
+  CHECK(narrowest_dtype(65536) == TokenDtype::kUint16);
+  CHECK(narrowest_dtype(65537) == TokenDtype::kUint32);
+}
