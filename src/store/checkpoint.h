@@ -140,6 +140,9 @@ class CheckpointReader {
   /// unknown, or of another shape or dtype; on any error the contents of `into` are undefined.
   void read_into(const std::string& group, const NamedTensors& into) const;
 
+  /// One of datasets() that is a tensor. Throws Error(kDamaged).
+  [[nodiscard]] at::Tensor read_tensor(const CheckpointDataset& dataset) const;
+
   /// Reads everything once; returns one sentence per dataset whose bytes are not those that were
   /// saved.
   [[nodiscard]] std::vector<std::string> verify() const;

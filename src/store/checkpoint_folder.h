@@ -43,4 +43,11 @@ void remove_stale(const std::filesystem::path& run_dir);
 /// Points `run_dir`/latest at `checkpoint` (a sibling), atomically. Throws Error(kFailure).
 void point_latest(const std::filesystem::path& run_dir, const std::filesystem::path& checkpoint);
 
+/// True if `folder` is a directory that holds nothing but the files of a checkpoint, whole or not.
+bool holds_only_ours(const std::filesystem::path& folder);
+
+/// Removes the files of a checkpoint from `folder`, then the folder itself if it is empty. Errors
+/// are ignored.
+void discard_folder(const std::filesystem::path& folder);
+
 }  // namespace olmo::store
