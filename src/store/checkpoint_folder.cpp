@@ -1,0 +1,234 @@
+#include "store/checkpoint_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/log.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_manifest.h"
+
+namespace olmo::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLatest[] = "latest";
+constexpr char kTrash[] = "-trash";
+constexpr char kTemporary[] = "-tmp";
+
+/// True for step{N} followed by `suffix`.
+bool is_step_name(std::string_view name, std::string_view suffix) {
+  constexpr std::string_view kStep = "step";
+  if (!name.starts_with(kStep) || !name.ends_with(suffix)) return false;
+  name.remove_prefix(kStep.size());
+  if (name.size() <= suffix.size()) return false;
+  name.remove_suffix(suffix.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_our_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name == kDataFileName || name == kManifestName ||
+         name.starts_with(std::string(kManifestName) + ".tmp-");
+}
+
+/// Folders below `run_dir` with such a name; links are not followed.
+std::vector<fs::path> step_folders(const fs::path& run_dir, std::string_view suffix) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(run_dir, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const bool folder = fs::is_directory(entry->symlink_status());
+    if (folder && is_step_name(entry->path().filename().string(), suffix))
+      folders.push_back(entry->path());
+  }
+  if (error)
+    throw Error(ErrorKind::kInput, run_dir.string() + ": cannot be listed: " + error.message());
+  return folders;
+}
+
+/// What the manifest says of a complete checkpoint, or why it is none.
+struct Inspection {
+  std::optional<CheckpointEntry> entry;
+  std::string why_not;
+};
+
+Inspection inspect(const fs::path& folder) {
+  try {
+    const fs::path file = folder / kManifestName;
+    const Manifest manifest = parse_manifest(read_file(file), file.string());
+    const fs::path data = folder / kDataFileName;
+    std::error_code error;
+    const auto size = fs::file_size(data, error);
+    if (error) return {std::nullopt, data.string() + ": " + error.message()};
+    if (size != manifest.file_bytes) {
+      return {std::nullopt, data.string() + ": has " + std::to_string(size) + " bytes, expected " +
+                                std::to_string(manifest.file_bytes)};
+    }
+    const Json& summary = manifest.summary;
+    const Json run_id = summary.value("run_id", Json());
+    return {CheckpointEntry{.path = folder,
+                            .step = summary.at("step").get<std::int64_t>(),
+                            .run_id = run_id.is_null() ? "" : run_id.dump(),
+                            .created_utc = summary.at("created_utc").get<std::string>(),
+                            .ephemeral = summary.at("ephemeral").get<bool>()},
+            ""};
+  } catch (const Error& error) {  // absent or damaged: the caller decides what that means
+    return {std::nullopt, error.what()};
+  }
+}
+
+/// Complete checkpoints, oldest first; `passed_over` receives why the other step folders are none.
+std::vector<CheckpointEntry> scan(const fs::path& run_dir, std::vector<std::string>& passed_over) {
+  std::vector<CheckpointEntry> entries;
+  for (const auto& folder : step_folders(run_dir, "")) {
+    auto inspection = inspect(folder);
+    if (inspection.entry) {
+      entries.push_back(std::move(*inspection.entry));
+    } else {
+      passed_over.push_back(std::move(inspection.why_not));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) {
+    return std::tie(a.created_utc, a.step) < std::tie(b.created_utc, b.step);
+  });
+  return entries;
+}
+
+fs::path latest_target(const fs::path& run_dir) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(run_dir / kLatest, error);
+  if (error) return {};
+  return target.is_absolute() ? target : run_dir / target;
+}
+
+/// Removes a whole checkpoint such that a crash leaves either all of it or a folder that
+/// remove_stale() takes away.
+void remove_checkpoint(const fs::path& folder) {
+  fs::path trash = folder;
+  trash += kTrash;
+  if (::rename(folder.c_str(), trash.c_str()) != 0) {
+    throw Error(ErrorKind::kFailure,
+                folder.string() + ": cannot be removed: " + std::strerror(errno));
+  }
+  fsync_path(folder.parent_path());
+  discard_folder(trash);
+}
+
+/// Those that OLMo's rule lets go; `entries` are oldest first.
+std::vector<CheckpointEntry> surplus(const std::vector<CheckpointEntry>& entries, int keep) {
+  std::vector<CheckpointEntry> out;
+  std::int64_t permanent = 0;
+  bool newer = false;  // whether a checkpoint that makes an ephemeral one superfluous has been seen
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->ephemeral ? newer : (keep >= 1 && permanent >= keep)) out.push_back(*entry);
+    if (!entry->ephemeral) ++permanent;
+    newer = true;
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+bool holds_only_ours(const fs::path& folder) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!fs::is_regular_file(entry->symlink_status()) || !is_our_file(entry->path())) return false;
+  }
+  return !error;
+}
+
+void discard_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (is_our_file(entry->path())) files.push_back(entry->path());
+  }
+  for (const auto& file : files) fs::remove(file, error);
+  ::rmdir(folder.c_str());
+}
+
+void remove_stale(const fs::path& run_dir) {
+  for (const char* suffix : {kTemporary, kTrash}) {
+    for (const auto& folder : step_folders(run_dir, suffix)) {
+      if (holds_only_ours(folder)) discard_folder(folder);
+    }
+  }
+}
+
+void point_latest(const fs::path& run_dir, const fs::path& checkpoint) {
+  const fs::path link = run_dir / kLatest;
+  const fs::path temporary = run_dir / (std::string(kLatest) + kTemporary);
+  ::unlink(temporary.c_str());
+  if (::symlink(checkpoint.filename().c_str(), temporary.c_str()) != 0 ||
+      ::rename(temporary.c_str(), link.c_str()) != 0) {
+    const std::string why = std::strerror(errno);
+    ::unlink(temporary.c_str());
+    throw Error(ErrorKind::kFailure, link.string() + ": cannot be pointed at " +
+                                         checkpoint.filename().string() + ": " + why);
+  }
+  fsync_path(run_dir);
+}
+
+std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_dir) {
+  std::vector<std::string> passed_over;
+  return scan(run_dir, passed_over);
+}
+
+fs::path resolve_checkpoint(const fs::path& path) {
+  if (fs::exists(path / kManifestName)) {
+    return fs::is_symlink(path) ? path.parent_path() / fs::read_symlink(path) : path;
+  }
+  if (!fs::is_directory(path)) {
+    throw Error(ErrorKind::kInput,
+                path.string() + ": is no checkpoint and no folder of checkpoints");
+  }
+  std::vector<std::string> passed_over;
+  const auto entries = scan(path, passed_over);
+  for (const auto& why : passed_over) log_warning("passing over a checkpoint: " + why);
+  const std::string linked = latest_target(path).filename().string();
+  const auto latest =
+      std::find_if(entries.begin(), entries.end(), [&](const CheckpointEntry& entry) {
+        return !linked.empty() && entry.path.filename() == linked;
+      });
+  if (entries.empty()) {
+    throw Error(ErrorKind::kInput,
+                path.string() + ": holds no complete checkpoint (step{N} with a manifest.json)");
+  }
+  if (latest == entries.end()) return entries.back().path;
+  const CheckpointEntry* best = &*latest;
+  for (auto entry = latest; entry != entries.end(); ++entry) {  // those written after it
+    if (entry->run_id == best->run_id && entry->step > best->step) best = &*entry;
+  }
+  return best->path;
+}
+
+std::vector<fs::path> apply_retention(const fs::path& run_dir, int keep) {
+  const auto entries = list_checkpoints(run_dir);
+  const fs::path latest = latest_target(run_dir).filename();
+  std::vector<fs::path> removed;
+  for (const auto& entry : surplus(entries, keep)) {
+    if (entry.path.filename() == latest) continue;
+    if (!holds_only_ours(entry.path)) {
+      log_warning(entry.path.string() +
+                  ": is kept beyond its time, since it holds files that no checkpoint has");
+      continue;
+    }
+    remove_checkpoint(entry.path);
+    removed.push_back(entry.path);
+  }
+  return removed;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,202 @@
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/log.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_folder.h"
+#include "store/checkpoint_layout.h"
+#include "store/checkpoint_manifest.h"
+#include "store/raw_writer.h"
+
+namespace olmo::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+std::string now_utc() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const std::time_t seconds = static_cast<std::time_t>(micros / 1'000'000);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+  char text[48];
+  std::snprintf(text, sizeof text, "%s.%06dZ", date, static_cast<int>(micros % 1'000'000));
+  return text;
+}
+
+std::int64_t step_of(const CheckpointContents& contents) {
+  const Json step = contents.trainer.is_object() ? contents.trainer.value("step", Json()) : Json();
+  if (!step.is_number_integer() || step.get<std::int64_t>() < 0) {
+    throw Error(ErrorKind::kFailure,
+                "checkpoint: trainer state must have a step >= 0, got " + step.dump());
+  }
+  return step.get<std::int64_t>();
+}
+
+Json make_summary(const CheckpointContents& contents, const SaveOptions& options) {
+  Json summary = {{"format", kCheckpointFormat},
+                  {"format_version", kCheckpointVersion},
+                  {"kind", to_string(contents.kind)},
+                  {"ephemeral", options.ephemeral},
+                  {"step", static_cast<std::uint64_t>(step_of(contents))},
+                  {"git_revision", build_info().git_revision},
+                  {"created_utc", now_utc()}};
+  for (const char* name : {"tokens_seen", "run_id"}) {
+    if (contents.trainer.contains(name)) summary[name] = contents.trainer[name];
+  }
+  return summary;
+}
+
+/// step{N}-tmp, removed again unless it was published.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {
+    if (::mkdir(path_.c_str(), 0777) != 0) fail(path_, "cannot be created");
+  }
+  ~TemporaryFolder() {
+    if (!published_) discard_folder(path_);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+  /// Renames to `target`, durably. An existing target is exchanged where the file system can do
+  /// that in one step.
+  void publish(const fs::path& target, bool overwrite) {
+    fsync_path(path_);
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) {
+      published_ = true;
+    } else {
+      const bool unsupported = errno == EINVAL || errno == ENOSYS;  // by this file system
+      const bool exists = errno == EEXIST || (unsupported && fs::exists(target));
+      if (exists && overwrite) {
+        replace(target);
+      } else if (unsupported && !exists && ::rename(path_.c_str(), target.c_str()) == 0) {
+        published_ = true;
+      } else {
+        fail(path_, "cannot be renamed to " + target.string());
+      }
+    }
+    fsync_path(target.parent_path());
+  }
+
+ private:
+  void replace(const fs::path& target) {
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+      return;  // path_ is the old one now, and is discarded
+    }
+    fs::path trash = target;
+    trash += "-trash";
+    if (::rename(target.c_str(), trash.c_str()) != 0 ||
+        ::rename(path_.c_str(), target.c_str()) != 0) {
+      fail(path_, "cannot take the place of " + target.string());
+    }
+    published_ = true;
+    discard_folder(trash);
+  }
+
+  fs::path path_;
+  bool published_ = false;
+};
+
+/// Writes and seals the data file of `plan`, filling in offsets and digests.
+bool write_data_file(const fs::path& file, const Json& summary, const CheckpointContents& contents,
+                     std::vector<PlannedDataset>& plan, int hash_threads) {
+  reserve_space(file,
+                file_size_bound(plan));  // a full disk shows here, before the HDF5 library meets it
+  lay_out_file(file, summary, contents, plan);
+  reserve_space(file, fs::file_size(file));
+  std::vector<RawRange> ranges;
+  for (const auto& [dataset, data] : plan) {
+    ranges.push_back(
+        {dataset.offset,
+         {static_cast<const std::byte*>(data), static_cast<std::size_t>(dataset.bytes)}});
+  }
+  const RawWriteResult written = write_and_hash(file, ranges, hash_threads);
+  for (std::size_t i = 0; i < plan.size(); ++i) plan[i].dataset.sha256 = written.digests[i];
+  seal_file(file, plan);
+  fsync_path(file);
+  return written.direct;
+}
+
+Manifest make_manifest(const fs::path& file, Json summary,
+                       const std::vector<PlannedDataset>& plan) {
+  Manifest manifest;
+  manifest.summary = std::move(summary);
+  manifest.file_bytes = fs::file_size(file);
+  for (const auto& planned : plan) manifest.datasets.push_back(planned.dataset);
+  manifest.structure = structure_digest(file, manifest.file_bytes, manifest.datasets);
+  return manifest;
+}
+
+void prepare_folder(const fs::path& run_dir, const fs::path& target, bool overwrite) {
+  std::error_code error;
+  fs::create_directories(run_dir, error);
+  if (error)
+    throw Error(ErrorKind::kFailure, run_dir.string() + ": cannot be created: " + error.message());
+  if (fs::exists(fs::symlink_status(target)) && !overwrite) {
+    throw Error(ErrorKind::kUsage,
+                target.string() + ": exists already; it is replaced only with save_overwrite");
+  }
+  if (fs::exists(target) && !holds_only_ours(target)) {
+    throw Error(ErrorKind::kUsage,
+                target.string() + ": is not replaced, since it holds files that no checkpoint has");
+  }
+  remove_stale(run_dir);
+}
+
+}  // namespace
+
+std::string to_string(CheckpointKind kind) {
+  return kind == CheckpointKind::kFull ? "full" : "weights";
+}
+
+fs::path checkpoint_path(const fs::path& run_dir, std::int64_t step) {
+  return run_dir / ("step" + std::to_string(step));
+}
+
+SavedCheckpoint save_checkpoint(const fs::path& run_dir, const CheckpointContents& contents,
+                                const SaveOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  SavedCheckpoint saved;
+  saved.step = step_of(contents);
+  saved.path = checkpoint_path(run_dir, saved.step);
+  std::vector<std::string> documents;
+  std::vector<PlannedDataset> plan = plan_datasets(contents, documents);
+  prepare_folder(run_dir, saved.path, options.overwrite);
+
+  TemporaryFolder folder(saved.path.string() + "-tmp");
+  const fs::path file = folder.path() / kDataFileName;
+  const Json summary = make_summary(contents, options);
+  saved.direct = write_data_file(file, summary, contents, plan, options.hash_threads);
+  const Manifest manifest = make_manifest(file, summary, plan);
+  const std::string text = to_text(manifest);
+  write_file_atomically(folder.path() / kManifestName, text);
+  folder.publish(saved.path, options.overwrite);
+  point_latest(run_dir, saved.path);
+
+  saved.manifest = sha256(text);
+  saved.tensors = tensors_digest(manifest.datasets);
+  saved.bytes = manifest.file_bytes + text.size();
+  saved.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  saved.stall_seconds = saved.seconds;
+  return saved;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,81 @@
+#include "store/raw_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace olmo::store {
+namespace {
+
+constexpr std::size_t kBlock =
+    1U << 20U;  // stays in the second-level cache between reading and hashing
+
+}  // namespace
+
+RawReader::RawReader(const std::filesystem::path& path)
+    : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  struct stat status {};
+  const bool opened = fd_ >= 0 && ::fstat(fd_, &status) == 0;
+  if (opened && S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  const std::string why =
+      opened ? "is not a regular file" : std::string("cannot be opened: ") + std::strerror(errno);
+  if (fd_ >= 0) ::close(fd_);
+  throw Error(ErrorKind::kInput, path.string() + ": " + why);
+}
+
+RawReader::~RawReader() { ::close(fd_); }
+
+void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Error(ErrorKind::kDamaged, path_.string() + ": cannot be read at byte " +
+                                           std::to_string(offset) + ": " + std::strerror(errno));
+    }
+    if (got == 0) {
+      throw Error(ErrorKind::kDamaged, path_.string() + ": ends at byte " + std::to_string(offset) +
+                                           ", expected " + std::to_string(out.size()) +
+                                           " bytes more");
+    }
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+Digest RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out) const {
+  Sha256 hash;
+  while (!out.empty()) {
+    const auto block = out.first(std::min(kBlock, out.size()));
+    read(offset, block);
+    hash.update(block.data(), block.size());
+    out = out.subspan(block.size());
+    offset += block.size();
+  }
+  return hash.finish();
+}
+
+void RawReader::hash(std::uint64_t offset, std::uint64_t size, Sha256& hash) const {
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, size)));
+  while (size > 0) {
+    const auto block =
+        std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, size)));
+    read(offset, block);
+    hash.update(block.data(), block.size());
+    size -= block.size();
+    offset += block.size();
+  }
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,215 @@
+#include "store/raw_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace olmo::store {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kBlock = 16U << 20U;
+constexpr int kWriters =
+    2;  // one copies into its staging block or waits for the CPU while the other's is on its way
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+  throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::filesystem::path& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string megabytes(std::uint64_t bytes) {
+  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
+}
+
+/// A part of a range, at most kBlock long. Direct: offset and size are multiples of a page.
+struct Piece {
+  std::uint64_t offset = 0;
+  const std::byte* data = nullptr;
+  std::uint64_t size = 0;
+  bool direct = false;
+};
+
+std::vector<Piece> cut(std::span<const RawRange> ranges, bool direct_allowed) {
+  std::vector<Piece> pieces;
+  for (const RawRange& range : ranges) {
+    const std::uint64_t size = range.bytes.size();
+    const bool direct = direct_allowed && range.offset % kPage == 0;
+    const std::uint64_t whole = direct ? size / kPage * kPage : 0;
+    for (std::uint64_t at = 0; at < size;) {
+      const std::uint64_t end = at < whole ? whole : size;
+      const std::uint64_t length = std::min(kBlock, end - at);
+      pieces.push_back({range.offset + at, range.bytes.data() + at, length, at < whole});
+      at += length;
+    }
+  }
+  return pieces;
+}
+
+/// `direct` < 0: through the page cache. A file system may also refuse a single direct write (a
+/// coarser alignment): the rest of that piece then goes through the cache.
+void write_all(int direct, int buffered, const std::byte* data, std::uint64_t size,
+               std::uint64_t offset, const std::filesystem::path& path) {
+  while (size > 0) {
+    const ssize_t written =
+        ::pwrite(direct >= 0 ? direct : buffered, data, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EINVAL && direct >= 0) {
+      direct = -1;
+      continue;
+    }
+    if (written <= 0) fail(path, "cannot be written");
+    data += written;
+    size -= static_cast<std::uint64_t>(written);
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
+/// Memory whose address direct writes accept.
+class Staging {
+ public:
+  const std::byte* fill(const std::byte* data, std::uint64_t size) {
+    if (!memory_) memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, kBlock)));
+    OLMO_CHECK(memory_ != nullptr);
+    std::memcpy(memory_.get(), data, size);
+    return memory_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+/// Runs `work` on `threads` threads and rethrows the first error; `stop` is set as soon as one
+/// fails.
+class Workers {
+ public:
+  template <typename Work>
+  void start(int threads, Work work) {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, work] {
+        try {
+          work();
+        } catch (...) {  // carried to the caller's thread
+          const std::lock_guard lock(mutex_);
+          if (!error_) error_ = std::current_exception();
+          stop_ = true;
+        }
+      });
+    }
+  }
+  [[nodiscard]] bool stopped() const { return stop_; }
+  void join() {
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+    if (error_) std::rethrow_exception(error_);
+  }
+  ~Workers() {
+    stop_ = true;
+    for (auto& thread : threads_) thread.join();
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
+  const Descriptor file(path, O_WRONLY | O_CREAT);
+  if (file.get() < 0) fail(path, "cannot be created");
+  // Beyond its limit a process gets a deadly signal, not an error.
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+    throw Error(ErrorKind::kFailure, path.string() + ": needs " + megabytes(bytes) +
+                                         ", more than this process may write to a file (" +
+                                         megabytes(limit.rlim_cur) + ", ulimit -f)");
+  }
+  if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
+    fail(path, "the disk cannot hold " + megabytes(bytes));
+  }
+  struct statvfs space {};
+  if (::fstatvfs(file.get(), &space) != 0) fail(path, "the free space of the disk is unknown");
+  const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
+  if (free < bytes) {
+    throw Error(ErrorKind::kFailure, path.string() + ": the disk cannot hold " + megabytes(bytes) +
+                                         ", " + megabytes(free) + " are free");
+  }
+}
+
+RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
+                              int hash_threads) {
+  const Descriptor buffered(path, O_WRONLY);
+  if (buffered.get() < 0) fail(path, "cannot be opened for writing");
+  const Descriptor direct(path, O_WRONLY | O_DIRECT);  // refused by some file systems
+  const auto pieces = cut(ranges, direct.get() >= 0);
+
+  RawWriteResult result;
+  result.digests.resize(ranges.size());
+  result.direct =
+      std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.direct; });
+  std::vector<std::size_t> by_size(
+      ranges.size());  // large ones first: they decide when the last ends
+  std::iota(by_size.begin(), by_size.end(), 0);
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return ranges[a].bytes.size() > ranges[b].bytes.size();
+  });
+
+  std::atomic<std::size_t> next_piece{0};
+  std::atomic<std::size_t> next_range{0};
+  Workers workers;
+  workers.start(std::max(1, hash_threads), [&] {
+    for (std::size_t i; !workers.stopped() && (i = next_range++) < by_size.size();) {
+      result.digests[by_size[i]] = sha256(ranges[by_size[i]].bytes);
+    }
+  });
+  workers.start(kWriters, [&] {
+    Staging staging;
+    for (std::size_t i; !workers.stopped() && (i = next_piece++) < pieces.size();) {
+      const Piece& piece = pieces[i];
+      const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data) % kPage == 0;
+      const std::byte* data =
+          piece.direct && !aligned ? staging.fill(piece.data, piece.size) : piece.data;
+      write_all(piece.direct ? direct.get() : -1, buffered.get(), data, piece.size, piece.offset,
+                path);
+    }
+  });
+  workers.join();
+  return result;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,97 @@
+// A small training state whose numbers are awkward on purpose.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include <unistd.h>
+
+#include "store/checkpoint.h"
+
+namespace olmo::store::test {
+
+/// A folder below the system's temporary one, removed at the end.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "olmo-store-XXXXXX").string();
+    OLMO_CHECK(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline at::Tensor patterned(at::IntArrayRef shape, std::uint32_t seed) {
+  at::Tensor tensor = at::empty(shape, at::kFloat);
+  auto* bits = static_cast<std::uint32_t*>(tensor.mutable_data_ptr());
+  std::uint32_t state = seed * 2654435761U + 1U;
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    state = state * 1664525U + 1013904223U;
+    bits[i] = state;  // any bit pattern: NaN payloads, infinities, subnormals, both zeros
+  }
+  return tensor;
+}
+
+inline at::Tensor awkward_floats() {
+  const std::uint32_t bits[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
+                                0xff800000, 0x7fc00000, 0x7fa12345, 0xffc0beef, 0x3f800000};
+  at::Tensor tensor = at::empty({10}, at::kFloat);
+  std::memcpy(tensor.mutable_data_ptr(), bits, sizeof bits);
+  return tensor;
+}
+
+inline CheckpointContents example(std::int64_t step = 100, std::uint32_t seed = 1,
+                                  std::int64_t rows = 300) {
+  CheckpointContents contents;
+  contents.trainer = {{"step", step},
+                      {"epoch", 1},
+                      {"tokens_seen", 18446744073709551615ULL},
+                      {"run_id", "run-Ω"},
+                      {"chain_hash", std::string(64, 'a')},
+                      {"clip", 0.1},
+                      {"data", {{"seed", 6198}, {"epoch", 1}, {"start_index", 3200}}}};
+  contents.config = {{"run_name", "tést"}, {"model", {{"d_model", 8}}}, {"lr", 3e-4}};
+  contents.optim_state = {{"name", "adamw"}, {"max_grad_norm", 1.0}};
+  contents.model = {{"transformer.wte.weight", patterned({rows, 17}, seed)},
+                    {"transformer.blocks.0.att_proj.weight", patterned({24, 8}, seed + 1)},
+                    {"transformer.blocks.0.attn_norm.weight", awkward_floats()},
+                    {"transformer.ff_out.weight", patterned({1, 1}, seed + 2)}};
+  for (const auto& [name, tensor] : contents.model) {
+    contents.optim.push_back({"exp_avg/" + name, patterned(tensor.sizes(), seed + 7)});
+    contents.optim.push_back({"exp_avg_sq/" + name, patterned(tensor.sizes(), seed + 8)});
+    contents.optim.push_back({"step/" + name, at::full({}, step, at::kLong)});
+  }
+  return contents;
+}
+
+inline bool same_bits(const NamedTensors& a, const NamedTensors& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const at::Tensor& x = a[i].tensor;
+    const at::Tensor& y = b[i].tensor;
+    if (a[i].name != b[i].name || x.sizes() != y.sizes() || x.scalar_type() != y.scalar_type())
+      return false;
+    if (x.nbytes() > 0 && std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) != 0)
+      return false;
+  }
+  return true;
+}
+
+inline bool same(const CheckpointContents& a, const CheckpointContents& b) {
+  return a.kind == b.kind && a.trainer == b.trainer && a.config == b.config &&
+         a.optim_state == b.optim_state && same_bits(a.model, b.model) &&
+         same_bits(a.optim, b.optim);
+}
+
+}  // namespace olmo::store::test
