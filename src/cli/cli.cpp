@@ -14,6 +14,7 @@ namespace {
 
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> kCommands = {
+      add_train,
       add_runs,
   };
   return kCommands;

@@ -11,5 +11,6 @@ namespace olmo::cli {
 using AddCommand = void (*)(CLI::App& app, int& exit_code);
 
 void add_runs(CLI::App& app, int& exit_code);
+void add_train(CLI::App& app, int& exit_code);
 
 }  // namespace olmo::cli

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/json.h"
 
 namespace olmo {
@@ -7,5 +9,8 @@ namespace olmo {
 /// Where this process runs: host, processor, cores, memory, kernel, operating system, devices,
 /// relevant environment variables and Slurm ids. What cannot be read is absent, never a guess.
 Json environment();
+
+/// The words that started this process, quoted where a shell needs it.
+std::string command_line();
 
 }  // namespace olmo

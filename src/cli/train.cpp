@@ -1,0 +1,128 @@
+// `olmo-harness train`: from a config to a trained model, or to the plan of it.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "core/environment.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "train/plan.h"
+#include "train/session.h"
+
+namespace olmo::cli {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string run_dir;
+  std::string database;
+  std::string resume;
+  bool dry_run = false;
+  bool json = false;
+  std::string command_line;
+};
+
+int exit_code_of(train::Outcome outcome) {
+  switch (outcome) {
+    case train::Outcome::kStopped:
+      return static_cast<int>(ErrorKind::kStopped);
+    case train::Outcome::kInterrupted:
+      return static_cast<int>(ErrorKind::kInterrupted);
+    case train::Outcome::kFinished:
+      break;
+  }
+  return 0;
+}
+
+void plan(const train::LoadedConfig& loaded, bool json) {
+  const auto made = train::make_plan(loaded, train::count_instances(loaded.config));
+  if (json) {
+    std::cout << train::to_json(made).dump(2) << "\n";
+  } else {
+    std::cout << train::to_text(made);
+  }
+}
+
+void print_result(const train::SessionResult& result, const Options& options) {
+  const train::TrainResult& train = result.train;
+  const bool finished = train.outcome == train::Outcome::kFinished;
+  if (options.json) {
+    Json summary = {{"run_id", result.run_id},
+                    {"database", result.database.string()},
+                    {"outcome", finished ? "finished" : "stopped"},
+                    {"step", train.step},
+                    {"first_step", train.first_step},
+                    {"first_ce_loss", train.first_loss},
+                    {"ce_loss", train.last_loss},
+                    {"tokens_per_second", train.tokens_per_second}};
+    summary["checkpoint"] = train.checkpoint ? Json(train.checkpoint->string()) : Json(nullptr);
+    std::cout << summary.dump(2) << "\n";
+    return;
+  }
+  char line[256];
+  std::snprintf(line, sizeof line, "%s at step %lld; ce_loss %.4f -> %.4f; %.0f tokens/s",
+                finished ? "finished" : "stopped", static_cast<long long>(train.step),
+                train.first_loss, train.last_loss, train.tokens_per_second);
+  log_line(line);
+  log_line("run " + result.run_id + " in " + result.database.string());
+  if (train.checkpoint) log_line("checkpoint " + train.checkpoint->string());
+  if (!finished)
+    log_line("go on with: " + options.command_line +
+             (options.resume.empty() ? " --resume latest" : ""));
+}
+
+int run(const Options& options) {
+  const auto loaded = train::load_config(options.config, options.overrides);
+  for (const auto& note : loaded.notes) log_line("note: " + note);
+  if (options.dry_run || loaded.config.dry_run) {
+    plan(loaded, options.json);
+    return 0;
+  }
+  const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
+  std::optional<std::string> resume;
+  if (!options.resume.empty()) resume = options.resume;
+  if (loaded.config.try_load_latest_save && !resume) resume = "latest";
+  const auto result = train::run_session(loaded, {.run_dir = run_dir,
+                                                  .database = options.database,
+                                                  .resume = resume,
+                                                  .command_line = options.command_line});
+  print_result(result, options);
+  return exit_code_of(result.train.outcome);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* train = app.add_subcommand(
+      "train", "Train a model from a config, deterministically and on the record");
+  train->add_option("CONFIG", options->config, "A JSON config, or one of OLMo's own YAML files")
+      ->required();
+  train->add_option("--run-dir", options->run_dir,
+                    "Checkpoints and run.db go here (default: save_folder)");
+  train->add_option("--db", options->database,
+                    "The run database (default: RUN_DIR/run.db); several runs may share one");
+  train->add_option("--resume", options->resume,
+                    "`latest`, or a checkpoint directory: go on from there, bit for bit");
+  train->add_flag("--dry-run", options->dry_run,
+                  "Print the resolved config, sizes, memory and schedule; do not train");
+  train->add_flag("--json", options->json, "Print the result as one JSON object on stdout");
+  train->allow_extras();
+  train->footer(
+      "Any key of the config can be set as key.path=value.\n"
+      "SIGTERM and SIGUSR1 save and exit 75, Ctrl-C saves and exits 130; a loss that is not finite "
+      "exits 6.\n"
+      "Example: olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
+      "max_duration=100 --run-dir runs/a");
+  train->callback([options, train, &exit_code] {
+    options->overrides = train->remaining();
+    options->command_line = command_line();
+    exit_code = run(*options);
+  });
+}
+
+}  // namespace olmo::cli

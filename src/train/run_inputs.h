@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "store/run_records.h"
+#include "train/train_config.h"
+
+namespace olmo::train {
+
+/// Digests of the files that decide the result: token files, label masks, tokenizer, weights to
+/// start from. Token files are hashed whole up to 8 GiB in all; beyond that by size and evenly
+/// spaced samples (`sampled:` before the digest), since hashing a released data set would take
+/// longer than many a run.
+std::vector<store::InputRecord> describe_inputs(
+    const data::Dataset& dataset, const std::vector<std::filesystem::path>& label_masks,
+    const std::optional<std::filesystem::path>& tokenizer,
+    const std::optional<std::filesystem::path>& weights);
+
+/// The tokenizer.json that `tokenizer.identifier` means: that path, else a file of that name beside
+/// the config's working folder or among what `data fetch` has unpacked; nothing if there is none
+/// here.
+std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
+
+}  // namespace olmo::train

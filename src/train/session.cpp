@@ -1,0 +1,266 @@
+#include "train/session.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/build_info.h"
+#include "core/environment.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "data/tokenizer.h"
+#include "model/model_size.h"
+#include "store/checkpoint_folder.h"
+#include "store/library_versions.h"
+#include "train/json_difference.h"
+#include "train/peak_flops.h"
+#include "train/run_inputs.h"
+#include "train/train_state.h"
+#include "train/weights.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The checkpoint that a session goes on from.
+struct Start {
+  fs::path path;
+  store::CheckpointContents contents;
+  SavedState saved;
+};
+
+Start read_start(const fs::path& checkpoint) {
+  Start start{checkpoint, store::read_checkpoint(checkpoint), {}};
+  if (start.contents.kind != store::CheckpointKind::kFull) {
+    throw Error(ErrorKind::kUsage,
+                checkpoint.string() +
+                    ": holds weights only; start from it with load_weights=" + checkpoint.string());
+  }
+  start.saved = read_state(start.contents.trainer, checkpoint.string());
+  return start;
+}
+
+void require_same_experiment(const Start& start, const TrainConfig& config) {
+  if (start.saved.experiment_digest == experiment_digest(config).hex()) return;
+  std::string changes;
+  for (const auto& change : differences(start.contents.config, to_json(config)))
+    changes += "\n  " + change;
+  throw Error(ErrorKind::kUsage, start.path.string() +
+                                     ": was made with another config, so resuming would be another "
+                                     "training (load_weights starts a new run from its weights):" +
+                                     changes);
+}
+
+/// Where `--resume` leads; nothing if it says `latest` and nothing has been saved yet.
+std::optional<Start> find_start(const SessionOptions& options, const TrainConfig& config) {
+  if (!options.resume) return std::nullopt;
+  if (*options.resume == "latest" &&
+      (!fs::exists(options.run_dir) || store::list_checkpoints(options.run_dir).empty()))
+    return std::nullopt;
+  auto start = read_start(store::resolve_checkpoint(
+      *options.resume == "latest" ? options.run_dir : fs::path(*options.resume)));
+  require_same_experiment(start, config);
+  return start;
+}
+
+/// OLMo's load_path: a new run that takes over weights, moments and counters.
+std::optional<Start> find_load_path(const TrainConfig& config) {
+  if (!config.load_path) return std::nullopt;
+  if (config.reset_optimizer_state != config.reset_trainer_state) {
+    throw Error(ErrorKind::kUsage,
+                "`reset_optimizer_state` and `reset_trainer_state` must be equal here: to keep one "
+                "without the other is not supported");
+  }
+  return read_start(store::resolve_checkpoint(*config.load_path));
+}
+
+void prepare_folder(const SessionOptions& options, const TrainConfig& config) {
+  std::error_code error;
+  fs::create_directories(options.run_dir, error);
+  if (error)
+    throw Error(ErrorKind::kUsage, options.run_dir.string() +
+                                       ": the run directory cannot be made: " + error.message());
+  if (options.resume || config.save_overwrite) return;
+  const auto there = store::list_checkpoints(options.run_dir);
+  if (there.empty()) return;
+  throw Error(
+      ErrorKind::kUsage,
+      options.run_dir.string() + ": already holds checkpoints of a run (the last is " +
+          there.back().path.filename().string() +
+          "): go on with --resume latest, choose another --run-dir, or set save_overwrite=true");
+}
+
+/// The tokenizer's facts against the config; returns its path for the record.
+std::optional<fs::path> check_tokenizer_file(const TrainConfig& config,
+                                             std::vector<std::string>& notes) {
+  const auto path = find_tokenizer(config.tokenizer.identifier);
+  if (!path) {
+    notes.push_back("tokenizer `" + config.tokenizer.identifier +
+                    "` is not on this machine: its end-of-text id was not checked");
+    return path;
+  }
+  const auto tokenizer = data::Tokenizer::load(*path);
+  TokenizerFacts facts{.file = config.tokenizer.identifier,
+                       .endoftext_id = {},
+                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
+  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
+  if (const auto note = check_tokenizer(config, facts)) notes.push_back(*note);
+  return path;
+}
+
+Json policy_json(const Policy& policy) {
+  return {{"numerics", to_string(policy.numerics)},
+          {"isa", to_string(policy.isa)},
+          {"threads", policy.threads},
+          {"device", policy.device},
+          {"precision", "fp32"}};
+}
+
+Json build_json() {
+  const BuildInfo& info = build_info();
+  Json build = {{"version", info.version},
+                {"git_revision", info.git_revision},
+                {"compiler", info.compiler},
+                {"flags", info.flags},
+                {"libtorch", info.libtorch}};
+  for (const auto& [library, version] : store::library_versions()) build[library] = version;
+  return build;
+}
+
+store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
+                                      const std::string& command_line, double peak_flops) {
+  Json where = environment();
+  where["peak_flops"] = peak_flops;
+  store::AttemptRecord attempt;
+  if (start)
+    attempt = {.start_step = start->saved.state.step, .resumed_from = start->path.string()};
+  attempt.command_line = command_line;
+  attempt.policy = policy_json(policy).dump();
+  attempt.build = build_json().dump();
+  attempt.environment = where.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return attempt;
+}
+
+/// The run that this session continues: the checkpoint's; without one the database's latest, if it
+/// is of this config.
+std::optional<std::string> run_to_continue(const store::RunDb& db, const SessionOptions& options,
+                                           const std::optional<Start>& start,
+                                           const TrainConfig& config) {
+  if (!options.resume) return std::nullopt;
+  if (start)
+    return db.has_run(start->saved.run_id) ? std::optional(start->saved.run_id) : std::nullopt;
+  std::optional<std::string> found;
+  db.query(
+      "SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY created_utc DESC, run_id DESC "
+      "LIMIT 1",
+      {experiment_digest(config).hex()},
+      [&](const auto&, const auto& row) { found = std::get<std::string>(row[0]); });
+  return found;
+}
+
+/// The record and the checkpoint must tell the same story.
+void require_same_chain(const store::RunDb& db, const Start& start) {
+  db.query("SELECT chain_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
+           {start.saved.run_id, start.saved.state.step}, [&](const auto&, const auto& row) {
+             if (std::get<std::string>(row[0]) == start.saved.state.chain.hex()) return;
+             throw Error(ErrorKind::kDamaged,
+                         start.path.string() + ": its hash chain is not the one that " +
+                             db.path().string() + " recorded for step " +
+                             std::to_string(start.saved.state.step) +
+                             ": they belong to different trainings, or one was altered");
+           });
+}
+
+void set_weights(Trainer& trainer, const TrainConfig& config, const std::optional<Start>& start) {
+  if (start) {
+    trainer.model().load_weights(start->contents.model);
+  } else if (config.load_weights) {
+    trainer.model().load_weights(read_weights(*config.load_weights, config.model));
+  } else {
+    trainer.model().init_weights(config.seed);
+  }
+}
+
+void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
+                  const store::AttemptRecord& attempt, Trainer& trainer, const TrainConfig& config,
+                  const std::optional<fs::path>& tokenizer) {
+  if (continued) {
+    db.resume_run(*continued, attempt);
+    db.event(attempt.start_step, "resume",
+             attempt.resumed_from.value_or("from the start: no checkpoint had been saved"));
+    return;
+  }
+  const std::vector<fs::path> masks(config.data.label_mask_paths.begin(),
+                                    config.data.label_mask_paths.end());
+  const auto weights =
+      config.load_weights ? std::optional<fs::path>(*config.load_weights) : std::nullopt;
+  store::RunRecord run{.name = config.run_name.value_or("run"),
+                       .config = to_json(config).dump(),
+                       .experiment_digest = experiment_digest(config).hex(),
+                       .seed = config.seed,
+                       .n_parameters = model::count_parameters(config.model).total,
+                       .max_steps = trainer.last_step()};
+  db.begin_run(run, attempt,
+               describe_inputs(trainer.batches().dataset(), masks, tokenizer, weights));
+  db.event(attempt.start_step, "start",
+           attempt.resumed_from  ? "from " + *attempt.resumed_from
+           : config.load_weights ? "from the weights of " + *config.load_weights
+                                 : "from initial weights");
+}
+
+const char* word_of(Outcome outcome) {
+  return outcome == Outcome::kFinished ? "finished" : "stopped";
+}
+
+TrainResult train_and_record(Trainer& trainer, store::RunDb& db) {
+  try {
+    const TrainResult result = trainer.run();
+    db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
+             "step " + std::to_string(result.step));
+    db.end_attempt(word_of(result.outcome));
+    return result;
+  } catch (const Error& error) {
+    db.event(trainer.state().step, "error", error.what());
+    db.end_attempt(error.kind() == ErrorKind::kDiverged ? "diverged" : "failed");
+    throw;
+  }
+}
+
+}  // namespace
+
+SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& options) {
+  require_no_blockers(loaded);
+  const TrainConfig& config = loaded.config;
+  const Policy policy =
+      resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
+  apply_policy(policy);
+  std::vector<std::string> notes = loaded.notes;
+  const auto tokenizer = check_tokenizer_file(config, notes);
+  prepare_folder(options, config);
+  std::optional<Start> start = find_start(options, config);
+  if (!options.resume) start = find_load_path(config);
+
+  const fs::path database =
+      options.database.empty() ? options.run_dir / "run.db" : options.database;
+  store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
+  const auto continued = run_to_continue(db, options, start, config);
+  if (start && continued) require_same_chain(db, *start);
+
+  const double peak = measure_peak_flops(policy);
+  Trainer trainer(config, policy, options.run_dir, db, peak);
+  set_weights(trainer, config, start);
+  if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {
+    trainer.restore(
+        start->saved.state,
+        {start->contents.optim, read_limits(start->contents.optim_state, start->path.string())});
+  }
+  begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
+               config, tokenizer);
+  for (const auto& note : notes) db.event(trainer.state().step, "note", note);
+  start.reset();  // its tensors have been copied
+
+  SessionResult result{
+      .train = train_and_record(trainer, db), .run_id = db.run_id(), .database = database};
+  return result;
+}
+
+}  // namespace olmo::train

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "train/train_config.h"
+#include "train/trainer.h"
+
+namespace olmo::train {
+
+/// How the command line asks for a run, beside its config.
+struct SessionOptions {
+  std::filesystem::path run_dir;      ///< checkpoints, and the database if none is named
+  std::filesystem::path database;     ///< empty: RUN_DIR/run.db
+  std::optional<std::string> resume;  ///< "latest", or a checkpoint directory
+  std::string command_line;
+};
+
+struct SessionResult {
+  TrainResult train;
+  std::string run_id;
+  std::filesystem::path database;
+};
+
+/// A training process from its config to its end: inputs and tokenizer checked, run record begun or
+/// continued, weights made or read, trained. The record exists before step 1 and says how the
+/// process ended, whatever happens. Throws Error.
+SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& options);
+
+}  // namespace olmo::train

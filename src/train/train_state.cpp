@@ -1,0 +1,77 @@
+#include "train/train_state.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace olmo::train {
+namespace {
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+template <class T>
+T get(const Json& object, const char* key, const std::string& where) {
+  try {
+    return object.at(key).get<T>();
+  } catch (const Json::exception&) {
+    throw Error(ErrorKind::kDamaged, where + ": the trainer state has no usable `" + key + "`");
+  }
+}
+
+std::optional<double> optional_number(const Json& object, const char* key,
+                                      const std::string& where) {
+  if (!object.contains(key) || object.at(key).is_null()) return std::nullopt;
+  return get<double>(object, key, where);
+}
+
+}  // namespace
+
+Json to_json(const TrainState& state, const std::string& run_id, const TrainConfig& config,
+             const data::BatchSource& batches) {
+  const auto per_epoch = static_cast<std::int64_t>(batches.steps_per_epoch());
+  const auto epoch = static_cast<std::int64_t>(config.epoch.value_or(0)) + state.step / per_epoch;
+  const auto seen_this_epoch = state.step % per_epoch * config.global_train_batch_size;
+  return {{"step", state.step},
+          {"epoch", epoch},
+          {"tokens_seen", state.tokens},
+          {"examples_seen_epoch", seen_this_epoch},
+          {"world_size", 1},
+          {"run_id", run_id},
+          {"experiment_digest", experiment_digest(config).hex()},
+          {"chain_hash", state.chain.hex()},
+          {"min_loss", std::isfinite(state.min_loss) ? Json(state.min_loss) : Json(nullptr)},
+          {"data",
+           {{"seed", config.data.seed.value_or(config.seed)},
+            {"epoch", epoch},
+            {"start_index", seen_this_epoch}}}};
+}
+
+Json to_json(const optim::ClipLimits& limits) {
+  return {{"max_grad_norm", number_or_null(limits.max_grad_norm)},
+          {"max_grad_norm_ratio", number_or_null(limits.max_grad_norm_ratio)}};
+}
+
+SavedState read_state(const Json& trainer, const std::string& where) {
+  SavedState saved;
+  saved.state.step = get<std::int64_t>(trainer, "step", where);
+  saved.state.tokens = get<std::int64_t>(trainer, "tokens_seen", where);
+  if (saved.state.step < 0 || saved.state.tokens < 0)
+    throw Error(ErrorKind::kDamaged, where + ": the trainer state has a negative counter");
+  saved.state.chain = Digest::from_hex(get<std::string>(trainer, "chain_hash", where));
+  if (const auto min_loss = optional_number(trainer, "min_loss", where))
+    saved.state.min_loss = *min_loss;
+  saved.run_id = get<std::string>(trainer, "run_id", where);
+  saved.experiment_digest = get<std::string>(trainer, "experiment_digest", where);
+  return saved;
+}
+
+optim::ClipLimits read_limits(const Json& optim_state, const std::string& where) {
+  return {optional_number(optim_state, "max_grad_norm", where),
+          optional_number(optim_state, "max_grad_norm_ratio", where)};
+}
+
+}  // namespace olmo::train

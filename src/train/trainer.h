@@ -1,0 +1,96 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/hash.h"
+#include "data/batch.h"
+#include "model/olmo.h"
+#include "optim/duration.h"
+#include "optim/optimizer.h"
+#include "store/checkpoint_writer.h"
+#include "store/run_db.h"
+#include "train/gradient_tree.h"
+#include "train/progress_line.h"
+#include "train/stop_request.h"
+#include "train/train_config.h"
+
+namespace olmo::train {
+
+/// All that a resume needs beside weights, moments and the config.
+struct TrainState {
+  std::int64_t step = 0;  ///< finished steps
+  std::int64_t tokens = 0;
+  Digest chain;
+  double min_loss = std::numeric_limits<double>::infinity();  ///< for early_stopping_factor
+};
+
+/// How a run ended.
+enum class Outcome { kFinished, kStopped, kInterrupted };
+
+struct TrainResult {
+  Outcome outcome = Outcome::kFinished;
+  std::int64_t step = 0;
+  std::int64_t first_step = 0;  ///< first that this process did
+  double first_loss = 0;
+  double last_loss = 0;
+  double tokens_per_second = 0;  ///< without the first step
+  std::optional<std::filesystem::path> checkpoint;
+};
+
+/// The training loop. Owns model, optimizer and data order; the run record belongs to the command.
+class Trainer {
+ public:
+  /// `peak_flops`: of this machine, for MFU; nothing leaves MFU empty.
+  Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir, store::RunDb& db,
+          std::optional<double> peak_flops);
+
+  [[nodiscard]] model::Olmo& model() { return model_; }
+  [[nodiscard]] data::BatchSource& batches() { return batches_; }
+  [[nodiscard]] const TrainState& state() const { return state_; }
+  [[nodiscard]] std::int64_t last_step() const;
+
+  /// Starts at `state` instead of at step 0; the weights are already the model's.
+  void restore(const TrainState& state, const optim::OptimState& optim);
+
+  /// Trains to the end, to a stop request or to a limit of the config. Throws Error(kDiverged)
+  /// before an update with a loss or gradient that is not finite.
+  TrainResult run();
+
+ private:
+  struct Losses {
+    double ce_loss = 0, ce_loss_per_label = 0, z_loss = 0, loss = 0;
+  };
+
+  store::StepRecord train_step();
+  Losses forward_backward(const data::Batch& batch);
+  void stop_if_not_finite(const data::Batch& batch, const Losses& losses, float grad_norm);
+  [[nodiscard]] optim::Progress progress() const;
+  void record_state_hashes();
+  void save(bool ephemeral);
+  void finish_save(const std::optional<store::SavedCheckpoint>& saved);
+  void save_if_due();
+  [[nodiscard]] bool due(const std::optional<std::int64_t>& interval) const;
+  [[nodiscard]] std::optional<Outcome> wants_to_end(const StopSignals& signals, double ce_loss,
+                                                    double seconds) const;
+
+  TrainConfig config_;
+  Policy policy_;
+  std::filesystem::path run_dir_;
+  store::RunDb& db_;
+  std::optional<double> peak_flops_;
+  data::BatchSource batches_;
+  model::Olmo model_;
+  NamedTensors gradients_;
+  optim::Optimizer optimizer_;
+  GradientTree tree_;
+  store::CheckpointWriter writer_;
+  TrainState state_;
+  std::int64_t saved_step_ = -1;
+  std::optional<std::filesystem::path> last_checkpoint_;
+  double flops_per_token_ = 0;
+};
+
+}  // namespace olmo::train
