@@ -9,9 +9,10 @@
 #include "ops/kernels/attention.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(AttentionKernels, attention_kernels)
+
+namespace {
 
 void check(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes) {
   if (t.defined() && t.sizes() == sizes && t.is_contiguous() && t.scalar_type() == at::kFloat &&

@@ -1,15 +1,20 @@
 #include "ops/linear.h"
 
+#include <limits>
+
 #include <ATen/Parallel.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/gemm.h"
+#include "ops/workspace.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(GemmKernels, gemm_kernels)
+
+namespace {
 
 std::string shape_text(const at::Tensor& t) {
   std::string text = "(";
@@ -37,14 +42,70 @@ void check_2d(const char* op, const char* name, const at::Tensor& t) {
   }
 }
 
+// How many threads share the rows, and how many the columns, of one product.
+struct Grid {
+  std::int64_t rows, columns;
+};
+
+std::int64_t tiles(std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; }
+
+// The grid whose largest piece takes the least time: its multiplications plus the packing of its
+// own operands.
+Grid choose_grid(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t threads) {
+  constexpr std::int64_t kPackCost = 12;  // packing one element, in multiplications
+  const auto row_tiles = tiles(m, kernels.tile_rows), column_tiles = tiles(n, kernels.tile_columns);
+  Grid best{1, 1};
+  std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t rows = 1; rows <= threads; ++rows) {
+    const auto columns = std::min(threads / rows, column_tiles);
+    const auto piece_m = tiles(row_tiles, rows) * kernels.tile_rows;
+    const auto piece_n = tiles(column_tiles, columns) * kernels.tile_columns;
+    const auto cost = piece_m * piece_n + kPackCost * (piece_m + piece_n);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = {std::min(rows, row_tiles), columns};
+    }
+  }
+  return best;
+}
+
+std::int64_t l2_bytes() {
+  constexpr std::int64_t kUnknown = 512 << 10;
+  static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : kUnknown;
+}
+
+// Piece `index` of `grid`: whole tiles, shared out evenly.
+GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
+                     std::int64_t index) {
+  const auto cut = [](std::int64_t extent, std::int64_t unit, std::int64_t parts, std::int64_t i) {
+    return std::min(extent, tiles(extent, unit) * i / parts * unit);
+  };
+  const auto row = index / grid.columns, column = index % grid.columns;
+  const auto i0 = cut(whole.m, kernels.tile_rows, grid.rows, row);
+  const auto i1 = cut(whole.m, kernels.tile_rows, grid.rows, row + 1);
+  const auto j0 = cut(whole.n, kernels.tile_columns, grid.columns, column);
+  const auto j1 = cut(whole.n, kernels.tile_columns, grid.columns, column + 1);
+  GemmProblem piece = whole;
+  piece.m = i1 - i0;
+  piece.n = j1 - j0;
+  piece.a += i0 * whole.a_row;
+  piece.b += j0 * whole.b_column;
+  piece.c += i0 * whole.c_row + j0;
+  return piece;
+}
+
 void multiply(const Policy& policy, const GemmProblem& whole) {
+  if (whole.m == 0 || whole.n == 0) return;
   const auto& kernels = gemm_kernels_for(policy.isa);
-  at::parallel_for(0, whole.m, 1, [&](std::int64_t begin, std::int64_t end) {
-    GemmProblem part = whole;
-    part.m = end - begin;
-    part.a += begin * whole.a_row;
-    part.c += begin * whole.c_row;
-    kernels.gemm(part);
+  const auto grid = choose_grid(kernels, whole.m, whole.n, policy.threads);
+  at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto index = begin; index < end; ++index) {
+      const auto piece = piece_of(whole, kernels, grid, index);
+      const auto blocking = kernels.blocking(piece.m, piece.n, piece.k, l2_bytes());
+      const auto floats = kernels.workspace(piece, blocking);
+      kernels.gemm(piece, blocking, thread_workspace().reserve(static_cast<std::size_t>(floats)));
+    }
   });
 }
 

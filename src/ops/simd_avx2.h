@@ -152,4 +152,33 @@ OLMO_INLINE float tree_max(F32x16 x) {
   return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
 }
 
+constexpr int kTransposeSize = 8;
+
+OLMO_INLINE void transpose_block(const float* src, std::int64_t src_stride, std::int64_t rows,
+                                 float* dst, std::int64_t dst_stride) {
+  __m256 r[8], t[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    r[i] = _mm256_loadu_ps(src + (i < rows ? i : rows - 1) * src_stride);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {  // r[i + c], 128-bit part L: column 4L + c of rows i..i+3
+    r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
+    r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) t[c] = _mm256_permute2f128_ps(r[c], r[4 + c], 0x20);
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) t[4 + c] = _mm256_permute2f128_ps(r[c], r[4 + c], 0x31);
+#pragma GCC unroll 8
+  for (int p = 0; p < 8; ++p) _mm256_storeu_ps(dst + p * dst_stride, t[p]);
+}
+
 }  // namespace olmo::ops::OLMO_ISA

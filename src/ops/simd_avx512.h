@@ -103,4 +103,46 @@ OLMO_INLINE float tree_max(F32x16 x) {
   return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
 }
 
+/// Side of the square that transpose_block() handles.
+constexpr int kTransposeSize = 16;
+
+/// dst[p*dst_stride + r] = src[r*src_stride + p] for r, p < kTransposeSize. Only `rows` (at least
+/// 1) rows of src are read; what is written for the others is unspecified (it repeats the last
+/// one).
+OLMO_INLINE void transpose_block(const float* src, std::int64_t src_stride, std::int64_t rows,
+                                 float* dst, std::int64_t dst_stride) {
+  __m512 r[16], t[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    r[i] = _mm512_loadu_ps(src + (i < rows ? i : rows - 1) * src_stride);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {  // r[i + c], 128-bit part L: column 4L + c of rows i..i+3
+    const __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
+    const __m512d c = _mm512_castps_pd(t[i + 2]), d = _mm512_castps_pd(t[i + 3]);
+    r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+    r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+    r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+    r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512 even_low = _mm512_shuffle_f32x4(r[c], r[4 + c], 0x88);
+    const __m512 odd_low = _mm512_shuffle_f32x4(r[c], r[4 + c], 0xDD);
+    const __m512 even_high = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0x88);
+    const __m512 odd_high = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0xDD);
+    t[c] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
+    t[4 + c] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+    t[8 + c] = _mm512_shuffle_f32x4(even_low, even_high, 0xDD);
+    t[12 + c] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xDD);
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < 16; ++p) _mm512_storeu_ps(dst + p * dst_stride, t[p]);
+}
+
 }  // namespace olmo::ops::OLMO_ISA

@@ -195,6 +195,16 @@ OLMO_INLINE float tree_max(F32x16 x) {
   return x.v[0];
 }
 
+constexpr int kTransposeSize = 4;
+
+OLMO_INLINE void transpose_block(const float* src, std::int64_t src_stride, std::int64_t rows,
+                                 float* dst, std::int64_t dst_stride) {
+  for (int r = 0; r < 4; ++r) {
+    const float* row = src + (r < rows ? r : rows - 1) * src_stride;
+    for (int p = 0; p < 4; ++p) dst[p * dst_stride + r] = row[p];
+  }
+}
+
 #undef OLMO_LANES
 
 }  // namespace olmo::ops::OLMO_ISA

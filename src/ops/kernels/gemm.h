@@ -5,21 +5,32 @@
 namespace olmo::ops {
 
 /// C (m, n) = or += A (m, k)·B (k, n), each output one chain of fma over k ascending. Element (i,
-/// p) of A is a[i*a_row + p*a_k] and element (p, j) of B is b[p*b_k + j*b_col]; one of each pair of
-/// strides is 1. C has unit column stride.
+/// p) of A is a[i*a_row + p*a_k] and element (p, j) of B is b[p*b_k + j*b_column]; one of each pair
+/// of strides is 1. C has unit column stride.
 struct GemmProblem {
   std::int64_t m, n, k;
   const float* a;
   std::int64_t a_row, a_k;
   const float* b;
-  std::int64_t b_k, b_col;
+  std::int64_t b_k, b_column;
   float* c;
   std::int64_t c_row;
   bool accumulate;
 };
 
+/// Cache blocking of one product on one thread; it never changes bits.
+struct GemmBlocking {
+  std::int64_t m, n, k;  ///< rows, columns and summed indices per block
+  bool keep_a;           ///< pack a row block of A once for all column blocks
+};
+
 struct GemmKernels {
-  void (*gemm)(const GemmProblem& problem);  ///< on the calling thread
+  std::int64_t tile_rows, tile_columns;
+  GemmBlocking (*blocking)(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t l2_bytes);
+  /// Floats of workspace that gemm() needs.
+  std::int64_t (*workspace)(const GemmProblem& problem, const GemmBlocking& blocking);
+  /// On the calling thread.
+  void (*gemm)(const GemmProblem& problem, const GemmBlocking& blocking, float* workspace);
 };
 
 }  // namespace olmo::ops

@@ -1,0 +1,121 @@
+// The register tile of a matrix product and the packing of its operands: shared by the GEMM and
+// attention kernels.
+#pragma once
+
+#include "ops/simd.h"
+
+namespace olmo::ops::OLMO_ISA {
+
+// A tile is kTileRows x kTileColumns accumulators held in registers: 28 of 32 with AVX-512, 12 of
+// 16 with AVX2.
+#if defined(__AVX512F__)
+constexpr int kTileRows = 14;
+constexpr int kTileVectors = 2;
+#elif defined(__AVX2__)
+constexpr int kTileRows = 6;
+constexpr int kTileVectors = 1;
+#else
+constexpr int kTileRows = 4;
+constexpr int kTileVectors = 1;
+#endif
+constexpr int kTileColumns = 16 * kTileVectors;
+
+/// Operands of one tile: c[i*c_row + j] = or += the chain over p < k of fma(a[i*kARow + p*a_k],
+/// b[p*b_k + j]). Whole vectors of b and c are touched: kTileColumns columns must exist.
+struct TileOperands {
+  std::int64_t k;
+  const float* a;
+  std::int64_t a_k;
+  const float* b;
+  std::int64_t b_k;
+  float* c;
+  std::int64_t c_row;
+};
+
+template <int kRows, int kARow, bool kAccumulate>
+void tile_kernel(const TileOperands& t) {
+  const float* a = t.a;
+  const float* b = t.b;
+  float* c = t.c;
+  F32x16 sum[kRows][kTileVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j) {
+      sum[i][j] = kAccumulate ? load(c + i * t.c_row + 16 * j) : zero();
+    }
+  }
+#pragma GCC unroll 2
+  for (std::int64_t p = 0; p < t.k; ++p) {
+    F32x16 row[kTileVectors];
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j) row[j] = load(b + 16 * j);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const F32x16 value = broadcast(a[i * kARow]);
+#pragma GCC unroll 2
+      for (int j = 0; j < kTileVectors; ++j) sum[i][j] = fma(value, row[j], sum[i][j]);
+    }
+    a += t.a_k;
+    b += t.b_k;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j) store(c + i * t.c_row + 16 * j, sum[i][j]);
+  }
+}
+
+using TileKernel = void (*)(const TileOperands&);
+
+template <int kRows, int kARow>
+OLMO_INLINE TileKernel pick_tile(std::int64_t rows, bool accumulate) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return pick_tile<kRows - 1, kARow>(rows, accumulate);
+  }
+  return accumulate ? tile_kernel<kRows, kARow, true> : tile_kernel<kRows, kARow, false>;
+}
+
+/// One tile of `rows` (1..kTileRows) rows.
+template <int kARow>
+OLMO_INLINE void tile(std::int64_t rows, bool accumulate, const TileOperands& operands) {
+  pick_tile<kTileRows, kARow>(rows, accumulate)(operands);
+}
+
+/// dst[p*kWidth + r] = src[r*src_stride + p] for r < rows <= kWidth and p < k; entries r >= rows
+/// are unspecified. May write up to kTransposeSize floats past the panel's end.
+template <int kWidth>
+void pack_transposed(const float* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
+                     float* dst) {
+  const std::int64_t whole = k / kTransposeSize * kTransposeSize;
+  for (std::int64_t p = 0; p < whole; p += kTransposeSize) {
+    for (int r = 0; r < kWidth && r < rows; r += kTransposeSize) {
+      transpose_block(src + r * src_stride + p, src_stride, rows - r, dst + p * kWidth + r, kWidth);
+    }
+  }
+  for (std::int64_t p = whole; p < k; ++p) {
+    for (std::int64_t r = 0; r < kWidth; ++r) {
+      dst[p * kWidth + r] = src[(r < rows ? r : rows - 1) * src_stride + p];
+    }
+  }
+}
+
+/// dst[p*kWidth + r] = src[p*src_stride + r] for r < rows <= kWidth and p < k; entries r >= rows
+/// are zero.
+template <int kWidth>
+void pack_copied(const float* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
+                 float* dst) {
+  if (rows == kWidth) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      __builtin_memcpy(dst + p * kWidth, src + p * src_stride, kWidth * sizeof(float));
+    }
+    return;
+  }
+  for (std::int64_t p = 0; p < k; ++p) {
+    for (std::int64_t r = 0; r < kWidth; ++r) {
+      dst[p * kWidth + r] = r < rows ? src[p * src_stride + r] : 0.0F;
+    }
+  }
+}
+
+}  // namespace olmo::ops::OLMO_ISA

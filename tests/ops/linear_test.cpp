@@ -1,0 +1,227 @@
+#include "ops/linear.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/error.h"
+#include "support/catch.h"
+
+using namespace olmo;
+
+namespace {
+
+std::vector<Policy> policies() {
+  std::vector<Policy> all;
+  for (const auto* isa : {"plain", "avx2", "avx512"}) {
+    for (const int threads : {1, 2, 3}) {
+      try {
+        all.push_back(resolve_policy("portable", isa, threads));
+      } catch (const Error&) {  // this machine lacks it
+      }
+    }
+  }
+  return all;
+}
+
+std::string text(const Policy& p) {
+  return to_string(p.isa) + ", " + std::to_string(p.threads) + " threads";
+}
+
+at::Tensor random_tensor(std::int64_t rows, std::int64_t columns, unsigned seed,
+                         bool nasty = false) {
+  static const float kNasty[] = {0.0F,   -0.0F,           1e-40F, -3e-45F, 1e30F,
+                                 -3e38F, 1.17549435e-38F, 1.0F,   -1.0F};
+  auto t = at::empty({rows, columns}, at::kFloat);
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal;
+  auto* data = t.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < t.numel(); ++i)
+    data[i] = nasty && bits() % 4 == 0 ? kNasty[bits() % 9] : normal(bits);
+  return t;
+}
+
+// The definition, element by element.
+template <class A, class B>
+void reference(at::Tensor& c, std::int64_t k, bool accumulate, A a, B b) {
+  for (std::int64_t i = 0; i < c.size(0); ++i) {
+    for (std::int64_t j = 0; j < c.size(1); ++j) {
+      float& out = c.mutable_data_ptr<float>()[i * c.size(1) + j];
+      float sum = accumulate ? out : 0.0F;
+      for (std::int64_t p = 0; p < k; ++p) sum = std::fmaf(a(i, p), b(p, j), sum);
+      out = sum;
+    }
+  }
+}
+
+// Bit for bit, but any NaN equals any other.
+bool same(const at::Tensor& x, const at::Tensor& y) {
+  const float* a = x.const_data_ptr<float>();
+  const float* b = y.const_data_ptr<float>();
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    if (std::memcmp(a + i, b + i, sizeof(float)) != 0) return false;
+  }
+  return true;
+}
+
+struct Case {
+  std::int64_t m, n, k;
+};
+
+void check_products(const Case& s, bool nasty) {
+  INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", nasty " << nasty);
+  const auto x = random_tensor(s.m, s.k, 1, nasty), w = random_tensor(s.n, s.k, 2, nasty);
+  const auto dy = random_tensor(s.m, s.n, 3, nasty), old = random_tensor(s.n, s.k, 4, nasty);
+  const auto at = [](const at::Tensor& t) {
+    return [p = t.const_data_ptr<float>(), width = t.size(1)](std::int64_t i, std::int64_t j) {
+      return p[i * width + j];
+    };
+  };
+  const auto xv = at(x), wv = at(w), dyv = at(dy);
+  auto y = at::empty({s.m, s.n}), dx = at::empty({s.m, s.k}), dw = at::empty({s.n, s.k}),
+       more = old.clone();
+  const auto dy_t = [&](auto i, auto p) { return dyv(p, i); };
+  reference(y, s.k, false, xv, [&](auto p, auto j) { return wv(j, p); });
+  reference(dx, s.n, false, dyv, wv);
+  reference(dw, s.m, false, dy_t, xv);
+  reference(more, s.m, true, dy_t, xv);
+  for (const auto& policy : policies()) {
+    INFO(text(policy));
+    apply_policy(policy);
+    auto got_y = at::full({s.m, s.n}, NAN), got_dx = at::full({s.m, s.k}, NAN),
+         got_dw = at::full({s.n, s.k}, NAN);
+    auto got_more = old.clone();
+    ops::linear(policy, x, w, got_y);
+    ops::linear_backward_input(policy, dy, w, got_dx);
+    ops::linear_backward_weight(policy, dy, x, got_dw, false);
+    ops::linear_backward_weight(policy, dy, x, got_more, true);
+    CHECK(same(got_y, y));
+    CHECK(same(got_dx, dx));
+    CHECK(same(got_dw, dw));
+    CHECK(same(got_more, more));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("linear products are the definition's chains of fma bit for bit", "[ops]") {
+  for (const Case& s :
+       {Case{1, 1, 1}, Case{2, 3, 1}, Case{1, 33, 7}, Case{13, 1, 31}, Case{14, 32, 16},
+        Case{15, 33, 17}, Case{7, 17, 513}, Case{113, 29, 5}, Case{29, 97, 64}, Case{61, 67, 71},
+        Case{3, 16, 1031}, Case{0, 4, 4}, Case{4, 0, 4}, Case{4, 5, 0}, Case{1025, 2, 3}}) {
+    check_products(s, false);
+  }
+}
+
+TEST_CASE("linear products keep the bits of subnormals, huge values and signed zeros", "[ops]") {
+  for (const Case& s : {Case{5, 7, 9}, Case{31, 35, 40}, Case{17, 65, 130}})
+    check_products(s, true);
+}
+
+TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them", "[ops]") {
+  auto x = random_tensor(20, 30, 1), w = random_tensor(40, 30, 2);
+  x.mutable_data_ptr<float>()[3 * 30 + 5] = std::numeric_limits<float>::infinity();
+  x.mutable_data_ptr<float>()[7 * 30 + 29] = NAN;
+  for (const auto& policy : policies()) {
+    INFO(text(policy));
+    apply_policy(policy);
+    auto y = at::empty({20, 40});
+    ops::linear(policy, x, w, y);
+    for (std::int64_t i = 0; i < 20; ++i) {
+      const auto row = y[i];
+      CHECK(at::isnan(row).all().item<bool>() == (i == 7));
+      CHECK(at::isinf(row).all().item<bool>() == (i == 3));
+    }
+  }
+}
+
+TEST_CASE("a row of a linear layer has the same bits alone and in a batch", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 2);
+  apply_policy(policy);
+  const auto x = random_tensor(300, 700, 1), w = random_tensor(130, 700, 2),
+             dy = random_tensor(300, 130, 3);
+  auto y = at::empty({300, 130}), dx = at::empty({300, 700});
+  ops::linear(policy, x, w, y);
+  ops::linear_backward_input(policy, dy, w, dx);
+  for (const std::int64_t begin : {0, 7, 255}) {
+    const std::int64_t rows = begin == 0 ? 1 : 45;
+    auto part_y = at::empty({rows, 130}), part_dx = at::empty({rows, 700});
+    ops::linear(policy, x.narrow(0, begin, rows).contiguous(), w, part_y);
+    ops::linear_backward_input(policy, dy.narrow(0, begin, rows).contiguous(), w, part_dx);
+    CHECK(same(part_y, y.narrow(0, begin, rows).contiguous()));
+    CHECK(same(part_dx, dx.narrow(0, begin, rows).contiguous()));
+  }
+}
+
+TEST_CASE("weight gradients accumulated over blocks of rows equal one call over all rows",
+          "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 2);
+  apply_policy(policy);
+  const auto x = random_tensor(1300, 70, 1), dy = random_tensor(1300, 90, 2);
+  auto whole = at::empty({90, 70}), parts = at::empty({90, 70});
+  ops::linear_backward_weight(policy, dy, x, whole, false);
+  std::int64_t begin = 0;
+  for (const std::int64_t rows : {1, 511, 700, 88}) {
+    ops::linear_backward_weight(policy, dy.narrow(0, begin, rows), x.narrow(0, begin, rows), parts,
+                                begin > 0);
+    begin += rows;
+  }
+  CHECK(same(parts, whole));
+}
+
+TEST_CASE("large products have the same bits on every instruction set and thread count", "[ops]") {
+  // Beyond one block of rows, columns and summed indices of every blocking.
+  const auto x = random_tensor(2100, 1100, 1), w = random_tensor(1500, 1100, 2);
+  at::Tensor first;
+  for (const auto& policy : policies()) {
+    if (policy.isa == Isa::kPlain) continue;
+    apply_policy(policy);
+    auto y = at::empty({2100, 1500});
+    ops::linear(policy, x, w, y);
+    if (!first.defined()) first = y;
+    INFO(text(policy));
+    CHECK(same(y, first));
+  }
+  if (!first.defined()) return;
+  const float* a = x.const_data_ptr<float>();
+  const float* b = w.const_data_ptr<float>();
+  for (std::int64_t sample = 0; sample < 500; ++sample) {
+    const std::int64_t i = sample * 997 % 2100, j = sample * 1009 % 1500;
+    float sum = 0;
+    for (std::int64_t p = 0; p < 1100; ++p) sum = std::fmaf(a[i * 1100 + p], b[j * 1100 + p], sum);
+    CHECK(first.const_data_ptr<float>()[i * 1500 + j] == sum);
+  }
+}
+
+TEST_CASE("fast linear products agree with the portable ones within rounding", "[ops]") {
+  const auto portable = resolve_policy("portable", "auto", 2),
+             fast = resolve_policy("fast", "auto", 2);
+  apply_policy(fast);
+  const auto x = random_tensor(50, 60, 1), w = random_tensor(70, 60, 2),
+             dy = random_tensor(50, 70, 3);
+  const auto old = random_tensor(70, 60, 4);
+  auto y = at::empty({50, 70}), dx = at::empty({50, 60}), dw = old.clone();
+  auto fast_y = at::empty({50, 70}), fast_dx = at::empty({50, 60}), fast_dw = old.clone();
+  ops::linear(portable, x, w, y);
+  ops::linear(fast, x, w, fast_y);
+  ops::linear_backward_input(portable, dy, w, dx);
+  ops::linear_backward_input(fast, dy, w, fast_dx);
+  ops::linear_backward_weight(portable, dy, x, dw, true);
+  ops::linear_backward_weight(fast, dy, x, fast_dw, true);
+  CHECK(at::allclose(fast_y, y, 1e-5, 1e-5));
+  CHECK(at::allclose(fast_dx, dx, 1e-5, 1e-5));
+  CHECK(at::allclose(fast_dw, dw, 1e-5, 1e-5));
+}
+
+TEST_CASE("linear refuses tensors of the wrong shape or layout", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 1);
+  const auto x = at::zeros({4, 6}), w = at::zeros({5, 6});
+  auto y = at::zeros({4, 5}), transposed = at::zeros({5, 4}).t(),
+       doubles = at::zeros({4, 5}, at::kDouble);
+  CHECK_NOTHROW(ops::linear(policy, x, w, y));
+  CHECK_THROWS_AS(ops::linear(policy, x, w, transposed), Error);
+  CHECK_THROWS_AS(ops::linear(policy, x, w, doubles), Error);
+  CHECK_THROWS_AS(ops::linear(policy, x, at::zeros({5, 7}), y), Error);
+  CHECK_THROWS_AS(ops::linear(policy, at::zeros({6}), w, y), Error);
+}
