@@ -12,13 +12,15 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Every 4093rd of all binary32 numbers (4093 is prime, so mantissas vary), with neighbourhoods of the hard places.
+/// Every 4093rd of all binary32 numbers (4093 is prime, so mantissas vary), with neighbourhoods of
+/// the hard places.
 at::Tensor sample() {
   std::vector<float> all;
   for (std::uint64_t bits = 0; bits < (1ULL << 32); bits += 4093) {
     all.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  for (const float centre : {0.0F, 1.0F, 0.70710677F, 1.4142135F, 88.72284F, -87.33655F, -103.97208F, -104.0F, 89.0F, 0x1p-126F}) {
+  for (const float centre : {0.0F, 1.0F, 0.70710677F, 1.4142135F, 88.72284F, -87.33655F,
+                             -103.97208F, -104.0F, 89.0F, 0x1p-126F}) {
     const auto first = std::bit_cast<std::uint32_t>(centre);
     for (std::uint32_t i = 0; i < 2000; ++i) {
       all.push_back(std::bit_cast<float>(first + i));
@@ -29,7 +31,8 @@ at::Tensor sample() {
   return at::tensor(all);
 }
 
-/// The value that a distance is measured in: one unit in the last place of the binary32 numbers at x, subnormals included.
+/// The value that a distance is measured in: one unit in the last place of the binary32 numbers at
+/// x, subnormals included.
 double ulp(double x) {
   const int exponent = std::max(-126, std::ilogb(x));
   return std::ldexp(1.0, exponent - 23);
@@ -48,14 +51,17 @@ double worst_ulp(ref::Unary function, double (*exact)(double)) {
     if (std::isnan(expected) || std::isinf(rounded)) {
       wrong_kind += std::isnan(expected) ? !std::isnan(got) : got != rounded;
     } else {
-      worst = std::max(worst, expected == 0 ? std::abs(static_cast<double>(got)) / 0x1p-149 : std::abs(got - expected) / ulp(expected));
+      worst = std::max(worst, expected == 0 ? std::abs(static_cast<double>(got)) / 0x1p-149
+                                            : std::abs(got - expected) / ulp(expected));
     }
   }
   CHECK(wrong_kind == 0);
   return worst;
 }
 
-float one(ref::Unary function, float x) { return ref::apply(function, at::full({1}, x)).item<float>(); }
+float one(ref::Unary function, float x) {
+  return ref::apply(function, at::full({1}, x)).item<float>();
+}
 
 }  // namespace
 
@@ -98,7 +104,8 @@ TEST_CASE("elementary functions keep the special values", "[ops]") {
 
 TEST_CASE("elementary functions have the same bits on every instruction set", "[ops]") {
   const at::Tensor x = sample();
-  for (const ref::Unary function : {ref::Unary{ops::exp}, ref::Unary{ops::log}, ref::Unary{ops::sigmoid}}) {
+  for (const ref::Unary function :
+       {ref::Unary{ops::exp}, ref::Unary{ops::log}, ref::Unary{ops::sigmoid}}) {
     const at::Tensor expected = ref::apply(function, x);
     ref::for_each_policy([&](const Policy& policy) {
       at::Tensor got = at::empty_like(x);
@@ -112,9 +119,11 @@ TEST_CASE("elementary functions have the same bits on every instruction set", "[
 TEST_CASE("the host's sine and cosine agree with libm for every size of angle", "[ops]") {
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
-    const float x = std::ldexp(1.0F + static_cast<float>(i % 4096) / 4096.0F, i / 4096 - 25) + static_cast<float>(i % 7);
+    const float x = std::ldexp(1.0F + static_cast<float>(i % 4096) / 4096.0F, i / 4096 - 25) +
+                    static_cast<float>(i % 7);
     const auto [sine, cosine] = portable_sin_cos(x);
-    worst = std::max({worst, std::abs(sine - std::sin(static_cast<double>(x))), std::abs(cosine - std::cos(static_cast<double>(x)))});
+    worst = std::max({worst, std::abs(sine - std::sin(static_cast<double>(x))),
+                      std::abs(cosine - std::cos(static_cast<double>(x)))});
   }
   INFO("worst " << worst);
   CHECK(worst < 0x1p-50);
@@ -127,7 +136,8 @@ TEST_CASE("the host's exp and log agree with libm", "[ops]") {
     const double x = i * 0.01;
     worst_exp = std::max(worst_exp, std::abs(portable_exp(x) / std::exp(x) - 1.0));
     const double y = std::exp(x);
-    if (std::abs(x) > 0.02) worst_log = std::max(worst_log, std::abs(portable_log(y) / std::log(y) - 1.0));
+    if (std::abs(x) > 0.02)
+      worst_log = std::max(worst_log, std::abs(portable_log(y) / std::log(y) - 1.0));
   }
   INFO("worst " << worst_exp << ", " << worst_log);
   CHECK(worst_exp < 0x1p-49);

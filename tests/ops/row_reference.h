@@ -26,7 +26,8 @@ inline void for_each_policy(const std::function<void(const Policy&)>& fn) {
 
 inline Policy plain_policy() { return resolve_policy("portable", "plain", 1); }
 
-/// Reproducible values in [-scale, scale): a multiplicative generator with an output mix (splitmix64).
+/// Reproducible values in [-scale, scale): a multiplicative generator with an output mix
+/// (splitmix64).
 inline at::Tensor values(at::IntArrayRef sizes, std::uint64_t seed, float scale = 1.0F) {
   at::Tensor t = at::empty(sizes, at::kFloat);
   auto* data = t.data_ptr<float>();
@@ -47,7 +48,8 @@ inline at::Tensor integers(std::int64_t count, std::int64_t bound, std::uint64_t
   const at::Tensor draws = values({count}, seed);
   for (std::int64_t i = 0; i < count; ++i) {
     const double unit = (static_cast<double>(draws.const_data_ptr<float>()[i]) + 1.0) / 2.0;
-    t.data_ptr<std::int64_t>()[i] = std::min(bound - 1, static_cast<std::int64_t>(unit * static_cast<double>(bound)));
+    t.data_ptr<std::int64_t>()[i] =
+        std::min(bound - 1, static_cast<std::int64_t>(unit * static_cast<double>(bound)));
   }
   return t;
 }
