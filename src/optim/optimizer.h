@@ -13,40 +13,40 @@
 
 namespace olmo::optim {
 
-/// All that a resumed run needs of the optimizer, beside the weights. Tensor names are
-/// `KEY/PARAMETER`:
-///   exp_avg/…, exp_avg_sq/… (AdamW only)   fp32, shaped as the parameter
-///   step/…                                 int64 scalar (shape []), updates made so far
-///   grad_norm_exp_avg/…                    fp32 scalar (shape []), only once tracked
-///   (max_grad_norm_ratio from step 2 on)
+/// All that a resumed run needs of the optimizer, beside the weights. Tensors are named
+/// KEY/PARAMETER:
+///   exp_avg/…, exp_avg_sq/…  fp32, shaped as the parameter (exp_avg_sq: AdamW only)
+///   step/…                   int64 scalar (shape []), the updates made so far
+///   grad_norm_exp_avg/…      fp32 scalar, only once tracked (max_grad_norm_ratio, from step 2 on)
 /// `limits` are those that the next step clips with. OLMo keeps them in its parameter groups and
-/// puts the configured values back after a restart, so that during clip warm-up its first resumed
-/// step clips with another limit than an uninterrupted run. We save the limits in force: a resumed
+/// puts the configured values back after a restart, so during clip warm-up its first resumed step
+/// clips with another limit than an uninterrupted run would. We save the limits in force: a resumed
 /// run equals the uninterrupted one bit for bit.
 struct OptimState {
   NamedTensors tensors;
   ClipLimits limits;
 };
 
-/// AdamW or LionW over the model's parameters, in OLMo's order of things. A training step calls,
-/// after the backward pass:
+/// AdamW or LionW over the model's parameters, in the order of OLMo's train_step (olmo/train.py).
+/// After the backward pass of a step:
 ///
-///   ClipPlan plan = optimizer.plan_clip(policy, global_step);   // limits set by the step before
-///   (configured ones at first) …stop here if plan.norms.total or the loss is not finite: nothing
-///   has changed yet… optimizer.step(policy, plan, learning_rate, limits);        // both from the
-///   scheduler for this step; `limits` are
-///                                                               // used by the step after
-///                                                               (olmo/train.py, train_step)
+///   const ClipPlan plan = optimizer.plan_clip(policy, global_step);
+///   // … stop here if plan.norms.total or the loss is not finite: nothing has changed yet …
+///   optimizer.step(policy, plan, learning_rate, limits);
 ///
-/// The update of one parameter, all in fp32, one pass over memory (ops/optimizer_update.h has it
-/// with every rounding). g is the gradient times its clip coefficient; lr, wd, beta and the bias
-/// corrections are doubles on the host, rounded once:
-///   AdamW (Loshchilov & Hutter 2019; torch.optim.AdamW):   LionW (Chen et al. 2023; OLMo's LionW):
-///     p = p (1 - lr wd)                                      p = p (1 - lr wd)
-///     m = fma(1 - b1, g - m, m)                              u = fma(1 - b1, g, b1 m)
-///     v = fma((1 - b2) g, g, b2 v)                           p = p - lr sign(u)
-///     p = fma(-lr / (1 - b1^t), m / d, p)                    m = fma(1 - b2, g, b2 m)
-///     where d = fma(sqrt(v), 1 / sqrt(1 - b2^t), eps)
+/// The plan clips with the limits that the step before set (at first, the configured ones);
+/// `learning_rate` and `limits` are the scheduler's for this step: this update uses the first, the
+/// next plan the second.
+///
+/// The update of one parameter, all in fp32 and in one pass over memory (optimizer_update.h in ops
+/// has every rounding). g is the gradient times its clip coefficient; products and corrections of
+/// lr, wd, b1, b2 are doubles on the host, rounded once; fma(a, b, c) rounds a b + c once.
+///   AdamW (Loshchilov & Hutter 2019; torch.optim.AdamW)   LionW (Chen et al. 2023; OLMo's LionW)
+///     p = p (1 - lr wd)                                     p = p (1 - lr wd)
+///     m = fma(1 - b1, g - m, m)                             u = fma(1 - b1, g, b1 m)
+///     v = fma((1 - b2) g, g, b2 v)                          p = p - lr sign(u)
+///     d = fma(sqrt(v), 1 / sqrt(1 - b2^t), eps)             m = fma(1 - b2, g, b2 m)
+///     p = fma(-lr / (1 - b1^t), m / d, p)
 /// selective_updates leaves p, m and v of an element alone where g is 0.
 class Optimizer {
  public:

@@ -85,10 +85,9 @@ struct Replay {
   }
 };
 
-struct Tolerance {
-  const char* label;
-  double absolute;
-};
+// One or two ulps of parameters of size 1; OLMo rounds some steps apart that we fuse.
+constexpr double kParameterTolerance = 5e-7;
+constexpr double kMomentTolerance = 1e-8;
 
 // A small optimizer whose gradients are a function of the step, for runs against themselves.
 struct SmallRun {
@@ -139,9 +138,8 @@ OptimState copy_of(const OptimState& state) {
 
 TEST_CASE("AdamW and LionW follow OLMo's own optimizers over clipped steps", "[optim]") {
   // LionW moves by a sign, which may turn where the average of gradients is near 0; here none does.
-  const auto [label, tolerance] = GENERATE(
-      Tolerance{"adamw", 5e-6}, Tolerance{"adamw_selective", 5e-7}, Tolerance{"adamw_ratio", 5e-7},
-      Tolerance{"lionw", 5e-7}, Tolerance{"lionw_selective", 5e-7});
+  const std::string label =
+      GENERATE("adamw", "adamw_selective", "adamw_ratio", "lionw", "lionw_selective");
   INFO(label);
   Replay replay(label);
   for (std::int64_t step = 1; step <= 6; ++step) {
@@ -150,19 +148,18 @@ TEST_CASE("AdamW and LionW follow OLMo's own optimizers over clipped steps", "[o
     if (step > 1) continue;
     for (const NamedTensor& parameter : replay.parameters) {
       const auto expected =
-          replay.golden.file.tensor(std::string(label) + "/param_after_first/" + parameter.name);
-      CHECK(largest_difference(parameter.tensor, expected) <= tolerance);
+          replay.golden.file.tensor(label + "/param_after_first/" + parameter.name);
+      CHECK(largest_difference(parameter.tensor, expected) <= kParameterTolerance);
     }
   }
   for (const NamedTensor& parameter : replay.parameters) {
-    const auto expected =
-        replay.golden.file.tensor(std::string(label) + "/param/" + parameter.name);
-    CHECK(largest_difference(parameter.tensor, expected) <= tolerance);
+    const auto expected = replay.golden.file.tensor(label + "/param/" + parameter.name);
+    CHECK(largest_difference(parameter.tensor, expected) <= kParameterTolerance);
   }
   for (const auto& [name, tensor] : replay.optimizer.state().tensors) {
-    const std::string reference = std::string(label) + "/" + name;
+    const std::string reference = label + "/" + name;
     if (!replay.golden.file.contains(reference)) continue;
-    CHECK(largest_difference(tensor, replay.golden.file.tensor(reference)) <= 1e-8);
+    CHECK(largest_difference(tensor, replay.golden.file.tensor(reference)) <= kMomentTolerance);
   }
 }
 

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Times whole training steps of olmo-harness against transformers' OlmoForCausalLM, in turn, in one run.
+
+Needs: numpy; for the peer torch and transformers, in the Python that runs this (or in --peer-python).
+Run:   python3 bench/train_step.py --binary build/release/olmo-harness --out bench/results/train_step.md
+
+Both train the same architecture from random weights on the same random tokens in fp32: AdamW (the peer's fused), gradients
+clipped to norm 1, one micro-batch, two threads. Each round starts both as new processes, one after the other; shared
+machines drift, so the ratio of a round counts and not its absolute figures. The first step of a process is left out of
+tokens/s and reported by itself, as time from the start of the process until it is done. Peak memory is the kernel's
+(ru_maxrss). "others" is the share of the processors that other processes took meanwhile: repeat the run if it is large.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import numpy as np
+
+VOCABULARY = 50280
+EMBEDDING = 50304
+SHAPES = {
+    "T": dict(d_model=128, n_layers=4, n_heads=4, length=256, batch=8),
+    "S": dict(d_model=512, n_layers=8, n_heads=8, length=512, batch=4),
+    "M": dict(d_model=768, n_layers=12, n_heads=12, length=1024, batch=2),
+}
+STEPS = {"T": 8, "S": 4, "M": 3}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", help="the olmo-harness to measure")
+    parser.add_argument("--shapes", default="T,S,M")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="steps of a process (default: 8, 4, 3 at T, S, M)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
+    parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
+    parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--out", type=pathlib.Path, help="Markdown file to write; the table goes to stdout in any case")
+    parser.add_argument("--peer", nargs=3, metavar=("SHAPE", "TOKENS", "STEPS"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not arguments.peer and not arguments.binary:
+        parser.error("--binary is needed")
+    return arguments
+
+
+# ---------------------------------------------------------------- the peer, in a process of its own
+
+
+def run_peer(shape_name, token_file, steps, threads):
+    import torch
+    from transformers import OlmoConfig, OlmoForCausalLM
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    shape = SHAPES[shape_name]
+    model = OlmoForCausalLM(OlmoConfig(
+        vocab_size=EMBEDDING, hidden_size=shape["d_model"], intermediate_size=4 * shape["d_model"],
+        num_hidden_layers=shape["n_layers"], num_attention_heads=shape["n_heads"],
+        max_position_embeddings=shape["length"], tie_word_embeddings=True, use_cache=False, dtype="float32"))
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    tokens = np.fromfile(token_file, dtype=np.uint16).astype(np.int64).reshape(-1, shape["batch"], shape["length"])
+    for step in range(1, steps + 1):
+        started = time.perf_counter()
+        ids = torch.from_numpy(tokens[step % len(tokens)])
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        loss = loss.item()
+        print(json.dumps(dict(step=step, seconds=time.perf_counter() - started, loss=loss)), flush=True)
+
+
+# ---------------------------------------------------------------- running and watching a process
+
+
+def busy_seconds():
+    """Seconds that all processors together were not idle since boot."""
+    fields = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    user, nice, system, _idle, _iowait, irq, softirq = fields[:7]
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def watch(command, threads, is_first_step):
+    """Runs `command`; returns its output lines, peak memory, times, and what others took of the processors."""
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), NO_COLOR="1")
+    busy_before, started = busy_seconds(), time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    lines, first_step = {"stdout": [], "stderr": []}, []
+
+    def read(name):
+        for line in getattr(process, name):
+            if not first_step and is_first_step(line):
+                first_step.append(time.monotonic() - started)
+            lines[name].append(line)
+
+    readers = [threading.Thread(target=read, args=(name,)) for name in lines]
+    for reader in readers:
+        reader.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    for reader in readers:
+        reader.join()
+    wall = time.monotonic() - started
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines['stderr'])[-3000:]}")
+    others = busy_seconds() - busy_before - usage.ru_utime - usage.ru_stime
+    return dict(lines=lines, wall=wall, first_step=first_step[0] if first_step else None,
+                peak_mib=usage.ru_maxrss / 1024, others=max(0.0, others / (wall * os.cpu_count())))
+
+
+def measure_peer(arguments, shape, token_file, steps):
+    command = [arguments.peer_python, __file__, "--threads", str(arguments.threads), "--peer", shape, str(token_file),
+               str(steps)]
+    result = watch(command, arguments.threads, lambda line: line.startswith('{"step": 1,'))
+    result["seconds"] = [json.loads(line)["seconds"] for line in result["lines"]["stdout"] if line.startswith("{")]
+    return result
+
+
+def our_config(arguments, shape, token_file, steps):
+    return {
+        "run_name": f"train-step-{shape}",
+        "seed": 6198,
+        "model": {
+            "d_model": SHAPES[shape]["d_model"], "n_layers": SHAPES[shape]["n_layers"],
+            "n_heads": SHAPES[shape]["n_heads"], "mlp_ratio": 8, "max_sequence_length": SHAPES[shape]["length"],
+            "vocab_size": VOCABULARY, "embedding_size": EMBEDDING, "eos_token_id": 50279, "pad_token_id": 1,
+            "activation_type": "swiglu", "block_type": "sequential", "rope": True, "include_bias": False,
+            "weight_tying": True, "layer_norm_type": "default", "layer_norm_with_affine": False,
+            "attention_layer_norm_with_affine": False, "bias_for_layer_norm": False, "init_fn": "mitchell",
+        },
+        "optimizer": {"name": "adamw", "learning_rate": 1e-4, "weight_decay": 0.1, "betas": [0.9, 0.95], "eps": 1e-8,
+                      "decay_norm_and_bias": True, "decay_embeddings": True},
+        "scheduler": {"name": "constant"},
+        "data": {"paths": [str(token_file)], "memmap_dtype": "uint16", "drop_last": True},
+        "tokenizer": {"identifier": arguments.tokenizer},
+        "max_duration": steps,
+        "global_train_batch_size": SHAPES[shape]["batch"],
+        "device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
+        "max_grad_norm": 1.0,
+        "precision": "fp32",
+        "threads": arguments.threads,
+    }
+
+
+def measure_ours(arguments, shape, token_file, steps):
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "config.json"
+        config.write_text(json.dumps(our_config(arguments, shape, token_file, steps)))
+        run_dir, database = pathlib.Path(folder) / "run", pathlib.Path(folder) / "runs.db"
+        step_one = re.compile(r"\bstep\W{0,3}1\b")
+        result = watch([arguments.binary, "train", str(config), "--run-dir", str(run_dir), "--db", str(database)],
+                       arguments.threads, step_one.search)
+        exported = subprocess.run([arguments.binary, "runs", "export", str(database), "--table", "steps", "--format",
+                                   "jsonl"], check=True, capture_output=True, text=True).stdout
+    rows = sorted((json.loads(line) for line in exported.splitlines() if line), key=lambda row: row["step"])
+    result["seconds"] = [row["seconds"] for row in rows]
+    if len(rows) != steps:
+        sys.exit(f"expected {steps} recorded steps, got {len(rows)}")
+    if result["first_step"] is None:  # no line said so: all but the other steps is an upper bound
+        result["first_step"] = result["wall"] - sum(result["seconds"][1:])
+    return result
+
+
+# ---------------------------------------------------------------- the table
+
+
+def make_tokens(folder, shape):
+    count = 16 * SHAPES[shape]["batch"] * SHAPES[shape]["length"]
+    path = pathlib.Path(folder) / f"tokens-{shape}.npy"  # OLMo's: raw uint16, no header
+    np.random.default_rng(1).integers(0, VOCABULARY - 1, count).astype(np.uint16).tofile(path)
+    return path
+
+
+def spread(values, digits=0):
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{low:.{digits}f} / {middle:.{digits}f} / {high:.{digits}f}"
+
+
+def summarize(shape, rounds):
+    tokens = SHAPES[shape]["batch"] * SHAPES[shape]["length"]
+    rates = {who: [tokens / s for one in rounds for s in one[who]["seconds"][1:]] for who in ("ours", "peer")}
+    ratios = [statistics.median(one["peer"]["seconds"][1:]) / statistics.median(one["ours"]["seconds"][1:])
+              for one in rounds]
+    memory = {who: max(one[who]["peak_mib"] for one in rounds) for who in rates}
+    first = {who: [one[who]["first_step"] for one in rounds] for who in rates}
+    others = max(one[who]["others"] for one in rounds for who in rates)
+    return (f"| {shape} | {spread(rates['ours'])} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
+            f"{memory['ours']:.0f} | {memory['peer']:.0f} | {memory['ours'] / memory['peer']:.2f} | "
+            f"{spread(first['ours'], 2)} | {spread(first['peer'], 2)} | {100 * others:.0f} % |")
+
+
+def processor():
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def peer_versions(python):
+    code = "import torch, transformers; print(f'torch {torch.__version__}, transformers {transformers.__version__}')"
+    return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def report(arguments, lines):
+    head = [
+        "# Training steps against transformers", "",
+        f"`python3 bench/train_step.py --shapes {arguments.shapes} --rounds {arguments.rounds} --threads "
+        f"{arguments.threads}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.",
+        f"Peer: `OlmoForCausalLM` eager, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, "
+        f"{arguments.threads} threads, clip 1.0, vocabulary {EMBEDDING}, tied. Columns of three: min / median / max.", "",
+        "| shape | tokens/s | peer tokens/s | ratio per round | peak MiB | peer MiB | ratio | first step s | peer first "
+        "step s | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    shapes = [f"{name}: d_model {s['d_model']}, {s['n_layers']} layers, {s['n_heads']} heads, length {s['length']}, batch "
+              f"{s['batch']}" for name, s in SHAPES.items()]
+    return "\n".join(head + lines + ["", "; ".join(shapes) + ".", ""])
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.peer:
+        shape, token_file, steps = arguments.peer
+        run_peer(shape, token_file, int(steps), arguments.threads)
+        return
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for shape in arguments.shapes.split(","):
+            token_file = make_tokens(folder, shape)
+            steps = arguments.steps or STEPS[shape]
+            if steps < 2:
+                sys.exit("--steps: expected at least 2, because the first is left out")
+            rounds = []
+            for index in range(arguments.rounds):
+                rounds.append({"ours": measure_ours(arguments, shape, token_file, steps),
+                               "peer": measure_peer(arguments, shape, token_file, steps)})
+                print(f"{shape} round {index + 1}: " + ", ".join(
+                    f"{who} {statistics.median(one['seconds'][1:]):.3f} s/step" for who, one in rounds[-1].items()),
+                    file=sys.stderr)
+            lines.append(summarize(shape, rounds))
+    text = report(arguments, lines)
+    print(text)
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
