@@ -9,9 +9,10 @@
 #include "ops/linear.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(LossKernels, loss_kernels)
+
+namespace {
 
 struct Sizes {
   std::int64_t tokens, vocabulary, width;

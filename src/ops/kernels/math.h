@@ -58,8 +58,16 @@ OLMO_INLINE F32x16 log(F32x16 x) {
 
 /// 1 / (1 + e^-x) within 2 ulp, without overflow at either end.
 OLMO_INLINE F32x16 sigmoid(F32x16 x) {
+  const F32x16 one = broadcast(1.0F);
+  const Mask16 negative = x < zero();
   const F32x16 e = exp(negate(abs(x)));
-  return select(x < zero(), e, broadcast(1.0F)) / (broadcast(1.0F) + e);
+  const F32x16 numerator = select(negative, e, one);
+  const F32x16 sum = one + e;
+  const F32x16 lost = e - (sum - one);
+  // One correction of the quotient for its own rounding and for what the sum lost; 1/sum need only be rough.
+  const F32x16 q = numerator / sum;
+  const F32x16 remainder = fma(negate(q), lost, fma(negate(q), sum, numerator));
+  return fma(remainder, select(negative, one - q, q), q);
 }
 
 }  // namespace olmo::ops::OLMO_ISA
