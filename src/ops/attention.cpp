@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "ops/arguments.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/attention.h"
 
@@ -13,21 +14,6 @@ namespace olmo::ops {
 OLMO_ISA_TABLE(AttentionKernels, attention_kernels)
 
 namespace {
-
-void check(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes) {
-  if (t.defined() && t.sizes() == sizes && t.is_contiguous() && t.scalar_type() == at::kFloat &&
-      t.is_cpu())
-    return;
-  std::string expected, received;
-  for (const auto size : sizes) expected += (expected.empty() ? "" : ", ") + std::to_string(size);
-  if (t.defined()) {
-    for (const auto size : t.sizes())
-      received += (received.empty() ? "" : ", ") + std::to_string(size);
-  }
-  throw Error(ErrorKind::kFailure, std::string(op) + ": " + name +
-                                       " must be a contiguous fp32 CPU tensor (" + expected +
-                                       "), got (" + received + ")");
-}
 
 AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::Tensor& qkv,
                             const at::Tensor& out, const at::Tensor& lse) {
@@ -39,9 +25,9 @@ AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::T
                     std::to_string(s.n_heads) + " heads, " + std::to_string(s.n_kv_heads) +
                     " kv heads of " + std::to_string(s.head_dim));
   }
-  check(op, "qkv", qkv, {s.batch * s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
-  check(op, "out", out, {s.batch * s.length, s.n_heads * s.head_dim});
-  check(op, "lse", lse, {s.batch, s.n_heads, s.length});
+  require(op, "qkv", qkv, {s.batch * s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
+  require(op, "out", out, {s.batch * s.length, s.n_heads * s.head_dim});
+  require(op, "lse", lse, {s.batch, s.n_heads, s.length});
   AttentionProblem p{};
   p.batch = s.batch;
   p.length = s.length;
@@ -70,8 +56,8 @@ void attention_backward(const Policy& policy, const AttentionShape& shape, const
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv) {
   auto problem = problem_of("attention_backward", shape, qkv, out, lse);
-  check("attention_backward", "dout", dout, out.sizes());
-  check("attention_backward", "dqkv", dqkv, qkv.sizes());
+  require("attention_backward", "dout", dout, out.sizes());
+  require("attention_backward", "dqkv", dqkv, qkv.sizes());
   problem.dout = dout.const_data_ptr<float>();
   problem.dqkv = dqkv.mutable_data_ptr<float>();
   const auto& kernels = attention_kernels_for(policy.isa);
