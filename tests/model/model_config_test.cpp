@@ -36,7 +36,7 @@ TEST_CASE("each impossible value is named by its key", "[model]") {
   CHECK(error_after([](ModelConfig& c) { c.n_kv_heads = 8; }) ==
         "`model.n_kv_heads` must lie in 1..4, got 8");
   CHECK(error_after([](ModelConfig& c) {
-          c.embedding_size = 59;
+          c.embedding_size = 59, c.eos_token_id = 1;
         }).find("`model.embedding_size` must be at least `model.vocab_size`") == 0);
   CHECK(error_after([](ModelConfig& c) {
           c.mlp_hidden_size = 33;
