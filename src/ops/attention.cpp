@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 
+#include <atomic>
 #include <cmath>
 
 #include <ATen/Parallel.h>
@@ -8,10 +9,12 @@
 #include "ops/arguments.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/attention.h"
+#include "ops/workspace.h"
 
 namespace olmo::ops {
 
-OLMO_ISA_TABLE(AttentionKernels, attention_kernels)
+OLMO_ISA_TABLE(AttentionKernels, attention_forward_kernels)
+OLMO_ISA_TABLE(AttentionKernels, attention_backward_kernels)
 
 namespace {
 
@@ -41,15 +44,54 @@ AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::T
   return p;
 }
 
+// How many pieces each (sequence, key/value head) is cut into: one where there are enough of those
+// for the threads, for cutting repeats the packing of keys and, in the backward pass, the scores.
+std::int64_t pieces_per_head(const Policy& policy, const AttentionProblem& p) {
+  const auto heads = std::max<std::int64_t>(p.batch * p.n_kv_heads, 1);
+  const std::int64_t wanted = policy.threads == 1 ? 1 : 2 * policy.threads;
+  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
+  return std::clamp<std::int64_t>((wanted + heads - 1) / heads, 1,
+                                  std::max<std::int64_t>(tiles, 1));
+}
+
+// Calls add(sequence, kv_head, begin, end) for every piece, ranges of positions on tile borders,
+// late ones first.
+template <class Add>
+void for_pieces(const AttentionProblem& p, std::int64_t pieces, const Add& add) {
+  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
+  for (auto piece = pieces - 1; piece >= 0; --piece) {
+    const auto begin = tiles * piece / pieces * kAttentionTile;
+    const auto end = std::min(p.length, tiles * (piece + 1) / pieces * kAttentionTile);
+    for (std::int64_t sequence = 0; sequence < p.batch; ++sequence) {
+      for (std::int64_t head = 0; head < p.n_kv_heads; ++head) add(sequence, head, begin, end);
+    }
+  }
+}
+
+// Threads take the next part when they are free; each output belongs to one part, so their order
+// does not matter.
+void run_parts(const Policy& policy, const AttentionKernels& kernels,
+               const AttentionProblem& problem, const std::vector<AttentionPart>& parts) {
+  const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
+  std::atomic<std::size_t> next{0};
+  at::parallel_for(0, policy.threads, 1, [&](std::int64_t, std::int64_t) {
+    float* workspace = thread_workspace().reserve(floats);
+    for (auto i = next.fetch_add(1); i < parts.size(); i = next.fetch_add(1))
+      kernels.run(problem, parts[i], workspace);
+  });
+}
+
 }  // namespace
 
 void attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   const auto problem = problem_of("attention", shape, qkv, out, lse);
-  const auto& kernels = attention_kernels_for(policy.isa);
-  at::parallel_for(0, shape.batch * shape.n_kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    kernels.forward(problem, begin, end);
-  });
+  std::vector<AttentionPart> parts;
+  for_pieces(problem, pieces_per_head(policy, problem),
+             [&](auto sequence, auto head, auto begin, auto end) {
+               parts.push_back({sequence, head, begin, end, 0, end, false, false});
+             });
+  run_parts(policy, attention_forward_kernels_for(policy.isa), problem, parts);
 }
 
 void attention_backward(const Policy& policy, const AttentionShape& shape, const at::Tensor& dout,
@@ -60,10 +102,17 @@ void attention_backward(const Policy& policy, const AttentionShape& shape, const
   require("attention_backward", "dqkv", dqkv, qkv.sizes());
   problem.dout = dout.const_data_ptr<float>();
   problem.dqkv = dqkv.mutable_data_ptr<float>();
-  const auto& kernels = attention_kernels_for(policy.isa);
-  at::parallel_for(0, shape.batch * shape.n_kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    kernels.backward(problem, begin, end);
+  const auto pieces = pieces_per_head(policy, problem);
+  std::vector<AttentionPart> parts;
+  for_pieces(problem, pieces, [&](auto sequence, auto head, auto begin, auto end) {
+    if (pieces == 1) {
+      parts.push_back({sequence, head, 0, end, 0, end, true, true});
+      return;
+    }
+    parts.push_back({sequence, head, begin, end, 0, end, true, false});
+    parts.push_back({sequence, head, begin, problem.length, begin, end, false, true});
   });
+  run_parts(policy, attention_backward_kernels_for(policy.isa), problem, parts);
 }
 
 }  // namespace olmo::ops

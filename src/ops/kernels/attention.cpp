@@ -1,117 +1,136 @@
+// The forward pass of attention.h, one tile of queries at a time.
 #include "ops/kernels/attention.h"
 
-#include <cmath>
-#include <cstdlib>
-
-#include "ops/simd.h"
+#include "ops/kernels/attention_tile.h"
+#include "ops/kernels/math.h"
 
 namespace olmo::ops::OLMO_ISA {
 namespace {
 
-struct Rows {
-  std::int64_t stride;
-  std::int64_t q, k, v;
+struct Buffers {
+  float *k_panels, *v_rows, *q_t, *weights, *out;
+  float* lanes;  // [16][query]: the sixteen partial sums of each row
+  std::int64_t size;
 };
 
-Rows columns(const AttentionProblem& a, std::int64_t kv) {
-  const auto d = a.head_dim;
-  return {(a.n_heads + 2 * a.n_kv_heads) * d, 0, (a.n_heads + kv) * d,
-          (a.n_heads + a.n_kv_heads + kv) * d};
+Buffers carve(const AttentionProblem& a, float* workspace) {
+  const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a);
+  Carver carver{workspace};
+  Buffers b{};
+  b.k_panels = carver.take(keys * a.head_dim);
+  b.v_rows = carver.take(keys * width);
+  b.q_t = carver.take(kQueries * a.head_dim);
+  b.weights = carver.take(keys * kQueries);
+  b.out = carver.take(kQueries * width);
+  b.lanes = carver.take(16 * kQueries);
+  b.size = carver.next - workspace;
+  return b;
 }
 
-float dot(const float* x, const float* y, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum = __builtin_fmaf(x[i], y[i], sum);
-  return sum;
-}
+std::int64_t workspace(const AttentionProblem& a) { return carve(a, nullptr).size; }
 
-float row_sum(const float* x, std::int64_t n) {
-  F32x16 lanes = zero();
-  for (std::int64_t i = 0; i < n; i += 16) lanes = lanes + load_n(x + i, n - i < 16 ? n - i : 16);
-  return tree_sum(lanes);
-}
-
-// Units are (batch, kv head) pairs.
-void forward(const AttentionProblem& a, std::int64_t begin, std::int64_t end) {
-  const auto d = a.head_dim;
-  const auto group = a.n_heads / a.n_kv_heads;
-  float* p =
-      static_cast<float*>(std::malloc(static_cast<std::size_t>(a.length + 16) * sizeof(float)));
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const auto b = unit / a.n_kv_heads, kv = unit % a.n_kv_heads;
-    const Rows at = columns(a, kv);
-    const float* rows = a.qkv + b * a.length * at.stride;
-    for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-      for (std::int64_t i = 0; i < a.length; ++i) {
-        float top = -INFINITY;
-        for (std::int64_t j = 0; j <= i; ++j) {
-          p[j] = a.scale * dot(rows + i * at.stride + h * d, rows + j * at.stride + at.k, d);
-          top = p[j] > top ? p[j] : top;
-        }
-        for (std::int64_t j = 0; j <= i; ++j) p[j] = std::exp(p[j] - top);
-        const float sum = row_sum(p, i + 1);
-        float* out = a.out + (b * a.length + i) * a.n_heads * d + h * d;
-        for (std::int64_t e = 0; e < d; ++e) {
-          float value = 0;
-          for (std::int64_t j = 0; j <= i; ++j) {
-            value = __builtin_fmaf(p[j], rows[j * at.stride + at.v + e], value);
-          }
-          out[e] = value / sum;
-        }
-        a.lse[(b * a.n_heads + h) * a.length + i] = top + std::log(sum);
-      }
+// The largest visible score of each query, times scale: scaling by a positive number keeps the
+// order.
+void row_maxima(const Tile& t, float scale, const float* scores_of_keys,
+                F32x16 (&top)[kQueryVectors]) {
+  const F32x16 lane = load(kLane), lowest = broadcast(-__builtin_inff());
+  for (auto& x : top) x = lowest;
+  for (std::int64_t j = 0; j < t.before; ++j) {
+    const float* row = scores_of_keys + j * kQueries;
+#pragma GCC unroll 4
+    for (int v = 0; v < kQueryVectors; ++v) top[v] = max(load(row + 16 * v), top[v]);
+  }
+  for (std::int64_t j = 0; j < t.diagonal; ++j) {
+    const float* row = scores_of_keys + (t.before + j) * kQueries;
+    for (std::int64_t v = j / 16; v < kQueryVectors; ++v) {
+      const Mask16 seen = lane >= broadcast(static_cast<float>(j - 16 * v));
+      top[v] = max(select(seen, load(row + 16 * v), lowest), top[v]);
     }
   }
-  std::free(p);
+  for (auto& x : top) x = x * broadcast(scale);
 }
 
-void backward(const AttentionProblem& a, std::int64_t begin, std::int64_t end) {
-  const auto d = a.head_dim;
-  const auto group = a.n_heads / a.n_kv_heads;
-  float* products =
-      static_cast<float*>(std::malloc(static_cast<std::size_t>(d + 16) * sizeof(float)));
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const auto b = unit / a.n_kv_heads, kv = unit % a.n_kv_heads;
-    const Rows at = columns(a, kv);
-    const float* rows = a.qkv + b * a.length * at.stride;
-    float* drows = a.dqkv + b * a.length * at.stride;
-    for (std::int64_t j = 0; j < a.length; ++j) {
-      for (std::int64_t e = 0; e < d; ++e) {
-        drows[j * at.stride + at.k + e] = 0;
-        drows[j * at.stride + at.v + e] = 0;
-      }
-    }
-    for (std::int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-      for (std::int64_t i = 0; i < a.length; ++i) {
-        const float* q = rows + i * at.stride + h * d;
-        float* dq = drows + i * at.stride + h * d;
-        const float* out = a.out + (b * a.length + i) * a.n_heads * d + h * d;
-        const float* dout = a.dout + (b * a.length + i) * a.n_heads * d + h * d;
-        for (std::int64_t e = 0; e < d; ++e) products[e] = dout[e] * out[e], dq[e] = 0;
-        const float delta = row_sum(products, d);
-        const float lse = a.lse[(b * a.n_heads + h) * a.length + i];
-        for (std::int64_t j = 0; j <= i; ++j) {
-          const float* k = rows + j * at.stride + at.k;
-          const float* v = rows + j * at.stride + at.v;
-          const float p = std::exp(a.scale * dot(q, k, d) - lse);
-          const float ds = p * (dot(dout, v, d) - delta) * a.scale;
-          float* dk = drows + j * at.stride + at.k;
-          float* dv = drows + j * at.stride + at.v;
-          for (std::int64_t e = 0; e < d; ++e) {
-            dq[e] = __builtin_fmaf(ds, k[e], dq[e]);
-            dk[e] = __builtin_fmaf(ds, q[e], dk[e]);
-            dv[e] = __builtin_fmaf(p, dout[e], dv[e]);
-          }
-        }
-      }
+// exp(score - top) in place, and its partial sums: key j belongs to lane j mod 16. Keys count from
+// 0, for the forward pass sees them all.
+void exponentials(const Tile& t, float scale, float* weights, const F32x16 (&top)[kQueryVectors],
+                  float* lanes) {
+  const F32x16 lane = load(kLane), factor = broadcast(scale);
+  for (std::int64_t i = 0; i < 16 * kQueries; i += 16) store(lanes + i, zero());
+  for (std::int64_t j = 0; j < t.before; ++j) {
+    float* row = weights + j * kQueries;
+    float* sums = lanes + j % 16 * kQueries;
+#pragma GCC unroll 4
+    for (int v = 0; v < kQueryVectors; ++v) {
+      const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
+      store(row + 16 * v, p);
+      store(sums + 16 * v, load(sums + 16 * v) + p);
     }
   }
-  std::free(products);
+  for (std::int64_t j = 0; j < t.diagonal; ++j) {
+    float* row = weights + (t.before + j) * kQueries;
+    float* sums = lanes + (t.before + j) % 16 * kQueries;
+    for (std::int64_t v = j / 16; v < kQueryVectors; ++v) {
+      const Mask16 seen = lane >= broadcast(static_cast<float>(j - 16 * v));
+      const F32x16 p = select(seen, exp(load(row + 16 * v) * factor - top[v]), zero());
+      store(row + 16 * v, p);
+      store(sums + 16 * v, load(sums + 16 * v) + p);
+    }
+  }
+}
+
+// Softmax weights without their divisor. Row 0 of `lanes` becomes the divisors, row 1 the rows'
+// log-sum-exp.
+void softmax(const Tile& t, float scale, float* weights, float* lanes) {
+  F32x16 top[kQueryVectors];
+  row_maxima(t, scale, weights, top);
+  exponentials(t, scale, weights, top, lanes);
+  for (std::int64_t half = 8; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half * kQueries; i += 16) {
+      store(lanes + i, load(lanes + i) + load(lanes + i + half * kQueries));
+    }
+  }
+  for (int v = 0; v < kQueryVectors; ++v) {
+    store(lanes + kQueries + 16 * v, top[v] + log(load(lanes + 16 * v)));
+  }
+}
+
+void write_rows(const float* rows, std::int64_t width, const float* divisors, const Tile& t,
+                std::int64_t columns, float* out, std::int64_t out_stride) {
+  for (std::int64_t i = 0; i < t.queries; ++i) {
+    const F32x16 divisor = broadcast(divisors[i]);
+    for (std::int64_t e = 0; e < columns; e += 16) {
+      store_n(out + i * out_stride + e, load(rows + i * width + e) / divisor,
+              smaller(16, columns - e));
+    }
+  }
+}
+
+void run(const AttentionProblem& a, const AttentionPart& part, float* workspace) {
+  const Buffers buffers = carve(a, workspace);
+  const std::int64_t d = a.head_dim, width = padded_dim(a), group = a.n_heads / a.n_kv_heads;
+  const std::int64_t stride = (a.n_heads + 2 * a.n_kv_heads) * d, out_stride = a.n_heads * d;
+  const float* qkv = a.qkv + part.sequence * a.length * stride;
+  const float* k = qkv + (a.n_heads + part.kv_head) * d;
+  pack_panels(k, stride, part.key_end, d, buffers.k_panels);
+  copy_rows(k + a.n_kv_heads * d, stride, part.key_end, d, buffers.v_rows, width);
+  for (std::int64_t h = part.kv_head * group; h < (part.kv_head + 1) * group; ++h) {
+    for (std::int64_t q0 = part.query_begin; q0 < part.query_end; q0 += kQueries) {
+      const Tile t = tile_at(part, q0, part.query_end);
+      pack_transposed<kQueries>(qkv + q0 * stride + h * d, stride, t.queries, d, buffers.q_t);
+      scores(t, d, buffers.k_panels, buffers.q_t, buffers.weights);
+      softmax(t, a.scale, buffers.weights, buffers.lanes);
+      product_over_keys(t, buffers.weights, buffers.v_rows, width, buffers.out);
+      write_rows(buffers.out, width, buffers.lanes, t, d,
+                 a.out + (part.sequence * a.length + q0) * out_stride + h * d, out_stride);
+      float* lse = a.lse + (part.sequence * a.n_heads + h) * a.length + q0;
+      for (std::int64_t i = 0; i < t.queries; ++i) lse[i] = buffers.lanes[kQueries + i];
+    }
+  }
 }
 
 }  // namespace
 
-extern const AttentionKernels attention_kernels;
-const AttentionKernels attention_kernels = {forward, backward};
+extern const AttentionKernels attention_forward_kernels;
+const AttentionKernels attention_forward_kernels = {workspace, run};
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -1,0 +1,158 @@
+// The backward pass of attention.h, one tile of queries at a time.
+#include "ops/kernels/attention_tile.h"
+#include "ops/kernels/math.h"
+
+namespace olmo::ops::OLMO_ISA {
+namespace {
+
+struct Buffers {
+  float *k_panels, *v_panels, *k_rows;            // all keys of the part
+  float *dk, *dv;                                 // [key][width]
+  float *q_t, *dout_t, *q_rows, *dout_rows, *dq;  // one tile
+  float *weights, *dweights;                      // [key][query]
+  float *delta, *lse;
+  std::int64_t size;
+};
+
+Buffers carve(const AttentionProblem& a, float* workspace) {
+  const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a);
+  Carver carver{workspace};
+  Buffers b{};
+  b.k_panels = carver.take(keys * a.head_dim);
+  b.v_panels = carver.take(keys * a.head_dim);
+  b.k_rows = carver.take(keys * width);
+  b.dk = carver.take(keys * width);
+  b.dv = carver.take(keys * width);
+  b.q_t = carver.take(kQueries * a.head_dim);
+  b.dout_t = carver.take(kQueries * a.head_dim);
+  b.q_rows = carver.take(kQueries * width);
+  b.dout_rows = carver.take(kQueries * width);
+  b.dq = carver.take(kQueries * width);
+  b.weights = carver.take(keys * kQueries);
+  b.dweights = carver.take(keys * kQueries);
+  b.delta = carver.take(kQueries);
+  b.lse = carver.take(kQueries);
+  b.size = carver.next - workspace;
+  return b;
+}
+
+std::int64_t workspace(const AttentionProblem& a) { return carve(a, nullptr).size; }
+
+float row_dot(const float* x, const float* y, std::int64_t n) {
+  F32x16 lanes = zero();
+  for (std::int64_t i = 0; i < n; i += 16) {
+    const std::int64_t count = smaller(16, n - i);
+    lanes = lanes + load_n(x + i, count) * load_n(y + i, count);
+  }
+  return tree_sum(lanes);
+}
+
+// Scores become probabilities, and their gradients those of the scores; entries that are masked
+// stay unspecified.
+void softmax_backward(const Tile& t, float scale, const float* lse, const float* delta,
+                      float* weights, float* dweights) {
+  F32x16 top[kQueryVectors], mean[kQueryVectors];
+  for (int v = 0; v < kQueryVectors; ++v) {
+    top[v] = load(lse + 16 * v);
+    mean[v] = load(delta + 16 * v);
+  }
+  const F32x16 factor = broadcast(scale);
+  const std::int64_t keys = t.before + t.diagonal;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    float* row = weights + j * kQueries;
+    float* drow = dweights + j * kQueries;
+    const std::int64_t first = j < t.before ? 0 : (j - t.before) / 16;
+    for (std::int64_t v = first; v < kQueryVectors; ++v) {
+      const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
+      store(row + 16 * v, p);
+      store(drow + 16 * v, p * (load(drow + 16 * v) - mean[v]) * factor);
+    }
+  }
+}
+
+struct Head {
+  const float *q, *dout, *out, *lse;
+  float* dq;
+  std::int64_t stride, out_stride;  // of rows in qkv and in out
+};
+
+Head head_at(const AttentionProblem& a, std::int64_t sequence, std::int64_t h) {
+  const std::int64_t d = a.head_dim, first = sequence * a.length;
+  Head head{};
+  head.stride = (a.n_heads + 2 * a.n_kv_heads) * d;
+  head.out_stride = a.n_heads * d;
+  head.q = a.qkv + first * head.stride + h * d;
+  head.dq = a.dqkv + first * head.stride + h * d;
+  head.out = a.out + first * head.out_stride + h * d;
+  head.dout = a.dout + first * head.out_stride + h * d;
+  head.lse = a.lse + (sequence * a.n_heads + h) * a.length;
+  return head;
+}
+
+void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& head,
+              std::int64_t q0, const Buffers& b) {
+  const std::int64_t d = a.head_dim, width = padded_dim(a);
+  const Tile t = tile_at(part, q0, part.query_end);
+  const float* q = head.q + q0 * head.stride;
+  const float* dout = head.dout + q0 * head.out_stride;
+  pack_transposed<kQueries>(q, head.stride, t.queries, d, b.q_t);
+  pack_transposed<kQueries>(dout, head.out_stride, t.queries, d, b.dout_t);
+  for (std::int64_t i = 0; i < t.queries; ++i) {
+    b.delta[i] = row_dot(dout + i * head.out_stride, head.out + (q0 + i) * head.out_stride, d);
+    b.lse[i] = head.lse[q0 + i];
+  }
+  scores(t, d, b.k_panels, b.q_t, b.weights);
+  scores(t, d, b.v_panels, b.dout_t, b.dweights);
+  softmax_backward(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
+  if (part.dkv) {
+    copy_rows(q, head.stride, t.queries, d, b.q_rows, width);
+    copy_rows(dout, head.out_stride, t.queries, d, b.dout_rows, width);
+    product_over_queries(t, b.weights, b.dout_rows, width, b.dv);
+    product_over_queries(t, b.dweights, b.q_rows, width, b.dk);
+  }
+  if (part.dq) {
+    product_over_keys(t, b.dweights, b.k_rows, width, b.dq);
+    for (std::int64_t i = 0; i < t.queries; ++i) {
+      for (std::int64_t e = 0; e < d; ++e)
+        head.dq[(q0 + i) * head.stride + e] = b.dq[i * width + e];
+    }
+  }
+}
+
+void run(const AttentionProblem& a, const AttentionPart& part, float* workspace) {
+  const Buffers b = carve(a, workspace);
+  const std::int64_t d = a.head_dim, width = padded_dim(a), group = a.n_heads / a.n_kv_heads;
+  const std::int64_t stride = (a.n_heads + 2 * a.n_kv_heads) * d;
+  const std::int64_t keys = part.key_end - part.key_begin;
+  const std::int64_t first =
+      (part.sequence * a.length + part.key_begin) * stride + (a.n_heads + part.kv_head) * d;
+  const float* k = a.qkv + first;
+  const float* v = k + a.n_kv_heads * d;
+  pack_panels(k, stride, keys, d, b.k_panels);
+  pack_panels(v, stride, keys, d, b.v_panels);
+  if (part.dq) copy_rows(k, stride, keys, d, b.k_rows, width);
+  if (part.dkv) {
+    for (std::int64_t i = 0; i < keys * width; ++i) b.dk[i] = b.dv[i] = 0.0F;
+  }
+  for (std::int64_t h = part.kv_head * group; h < (part.kv_head + 1) * group; ++h) {
+    const Head head = head_at(a, part.sequence, h);
+    for (std::int64_t q0 = part.query_begin; q0 < part.query_end; q0 += kQueries)
+      run_tile(a, part, head, q0, b);
+  }
+  if (!part.dkv) return;
+  float* dk = a.dqkv + first;
+  float* dv = dk + a.n_kv_heads * d;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t e = 0; e < d; ++e) {
+      dk[j * stride + e] = b.dk[j * width + e];
+      dv[j * stride + e] = b.dv[j * width + e];
+    }
+  }
+}
+
+}  // namespace
+
+extern const AttentionKernels attention_backward_kernels;
+const AttentionKernels attention_backward_kernels = {workspace, run};
+
+}  // namespace olmo::ops::OLMO_ISA

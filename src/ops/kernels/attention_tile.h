@@ -1,0 +1,140 @@
+// What the forward and backward attention kernels share: packing of heads and the products of one
+// tile of queries.
+//
+// A tile's scores lie transposed, [key][query], with the queries as lanes: row maxima and sums need
+// no sums across lanes, and the same layout is an operand of every product that follows. A tile has
+// `before` keys that all of its queries see and then `diagonal` keys, of which query i sees the
+// first i + 1. Products skip masked entries exactly, rather than adding zeros: 0 * inf would leak,
+// and -0 + 0 changes a sign.
+#pragma once
+
+#include "ops/kernels/attention.h"
+#include "ops/kernels/tile.h"
+
+namespace olmo::ops::OLMO_ISA {
+
+constexpr std::int64_t kQueries = kAttentionTile;
+constexpr std::int64_t kQueryVectors = kQueries / 16;
+constexpr std::int64_t kTriangle =
+    4;  // rows of the diagonal that share a product: 8 chains fill both FMA units
+
+/// The numbers of the lanes.
+constexpr float kLane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+OLMO_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+OLMO_INLINE std::int64_t rounded_up(std::int64_t x, std::int64_t unit) {
+  return (x + unit - 1) / unit * unit;
+}
+
+/// head_dim in whole tiles: the width of the buffers that hold rows of heads.
+OLMO_INLINE std::int64_t padded_dim(const AttentionProblem& a) {
+  return rounded_up(a.head_dim, kTileColumns);
+}
+
+/// Hands out pieces of a workspace, each on a 64-byte boundary and with room for what packing
+/// writes past its end.
+struct Carver {
+  float* next;
+  float* take(std::int64_t floats) {
+    float* piece = next;
+    next += rounded_up(floats + 16, 16);
+    return piece;
+  }
+};
+
+struct Tile {
+  std::int64_t before, diagonal, queries;
+};
+
+/// The tile of queries q0.. of `part`, seen from the keys of the part.
+OLMO_INLINE Tile tile_at(const AttentionPart& part, std::int64_t q0, std::int64_t query_end) {
+  const std::int64_t queries = smaller(kQueries, query_end - q0);
+  const std::int64_t left = part.key_end - q0;
+  return {smaller(q0, part.key_end) - part.key_begin, left < 0 ? 0 : smaller(left, queries),
+          queries};
+}
+
+/// dst[r*width + e] = src[r*src_stride + e] for e < columns, zero up to width.
+inline void copy_rows(const float* src, std::int64_t src_stride, std::int64_t rows,
+                      std::int64_t columns, float* dst, std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t e = 0; e < columns; ++e) dst[r * width + e] = src[r * src_stride + e];
+    for (std::int64_t e = columns; e < width; ++e) dst[r * width + e] = 0.0F;
+  }
+}
+
+/// Rows of a head as panels of kTileRows for scores().
+inline void pack_panels(const float* src, std::int64_t src_stride, std::int64_t rows,
+                        std::int64_t columns, float* dst) {
+  for (std::int64_t r = 0; r < rows; r += kTileRows) {
+    pack_transposed<kTileRows>(src + r * src_stride, src_stride, smaller(kTileRows, rows - r),
+                               columns, dst + r * columns);
+  }
+}
+
+/// c[key][query] = chain over head_dim of panels (keys) and queries_t, [head_dim][query]. Entries
+/// that are masked or beyond the tile's queries are unspecified.
+inline void scores(const Tile& tile_shape, std::int64_t head_dim, const float* panels,
+                   const float* queries_t, float* c) {
+  const std::int64_t keys = tile_shape.before + tile_shape.diagonal;
+  for (std::int64_t j = 0; j < keys; j += kTileRows) {
+    for (std::int64_t s = 0; s < tile_shape.queries; s += kTileColumns) {
+      if (j - tile_shape.before >= s + kTileColumns)
+        continue;  // none of these queries sees these keys
+      tile<1>(smaller(kTileRows, keys - j), false,
+              {head_dim, panels + j * head_dim, kTileRows, queries_t + s, kQueries,
+               c + j * kQueries + s, kQueries});
+    }
+  }
+}
+
+/// c[query][e] = chain over the keys that the query sees, ascending, of weights[key][query] *
+/// rows[key][e].
+inline void product_over_keys(const Tile& t, const float* weights, const float* rows,
+                              std::int64_t width, float* c) {
+  for (std::int64_t e = 0; e < width; e += kTileColumns) {
+    for (std::int64_t i = 0; i < t.queries; i += kTileRows) {
+      tile<1>(smaller(kTileRows, t.queries - i), false,
+              {t.before, weights + i, kQueries, rows + e, width, c + i * width + e, width});
+    }
+    const float* diagonal = weights + t.before * kQueries;
+    const float* keys = rows + t.before * width + e;
+    for (std::int64_t i = 0; i < t.diagonal; i += kTriangle) {
+      const std::int64_t count = smaller(kTriangle, t.diagonal - i);
+      tile<1>(count, true, {i, diagonal + i, kQueries, keys, width, c + i * width + e, width});
+      for (std::int64_t r = i; r < i + count; ++r) {
+        tile<1>(1, true,
+                {r - i + 1, diagonal + i * kQueries + r, kQueries, keys + i * width, width,
+                 c + r * width + e, width});
+      }
+    }
+  }
+}
+
+/// c[key][e] continues its chain over the tile's queries that see the key, ascending, of
+/// weights[key][query] * rows[query][e].
+inline void product_over_queries(const Tile& t, const float* weights, const float* rows,
+                                 std::int64_t width, float* c) {
+  constexpr int kRow = static_cast<int>(kQueries);
+  for (std::int64_t e = 0; e < width; e += kTileColumns) {
+    for (std::int64_t j = 0; j < t.before; j += kTileRows) {
+      tile<kRow>(smaller(kTileRows, t.before - j), true,
+                 {t.queries, weights + j * kQueries, 1, rows + e, width, c + j * width + e, width});
+    }
+    const float* diagonal = weights + t.before * kQueries;
+    float* keys = c + t.before * width + e;
+    for (std::int64_t j = 0; j < t.diagonal; j += kTriangle) {
+      const std::int64_t count = smaller(kTriangle, t.diagonal - j), end = j + count;
+      for (std::int64_t r = j; r < end; ++r) {
+        tile<kRow>(1, true,
+                   {end - r, diagonal + r * kQueries + r, 1, rows + r * width + e, width,
+                    keys + r * width, width});
+      }
+      tile<kRow>(count, true,
+                 {t.queries - end, diagonal + j * kQueries + end, 1, rows + end * width + e, width,
+                  keys + j * width, width});
+    }
+  }
+}
+
+}  // namespace olmo::ops::OLMO_ISA
