@@ -5,7 +5,12 @@
 namespace olmo::model {
 namespace {
 
-constexpr std::int64_t kHeadChunk = 256;  // tokens whose logits ops/cross_entropy holds at once
+/// Logits that ops/cross_entropy holds at once: a chunk of tokens.
+std::int64_t head_logits(std::int64_t tokens, std::int64_t vocabulary) {
+  constexpr std::int64_t kLogits = 16 << 20, kUnit = 64;
+  const std::int64_t chunk = std::max(kUnit, kLogits / vocabulary / kUnit * kUnit);
+  return std::min(tokens, chunk) * vocabulary;
+}
 
 std::int64_t elements(const ParameterSpec& spec) {
   std::int64_t count = 1;
@@ -57,7 +62,7 @@ MemoryEstimate estimate_memory(const ModelConfig& config, const MemoryQuery& que
   bytes.moments = query.moments * bytes.weights;
   bytes.saved_activations = kFloat * tokens * config.n_layers * saved_per_token(config);
   bytes.scratch = kFloat * tokens * (6 * d + config.fused_mlp_size() + config.qkv_size());
-  bytes.head = kFloat * std::min(tokens, kHeadChunk) * config.embedding_rows();
+  bytes.head = kFloat * head_logits(tokens, config.embedding_rows());
   return bytes;
 }
 
