@@ -39,7 +39,8 @@ std::optional<optim::Duration> parse_duration(std::string_view text) {
   auto value = read_int(text);
   if (!value && unit != Unit::kEpochs) {
     const auto real = read_double(text);
-    if (real && *real >= 0 && *real <= 0x1p62 && *real == std::floor(*real)) value = static_cast<std::int64_t>(*real);
+    if (real && *real >= 0 && *real <= 0x1p62 && *real == std::floor(*real))
+      value = static_cast<std::int64_t>(*real);
   }
   if (!value || *value < 0) return std::nullopt;
   return optim::Duration{.value = *value, .unit = unit};
