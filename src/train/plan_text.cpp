@@ -43,7 +43,7 @@ std::string padded(const std::string& text, std::size_t width) {
 
 std::string model_text(const TrainPlan& plan) {
   const auto& flops = plan.flops;
-  return "Model\n" + row("parameters", grouped(plan.parameters.total)) +
+  return std::string("Model\n") + row("parameters", grouped(plan.parameters.total)) +
          row("without embedding", grouped(plan.parameters.non_embedding)) +
          row("FLOPs per token, OLMo's", grouped(flops.olmo_forward + flops.olmo_backward) +
                                             "  (forward " + grouped(flops.olmo_forward) +
@@ -54,7 +54,7 @@ std::string model_text(const TrainPlan& plan) {
 }
 
 std::string memory_text(const model::MemoryEstimate& memory) {
-  return "Memory (estimate, beside the process itself and checkpoint buffers)\n" +
+  return std::string("Memory (estimate, beside the process itself and checkpoint buffers)\n") +
          row("weights", bytes(memory.weights)) + row("gradients", bytes(memory.gradients)) +
          row("optimizer moments", bytes(memory.moments)) +
          row("saved activations", bytes(memory.saved_activations)) +
@@ -85,8 +85,8 @@ std::string schedule_text(const TrainPlan& plan) {
   }
   text += row("steps", total + ")");
   if (config.stop_at) text += row("stops at step", grouped(*config.stop_at));
-  text += "\n" + padded("step", 14) + padded("tokens", 22) + padded("learning rate", 16) +
-          padded("clip at", 10) + "\n";
+  text += std::string("\n") + padded("step", 14) + padded("tokens", 22) +
+          padded("learning rate", 16) + padded("clip at", 10) + "\n";
   for (const auto& point : plan.schedule) {
     text += padded(grouped(point.step), 14) + padded(grouped(point.tokens), 22) +
             padded(printed("%.6g", point.learning_rate), 16) +
@@ -106,7 +106,7 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
 
 std::string to_text(const TrainPlan& plan) {
   const auto& config = plan.loaded.config;
-  return "Resolved config (experiment " + experiment_digest(config).hex() + ")\n" +
+  return std::string("Resolved config (experiment ") + experiment_digest(config).hex() + ")\n" +
          to_json(config).dump(2) + "\n\n" + model_text(plan) + "\n" + memory_text(plan.memory) +
          "\n" + schedule_text(plan) +
          list_text("Not honoured, without effect on the result", plan.loaded.notes) +

@@ -254,7 +254,8 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[train]") {
     const auto blockers = parse_config("{}", "c.json", {"data.paths=[a]", setting}).blockers;
     INFO(setting);
     REQUIRE(blockers.size() == 1);
-    CHECK(blockers[0].rfind("command line: `" + setting.substr(0, setting.find('=')) + "` ", 0) ==
+    CHECK(blockers[0].rfind(
+              std::string("command line: `") + setting.substr(0, setting.find('=')) + "` ", 0) ==
           0);
     return blockers[0];
   };
@@ -324,7 +325,7 @@ TEST_CASE("every shipped config is complete but for its data", "[train]") {
     const auto loaded = load_config(entry.path(), {"data.paths=[a.npy]"});
     CHECK(loaded.notes.empty());
     CHECK(loaded.blockers.empty());
-    CHECK(loaded.config.save_folder == "runs/" + entry.path().stem().string());
+    CHECK(loaded.config.save_folder == std::string("runs/") + entry.path().stem().string());
     CHECK(to_json(parse_config(to_json(loaded.config).dump(), "again.json").config) ==
           to_json(loaded.config));
     ++count;
@@ -336,7 +337,7 @@ TEST_CASE("a damaged config gives an error or a config, never a crash", "[train]
   std::mt19937 random(1);  // NOLINT: any seed will do
   for (const auto& file : {kConfigs / "olmo-7b.json", kOfficialLike}) {
     const auto whole = olmo::read_file(file);
-    const auto name = "x" + file.extension().string();
+    const auto name = std::string("x") + file.extension().string();
     int refused = 0;
     const auto attempt = [&](const std::string& text) {
       try {
