@@ -163,6 +163,32 @@ void check_batch(Checks& checks, const TrainConfig& config) {
   }
 }
 
+/// Sizes whose products would not fit into 64 bits are mistakes, and are told before anything
+/// multiplies them.
+void check_products(Checks& checks, const TrainConfig& config) {
+  const auto& model = config.model;
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double micro =
+      real(std::min(config.device_train_microbatch_size, config.global_train_batch_size)) *
+      real(model.max_sequence_length);
+  const double width = 16 * real(model.d_model) + 2 * (real(model.mlp_ratio) * real(model.d_model) +
+                                                       real(model.mlp_hidden_size.value_or(0)));
+  if (!(micro * width * real(model.n_layers) < 0x1p56)) {
+    checks.fail("device_train_microbatch_size",
+                "times the model's size is beyond any memory, got " +
+                    std::to_string(config.device_train_microbatch_size));
+  }
+  const bool steps = config.max_duration.unit == optim::Duration::Unit::kSteps;
+  const double tokens =
+      real(config.max_duration.value) *
+      (steps ? real(config.global_train_batch_size) * real(model.max_sequence_length) : 1);
+  const bool epochs = config.max_duration.unit == optim::Duration::Unit::kEpochs;
+  if (!(tokens < (epochs ? 0x1p20 : 0x1p62))) {
+    checks.fail("max_duration",
+                "is beyond any run, got " + std::to_string(config.max_duration.value));
+  }
+}
+
 void check_loop(Checks& checks, const TrainConfig& config) {
   checks.between("epoch", config.epoch, 0, kMaxInterval);
   checks.between("stop_at", config.stop_at, 1, kMaxInterval);
@@ -278,6 +304,7 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
   check_scheduler(checks, config);
   check_data(checks, config);
   check_batch(checks, config);
+  check_products(checks, config);
   check_loop(checks, config);
   check_saving(checks, config);
   return std::move(checks.problems_);

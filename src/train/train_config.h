@@ -76,8 +76,7 @@ struct TrainConfig {
   bool eval_on_load = false;
   std::int64_t eval_subset_num_batches = -1;
   std::int64_t device_eval_batch_size = 16;
-  std::string evaluators =
-      "[]";  ///< OLMo's list of EvaluatorConfig as canonical JSON; read by the evaluation
+  RawJson evaluators;  ///< OLMo's list of EvaluatorConfig, read by the evaluation
 
   std::optional<std::string> load_weights;  ///< start from these weights: any CHECKPOINT
   std::string numerics = "portable";        ///< portable | fast

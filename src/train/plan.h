@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "model/model_size.h"
+#include "train/train_config.h"
+
+namespace olmo::train {
+
+/// What `train --dry-run` says about a run without starting it.
+struct TrainPlan {
+  struct Point {
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;  ///< seen after this step
+    double learning_rate = 0;
+    std::optional<double> clip_limit;  ///< in force at this step, see optim/lr_schedule.h
+  };
+
+  LoadedConfig loaded;
+  model::ParameterCount parameters;
+  model::FlopsPerToken flops;
+  model::MemoryEstimate memory;
+  std::int64_t tokens_per_step = 0;
+  std::int64_t micro_batches = 0;               ///< of a step
+  std::optional<std::int64_t> token_count;      ///< in the data, if its files could be read
+  std::optional<std::int64_t> steps_per_epoch;  ///< follows from token_count
+  std::optional<std::int64_t> steps;  ///< of the whole run; unknown for epochs of unknown data
+  std::vector<Point>
+      schedule;  ///< a dozen steps, first and last included; empty if `steps` is unknown
+};
+
+/// Plans the run of a config without unusable numbers (see validate). `instances`: sequences in the
+/// data, if known.
+TrainPlan make_plan(const LoadedConfig& loaded, std::optional<std::int64_t> instances);
+
+/// Sequences in the data of the config as the sizes of its files give them; nothing if it names no
+/// files or one of them cannot be found.
+std::optional<std::int64_t> count_instances(const TrainConfig& config);
+
+/// The plan for a person, several paragraphs of text.
+std::string to_text(const TrainPlan& plan);
+Json to_json(const TrainPlan& plan);
+
+}  // namespace olmo::train

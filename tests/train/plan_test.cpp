@@ -1,0 +1,101 @@
+#include "train/plan.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "optim/lr_schedule.h"
+#include "support/catch.h"
+
+using namespace olmo::train;
+
+namespace {
+
+const std::filesystem::path kConfigs = std::filesystem::path(OLMO_SOURCE_DIR) / "configs" / "train";
+
+TrainPlan plan_of(const std::string& name, const std::vector<std::string>& overrides = {},
+                  std::optional<std::int64_t> instances = std::nullopt) {
+  return make_plan(load_config(kConfigs / (name + ".json"), overrides), instances);
+}
+
+}  // namespace
+
+TEST_CASE("the plans of OLMo's sizes have OLMo's parameters and FLOPs", "[train]") {
+  struct Size {
+    const char* name;
+    std::int64_t parameters;
+    std::int64_t flops;
+  };
+  for (const auto& size : {Size{"olmo-1b", 1'176'764'416, 7'659'847'680},
+                           Size{"olmo-7b", 6'888'095'744, 44'137'709'568},
+                           Size{"olmo-65b", 65'584'234'496, 408'787'353'600}}) {
+    INFO(size.name);
+    const auto plan = plan_of(size.name);
+    CHECK(plan.parameters.total == size.parameters);
+    CHECK(plan.flops.olmo_forward + plan.flops.olmo_backward == size.flops);
+  }
+}
+
+TEST_CASE("steps follow from max_duration, as OLMo counts them", "[train]") {
+  CHECK(plan_of("tiny").steps == 20);
+  CHECK(plan_of("tiny", {"max_duration=1000T"}).steps == 4);  // 256 tokens a step, rounded up
+  CHECK_FALSE(plan_of("tiny", {"max_duration=2ep"}).steps);
+  CHECK(plan_of("tiny", {"max_duration=2ep"}, 85).steps == 20);  // 10 whole batches of 8
+}
+
+TEST_CASE("the planned learning rates are the schedule's own", "[train]") {
+  const auto plan = plan_of("tiny", {"max_duration=5000"});
+  const auto& config = plan.loaded.config;
+  REQUIRE(plan.schedule.size() >= 10);
+  CHECK(plan.schedule.size() <= 13);
+  CHECK(plan.schedule.front().step == 1);
+  CHECK(plan.schedule.back().step == 5000);
+  CHECK(plan.schedule.back().tokens == 5000 * 256);
+  for (const auto& point : plan.schedule) {
+    CHECK(point.learning_rate == olmo::optim::learning_rate_at(config.scheduler,
+                                                               config.optimizer.learning_rate,
+                                                               point.step, 5000));
+  }
+}
+
+TEST_CASE("the schedule is shown up to stop_at, and not at all if its end is unknown", "[train]") {
+  CHECK(plan_of("tiny", {"stop_at=7"}).schedule.back().step == 7);
+  CHECK(plan_of("olmo-20m").schedule.empty());
+}
+
+TEST_CASE("sequences are counted file by file, each without its tail", "[train]") {
+  const auto folder = std::filesystem::temp_directory_path() / "olmo_plan_test";
+  std::filesystem::create_directories(folder);
+  const auto file = (folder / "a.npy").string();
+  std::ofstream(file, std::ios::binary) << std::string(2 * (32 * 3 + 31), 'x');
+  const auto config =
+      load_config(kConfigs / "tiny.json", {"data.paths=[" + file + "," + file + "]"}).config;
+  CHECK(count_instances(config) == 6);
+  const auto missing =
+      load_config(kConfigs / "tiny.json", {"data.paths=[/no/such/file.npy]"}).config;
+  CHECK_FALSE(count_instances(missing));
+  CHECK_FALSE(count_instances(load_config(kConfigs / "tiny.json").config));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("text and JSON of a plan hold the config, the figures and the problems", "[train]") {
+  const auto plan = plan_of("tiny", {"precision=amp_bf16", "wandb={project: x}"});
+  const auto text = to_text(plan);
+  for (const auto* part :
+       {"\"d_model\": 64", "parameters", "FLOPs per token", "Memory", "256  (8 instances of 32",
+        "`wandb` is not honoured", "give precision=fp32", "names no token files"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  const auto json = to_json(plan);
+  CHECK(json["steps"] == 20);
+  CHECK(json["blockers"].size() == 2);
+  CHECK(json["config"] == to_json(plan.loaded.config));
+  CHECK(json["memory_bytes"]["total"] == plan.memory.total());
+}
+
+TEST_CASE("an optimizer with one moment needs less memory", "[train]") {
+  CHECK(plan_of("tiny", {"optimizer.name=lionw"}).memory.moments * 2 ==
+        plan_of("tiny").memory.moments);
+}
