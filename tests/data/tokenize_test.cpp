@@ -13,6 +13,7 @@
 using namespace olmo::data;
 using olmo::ErrorKind;
 using olmo::Json;
+using olmo::test::padded;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
 
@@ -150,7 +151,7 @@ TEST_CASE("skipped bad lines are counted and located", "[data]") {
 TEST_CASE("token files do not depend on the number of threads", "[data]") {
   const Scene scene;
   std::string lines;
-  for (int i = 0; i < 30000; ++i)
+  for (std::size_t i = 0; i < 30000; ++i)
     lines += "{\"text\": \"document " + std::to_string(i) +
              std::string(static_cast<std::size_t>(i % 700), 'x') + "\"}\n";
   auto options = scene.options(lines, "one.npy");
@@ -232,7 +233,7 @@ TEST_CASE("inputs without a document are an input error", "[data]") {
 
 TEST_CASE("when the output cannot grow, one sentence says so and nothing stays", "[data]") {
   const Scene scene;
-  const auto options = scene.options("{\"text\": \"" + std::string(4 << 20, 'x') + "\"}\n");
+  const auto options = scene.options(padded("{\"text\": \"", 4 << 20, 'x', "\"}\n"));
   // A file size limit stands for the full disk: write() fails the same way.
   rlimit old{};
   ::getrlimit(RLIMIT_FSIZE, &old);
