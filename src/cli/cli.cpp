@@ -16,6 +16,7 @@ const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> kCommands = {
       add_train,
       add_runs,
+      add_data,
   };
   return kCommands;
 }

@@ -61,11 +61,22 @@ void OutputFile::finish() {
   if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
 }
 
-void OutputFile::publish() {
-  finish();
+void OutputFile::rename_into_place() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
+}
+
+void OutputFile::publish() {
+  finish();
+  rename_into_place();
   fsync_path(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
+}
+
+void OutputFile::publish_unsynced() {
+  OLMO_CHECK(fd_ >= 0);
+  flush();
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
+  rename_into_place();
 }
 
 }  // namespace olmo::data

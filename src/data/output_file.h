@@ -25,11 +25,15 @@ class OutputFile {
   void finish();
   /// finish(), then renames.
   void publish();
+  /// Renames without syncing: for a cache, whose files can be made again and are verified when they
+  /// are used.
+  void publish_unsynced();
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
   void flush();
+  void rename_into_place();
   [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_;

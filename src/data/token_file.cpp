@@ -6,10 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
-#include "core/json.h"
+#include "data/sidecar.h"
 
 namespace olmo::data {
 namespace {
@@ -38,22 +36,17 @@ std::uint32_t largest(const std::byte* from, std::uint64_t count) {
 }
 
 void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uint64_t tokens) {
-  const auto sidecar = sidecar_path(path);
-  if (!std::filesystem::exists(sidecar)) return;
-  const Json facts = read_json_file(sidecar);
-  const auto stated = [&](const char* key) {
-    return facts.is_object() && facts.contains(key) ? facts[key] : Json();
-  };
-  if (const Json name = stated("dtype");
-      name.is_string() && name.get<std::string>() != to_string(dtype)) {
+  const auto sidecar = read_sidecar(path);
+  if (!sidecar) return;
+  if (sidecar->dtype && *sidecar->dtype != dtype) {
     throw Error(ErrorKind::kInput, path.string() + ": its sidecar says dtype " +
-                                       name.get<std::string>() + ", but it was to be read as " +
+                                       to_string(*sidecar->dtype) + ", but it was to be read as " +
                                        to_string(dtype) +
                                        " (`memmap_dtype` of the config, or --dtype)");
   }
-  if (const Json count = stated("tokens");
-      count.is_number_unsigned() && count.get<std::uint64_t>() != tokens) {
-    throw Error(ErrorKind::kInput, path.string() + ": its sidecar says " + count.dump() +
+  if (sidecar->tokens && *sidecar->tokens != tokens) {
+    throw Error(ErrorKind::kInput, path.string() + ": its sidecar says " +
+                                       std::to_string(*sidecar->tokens) +
                                        " tokens, but the file holds " + std::to_string(tokens) +
                                        "; it was cut or replaced, tokenize the text again");
   }

@@ -21,7 +21,7 @@ std::size_t bytes_per_token(TokenDtype dtype);
 /// The narrowest dtype that holds the ids [0, vocab_size).
 TokenDtype narrowest_dtype(std::size_t vocab_size);
 
-/// Where the sidecar of a token file lies: its name plus ".json" (format: data/sidecar.h).
+/// Where the sidecar of a token file lies: its name plus ".json" (data/sidecar.h).
 std::filesystem::path sidecar_path(const std::filesystem::path& token_file);
 
 /// A token file as OLMo's memory-mapped data set reads it, mapped and never copied.

@@ -50,14 +50,18 @@ TEST_CASE("batches, labels and masks equal OLMo's data set, collator and label f
   const ScratchFolder folder;
   BatchConfig config;
   // GCC 12 warns wrongly about literal + to_string, so the names are built in two steps.
-  const auto numbered = [](std::string name, std::size_t number) { return name += std::to_string(number); };
+  const auto numbered = [](std::string name, std::size_t number) {
+    return name += std::to_string(number);
+  };
   auto& paths = config.data.paths;
   auto& masks = config.data.label_mask_paths;
   for (const Json& ids : golden.at("files")) {
-    paths.push_back(folder.write_ids(numbered("t", paths.size()), ids.get<std::vector<std::uint16_t>>()));
+    paths.push_back(
+        folder.write_ids(numbered("t", paths.size()), ids.get<std::vector<std::uint16_t>>()));
   }
   for (const Json& mask : golden.at("masks")) {
-    masks.push_back(folder.write_ids(numbered("m", masks.size()), mask.get<std::vector<std::uint8_t>>()));
+    masks.push_back(
+        folder.write_ids(numbered("m", masks.size()), mask.get<std::vector<std::uint8_t>>()));
   }
   config.data.generate_attention_mask = true;
   config.data.drop_last = true;

@@ -120,7 +120,7 @@ TEST_CASE("instances and masks of the reference trajectories", "[.golden]") {
                                    : "tokens_small.npy";
     config.data.paths = {golden_dir() + "/train/" + tokens};
     config.data.drop_last = run.at("drop_last");
-    config.seed = run.at("data_seed");
+    if (!run.at("data_seed").is_null()) config.seed = run.at("data_seed");
     config.shuffle = run.at("shuffle");
     config.sequence_length = run.at("seq_len");
     config.global_batch_size = run.at("global_batch");

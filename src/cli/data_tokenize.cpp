@@ -1,0 +1,130 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/data_commands.h"
+#include "cli/progress_line.h"
+#include "core/log.h"
+#include "core/policy.h"
+#include "data/tokenize.h"
+
+namespace olmo::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string tokenizer;
+  std::string output;
+  std::optional<std::uint32_t> eos_token_id;
+  std::string dtype = "auto";
+  std::string on_bad_line = "stop";
+  int threads = 0;
+  std::uint64_t max_tokens_per_file = 0;
+  bool overwrite = false;
+  bool json = false;
+};
+
+std::string progress_text(const data::TokenizeProgress& progress, double seconds) {
+  const double done = static_cast<double>(progress.bytes_read);
+  const double total = static_cast<double>(progress.bytes_total);
+  const double rest = done > 0 ? seconds * (total - done) / done : 0;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "tokenizing: %s of %s, %llu documents, %.1f M tokens, %.2f M tokens/s, %s left",
+                format_bytes(done).c_str(), format_bytes(total).c_str(),
+                static_cast<unsigned long long>(progress.documents),
+                static_cast<double>(progress.tokens) / 1e6,
+                static_cast<double>(progress.tokens) / 1e6 / seconds,
+                format_duration(rest).c_str());
+  return text;
+}
+
+void print_report(const data::TokenizeReport& report, double seconds) {
+  for (const auto& output : report.outputs) {
+    std::cout << output.path.string() << ": " << output.tokens << " tokens ("
+              << to_string(report.dtype) << "), " << output.documents << " documents, sha256 "
+              << output.digest.hex() << '\n';
+  }
+  if (report.bad_line_count > 0) {
+    std::cout << report.bad_line_count
+              << " bad lines were skipped; the first: " << report.bad_lines.front().file << ':'
+              << report.bad_lines.front().line << ": " << report.bad_lines.front().problem << '\n';
+  }
+  char text[80];
+  std::snprintf(text, sizeof text, "%s of text in %.1f s, %.1f MB/s\n",
+                format_bytes(static_cast<double>(report.text_bytes)).c_str(), seconds,
+                static_cast<double>(report.text_bytes) / 1e6 / seconds);
+  std::cout << text;
+}
+
+void run_tokenize(const Arguments& arguments) {
+  data::TokenizeOptions options;
+  options.inputs.assign(arguments.inputs.begin(), arguments.inputs.end());
+  options.tokenizer_path = arguments.tokenizer;
+  options.output = arguments.output;
+  options.eos_token_id = arguments.eos_token_id;
+  if (arguments.dtype != "auto") options.dtype = data::parse_token_dtype(arguments.dtype);
+  options.on_bad_line =
+      arguments.on_bad_line == "skip" ? data::BadLinePolicy::kSkip : data::BadLinePolicy::kStop;
+  options.threads = resolve_policy("portable", "auto", arguments.threads).threads;
+  options.max_tokens_per_file = arguments.max_tokens_per_file;
+  options.overwrite = arguments.overwrite;
+  const data::Tokenizer tokenizer = data::Tokenizer::load(arguments.tokenizer);
+  data::TokenizeReport report;
+  double seconds = 0;
+  {
+    ProgressLine line;
+    options.progress = [&line](const data::TokenizeProgress& progress) {
+      line.show(progress_text(progress, line.seconds()));
+    };
+    report = data::tokenize(options, tokenizer);
+    seconds = line.seconds();
+  }
+  for (const std::string& warning : report.warnings) log_warning(warning);
+  if (arguments.json) {
+    std::cout << data::to_json(report).dump() << '\n';
+  } else {
+    print_report(report, seconds);
+  }
+}
+
+}  // namespace
+
+void add_data_tokenize(CLI::App& data, int&) {
+  CLI::App* command =
+      data.add_subcommand("tokenize", "Dolma-style text files to OLMo's token files");
+  const auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("inputs", arguments->inputs,
+                   "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them")
+      ->required();
+  command->add_option("--tokenizer", arguments->tokenizer, "tokenizer.json")->required();
+  command
+      ->add_option("--output", arguments->output, "FILE.npy, or a folder for tokens_00000.npy, ...")
+      ->required();
+  command->add_option("--eos-token-id", arguments->eos_token_id,
+                      "Id that ends a document (default: the tokenizer's <|endoftext|>)");
+  command
+      ->add_option("--dtype", arguments->dtype,
+                   "uint16, uint32, or auto: the narrowest that holds the vocabulary")
+      ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+  command
+      ->add_option("--on-bad-line", arguments->on_bad_line,
+                   "What to do with a line that gives no document: stop or skip")
+      ->check(CLI::IsMember({"stop", "skip"}));
+  command->add_option("--threads", arguments->threads,
+                      "0: every core; the result does not depend on it");
+  command->add_option("--max-tokens-per-file", arguments->max_tokens_per_file,
+                      "Default: no limit for a file, 512 Mi tokens for a folder");
+  command->add_flag("--overwrite", arguments->overwrite, "Replace token files that exist");
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->footer(
+      "Example:\n  olmo-harness data tokenize corpus.jsonl.gz --tokenizer "
+      "allenai_gpt-neox-olmo-dolma-v1_5.json --output corpus.npy");
+  command->callback([arguments] { run_tokenize(*arguments); });
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,59 @@
+#include "cli/progress_line.h"
+
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "core/log.h"
+
+namespace olmo::cli {
+
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1), last_(start_) {}
+
+ProgressLine::~ProgressLine() {
+  if (terminal_ && shown_) std::fputs("\n", stderr);
+}
+
+void ProgressLine::show(std::string_view text) {
+  if (terminal_) {
+    std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
+    std::fflush(stderr);
+    shown_ = true;
+    return;
+  }
+  const auto now = Clock::now();
+  if (now - last_ < std::chrono::seconds(10)) return;
+  last_ = now;
+  log_line(text);
+}
+
+double ProgressLine::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+std::string format_bytes(double bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000 && unit < 4) {
+    bytes /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+  return text;
+}
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  char text[32];
+  if (whole < 60) {
+    std::snprintf(text, sizeof text, "%lds", whole);
+  } else if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%ldm%02lds", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%ldh%02ldm", whole / 3600, whole / 60 % 60);
+  }
+  return text;
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,64 @@
+#include "data/inspect.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/scratch.h"
+#include "data/token_stats.h"
+#include "support/catch.h"
+
+using namespace olmo::data;
+using olmo::test::ScratchFolder;
+
+namespace {
+
+/// Two instances of five tokens; EOS is 9.
+BatchConfig config_of(const ScratchFolder& folder) {
+  BatchConfig config;
+  config.data.paths = {
+      folder.write_ids("a.npy", std::vector<std::uint16_t>{1, 2, 9, 3, 4, 5, 9, 6, 7, 9, 8})};
+  config.shuffle = false;
+  config.sequence_length = 5;
+  config.global_batch_size = 2;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("an inspected step shows where its instances lie and where documents begin and end",
+          "[data]") {
+  const ScratchFolder folder;
+  BatchSource source(config_of(folder));
+  const InspectedStep step = inspect_step(source, 1, nullptr, 9);
+  REQUIRE(step.instances.size() == 2);
+  const InspectedInstance& second = step.instances[1];
+  CHECK((second.first_token == 5 && second.byte_offset == 10 && second.labels == 4));
+  REQUIRE(step.instances[0].documents.size() == 2);
+  const auto& documents = step.instances[0].documents;
+  CHECK((documents[0].begins_here && documents[0].ends_here && documents[0].end == 3));
+  CHECK((documents[1].begins_here && !documents[1].ends_here && documents[1].end == 5));
+  CHECK_FALSE(second.documents[0].begins_here);
+  CHECK(second.documents.back().ends_here);
+  CHECK(step.digest == source.batch(1).digest);
+}
+
+TEST_CASE("an instance is masked in the inspection as in training", "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = config_of(folder);
+  config.data.paths = {
+      folder.write_ids("b.npy", std::vector<std::uint16_t>{1, 2, 9, 3, 4, 5, 5, 5, 5, 5})};
+  config.data.instance_filter = InstanceFilterConfig{.repetition_max_count = 4};
+  BatchSource source(config);
+  const InspectedStep step = inspect_step(source, 1, nullptr, std::nullopt);
+  CHECK((!step.instances[0].masked && step.instances[1].masked));
+  CHECK(step.instances[1].labels == 0);
+}
+
+TEST_CASE("statistics of a token file count documents by EOS", "[data]") {
+  const ScratchFolder folder;
+  const TokenFile file(config_of(folder).data.paths[0], TokenDtype::kUint16);
+  const TokenStats stats = token_stats(file, 9, 5);
+  CHECK((stats.tokens == 11 && stats.documents == 4 && !stats.ends_with_eos && stats.max_id == 9));
+  CHECK((stats.shortest == 1 && stats.longest == 4 && stats.sequences == 2 && stats.tail == 1));
+  CHECK(stats.lengths == std::vector<std::uint64_t>{1, 2, 1});
+  CHECK(sum({stats, stats}).documents == 8);
+}
