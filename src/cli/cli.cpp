@@ -13,6 +13,7 @@ namespace {
 
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> kCommands = {
+      add_checkpoint,
   };
   return kCommands;
 }

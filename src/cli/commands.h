@@ -10,4 +10,6 @@ namespace olmo::cli {
 /// Adds a subcommand to `app`; its callback does the work and may set `exit_code` (0 otherwise).
 using AddCommand = void (*)(CLI::App& app, int& exit_code);
 
+void add_checkpoint(CLI::App& app, int& exit_code);
+
 }  // namespace olmo::cli
