@@ -17,6 +17,7 @@ const std::vector<AddCommand>& commands() {
       add_train,
       add_runs,
       add_data,
+      add_checkpoint,
   };
   return kCommands;
 }

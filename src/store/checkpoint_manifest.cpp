@@ -111,7 +111,8 @@ void check_identity(const Json& json, const std::string& where) {
     damaged(where, std::string("is not the manifest of an ") + kCheckpointFormat);
   }
   const Json version = json.value("format_version", Json());
-  if (version.is_number_integer() && version.get<std::int64_t>() > kCheckpointVersion) {
+  if (!version.is_number_unsigned() || version == 0U) damaged(where, "has no format version");
+  if (version.get<std::uint64_t>() > static_cast<std::uint64_t>(kCheckpointVersion)) {
     damaged(where, "has format version " + version.dump() + ", this program reads up to " +
                        std::to_string(kCheckpointVersion) + "; use a newer olmo-harness");
   }

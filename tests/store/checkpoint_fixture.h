@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "core/error.h"
 #include "store/checkpoint.h"
 
 namespace olmo::store::test {

@@ -1,6 +1,7 @@
 #include "store/checkpoint.h"
 
 #include <fstream>
+#include <functional>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -57,7 +58,8 @@ TEST_CASE("large tensors lie on pages of their own, and unaligned memory is writ
   contents.model.push_back({"odd", odd.narrow(0, 1, 70000)});  // 4 bytes beyond an aligned address
   const auto saved = save_checkpoint(folder.path(), contents);
   CHECK(same(read_checkpoint(saved.path), contents));
-  for (const auto& dataset : CheckpointReader(saved.path).datasets()) {
+  const CheckpointReader reader(saved.path);
+  for (const auto& dataset : reader.datasets()) {
     if (dataset.bytes >= 4096) CHECK(dataset.offset % 4096 == 0);
   }
 }

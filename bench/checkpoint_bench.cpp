@@ -1,0 +1,163 @@
+// olmo_checkpoint_bench [FOLDER [ROUNDS [BLOCKS]]]
+//
+// Saving a checkpoint of a model of width 768 (default 12 blocks: 1.4 GB of parameters and two
+// moments) against the raw write speed of the same disk: a page-aligned buffer of the same size,
+// written in blocks of 16 MiB and synced, through the page cache and past it. Rounds are
+// interleaved, their order rotates, figures are medians of GB/s (1e9 bytes). Every file is removed.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/policy.h"
+#include "core/tensor.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_writer.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using olmo::store::CheckpointContents;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kWidth = 768;
+constexpr std::int64_t kVocabulary = 50304;
+constexpr std::size_t kBlock = 16U << 20U;
+
+double seconds(const std::function<void()>& action) {
+  const auto start = Clock::now();
+  action();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void add(CheckpointContents& contents, const std::string& name, at::IntArrayRef shape) {
+  const auto make = [&](std::uint64_t seed) {
+    at::Tensor tensor = at::empty(shape, at::kFloat);
+    auto* words = static_cast<std::uint32_t*>(tensor.mutable_data_ptr());
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      words[i] = static_cast<std::uint32_t>(
+          (static_cast<std::uint64_t>(i) + seed) * 0x9E3779B97F4A7C15ULL >> 32U);
+    }
+    return tensor;
+  };
+  contents.model.push_back({name, make(1)});
+  contents.optim.push_back({"exp_avg/" + name, make(2)});
+  contents.optim.push_back({"exp_avg_sq/" + name, make(3)});
+}
+
+CheckpointContents make_contents(int blocks) {
+  CheckpointContents contents;
+  contents.trainer = {{"step", 1}};
+  add(contents, "transformer.wte.weight", {kVocabulary, kWidth});
+  for (int block = 0; block < blocks; ++block) {
+    const std::string prefix = "transformer.blocks." + std::to_string(block) + ".";
+    add(contents, prefix + "att_proj.weight", {3 * kWidth, kWidth});
+    add(contents, prefix + "attn_out.weight", {kWidth, kWidth});
+    add(contents, prefix + "ff_proj.weight", {8 * kWidth, kWidth});
+    add(contents, prefix + "ff_out.weight", {kWidth, 4 * kWidth});
+  }
+  return contents;
+}
+
+std::size_t bytes_of(const CheckpointContents& contents) {
+  std::size_t bytes = 0;
+  for (const auto* tensors : {&contents.model, &contents.optim}) {
+    for (const auto& entry : *tensors) bytes += entry.tensor.nbytes();
+  }
+  return bytes;
+}
+
+/// One sequential writer, as `dd` would do it; `preallocate` reserves the blocks first.
+void write_raw(const fs::path& path, const std::byte* data, std::size_t bytes, int flags,
+               bool preallocate) {
+  const int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | flags, 0644);
+  OLMO_CHECK(fd >= 0);
+  if (preallocate) OLMO_CHECK(::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0);
+  for (std::size_t at = 0; at < bytes; at += kBlock) {
+    const std::size_t size = std::min(kBlock, bytes - at);
+    OLMO_CHECK(::pwrite(fd, data + at, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size));
+  }
+  OLMO_CHECK(::fsync(fd) == 0 && ::close(fd) == 0);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const fs::path folder = fs::path(argc > 1 ? argv[1] : ".") / "olmo-checkpoint-bench";
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  const int blocks = argc > 3 ? std::atoi(argv[3]) : 12;
+  olmo::apply_policy(olmo::resolve_policy("portable", "auto", 0));
+  fs::create_directories(folder);
+
+  CheckpointContents contents = make_contents(blocks);
+  const std::size_t bytes = bytes_of(contents);
+  const std::size_t raw_bytes = bytes / 4096 * 4096;
+  auto* raw = static_cast<std::byte*>(
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  OLMO_CHECK(raw != MAP_FAILED);
+  ::madvise(raw, bytes, MADV_HUGEPAGE);
+  std::size_t filled = 0;
+  for (const auto& entry : contents.model) {
+    std::memcpy(raw + filled, entry.tensor.const_data_ptr(), entry.tensor.nbytes());
+    filled += entry.tensor.nbytes();
+  }
+  for (; filled < bytes; filled += filled)
+    std::memcpy(raw + filled, raw, std::min(filled, bytes - filled));
+
+  olmo::store::CheckpointWriter writer(folder);
+  writer.reserve(contents);
+  std::vector<double> stalls;
+  const fs::path raw_file = folder / "raw";
+  const auto save = [&](bool background) {
+    if (background) {
+      writer.save_async(contents);
+      stalls.push_back(writer.wait()->stall_seconds);
+    } else {
+      olmo::store::save_checkpoint(folder, contents);
+    }
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> variants = {
+      {"raw through the page cache", [&] { write_raw(raw_file, raw, raw_bytes, 0, false); }},
+      {"raw direct", [&] { write_raw(raw_file, raw, raw_bytes, O_DIRECT, false); }},
+      {"raw direct, preallocated", [&] { write_raw(raw_file, raw, raw_bytes, O_DIRECT, true); }},
+      {"checkpoint in the background, copy included", [&] { save(true); }},
+      {"checkpoint at once", [&] { save(false); }},
+  };
+  std::map<std::string, std::vector<double>> rates;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      const auto& [name, action] =
+          variants[(i + static_cast<std::size_t>(round)) % variants.size()];
+      rates[name].push_back(static_cast<double>(bytes) / 1e9 / seconds(action));
+      fs::remove(raw_file);
+      fs::remove_all(folder / "step1");
+    }
+  }
+  fs::remove_all(folder);
+  olmo::Json result = {{"bytes", bytes}, {"rounds", rounds}, {"stall_seconds", median(stalls)}};
+  for (const auto& [name, action] : variants) {
+    const auto& values = rates.at(name);
+    result["gb_per_s"][name] = {{"median", median(values)},
+                                {"min", *std::min_element(values.begin(), values.end())},
+                                {"max", *std::max_element(values.begin(), values.end())}};
+  }
+  std::printf("%s\n", result.dump(1).c_str());
+  return 0;
+}

@@ -1,0 +1,267 @@
+#include "store/checkpoint.h"
+
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "store/checkpoint_diff.h"
+#include "store/checkpoint_folder.h"
+
+namespace olmo::cli {
+namespace {
+
+using store::CheckpointDataset;
+using store::CheckpointReader;
+using store::TensorDifference;
+using Verdict = TensorDifference::Verdict;
+
+struct Options {
+  std::string path;
+  std::string other;
+  bool json = false;
+  bool tensors = false;
+  bool weights_only = false;
+};
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return text + ")";
+}
+
+std::int64_t elements(const CheckpointDataset& dataset) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : dataset.shape) count *= extent;
+  return count;
+}
+
+/// Enough digits to give the same float64 back; words for what JSON has no number for.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+std::string number_text(double value) {
+  std::ostringstream text;
+  text << std::setprecision(9) << value;
+  return text.str();
+}
+
+void row(const std::string& name, const std::string& value) {
+  std::cout << std::left << std::setw(13) << name << value << '\n';
+}
+
+Json tensor_json(const CheckpointDataset& dataset) {
+  return {{"path", dataset.path},
+          {"dtype", dataset.dtype},
+          {"shape", dataset.shape},
+          {"bytes", dataset.bytes},
+          {"sha256", dataset.sha256.hex()}};
+}
+
+/// Counts per group: model, optim/exp_avg, ….
+struct Group {
+  std::int64_t tensors = 0;
+  std::int64_t elements = 0;
+};
+
+std::map<std::string, Group> groups_of(const CheckpointReader& reader) {
+  std::map<std::string, Group> groups;
+  for (const auto& dataset : reader.datasets()) {
+    if (dataset.dtype == "json") continue;
+    Group& group = groups[dataset.path.substr(1, dataset.path.rfind('/') - 1)];
+    ++group.tensors;
+    group.elements += elements(dataset);
+  }
+  return groups;
+}
+
+Json inspect_json(const CheckpointReader& reader, bool with_tensors) {
+  Json result = {{"checkpoint", reader.path().string()},
+                 {"bytes", reader.bytes()},
+                 {"manifest_sha256", reader.manifest_digest().hex()},
+                 {"summary", reader.summary()},
+                 {"config", reader.config()},
+                 {"trainer", reader.trainer()}};
+  if (reader.kind() == store::CheckpointKind::kFull) result["optim_state"] = reader.optim_state();
+  for (const auto& [name, group] : groups_of(reader)) {
+    result["groups"][name] = {{"tensors", group.tensors}, {"elements", group.elements}};
+  }
+  if (with_tensors) {
+    for (const auto& dataset : reader.datasets()) {
+      if (dataset.dtype != "json") result["tensors"].push_back(tensor_json(dataset));
+    }
+  }
+  return result;
+}
+
+void inspect_text(const CheckpointReader& reader, bool with_tensors) {
+  const Json& summary = reader.summary();
+  const auto text = [&](const char* key) {
+    const Json value = summary.value(key, Json());
+    return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+  };
+  row("checkpoint", reader.path().string());
+  row("format", text("format") + ", version " + text("format_version"));
+  row("kind", text("kind") + (summary.at("ephemeral").get<bool>() ? ", ephemeral" : ""));
+  row("step", text("step"));
+  row("tokens seen", text("tokens_seen"));
+  row("run", text("run_id"));
+  row("created", text("created_utc"));
+  row("revision", text("git_revision"));
+  row("bytes", std::to_string(reader.bytes()));
+  row("manifest", "sha256 " + reader.manifest_digest().hex());
+  row("tensors", "sha256 " + reader.tensors_digest().hex());
+  for (const auto& [name, group] : groups_of(reader)) {
+    row("  " + name, std::to_string(group.elements) + " values in " +
+                         std::to_string(group.tensors) + " tensors");
+  }
+  row("trainer", reader.trainer().dump());
+  row("config", reader.config().dump());
+  if (!with_tensors) return;
+  for (const auto& dataset : reader.datasets()) {
+    if (dataset.dtype == "json") continue;
+    std::cout << dataset.sha256.hex() << "  " << dataset.dtype << "  " << dataset.path << ' '
+              << shape_text(dataset.shape) << '\n';
+  }
+}
+
+void inspect(const Options& options) {
+  const CheckpointReader reader(store::resolve_checkpoint(options.path));
+  if (options.json) {
+    std::cout << inspect_json(reader, options.tensors).dump() << '\n';
+  } else {
+    inspect_text(reader, options.tensors);
+  }
+}
+
+int verify(const Options& options) {
+  const CheckpointReader reader(store::resolve_checkpoint(options.path));
+  const std::vector<std::string> problems = reader.verify();
+  if (options.json) {
+    const Json result = {{"checkpoint", reader.path().string()},
+                         {"ok", problems.empty()},
+                         {"datasets", reader.datasets().size()},
+                         {"bytes", reader.bytes()},
+                         {"manifest_sha256", reader.manifest_digest().hex()},
+                         {"tensors_sha256", reader.tensors_digest().hex()},
+                         {"problems", problems}};
+    std::cout << result.dump() << '\n';
+  } else {
+    for (const auto& problem : problems) std::cout << problem << '\n';
+    std::cout << reader.path().string() << ": "
+              << (problems.empty() ? "every byte is as it was saved"
+                                   : std::to_string(problems.size()) + " datasets are damaged")
+              << " (" << reader.datasets().size() << " datasets, " << reader.bytes() << " bytes)\n";
+  }
+  return problems.empty() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+Json difference_json(const TensorDifference& difference) {
+  Json result = {{"name", difference.name}, {"verdict", store::to_string(difference.verdict)}};
+  if (difference.verdict != Verdict::kDifferent) return result;
+  result["elements"] = difference.elements;
+  result["unequal"] = difference.unequal;
+  result["unequal_nans"] = difference.unequal_nans;
+  result["max_abs"] = number(difference.max_abs);
+  result["max_ulp"] = difference.max_ulp;
+  result["first"] = {{"index", difference.first_index},
+                     {"a", number(difference.first_a)},
+                     {"b", number(difference.first_b)}};
+  return result;
+}
+
+std::string difference_text(const TensorDifference& difference) {
+  std::string text = difference.name + ": " + store::to_string(difference.verdict);
+  if (difference.verdict != Verdict::kDifferent) return text;
+  text += " in " + std::to_string(difference.unequal) + " of " +
+          std::to_string(difference.elements) + " values, max |a-b| " +
+          number_text(difference.max_abs) + ", max ulp " + std::to_string(difference.max_ulp);
+  if (difference.unequal_nans > 0)
+    text += ", NaN on a side in " + std::to_string(difference.unequal_nans);
+  return text + ", first at " + std::to_string(difference.first_index) + ": " +
+         number_text(difference.first_a) + " and " + number_text(difference.first_b);
+}
+
+int diff(const Options& options) {
+  const auto differences =
+      store::diff_sources(store::open_tensor_source(options.path, options.weights_only),
+                          store::open_tensor_source(options.other, options.weights_only));
+  std::int64_t unequal = 0;
+  Json list = Json::array();
+  for (const auto& difference : differences) {
+    if (difference.verdict == Verdict::kEqual) continue;
+    ++unequal;
+    if (options.json) {
+      list.push_back(difference_json(difference));
+    } else {
+      std::cout << difference_text(difference) << '\n';
+    }
+  }
+  if (options.json) {
+    const Json result = {{"a", options.path},     {"b", options.other},
+                         {"equal", unequal == 0}, {"tensors", differences.size()},
+                         {"unequal", unequal},    {"differences", std::move(list)}};
+    std::cout << result.dump() << '\n';
+  } else {
+    std::cout << (unequal == 0
+                      ? "all " + std::to_string(differences.size()) + " tensors have the same bits"
+                      : std::to_string(unequal) + " of " + std::to_string(differences.size()) +
+                            " tensors differ")
+              << '\n';
+  }
+  return unequal == 0 ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+constexpr char kCheckpointHelp[] =
+    "A checkpoint directory, or a run's folder (its latest complete checkpoint)";
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare two");
+  command->require_subcommand(1);
+  const auto options = std::make_shared<Options>();
+
+  CLI::App* inspect_command = command->add_subcommand("inspect", "Show what a checkpoint holds");
+  inspect_command->add_option("CHECKPOINT", options->path, kCheckpointHelp)->required();
+  inspect_command->add_flag("--tensors", options->tensors,
+                            "List every tensor with its shape and SHA-256");
+  inspect_command->add_flag("--json", options->json, "Print one JSON object");
+  inspect_command->footer("Example: olmo-harness checkpoint inspect runs/quickstart --tensors");
+  inspect_command->callback([options] { inspect(*options); });
+
+  CLI::App* verify_command = command->add_subcommand(
+      "verify",
+      "Read every byte of a checkpoint and compare it with the digests with which it was saved");
+  verify_command->add_option("CHECKPOINT", options->path, kCheckpointHelp)->required();
+  verify_command->add_flag("--json", options->json, "Print one JSON object");
+  verify_command->footer(
+      "Exit code: 0 whole, 5 a tensor differs from its digest, 4 not readable as a checkpoint.\n"
+      "Example: olmo-harness checkpoint verify runs/quickstart/step100");
+  verify_command->callback([options, &exit_code] { exit_code = verify(*options); });
+
+  CLI::App* diff_command =
+      command->add_subcommand("diff", "Compare the tensors of two checkpoints bit by bit");
+  diff_command->add_option("A", options->path, kCheckpointHelp)->required();
+  diff_command->add_option("B", options->other, kCheckpointHelp)->required();
+  diff_command->add_flag("--weights-only", options->weights_only,
+                         "Leave the optimizer's tensors out");
+  diff_command->add_flag("--json", options->json, "Print one JSON object");
+  diff_command->footer(
+      "Exit code: 0 the same bits, 5 a difference, 4 or 3 not readable.\n"
+      "Example: olmo-harness checkpoint diff runs/a/step100 runs/b/step100");
+  diff_command->callback([options, &exit_code] { exit_code = diff(*options); });
+}
+
+}  // namespace olmo::cli
