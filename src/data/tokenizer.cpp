@@ -240,6 +240,11 @@ void Tokenizer::State::encode(std::string_view text, Workspace& work,
                 "tokenizer: the text must be UTF-8, got an ill-formed byte at offset " +
                     std::to_string(check.bad_offset));
   }
+  // Real text has four bytes or more to an id; growing in small steps would copy the ids again and
+  // again.
+  if (const std::size_t wanted = ids.size() + text.size() / 4 + 16; wanted > ids.capacity()) {
+    ids.reserve(std::max(wanted, ids.capacity() + ids.capacity() / 2));
+  }
   work.raw_parts.clear();
   raw_matcher.split(text, work.raw_parts);
   for (const auto& part : work.raw_parts) {
