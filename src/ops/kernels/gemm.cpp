@@ -4,6 +4,8 @@
 // the accumulators are stored and loaded again, which continues each chain exactly.
 #include "ops/kernels/gemm.h"
 
+#include <cstddef>
+
 #include "ops/kernels/tile.h"
 
 namespace olmo::ops::OLMO_ISA {
@@ -11,11 +13,15 @@ namespace {
 
 constexpr std::int64_t kMaxK =
     512;  // a panel of A (14 x 512 floats) takes half of the first-level cache
+constexpr std::int64_t kMinK = 256;  // below it, loading and storing the accumulators shows
+constexpr int kPanelRow =
+    kMaxK + 16;  // row stride of a copied panel; not a power of two: rows share no set
 constexpr std::int64_t kGroup =
     8;  // panels of A packed together, so that copies read whole cache lines
 constexpr std::int64_t kMaxRows = 2048;        // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 4 << 20;  // floats
-constexpr std::int64_t kSlack = 16;            // transposed packing writes past its panel
+constexpr std::int64_t kDirectRows =
+    768;  // with fewer rows of C, packing B costs more than it saves
 
 std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
@@ -28,103 +34,236 @@ std::int64_t even_block(std::int64_t extent, std::int64_t limit, std::int64_t un
 }
 
 GemmBlocking blocking(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t l2_bytes) {
-  GemmBlocking g{};
-  g.k = even_block(k, kMaxK, 16);
   const std::int64_t b_floats = l2_bytes / 2 / static_cast<std::int64_t>(sizeof(float));
+  GemmBlocking g{};
+  // All columns in one block, if that leaves enough of k.
+  g.k = even_block(k, max(kMinK, min(kMaxK, b_floats / round_up(max(n, 1), kTileColumns))), 16);
+  if (g.k * n > b_floats) g.k = even_block(k, kMaxK, 16);
   g.n = even_block(n, max(kTileColumns, b_floats / g.k), kTileColumns);
-  g.keep_a = n > g.n;
-  std::int64_t rows = k > g.k ? kMaxRows : m;
-  if (g.keep_a) rows = min(rows, max(kTileRows, kMaxPackedA / max(k, 1)));
+  std::int64_t rows = k > g.k ? min(m, kMaxRows) : m;
+  if (n > g.n) {
+    g.a_kept = GemmBlocking::kAllK;
+    const std::int64_t fitting = kMaxPackedA / max(k, 1);
+    if (fitting < kMinK) g.a_kept = GemmBlocking::kOneBlock;
+    rows = min(rows, g.a_kept == GemmBlocking::kAllK ? fitting : kMaxPackedA / g.k);
+  }
   g.m = even_block(m, max(rows, kTileRows), kTileRows);
   return g;
 }
 
+// Panels of consecutive columns of a row-major source, `panel` floats apart.
+template <int kWidth>
+void pack_columns(const float* src, std::int64_t src_stride, std::int64_t columns, std::int64_t k,
+                  float* dst, std::int64_t panel) {
+  constexpr std::int64_t kRun =
+      16;  // rows copied for all panels before the next ones: whole lines, few pages
+  for (std::int64_t p = 0; p < k; p += kRun) {
+    for (std::int64_t j = 0; j < columns; j += kWidth) {
+      pack_copied<kWidth>(src + p * src_stride + j, src_stride, min(kWidth, columns - j),
+                          min(kRun, k - p), dst + j / kWidth * panel + p * kWidth);
+    }
+  }
+}
+
+// A whose rows are contiguous is packed by copying them to kPanelRow, any other as [k][kTileRows];
+// neither transposes.
+bool row_panels(const GemmProblem& g) { return g.a_k == 1 && g.a_row != 1; }
+
+std::int64_t panel_floats(const GemmProblem& g, std::int64_t k) {
+  return kTileRows * (row_panels(g) ? kPanelRow : k);
+}
+
 std::int64_t floats_of_a(const GemmProblem& g, const GemmBlocking& by) {
-  return (by.keep_a ? by.m * round_up(g.k, by.k) : kGroup * kTileRows * by.k) + kSlack;
+  if (by.a_kept == GemmBlocking::kNothing) return kGroup * panel_floats(g, by.k);
+  const std::int64_t k_blocks =
+      by.a_kept == GemmBlocking::kAllK ? max(1, (g.k + by.k - 1) / by.k) : 1;
+  return k_blocks * (by.m / kTileRows) * panel_floats(g, by.k);
 }
 
 std::int64_t workspace(const GemmProblem& g, const GemmBlocking& by) {
+  constexpr std::int64_t kSlack = 32;
   return round_up(floats_of_a(g, by), 16) + by.n * by.k + kSlack;
 }
 
-template <int kWidth>
-void pack(const float* src, std::int64_t panel_stride, std::int64_t k_stride, std::int64_t extent,
-          std::int64_t k, float* dst) {
-  if (k_stride == 1 && panel_stride != 1) {
-    for (std::int64_t i = 0; i < extent; i += kWidth) {
-      pack_transposed<kWidth>(src + i * panel_stride, panel_stride, min(kWidth, extent - i), k,
-                              dst + i * k);
+// Panels `panel` floats apart.
+void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
+            std::int64_t k, float* dst, std::int64_t panel) {
+  const float* a = g.a + i0 * g.a_row + p0 * g.a_k;
+  if (row_panels(g)) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      __builtin_memcpy(dst + i * kPanelRow, a + i * g.a_row,
+                       static_cast<std::size_t>(k) * sizeof(float));
     }
+  } else {
+    pack_columns<kTileRows>(a, g.a_k, rows, k, dst, panel);
+  }
+}
+
+void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k, std::int64_t n,
+            float* dst) {
+  const float* b = g.b + p0 * g.b_k + j0 * g.b_column;
+  if (g.b_k != 1 || g.b_column == 1) {
+    pack_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
     return;
   }
-  constexpr std::int64_t kRun =
-      16;  // rows of k copied for all panels before the next: whole lines, few pages
-  for (std::int64_t p = 0; p < k; p += kRun) {
-    for (std::int64_t i = 0; i < extent; i += kWidth) {
-      pack_copied<kWidth>(src + p * k_stride + i, k_stride, min(kWidth, extent - i),
-                          min(kRun, k - p), dst + i * k + p * kWidth);
-    }
+  for (std::int64_t j = 0; j < n; j += kTileColumns) {
+    pack_transposed<kTileColumns>(b + j * g.b_column, g.b_column, min(kTileColumns, n - j), k,
+                                  dst + j * k);
   }
 }
 
 // A tile at the right edge of C: computed in a buffer of whole vectors.
-void edge_tile(std::int64_t rows, std::int64_t columns, bool accumulate, TileOperands t) {
+void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileOperands t,
+               const Prefetch& prefetch) {
   float buffer[kTileRows * kTileColumns] = {};
   float* c = t.c;
   const std::int64_t c_row = t.c_row;
-  if (accumulate) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) buffer[i * kTileColumns + j] = c[i * c_row + j];
-    }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) buffer[i * kTileColumns + j] = c[i * c_row + j];
   }
   t.c = buffer;
   t.c_row = kTileColumns;
-  tile<1>(rows, accumulate, t);
+  kernel(t, prefetch);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) c[i * c_row + j] = buffer[i * kTileColumns + j];
   }
 }
 
-// One panel of A (rows <= kTileRows) times a packed block of B.
-void multiply_panel(std::int64_t rows, std::int64_t n, std::int64_t k, const float* a,
-                    const float* b, float* c, std::int64_t c_row, bool accumulate) {
-  const TileKernel kernel = pick_tile<kTileRows, 1>(rows, accumulate);
+// A block of B: tile column j starts at data + j * column, its rows are `row` apart.
+struct BlockOfB {
+  const float* data;
+  std::int64_t column, row;
+};
+
+// What will be packed or read next, fetched into the second-level cache a chunk per tile. Without
+// it, copies of rows that lie in memory take a tenth of a small product's time.
+class NextSource {
+ public:
+  // `idle` is a line that is near anyway.
+  explicit NextSource(const float* idle) : lines_{idle, 0, 0}, idle_(idle) {}
+
+  // kTileRows rows, four to a chunk.
+  void set_rows(const float* first, std::int64_t row) {
+    *this = {idle_, first, row, 0, (kTileRows + 3) / 4};
+  }
+  // k rows of kGroup panels' columns, a quarter of the k lines of sixteen columns to a chunk.
+  void set_columns(const float* first, std::int64_t row, std::int64_t k) {
+    *this = {idle_, first, row, k, 4 * (kGroup * kTileRows / 16)};
+  }
+
+  [[nodiscard]] const Prefetch& lines() const { return lines_; }
+
+  void advance() {
+    ++chunk_;
+    choose();
+  }
+
+ private:
+  NextSource(const float* idle, const float* first, std::int64_t row, std::int64_t k,
+             std::int64_t chunks)
+      : lines_{}, idle_(idle), first_(first), row_(row), k_(k), chunks_(chunks) {
+    choose();
+  }
+
+  void choose() {
+    if (chunk_ >= chunks_) {
+      lines_ = {idle_, 0, 0};
+    } else if (k_ == 0) {
+      lines_ = {first_ + 4 * chunk_ * row_, row_, 16};
+    } else {
+      lines_ = {first_ + chunk_ % 4 * (k_ / 4) * row_ + chunk_ / 4 * 16, k_ / 16 * row_, row_};
+    }
+  }
+
+  Prefetch lines_;
+  const float* idle_;
+  const float* first_ = nullptr;
+  std::int64_t row_ = 0, k_ = 0, chunk_ = 0, chunks_ = 0;
+};
+
+// One packed panel of A (rows <= kTileRows) times a block of B.
+void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, TileOperands t,
+                    const BlockOfB& b, NextSource& next) {
+  float* const c = t.c;
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
-    const TileOperands t{k, a, kTileRows, b + j * k, kTileColumns, c + j, c_row};
+    t.b = b.data + j * b.column;
+    t.c = c + j;
     if (n - j < kTileColumns) {
-      edge_tile(rows, n - j, accumulate, t);
+      edge_tile(kernel, rows, n - j, t, next.lines());
       return;
     }
     for (std::int64_t i = 0; i < rows; ++i) {  // the next tile of C, while this one is computed
       for (int v = 0; v < kTileVectors; ++v)
-        __builtin_prefetch(c + j + kTileColumns + i * c_row + 16 * v, 1);
+        __builtin_prefetch(t.c + kTileColumns + i * t.c_row + 16 * v, 1);
     }
-    kernel(t);
+    kernel(t, next.lines());
+    next.advance();
+  }
+}
+
+struct Packed {
+  float *a, *b;
+};
+
+BlockOfB block_of_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
+                    std::int64_t n, float* packed) {
+  if (g.b_column == 1 && g.b_k == n && n % kTileColumns == 0 && g.m <= kDirectRows) {
+    return {g.b + p0 * g.b_k, 1, g.b_k};  // whole rows lie together: as good as packed
+  }
+  pack_b(g, p0, j0, k, n, packed);
+  return {packed, k, kTileColumns};
+}
+
+// One block: rows i0.. and columns j0.. of C, summed indices p0...
+void multiply_block(const GemmProblem& g, const GemmBlocking& by, std::int64_t i0, std::int64_t j0,
+                    std::int64_t p0, const Packed& packed) {
+  const std::int64_t m = min(by.m, g.m - i0), n = min(by.n, g.n - j0), k = min(by.k, g.k - p0);
+  const bool accumulate = g.accumulate || p0 > 0, by_rows = row_panels(g);
+  const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || j0 == 0;
+  const std::int64_t panel = panel_floats(g, by.k), group = by_rows ? 1 : kGroup;
+  const BlockOfB b = block_of_b(g, p0, j0, k, n, packed.b);
+  float* a = packed.a;
+  if (by.a_kept == GemmBlocking::kAllK) a += p0 / by.k * (by.m / kTileRows) * panel;
+  NextSource next(packed.a);
+  for (std::int64_t i = 0; i < m; i += kTileRows) {
+    const std::int64_t rows = min(kTileRows, m - i), index = i / kTileRows;
+    const float* here = a + (keeps ? index : index % group) * panel;
+    if (packs && index % group == 0) {
+      const std::int64_t extent = group * kTileRows;
+      pack_a(g, i0 + i, p0, min(extent, m - i), k, a + (keeps ? index : 0) * panel, panel);
+      const bool more = i + extent < m;  // else the next block of k starts at the first row again
+      if (more || p0 + k < g.k) {
+        const float* source =
+            g.a + (i0 + (more ? i + extent : 0)) * g.a_row + (more ? p0 : p0 + k) * g.a_k;
+        if (by_rows) {
+          next.set_rows(source, g.a_row);
+        } else {
+          next.set_columns(source, g.a_k, k);
+        }
+      }
+    } else if (!packs) {
+      next.set_rows(here + panel, by_rows ? kPanelRow : k);
+    }
+    const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
+                                      : pick_tile<1, true>(rows, accumulate);
+    multiply_panel(
+        kernel, rows, n,
+        {k, here, by_rows ? 1 : kTileRows, b.data, b.row, g.c + (i0 + i) * g.c_row + j0, g.c_row},
+        b, next);
   }
 }
 
 void gemm(const GemmProblem& g, const GemmBlocking& by, float* workspace) {
-  float* const packed_a = workspace;
-  float* const packed_b = workspace + round_up(floats_of_a(g, by), 16);
+  const Packed packed{workspace, workspace + round_up(floats_of_a(g, by), 16)};
+  const std::int64_t k_end = max(g.k, 1);  // k = 0 still writes the zeros
   for (std::int64_t i0 = 0; i0 < g.m; i0 += by.m) {
-    const std::int64_t m = min(by.m, g.m - i0);
-    for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) {
-      const std::int64_t n = min(by.n, g.n - j0);
-      for (std::int64_t p0 = 0; p0 < max(g.k, 1); p0 += by.k) {
-        const std::int64_t k = min(by.k, g.k - p0);
-        const bool accumulate = g.accumulate || p0 > 0;
-        pack<kTileColumns>(g.b + p0 * g.b_k + j0 * g.b_column, g.b_column, g.b_k, n, k, packed_b);
-        for (std::int64_t i = 0; i < m; i += kGroup * kTileRows) {
-          const std::int64_t rows = min(kGroup * kTileRows, m - i);
-          float* a = by.keep_a ? packed_a + p0 * by.m + i * k : packed_a;
-          if (!by.keep_a || j0 == 0) {
-            pack<kTileRows>(g.a + (i0 + i) * g.a_row + p0 * g.a_k, g.a_row, g.a_k, rows, k, a);
-          }
-          for (std::int64_t r = 0; r < rows; r += kTileRows) {
-            multiply_panel(min(kTileRows, rows - r), n, k, a + r * k, packed_b,
-                           g.c + (i0 + i + r) * g.c_row + j0, g.c_row, accumulate);
-          }
-        }
+    if (by.a_kept == GemmBlocking::kOneBlock) {
+      for (std::int64_t p0 = 0; p0 < k_end; p0 += by.k) {
+        for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) multiply_block(g, by, i0, j0, p0, packed);
+      }
+    } else {
+      for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) {
+        for (std::int64_t p0 = 0; p0 < k_end; p0 += by.k) multiply_block(g, by, i0, j0, p0, packed);
       }
     }
   }

@@ -20,8 +20,11 @@ struct GemmProblem {
 
 /// Cache blocking of one product on one thread; it never changes bits.
 struct GemmBlocking {
+  /// What stays packed of a row block of A while the column blocks pass: nothing (one column
+  /// block), the whole block, or one k block of it, with the column blocks passing within.
+  enum Kept { kNothing, kAllK, kOneBlock };
   std::int64_t m, n, k;  ///< rows, columns and summed indices per block
-  bool keep_a;           ///< pack a row block of A once for all column blocks
+  Kept a_kept;
 };
 
 struct GemmKernels {
