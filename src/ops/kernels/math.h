@@ -22,12 +22,14 @@ OLMO_INLINE ExpReduction reduce_exp(F32x16 x) {
   const F32x16 n = shifted - broadcast(kMagic);
   F32x16 r = fma(n, broadcast(-0x1.62e4p-1F), x);  // 15 bits of ln 2: the product is exact
   r = fma(n, broadcast(-0x1.7f7d1cp-20F), r);
-  F32x16 q = broadcast(0x1.6c36e6p-10F);
-  q = fma(q, r, broadcast(0x1.124594p-7F));
-  q = fma(q, r, broadcast(0x1.555630p-5F));
-  q = fma(q, r, broadcast(0x1.555480p-3F));
-  q = fma(q, r, broadcast(0x1.fffffep-2F));
-  return {bits_of(shifted), fma(q * r, r, r) + broadcast(1.0F)};
+  F32x16 q = broadcast(0x1.a049dap-13F);
+  q = fma(q, r, broadcast(0x1.6d53c8p-10F));
+  q = fma(q, r, broadcast(0x1.111174p-7F));
+  q = fma(q, r, broadcast(0x1.5554e4p-5F));
+  q = fma(q, r, broadcast(0x1.555556p-3F));
+  q = fma(q, r, broadcast(0.5F));
+  q = fma(q, r, broadcast(1.0F));
+  return {bits_of(shifted), fma(q, r, broadcast(1.0F))};
 }
 
 /// e^x within 1 ulp. Overflow gives +inf, x < -104 gives 0.
