@@ -145,7 +145,11 @@ void check_gradients(const LargeGolden& golden, const char* file, float z_multip
     INFO(golden.directory << " " << file << " " << name);
     const double difference = max_abs_difference(given, reference);
     worst = std::max(worst, difference);
-    CHECK(difference < golden.gradient_tolerance);
+    // The tolerance is absolute for gradients below 1. In untied_clip8 the embedding's reach 3.6,
+    // and the reference's own are 2.0e-4 from those of the same network in fp64 (ours 1.7e-4): its
+    // attention scores of several hundred amplify every rounding of the norms and products.
+    CHECK(difference <
+          golden.gradient_tolerance * std::max(1.0, reference.abs().max().item<double>()));
   }
   WARN(golden.directory.filename() << " " << file << ": largest gradient error " << worst);
 }
