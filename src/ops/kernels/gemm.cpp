@@ -113,7 +113,8 @@ void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t
 }
 
 // A tile at the right edge of C: computed in a buffer of whole vectors.
-void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileOperands t) {
+void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileOperands t,
+               const Prefetch& prefetch) {
   float buffer[kTileRows * kTileColumns] = {};
   float* c = t.c;
   const std::int64_t c_row = t.c_row;
@@ -122,7 +123,7 @@ void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileO
   }
   t.c = buffer;
   t.c_row = kTileColumns;
-  kernel(t);
+  kernel(t, prefetch);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) c[i * c_row + j] = buffer[i * kTileColumns + j];
   }
@@ -134,22 +135,69 @@ struct BlockOfB {
   std::int64_t column, row;
 };
 
+// What will be packed or read next, fetched into the second-level cache a chunk per tile. Without
+// it, copies of rows that lie in memory take a tenth of a small product's time.
+class NextSource {
+ public:
+  // `idle` is a line that is near anyway.
+  explicit NextSource(const float* idle) : lines_{idle, 0, 0}, idle_(idle) {}
+
+  // kTileRows rows, four to a chunk.
+  void set_rows(const float* first, std::int64_t row) {
+    *this = {idle_, first, row, 0, (kTileRows + 3) / 4};
+  }
+  // k rows of kGroup panels' columns, a quarter of the k lines of sixteen columns to a chunk.
+  void set_columns(const float* first, std::int64_t row, std::int64_t k) {
+    *this = {idle_, first, row, k, 4 * (kGroup * kTileRows / 16)};
+  }
+
+  [[nodiscard]] const Prefetch& lines() const { return lines_; }
+
+  void advance() {
+    ++chunk_;
+    choose();
+  }
+
+ private:
+  NextSource(const float* idle, const float* first, std::int64_t row, std::int64_t k,
+             std::int64_t chunks)
+      : lines_{}, idle_(idle), first_(first), row_(row), k_(k), chunks_(chunks) {
+    choose();
+  }
+
+  void choose() {
+    if (chunk_ >= chunks_) {
+      lines_ = {idle_, 0, 0};
+    } else if (k_ == 0) {
+      lines_ = {first_ + 4 * chunk_ * row_, row_, 16};
+    } else {
+      lines_ = {first_ + chunk_ % 4 * (k_ / 4) * row_ + chunk_ / 4 * 16, k_ / 16 * row_, row_};
+    }
+  }
+
+  Prefetch lines_;
+  const float* idle_;
+  const float* first_ = nullptr;
+  std::int64_t row_ = 0, k_ = 0, chunk_ = 0, chunks_ = 0;
+};
+
 // One packed panel of A (rows <= kTileRows) times a block of B.
 void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, TileOperands t,
-                    const BlockOfB& b) {
+                    const BlockOfB& b, NextSource& next) {
   float* const c = t.c;
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
     t.b = b.data + j * b.column;
     t.c = c + j;
     if (n - j < kTileColumns) {
-      edge_tile(kernel, rows, n - j, t);
+      edge_tile(kernel, rows, n - j, t, next.lines());
       return;
     }
     for (std::int64_t i = 0; i < rows; ++i) {  // the next tile of C, while this one is computed
       for (int v = 0; v < kTileVectors; ++v)
         __builtin_prefetch(t.c + kTileColumns + i * t.c_row + 16 * v, 1);
     }
-    kernel(t);
+    kernel(t, next.lines());
+    next.advance();
   }
 }
 
@@ -157,34 +205,51 @@ struct Packed {
   float *a, *b;
 };
 
+BlockOfB block_of_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
+                    std::int64_t n, float* packed) {
+  if (g.b_column == 1 && g.b_k == n && n % kTileColumns == 0 && g.m <= kDirectRows) {
+    return {g.b + p0 * g.b_k, 1, g.b_k};  // whole rows lie together: as good as packed
+  }
+  pack_b(g, p0, j0, k, n, packed);
+  return {packed, k, kTileColumns};
+}
+
 // One block: rows i0.. and columns j0.. of C, summed indices p0...
 void multiply_block(const GemmProblem& g, const GemmBlocking& by, std::int64_t i0, std::int64_t j0,
                     std::int64_t p0, const Packed& packed) {
   const std::int64_t m = min(by.m, g.m - i0), n = min(by.n, g.n - j0), k = min(by.k, g.k - p0);
   const bool accumulate = g.accumulate || p0 > 0, by_rows = row_panels(g);
-  const std::int64_t panel = panel_floats(g, by.k);
-  BlockOfB b{packed.b, k, kTileColumns};
-  if (g.b_column == 1 && g.b_k == n && n % kTileColumns == 0 && g.m <= kDirectRows) {
-    b = {g.b + p0 * g.b_k, 1, g.b_k};  // whole rows lie together: as good as packed
-  } else {
-    pack_b(g, p0, j0, k, n, packed.b);
-  }
-  float* kept = packed.a;
-  if (by.a_kept == GemmBlocking::kAllK) kept += p0 / by.k * (by.m / kTileRows) * panel;
+  const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || j0 == 0;
+  const std::int64_t panel = panel_floats(g, by.k), group = by_rows ? 1 : kGroup;
+  const BlockOfB b = block_of_b(g, p0, j0, k, n, packed.b);
+  float* a = packed.a;
+  if (by.a_kept == GemmBlocking::kAllK) a += p0 / by.k * (by.m / kTileRows) * panel;
+  NextSource next(packed.a);
   for (std::int64_t i = 0; i < m; i += kTileRows) {
-    const std::int64_t rows = min(kTileRows, m - i);
-    const std::int64_t slot =
-        by.a_kept == GemmBlocking::kNothing ? i / kTileRows % kGroup : i / kTileRows;
-    if ((by.a_kept == GemmBlocking::kNothing || j0 == 0) && i / kTileRows % kGroup == 0) {
-      const std::int64_t group = min(kGroup * kTileRows, m - i);
-      pack_a(g, i0 + i, p0, group, k, kept + slot * panel, panel);
+    const std::int64_t rows = min(kTileRows, m - i), index = i / kTileRows;
+    const float* here = a + (keeps ? index : index % group) * panel;
+    if (packs && index % group == 0) {
+      const std::int64_t extent = group * kTileRows;
+      pack_a(g, i0 + i, p0, min(extent, m - i), k, a + (keeps ? index : 0) * panel, panel);
+      const bool more = i + extent < m;  // else the next block of k starts at the first row again
+      if (more || p0 + k < g.k) {
+        const float* source =
+            g.a + (i0 + (more ? i + extent : 0)) * g.a_row + (more ? p0 : p0 + k) * g.a_k;
+        if (by_rows) {
+          next.set_rows(source, g.a_row);
+        } else {
+          next.set_columns(source, g.a_k, k);
+        }
+      }
+    } else if (!packs) {
+      next.set_rows(here + panel, by_rows ? kPanelRow : k);
     }
-    const TileKernel kernel = by_rows ? pick_tile<kTileRows, kPanelRow>(rows, accumulate)
-                                      : pick_tile<kTileRows, 1>(rows, accumulate);
-    multiply_panel(kernel, rows, n,
-                   {k, kept + slot * panel, by_rows ? 1 : kTileRows, b.data, b.row,
-                    g.c + (i0 + i) * g.c_row + j0, g.c_row},
-                   b);
+    const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
+                                      : pick_tile<1, true>(rows, accumulate);
+    multiply_panel(
+        kernel, rows, n,
+        {k, here, by_rows ? 1 : kTileRows, b.data, b.row, g.c + (i0 + i) * g.c_row + j0, g.c_row},
+        b, next);
   }
 }
 

@@ -32,8 +32,27 @@ struct TileOperands {
   std::int64_t c_row;
 };
 
-template <int kRows, int kARow, bool kAccumulate>
-void tile_kernel(const TileOperands& t) {
+/// Cache lines to fetch while a tile is computed: in every 16 steps of k, line s of four streams.
+struct Prefetch {
+  const float* first;
+  std::int64_t stream, step;  ///< floats between the streams, and between the lines of one
+};
+
+template <int kRows, int kARow>
+OLMO_INLINE void tile_step(const float* a, const float* b, F32x16 (&sum)[kRows][kTileVectors]) {
+  F32x16 row[kTileVectors];
+#pragma GCC unroll 2
+  for (int j = 0; j < kTileVectors; ++j) row[j] = load(b + 16 * j);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    const F32x16 value = broadcast(a[i * kARow]);
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j) sum[i][j] = fma(value, row[j], sum[i][j]);
+  }
+}
+
+template <int kRows, int kARow, bool kAccumulate, bool kPrefetch>
+void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
   const float* a = t.a;
   const float* b = t.b;
   float* c = t.c;
@@ -45,17 +64,25 @@ void tile_kernel(const TileOperands& t) {
       sum[i][j] = kAccumulate ? load(c + i * t.c_row + 16 * j) : zero();
     }
   }
-#pragma GCC unroll 2
-  for (std::int64_t p = 0; p < t.k; ++p) {
-    F32x16 row[kTileVectors];
-#pragma GCC unroll 2
-    for (int j = 0; j < kTileVectors; ++j) row[j] = load(b + 16 * j);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      const F32x16 value = broadcast(a[i * kARow]);
-#pragma GCC unroll 2
-      for (int j = 0; j < kTileVectors; ++j) sum[i][j] = fma(value, row[j], sum[i][j]);
+  std::int64_t p = 0;
+  if constexpr (kPrefetch) {
+    const float* line = prefetch.first;
+    for (; p + 16 <= t.k; p += 16) {
+      for (int stream = 0; stream < 4; ++stream) {
+        __builtin_prefetch(line + stream * prefetch.stream, 0, 2);
+#pragma GCC unroll 4
+        for (int step = 0; step < 4; ++step) {
+          tile_step<kRows, kARow>(a, b, sum);
+          a += t.a_k;
+          b += t.b_k;
+        }
+      }
+      line += prefetch.step;
     }
+  }
+#pragma GCC unroll 2
+  for (; p < t.k; ++p) {
+    tile_step<kRows, kARow>(a, b, sum);
     a += t.a_k;
     b += t.b_k;
   }
@@ -66,20 +93,22 @@ void tile_kernel(const TileOperands& t) {
   }
 }
 
-using TileKernel = void (*)(const TileOperands&);
+using TileKernel = void (*)(const TileOperands&, const Prefetch&);
 
-template <int kRows, int kARow>
+/// The kernel for a tile of `rows` (1..kTileRows) rows. Only whole tiles prefetch.
+template <int kARow, bool kPrefetch, int kRows = kTileRows>
 OLMO_INLINE TileKernel pick_tile(std::int64_t rows, bool accumulate) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return pick_tile<kRows - 1, kARow>(rows, accumulate);
+    if (rows < kRows) return pick_tile<kARow, false, kRows - 1>(rows, accumulate);
   }
-  return accumulate ? tile_kernel<kRows, kARow, true> : tile_kernel<kRows, kARow, false>;
+  return accumulate ? tile_kernel<kRows, kARow, true, kPrefetch>
+                    : tile_kernel<kRows, kARow, false, kPrefetch>;
 }
 
 /// One tile of `rows` (1..kTileRows) rows.
 template <int kARow>
 OLMO_INLINE void tile(std::int64_t rows, bool accumulate, const TileOperands& operands) {
-  pick_tile<kTileRows, kARow>(rows, accumulate)(operands);
+  pick_tile<kARow, false>(rows, accumulate)(operands, {});
 }
 
 /// dst[p*kWidth + r] = src[r*src_stride + p] for r < rows <= kWidth and p < k; entries r >= rows
