@@ -8,9 +8,8 @@
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
-namespace {
+
 OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
-}  // namespace
 
 void clamp(const Policy& policy, const at::Tensor& x, float limit, const at::Tensor& mask_u8) {
   require("clamp", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});

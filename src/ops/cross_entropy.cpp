@@ -9,9 +9,10 @@
 #include "ops/linear.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(LossKernels, loss_kernels)
+
+namespace {
 
 struct Sizes {
   std::int64_t tokens, vocabulary, width;
@@ -43,7 +44,7 @@ void check_tokens(const char* op, const HeadTokenValues& tokens, std::int64_t co
 
 /// Grows the buffers where needed and returns the tokens per chunk.
 std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
-  constexpr std::int64_t kLogits = 16 * 1024 * 1024;
+  constexpr std::int64_t kLogits = 26 * 1024 * 1024;
   const auto wanted =
       workspace.chunk > 0
           ? workspace.chunk

@@ -23,7 +23,7 @@ struct HeadLoss {
 struct HeadWorkspace {
   at::Tensor logits;       ///< of one chunk of tokens, then their gradient
   at::Tensor values;       ///< ce and lse of each token
-  std::int64_t chunk = 0;  ///< tokens per chunk; 0: about 64 MiB of logits
+  std::int64_t chunk = 0;  ///< tokens per chunk; 0: about 104 MiB of logits
 };
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.

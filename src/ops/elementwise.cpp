@@ -7,9 +7,10 @@
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+namespace {
 
 void run_unary(const char* op, PointwiseKernels::Unary kernel, const at::Tensor& x,
                const at::Tensor& out) {

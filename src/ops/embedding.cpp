@@ -8,9 +8,10 @@
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+namespace {
 
 std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const at::Tensor& x,
                                     const at::Tensor& table) {

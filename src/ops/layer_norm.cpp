@@ -7,9 +7,10 @@
 #include "ops/kernels/norm.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(NormKernels, norm_kernels)
+
+namespace {
 
 using Forward = void (*)(const NormForwardArgs&, std::int64_t, std::int64_t);
 using Backward = void (*)(const NormBackwardArgs&, std::int64_t, std::int64_t);

@@ -9,9 +9,8 @@
 #include "ops/kernels/reduce.h"
 
 namespace olmo::ops {
-namespace {
+
 OLMO_ISA_TABLE(ReduceKernels, reduce_kernels)
-}  // namespace
 
 float tree_sum(std::vector<float> values) {
   if (values.empty()) return 0.0F;

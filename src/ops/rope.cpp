@@ -9,9 +9,10 @@
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
-namespace {
 
 OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
+
+namespace {
 
 /// 1 / theta^(2i/head_dim), every step rounded to fp32 as LibTorch does it.
 std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim) {

@@ -7,9 +7,8 @@
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
-namespace {
+
 OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
-}  // namespace
 
 void swiglu(const Policy& policy, const at::Tensor& u_M2F, const at::Tensor& y_MF) {
   require_matrix("swiglu", "y", y_MF);

@@ -1,6 +1,6 @@
 """Derives the polynomials of src/ops/kernels/math.h. Needs mpmath and numpy: `python3 make_math.py` prints the constants.
 
-exp(r) = 1 + r + r^2 q(r) on |r| <= ln2/2, log(1+f) = f - f^2/2 + f^3 p(f) on sqrt(1/2) <= 1+f <= sqrt(2).
+exp(r) = 1 + r + r^2/2 + r^3 q(r) on |r| <= ln2/2, log(1+f) = f - f^2/2 + f^3 p(f) on sqrt(1/2) <= 1+f <= sqrt(2).
 Remez exchange in 40 digits under weights that bound the relative error; then the coefficients are rounded to binary32.
 """
 import numpy as np
@@ -58,9 +58,10 @@ def main():
     def series(x, terms):  # sum x^k * terms(k): exact enough near 0, where the closed forms cancel
         return sum(x**k * terms(k) for k in range(60))
 
-    q = lambda x: series(x, lambda k: 1 / mp.factorial(k + 2)) if abs(x) < mpf("0.01") else (expm1(x) - x) / x**2
+    q = lambda x: series(x, lambda k: 1 / mp.factorial(k + 3)) if abs(x) < mpf("0.01") else (expm1(x) - x - x * x / 2) / x**3
     half = log(2) / 2 * mpf("1.0001")
-    coefficients, worst = rounded_fit(q, lambda x: x**2 / exp(x) + mpf("0.001"), -half, half, 4)
+    weight = lambda x: (abs(x) ** 3 + mpf("0.001")) / exp(x)
+    coefficients, worst = rounded_fit(q, weight, -half, half, 4)
     show("exp q0..q4:", coefficients)
     print("  weighted error after rounding 2^%.1f" % float(mp.log(worst, 2)))
 
@@ -70,9 +71,8 @@ def main():
     show("log p0..p9:", coefficients)
     print("  weighted error after rounding 2^%.1f" % float(mp.log(worst, 2)))
 
-    for name, bits in (("ln2_hi", 15), ("ln2_hi (exp)", 16)):
-        high = mp.floor(log(2) * 2**bits) / mpf(2) ** bits
-        show(f"{name}, {bits} bits; low:", [high, to_binary32(log(2) - high)])
+    high = mp.floor(log(2) * 2**15) / mpf(2) ** 15
+    show("ln 2, its first 15 bits and the rest:", [high, to_binary32(log(2) - high)])
     show("log2e:", [to_binary32(1 / log(2))])
 
 

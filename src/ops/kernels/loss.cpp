@@ -35,7 +35,8 @@ float exp_sum(float* x, std::int64_t n, float max_value) {
   const F32x16 m = broadcast(max_value);
   F32x16 sum = zero();
   for_row(n, [&] OLMO_STEP {
-    const F32x16 e = exp(load_some(x + i, count) - m);
+    __builtin_prefetch(x + n + i, 1, 2);  // the next row, while this one costs arithmetic
+    const F32x16 e = exp_nonpositive(load_some(x + i, count) - m);
     if constexpr (kKeepTerms) store_some(x + i, e, count);
     sum = sum + keep(e, count);
   });

@@ -7,25 +7,49 @@
 
 namespace olmo::ops::OLMO_ISA {
 
+/// x = n ln 2 + r with an integer n and |r| slightly above ln2/2 at most.
+struct ExpReduction {
+  I32x16 shifted;  ///< bits whose lowest nine are n + kShift, modulo 2^9
+  F32x16 p;        ///< e^r
+};
+
+/// For x = NaN, `shifted` means nothing and p is NaN.
+template <int kShift>
+OLMO_INLINE ExpReduction reduce_exp(F32x16 x) {
+  constexpr float kMagic =
+      12582912.0F + kShift;  // 1.5 * 2^23: adding it leaves the integer in the low bits
+  const F32x16 shifted = fma(x, broadcast(0x1.715476p+0F), broadcast(kMagic));
+  const F32x16 n = shifted - broadcast(kMagic);
+  F32x16 r = fma(n, broadcast(-0x1.62e4p-1F), x);  // 15 bits of ln 2: the product is exact
+  r = fma(n, broadcast(-0x1.7f7d1cp-20F), r);
+  F32x16 q = broadcast(0x1.a049dap-13F);
+  q = fma(q, r, broadcast(0x1.6d53c8p-10F));
+  q = fma(q, r, broadcast(0x1.111174p-7F));
+  q = fma(q, r, broadcast(0x1.5554e4p-5F));
+  q = fma(q, r, broadcast(0x1.555556p-3F));
+  q = fma(q, r, broadcast(0.5F));
+  q = fma(q, r, broadcast(1.0F));
+  return {bits_of(shifted), fma(q, r, broadcast(1.0F))};
+}
+
 /// e^x within 1 ulp. Overflow gives +inf, x < -104 gives 0.
 OLMO_INLINE F32x16 exp(F32x16 x) {
   // The constant stands first: min and max give their second operand where either is NaN.
-  x = min(broadcast(89.0F), max(broadcast(-104.0F), x));
-  const F32x16 n = round_even(x * broadcast(0x1.715476p+0F));
-  F32x16 r = fma(n, broadcast(-0x1.62e4p-1F), x);  // 15 bits of ln 2: the product is exact
-  r = fma(n, broadcast(-0x1.7f7d1cp-20F), r);
-  F32x16 q = broadcast(0x1.6c36e6p-10F);
-  q = fma(q, r, broadcast(0x1.124594p-7F));
-  q = fma(q, r, broadcast(0x1.555630p-5F));
-  q = fma(q, r, broadcast(0x1.555480p-3F));
-  q = fma(q, r, broadcast(0x1.fffffep-2F));
-  const F32x16 p = fma(q * r, r, r) + broadcast(1.0F);
+  const auto [shifted, p] = reduce_exp<0>(min(broadcast(89.0F), max(broadcast(-104.0F), x)));
   // 2^n in two factors: only the second product can overflow or round to a subnormal.
-  const I32x16 exponent = round_to_int(n);
-  const I32x16 first = shift_right<1>(exponent);
-  const I32x16 second = exponent - first;
+  const I32x16 n = shift_right<23>(shift_left<23>(shifted));
+  const I32x16 first = shift_right<1>(n);
+  const I32x16 second = n - first;
   const I32x16 bias = broadcast_int(127);
   return (p * from_bits(shift_left<23>(first + bias))) * from_bits(shift_left<23>(second + bias));
+}
+
+/// The same bits as exp(x) for less work, where x <= 0 or NaN.
+OLMO_INLINE F32x16 exp_nonpositive(F32x16 x) {
+  // The factor 2^(n+30) is normal for every n >= -150, so the last product alone rounds, and only
+  // to a subnormal.
+  const auto [shifted, p] = reduce_exp<127 + 30>(max(broadcast(-104.0F), x));
+  return (p * from_bits(shift_left<23>(shifted))) * broadcast(0x1p-30F);
 }
 
 /// Natural logarithm within 1 ulp; ±0 gives -inf, a negative number NaN.
@@ -58,8 +82,17 @@ OLMO_INLINE F32x16 log(F32x16 x) {
 
 /// 1 / (1 + e^-x) within 2 ulp, without overflow at either end.
 OLMO_INLINE F32x16 sigmoid(F32x16 x) {
-  const F32x16 e = exp(negate(abs(x)));
-  return select(x < zero(), e, broadcast(1.0F)) / (broadcast(1.0F) + e);
+  const F32x16 one = broadcast(1.0F);
+  const Mask16 negative = x < zero();
+  const F32x16 e = exp_nonpositive(negate(abs(x)));
+  const F32x16 numerator = select(negative, e, one);
+  const F32x16 sum = one + e;
+  const F32x16 lost = e - (sum - one);
+  // One correction of the quotient for its own rounding and for what the sum lost; 1/sum need only
+  // be rough.
+  const F32x16 q = numerator / sum;
+  const F32x16 remainder = fma(negate(q), lost, fma(negate(q), sum, numerator));
+  return fma(remainder, select(negative, one - q, q), q);
 }
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -44,17 +44,21 @@ void column_sums(const float* dy, std::int64_t rows, std::int64_t columns, float
   }
 }
 
-// Comparisons and selections only: left to the compiler, which vectorizes them.
-void clamp_range(float* x, float limit, std::uint8_t* mask, std::int64_t begin, std::int64_t end) {
+// Comparisons and selections only: left to the compiler, which vectorizes them once it knows that
+// the arrays are apart.
+void clamp_range(float* __restrict x, float limit, std::uint8_t* __restrict mask,
+                 std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
     const float value = x[i];
-    mask[i] = value >= -limit && value <= limit ? 1 : 0;
     const float low = value < -limit ? -limit : value;
-    x[i] = low > limit ? limit : low;
+    const float clamped = low > limit ? limit : low;
+    x[i] = clamped;
+    mask[i] = static_cast<std::uint8_t>(clamped == value);  // also false for NaN
   }
 }
 
-void mask_range(const std::uint8_t* mask, float* x, std::int64_t begin, std::int64_t end) {
+void mask_range(const std::uint8_t* __restrict mask, float* __restrict x, std::int64_t begin,
+                std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) x[i] = mask[i] != 0 ? x[i] : 0.0F;
 }
 

@@ -1,0 +1,229 @@
+#include "ops/cross_entropy.h"
+
+#include <limits>
+
+#include "core/error.h"
+#include "ops/row_reference.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::ops;
+namespace ref = olmo::ops::reference;
+
+namespace {
+
+constexpr float kScale = 0.037F;
+constexpr float kZ = 1e-3F;
+
+struct Result {
+  HeadLoss loss;
+  at::Tensor ce, lse, argmax, dh, dw;
+};
+
+HeadInput example(std::int64_t tokens, std::int64_t vocabulary, std::int64_t width) {
+  HeadInput input{ref::values({tokens, width}, 201, 2.0F), ref::values({vocabulary, width}, 202),
+                  ref::integers(tokens, vocabulary, 203)};
+  for (std::int64_t i = 4; i < tokens; i += 5) input.labels_M[i] = kIgnoredLabel;
+  return input;
+}
+
+at::Tensor initial_dw(const HeadInput& input) { return ref::values(input.w_VD.sizes(), 204); }
+
+Result run(const Policy& policy, const HeadInput& input, std::int64_t chunk) {
+  HeadWorkspace workspace;
+  workspace.chunk = chunk;
+  const auto tokens = input.h_MD.size(0);
+  Result r{{},
+           at::empty({tokens}),
+           at::empty({tokens}),
+           at::empty({tokens}, at::kLong),
+           at::empty_like(input.h_MD),
+           initial_dw(input)};
+  r.loss =
+      head_loss_backward(policy, workspace, input,
+                         {.grad_scale = kScale, .z_multiplier = kZ, .dh_MD = r.dh, .dw_VD = r.dw},
+                         {r.ce, r.lse, r.argmax});
+  return r;
+}
+
+float scalar_log(float x) { return ref::apply(ops::log, at::full({1}, x)).item<float>(); }
+
+/// The definition, one element at a time.
+Result scalar(const HeadInput& input) {
+  const auto tokens = input.h_MD.size(0), vocabulary = input.w_VD.size(0),
+             width = input.h_MD.size(1);
+  Result r{{},
+           at::zeros({tokens}),
+           at::zeros({tokens}),
+           at::zeros({tokens}, at::kLong),
+           at::zeros_like(input.h_MD),
+           initial_dw(input)};
+  const auto* h = input.h_MD.const_data_ptr<float>();
+  const auto* w = input.w_VD.const_data_ptr<float>();
+  for (std::int64_t m = 0; m < tokens; ++m) {
+    at::Tensor row = at::zeros({vocabulary});
+    auto* x = row.data_ptr<float>();
+    for (std::int64_t v = 0; v < vocabulary; ++v) {
+      for (std::int64_t d = 0; d < width; ++d)
+        x[v] = std::fma(h[m * width + d], w[v * width + d], x[v]);
+    }
+    const float* best = std::max_element(x, x + vocabulary);
+    const float max = *best;
+    r.argmax[m] = best - x;
+    const auto label = input.labels_M.const_data_ptr<std::int64_t>()[m];
+    const float shifted = label < 0 ? 0.0F : x[label] - max;
+    const at::Tensor terms = ref::apply(ops::exp, row - max);
+    const auto* e = terms.const_data_ptr<float>();
+    const float sum = ref::row_sum(e, vocabulary);
+    const float lse = max + scalar_log(sum);
+    r.lse[m] = lse;
+    if (label < 0) continue;
+    const float ce = scalar_log(sum) - shifted;
+    r.ce[m] = ce;
+    r.loss.ce_sum += ce;
+    r.loss.z_sum += lse * lse;
+    ++r.loss.labels;
+    const float factor = kScale * std::fma(2.0F * kZ, lse, 1.0F) / sum;
+    auto* dh = r.dh.data_ptr<float>() + m * width;
+    auto* dw = r.dw.data_ptr<float>();
+    for (std::int64_t v = 0; v < vocabulary; ++v) {
+      const float g = v == label ? std::fma(e[v], factor, -kScale) : e[v] * factor;
+      for (std::int64_t d = 0; d < width; ++d) {
+        dh[d] = std::fma(g, w[v * width + d], dh[d]);
+        dw[v * width + d] = std::fma(g, h[m * width + d], dw[v * width + d]);
+      }
+    }
+  }
+  return r;
+}
+
+void check_same(const Result& a, const Result& b) {
+  CHECK(a.loss.ce_sum == b.loss.ce_sum);
+  CHECK(a.loss.z_sum == b.loss.z_sum);
+  CHECK(a.loss.labels == b.loss.labels);
+  CHECK(ref::same_bits(a.ce, b.ce));
+  CHECK(ref::same_bits(a.lse, b.lse));
+  CHECK(a.argmax.equal(b.argmax));
+  CHECK(ref::same_bits(a.dh, b.dh));
+  CHECK(ref::same_bits(a.dw, b.dw));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the head's loss and gradients have the bits of their definition whatever the chunk, threads "
+    "and instruction set",
+    "[ops]") {
+  for (const std::int64_t vocabulary : {1, 83, 1030}) {
+    const auto input = example(vocabulary == 1030 ? 97 : 11, vocabulary, 12);
+    const auto expected = scalar(input);
+    ref::for_each_policy([&](const Policy& policy) {
+      for (const std::int64_t chunk : {0, 1, 7, 64}) {
+        INFO(to_string(policy.isa) << " threads " << policy.threads << " chunk " << chunk
+                                   << " vocabulary " << vocabulary);
+        check_same(run(policy, input, chunk), expected);
+      }
+    });
+  }
+}
+
+TEST_CASE("the head's loss alone equals the loss with gradients", "[ops]") {
+  const auto input = example(30, 500, 16);
+  const auto expected = run(ref::plain_policy(), input, 0);
+  HeadWorkspace workspace;
+  workspace.chunk = 8;
+  at::Tensor ce = at::empty({30}), lse = at::empty({30});
+  const auto loss = head_loss(ref::plain_policy(), workspace, input, {ce, lse, {}});
+  CHECK(loss.ce_sum == expected.loss.ce_sum);
+  CHECK(loss.z_sum == expected.loss.z_sum);
+  CHECK(loss.labels == 24);
+  CHECK(ref::same_bits(ce, expected.ce));
+  CHECK(ref::same_bits(lse, expected.lse));
+}
+
+TEST_CASE("the head agrees with LibTorch's cross-entropy and autograd in double within 2e-6",
+          "[ops]") {
+  const auto input = example(40, 900, 24);
+  const at::Tensor h = input.h_MD.to(at::kDouble).requires_grad_(true),
+                   w = input.w_VD.to(at::kDouble).requires_grad_(true);
+  const at::Tensor logits = h.matmul(w.t());
+  const at::Tensor ce =
+      at::cross_entropy_loss(logits, input.labels_M, {}, at::Reduction::Sum, kIgnoredLabel);
+  const at::Tensor z = (logits.logsumexp(1).square() * (input.labels_M != kIgnoredLabel)).sum();
+  (static_cast<double>(kScale) * (ce + static_cast<double>(kZ) * z)).backward();
+  const auto r = run(ref::plain_policy(), input, 16);
+  CHECK(r.loss.ce_sum == Approx(ce.item<double>()).epsilon(1e-6));
+  CHECK(r.loss.z_sum == Approx(z.item<double>()).epsilon(1e-6));
+  CHECK(ref::distance(r.dh, h.grad()) < 2e-6);
+  CHECK(ref::distance(r.dw, w.grad() + initial_dw(input).to(at::kDouble)) < 2e-6);
+  CHECK(r.argmax.equal(logits.argmax(1)));
+}
+
+TEST_CASE("a token's loss does not depend on the tokens beside it", "[ops]") {
+  const auto input = example(20, 300, 16);
+  const auto whole = run(ref::plain_policy(), input, 0);
+  const HeadInput part{input.h_MD.narrow(0, 6, 5), input.w_VD, input.labels_M.narrow(0, 6, 5)};
+  const auto alone = run(ref::plain_policy(), part, 0);
+  CHECK(ref::same_bits(alone.ce, whole.ce.narrow(0, 6, 5)));
+  CHECK(ref::same_bits(alone.dh, whole.dh.narrow(0, 6, 5)));
+}
+
+TEST_CASE("large logits neither overflow nor lose the loss", "[ops]") {
+  auto input = example(6, 40, 8);
+  input.h_MD.mul_(1e4);
+  const auto r = run(ref::plain_policy(), input, 0);
+  CHECK(std::isfinite(r.loss.ce_sum));
+  CHECK(r.dh.isfinite().all().item<bool>());
+}
+
+TEST_CASE("a value that is not finite reaches the loss as NaN and disturbs no other token",
+          "[ops]") {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    auto input = example(6, 40, 8);
+    input.h_MD[2][3] = bad;
+    const auto r = run(ref::plain_policy(), input, 0);
+    CHECK(std::isnan(r.loss.ce_sum));
+    CHECK(std::isnan(r.ce[2].item<float>()));
+    CHECK(std::isfinite(r.ce[1].item<float>()));
+    CHECK(r.dh[1].isfinite().all().item<bool>());
+  }
+}
+
+TEST_CASE("all tokens ignored, or none at all, give a loss of 0 and no gradient", "[ops]") {
+  auto input = example(6, 40, 8);
+  input.labels_M.fill_(kIgnoredLabel);
+  const auto r = run(ref::plain_policy(), input, 4);
+  CHECK(r.loss.ce_sum == 0.0);
+  CHECK(r.loss.labels == 0);
+  CHECK(r.dh.eq(0).all().item<bool>());
+  CHECK(ref::same_bits(r.dw, initial_dw(input)));
+  const auto none = run(ref::plain_policy(), example(0, 40, 8), 0);
+  CHECK(none.loss.labels == 0);
+}
+
+TEST_CASE("a label beyond the vocabulary is an input error that names its position", "[ops]") {
+  for (const std::int64_t bad : {-1, -101, 40, 1 << 30}) {
+    auto input = example(6, 40, 8);
+    input.labels_M[3] = bad;
+    HeadWorkspace workspace;
+    try {
+      head_loss(ref::plain_policy(), workspace, input);
+      FAIL("accepted " << bad);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+      CHECK(std::string(error.what()).find("position 3") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a workspace serves larger and smaller calls with the same results", "[ops]") {
+  HeadWorkspace workspace;
+  const auto small = example(5, 40, 8), large = example(50, 400, 16);
+  const auto first = head_loss(ref::plain_policy(), workspace, small).ce_sum;
+  const auto second = head_loss(ref::plain_policy(), workspace, large).ce_sum;
+  const auto* buffer = workspace.logits.const_data_ptr<float>();
+  CHECK(head_loss(ref::plain_policy(), workspace, small).ce_sum == first);
+  CHECK(head_loss(ref::plain_policy(), workspace, large).ce_sum == second);
+  CHECK(workspace.logits.const_data_ptr<float>() == buffer);
+}

@@ -1,0 +1,277 @@
+#include "ops/layer_norm.h"
+
+#include "core/error.h"
+#include "ops/row_reference.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::ops;
+namespace ref = olmo::ops::reference;
+
+namespace {
+
+constexpr float kEps = 1e-5F;
+
+struct Case {
+  bool centred;
+  bool weighted;
+  bool biased;
+};
+
+const std::vector<Case> kCases = {{true, false, false},  {true, true, false},  {true, true, true},
+                                  {false, false, false}, {false, true, false}, {false, true, true}};
+
+NormParameters parameters_of(const Case& c, std::int64_t columns) {
+  NormParameters p;
+  if (c.weighted) p.weight = ref::values({columns}, 71);
+  if (c.biased) p.bias = ref::values({columns}, 72);
+  return p;
+}
+
+void forward(const Policy& policy, const Case& c, const at::Tensor& x, const NormParameters& p,
+             const at::Tensor& y, const at::Tensor& stats) {
+  c.centred ? layer_norm(policy, x, p, kEps, y, stats) : rms_norm(policy, x, p, kEps, y, stats);
+}
+
+void backward(const Policy& policy, const Case& c, const NormBackward& args) {
+  c.centred ? layer_norm_backward(policy, args) : rms_norm_backward(policy, args);
+}
+
+at::Tensor stats_for(const Case& c, std::int64_t rows) {
+  return at::empty({rows, c.centred ? 2 : 1}, at::kFloat);
+}
+
+struct RowStats {
+  float mean;
+  float rstd;
+};
+
+/// One row by the definition.
+RowStats scalar_forward(const Case& c, const float* x, std::int64_t n, const NormParameters& p,
+                        float* y) {
+  const auto width = static_cast<float>(n);
+  const float mean = c.centred ? ref::row_sum(x, n) / width : 0.0F;
+  const float squares = ref::row_fold(n, [&](float sum, std::int64_t i) {
+    const float d = c.centred ? x[i] - mean : x[i];
+    return std::fma(d, d, sum);
+  });
+  const float rstd = 1.0F / std::sqrt(squares / width + kEps);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float h = (c.centred ? x[i] - mean : x[i]) * rstd;
+    const float w = c.weighted ? p.weight.const_data_ptr<float>()[i] : 1.0F;
+    y[i] = c.biased ? std::fma(h, w, p.bias.const_data_ptr<float>()[i]) : h * w;
+  }
+  return {mean, rstd};
+}
+
+/// The gradient of one row's input by the definition.
+void scalar_backward(const Case& c, const float* dy, const float* x, RowStats stats, std::int64_t n,
+                     const NormParameters& p, float* dx) {
+  const auto width = static_cast<float>(n);
+  const auto g = [&](std::int64_t i) {
+    return c.weighted ? dy[i] * p.weight.const_data_ptr<float>()[i] : dy[i];
+  };
+  const auto h = [&](std::int64_t i) {
+    return (c.centred ? x[i] - stats.mean : x[i]) * stats.rstd;
+  };
+  const float mean_g =
+      ref::row_fold(n, [&](float sum, std::int64_t i) { return sum + g(i); }) / width;
+  const float mean_gh =
+      ref::row_fold(n, [&](float sum, std::int64_t i) { return std::fma(g(i), h(i), sum); }) /
+      width;
+  for (std::int64_t i = 0; i < n; ++i) {
+    dx[i] = stats.rstd * std::fma(-h(i), mean_gh, c.centred ? g(i) - mean_g : g(i));
+  }
+}
+
+struct Run {
+  at::Tensor y, stats, dx, dweight, dbias;
+};
+
+Run run(const Policy& policy, const Case& c, const at::Tensor& x, const at::Tensor& dy,
+        const NormParameters& p) {
+  const auto columns = x.size(1);
+  Run r{at::empty_like(x), stats_for(c, x.size(0)), at::empty_like(x), {}, {}};
+  if (c.weighted) r.dweight = at::zeros({columns});
+  if (c.biased) r.dbias = at::zeros({columns});
+  forward(policy, c, x, p, r.y, r.stats);
+  backward(policy, c,
+           {.dy_MD = dy,
+            .x_MD = x,
+            .stats = r.stats,
+            .weight_D = p.weight,
+            .dx_MD = r.dx,
+            .dweight_D = r.dweight,
+            .dbias_D = r.dbias});
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("norms have the bits of their definition on every instruction set and thread count",
+          "[ops]") {
+  for (const std::int64_t columns : {1, 7, 16, 100, 128}) {
+    const std::int64_t rows = columns == 100 ? 700 : 5;  // enough for three threads once
+    const at::Tensor x = ref::values({rows, columns}, 31, 4.0F) + 0.5;
+    const at::Tensor dy = ref::values({rows, columns}, 32);
+    for (const auto& c : kCases) {
+      const auto p = parameters_of(c, columns);
+      at::Tensor y = at::empty_like(x);
+      at::Tensor dx = at::empty_like(x);
+      at::Tensor dweight = at::zeros({columns});
+      at::Tensor dbias = at::zeros({columns});
+      for (std::int64_t m = 0; m < rows; ++m) {
+        const float* row = x.const_data_ptr<float>() + m * columns;
+        const float* dy_row = dy.const_data_ptr<float>() + m * columns;
+        const auto stats = scalar_forward(c, row, columns, p, y.data_ptr<float>() + m * columns);
+        scalar_backward(c, dy_row, row, stats, columns, p, dx.data_ptr<float>() + m * columns);
+        for (std::int64_t i = 0; i < columns; ++i) {
+          const float h = (c.centred ? row[i] - stats.mean : row[i]) * stats.rstd;
+          dweight.data_ptr<float>()[i] = std::fma(dy_row[i], h, dweight.data_ptr<float>()[i]);
+          dbias.data_ptr<float>()[i] += dy_row[i];
+        }
+      }
+      ref::for_each_policy([&](const Policy& policy) {
+        const auto r = run(policy, c, x, dy, p);
+        INFO(to_string(policy.isa) << " threads " << policy.threads << " columns " << columns
+                                   << " centred " << c.centred);
+        CHECK(ref::same_bits(r.y, y));
+        CHECK(ref::same_bits(r.dx, dx));
+        if (c.weighted) CHECK(ref::same_bits(r.dweight, dweight));
+        if (c.biased) CHECK(ref::same_bits(r.dbias, dbias));
+      });
+    }
+  }
+}
+
+TEST_CASE("gradients of the norms agree with LibTorch's autograd in double within 1e-6", "[ops]") {
+  const std::int64_t rows = 37, columns = 96;
+  const at::Tensor x = ref::values({rows, columns}, 41, 2.0F) + 0.3;
+  const at::Tensor dy = ref::values({rows, columns}, 42);
+  for (const auto& c : kCases) {
+    const auto p = parameters_of(c, columns);
+    const auto leaf = [](const at::Tensor& t) {
+      return t.defined() ? t.to(at::kDouble).requires_grad_(true) : t;
+    };
+    const at::Tensor x64 = leaf(x), w64 = leaf(p.weight), b64 = leaf(p.bias);
+    const at::Tensor d = c.centred ? x64 - x64.mean(1, true) : x64;
+    at::Tensor y64 = d / (d.square().mean(1, true) + static_cast<double>(kEps)).sqrt();
+    if (c.weighted) y64 = y64 * w64;
+    if (c.biased) y64 = y64 + b64;
+    y64.backward(dy.to(at::kDouble));
+    const auto r = run(ref::plain_policy(), c, x, dy, p);
+    CHECK(ref::distance(r.y, y64.detach()) < 1e-6);
+    CHECK(ref::distance(r.dx, x64.grad()) < 1e-6);
+    if (c.weighted) CHECK(ref::distance(r.dweight, w64.grad()) < 1e-6);
+    if (c.biased) CHECK(ref::distance(r.dbias, b64.grad()) < 1e-6);
+  }
+}
+
+TEST_CASE("a norm works on a column range of wider rows, in place, and leaves the rest alone",
+          "[ops]") {
+  const at::Tensor packed = ref::values({9, 60}, 51);
+  const at::Tensor before = packed.clone();
+  const auto part = packed.narrow(1, 20, 24);
+  const Case c{false, true, false};
+  const auto p = parameters_of(c, 24);
+  const auto expected = run(ref::plain_policy(), c, part.contiguous(), ref::values({9, 24}, 52), p);
+  forward(ref::plain_policy(), c, part, p, part, stats_for(c, 9));
+  CHECK(ref::same_bits(part, expected.y));
+  CHECK(ref::same_bits(packed.narrow(1, 0, 20), before.narrow(1, 0, 20)));
+  CHECK(ref::same_bits(packed.narrow(1, 44, 16), before.narrow(1, 44, 16)));
+}
+
+TEST_CASE("an accumulated input gradient is one fused addition to what is stored", "[ops]") {
+  const at::Tensor x = ref::values({6, 40}, 61), dy = ref::values({6, 40}, 62),
+                   residual = ref::values({6, 40}, 63);
+  const Case c{true, false, false};
+  const auto alone = run(ref::plain_policy(), c, x, dy, {});
+  at::Tensor dx = residual.clone();
+  backward(ref::plain_policy(), c,
+           {.dy_MD = dy,
+            .x_MD = x,
+            .stats = alone.stats,
+            .weight_D = {},
+            .dx_MD = dx,
+            .accumulate_dx = true,
+            .dweight_D = {},
+            .dbias_D = {}});
+  CHECK(ref::distance(dx, (residual + alone.dx).to(at::kDouble)) < 1e-6);
+  dx.zero_();
+  backward(ref::plain_policy(), c,
+           {.dy_MD = dy,
+            .x_MD = x,
+            .stats = alone.stats,
+            .weight_D = {},
+            .dx_MD = dx,
+            .accumulate_dx = true,
+            .dweight_D = {},
+            .dbias_D = {}});
+  CHECK(ref::same_bits(dx, alone.dx));
+}
+
+TEST_CASE("a norm's input gradient may overwrite the output gradient", "[ops]") {
+  const at::Tensor x = ref::values({6, 40}, 64), dy = ref::values({6, 40}, 65);
+  const Case c{true, true, true};
+  const auto p = parameters_of(c, 40);
+  const auto expected = run(ref::plain_policy(), c, x, dy, p);
+  at::Tensor dweight = at::zeros({40}), dbias = at::zeros({40});
+  backward(ref::plain_policy(), c,
+           {.dy_MD = dy,
+            .x_MD = x,
+            .stats = expected.stats,
+            .weight_D = p.weight,
+            .dx_MD = dy,
+            .dweight_D = dweight,
+            .dbias_D = dbias});
+  CHECK(ref::same_bits(dy, expected.dx));
+  CHECK(ref::same_bits(dweight, expected.dweight));
+}
+
+TEST_CASE("a norm's parameter gradients continue their chain from call to call", "[ops]") {
+  const at::Tensor x = ref::values({20, 33}, 66), dy = ref::values({20, 33}, 67);
+  const Case c{true, true, true};
+  const auto p = parameters_of(c, 33);
+  const auto whole = run(ref::plain_policy(), c, x, dy, p);
+  at::Tensor dweight = at::zeros({33}), dbias = at::zeros({33}), dx = at::empty({20, 33});
+  for (const std::int64_t first : {0, 8}) {
+    const auto count = first == 0 ? 8 : 12;
+    backward(ref::plain_policy(), c,
+             {.dy_MD = dy.narrow(0, first, count),
+              .x_MD = x.narrow(0, first, count),
+              .stats = whole.stats.narrow(0, first, count),
+              .weight_D = p.weight,
+              .dx_MD = dx.narrow(0, first, count),
+              .dweight_D = dweight,
+              .dbias_D = dbias});
+  }
+  CHECK(ref::same_bits(dweight, whole.dweight));
+  CHECK(ref::same_bits(dbias, whole.dbias));
+}
+
+TEST_CASE("a NaN stays within its own row of a norm", "[ops]") {
+  at::Tensor x = ref::values({3, 50}, 68);
+  x[1][17] = std::nan("");
+  at::Tensor y = at::empty_like(x);
+  layer_norm(ref::plain_policy(), x, {}, kEps, y, at::empty({3, 2}));
+  CHECK(y[1].isnan().all().item<bool>());
+  CHECK_FALSE(y[0].isnan().any().item<bool>());
+  CHECK_FALSE(y[2].isnan().any().item<bool>());
+}
+
+TEST_CASE("a norm refuses a shape that does not fit", "[ops]") {
+  const at::Tensor x = ref::values({3, 8}, 69);
+  CHECK_THROWS_AS(
+      layer_norm(ref::plain_policy(), x, {}, kEps, at::empty({3, 7}), at::empty({3, 2})), Error);
+  CHECK_THROWS_AS(
+      layer_norm(ref::plain_policy(), x, {}, kEps, at::empty({3, 8}), at::empty({3, 1})), Error);
+  CHECK_THROWS_AS(layer_norm(ref::plain_policy(), x, {at::ones({7}), {}}, kEps, at::empty({3, 8}),
+                             at::empty({3, 2})),
+                  Error);
+  CHECK_THROWS_AS(layer_norm(ref::plain_policy(), x, {{}, at::ones({8})}, kEps, at::empty({3, 8}),
+                             at::empty({3, 2})),
+                  Error);
+  CHECK_THROWS_AS(
+      layer_norm(ref::plain_policy(), x.t(), {}, kEps, at::empty({8, 3}), at::empty({8, 2})),
+      Error);
+}

@@ -1,0 +1,126 @@
+#include "ops/rope.h"
+
+#include <cstdlib>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "ops/row_reference.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::ops;
+namespace ref = olmo::ops::reference;
+
+TEST_CASE("the rope table holds the rounded cosine and sine of the fp32 angle", "[ops]") {
+  const auto table = make_rope_table(10000.0, 64, 3000);
+  std::int64_t different = 0;
+  for (std::int64_t i = 0; i < 32; ++i) {
+    const float inv_freq =
+        1.0F / static_cast<float>(std::pow(10000.0, static_cast<double>(i) / 32.0));
+    for (std::int64_t position = 0; position < 3000; ++position) {
+      const float angle = static_cast<float>(position) * inv_freq;
+      const auto at = position * 32 + i;
+      different += table.cos.const_data_ptr<float>()[at] !=
+                   static_cast<float>(std::cos(static_cast<double>(angle)));
+      different += table.sin.const_data_ptr<float>()[at] !=
+                   static_cast<float>(std::sin(static_cast<double>(angle)));
+    }
+  }
+  CHECK(different == 0);
+}
+
+TEST_CASE("a longer rope table begins with the shorter one", "[ops]") {
+  const auto small = make_rope_table(500000.0, 48, 10);
+  const auto large = make_rope_table(500000.0, 48, 700);
+  CHECK(ref::same_bits(small.cos, large.cos.narrow(0, 0, 10)));
+  CHECK(ref::same_bits(small.sin, large.sin.narrow(0, 0, 10)));
+}
+
+TEST_CASE(
+    "rope rotates q and k by their definition, leaves v, whatever the instruction set and threads",
+    "[ops]") {
+  for (const std::int64_t head_dim : {4, 16, 40, 64}) {
+    const AttentionShape shape{
+        .batch = 3, .length = 50, .n_heads = 4, .n_kv_heads = 2, .head_dim = head_dim};
+    const auto half = head_dim / 2, columns = 8 * head_dim;
+    const auto table = make_rope_table(10000.0, head_dim, 64);
+    const at::Tensor qkv = ref::values({150, columns}, 81);
+    at::Tensor expected = qkv.clone();
+    auto* e = expected.data_ptr<float>();
+    const auto* x = qkv.const_data_ptr<float>();
+    for (std::int64_t row = 0; row < 150; ++row) {
+      for (std::int64_t head = 0; head < 6; ++head) {
+        for (std::int64_t i = 0; i < half; ++i) {
+          const auto first = row * columns + head * head_dim + i, second = first + half;
+          const float c = table.cos.const_data_ptr<float>()[row % 50 * half + i];
+          const float s = table.sin.const_data_ptr<float>()[row % 50 * half + i];
+          e[first] = std::fma(-x[second], s, x[first] * c);
+          e[second] = std::fma(x[first], s, x[second] * c);
+        }
+      }
+    }
+    ref::for_each_policy([&](const Policy& policy) {
+      at::Tensor got = qkv.clone();
+      rope(policy, table, shape, got);
+      CHECK(ref::same_bits(got, expected));
+      rope_backward(policy, table, shape, got);  // the transpose of a rotation is its inverse
+      CHECK(ref::distance(got, qkv.to(at::kDouble)) < 3e-7);
+    });
+  }
+}
+
+TEST_CASE("rope's gradient agrees with LibTorch's autograd in double within 1e-6", "[ops]") {
+  const AttentionShape shape{
+      .batch = 2, .length = 9, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16};
+  const auto table = make_rope_table(10000.0, 16, 9);
+  const at::Tensor x = ref::values({18, 96}, 82), dy = ref::values({18, 96}, 83);
+  const at::Tensor leaf = x.to(at::kDouble).requires_grad_(true);
+  const at::Tensor rotated = leaf.narrow(1, 0, 64).view({2, 9, 4, 2, 8});
+  const at::Tensor c = table.cos.to(at::kDouble).view({1, 9, 1, 8}),
+                   s = table.sin.to(at::kDouble).view({1, 9, 1, 8});
+  const at::Tensor x1 = rotated.select(3, 0), x2 = rotated.select(3, 1);
+  const at::Tensor y = at::cat(
+      {at::stack({x1 * c - x2 * s, x2 * c + x1 * s}, 3).view({18, 64}), leaf.narrow(1, 64, 32)}, 1);
+  y.backward(dy.to(at::kDouble));
+  at::Tensor dx = dy.clone();
+  rope_backward(ref::plain_policy(), table, shape, dx);
+  CHECK(ref::distance(dx, leaf.grad()) < 1e-6);
+}
+
+TEST_CASE("rope refuses impossible shapes", "[ops]") {
+  CHECK_THROWS_AS(make_rope_table(10000.0, 15, 8), Error);
+  CHECK_THROWS_AS(make_rope_table(0.0, 16, 8), Error);
+  CHECK_THROWS_AS(make_rope_table(10000.0, 16, 0), Error);
+  CHECK_THROWS_AS(make_rope_table(10000.0, 16, (1LL << 24) + 1), Error);
+  const auto table = make_rope_table(10000.0, 16, 8);
+  const AttentionShape shape{
+      .batch = 1, .length = 9, .n_heads = 1, .n_kv_heads = 1, .head_dim = 16};
+  CHECK_THROWS_AS(rope(ref::plain_policy(), table, shape, at::zeros({9, 48})), Error);
+}
+
+TEST_CASE("rope tables match OLMo's", "[.golden]") {
+  const char* directory = std::getenv("OLMO_GOLDEN_DIR");
+  if (directory == nullptr) return;
+  const auto golden = read_json_file(std::filesystem::path(directory) / "model/rope_tables.json");
+  for (const auto& rows : golden.at("rows")) {
+    const auto head_dim = rows.at("head_dim").get<std::int64_t>();
+    const auto table = make_rope_table(rows.at("theta").get<double>(), head_dim,
+                                       rows.at("max_len").get<std::int64_t>());
+    const auto positions = rows.at("positions").get<std::vector<std::int64_t>>();
+    for (std::size_t p = 0; p < positions.size(); ++p) {
+      double worst = 0;
+      for (std::int64_t i = 0; i < head_dim; ++i) {
+        const auto column = static_cast<std::size_t>(i);
+        const auto at = positions[p] * (head_dim / 2) + i % (head_dim / 2);
+        worst = std::max(worst, std::abs(rows.at("cos")[p][column].get<double>() -
+                                         table.cos.const_data_ptr<float>()[at]));
+        worst = std::max(worst, std::abs(rows.at("sin")[p][column].get<double>() -
+                                         table.sin.const_data_ptr<float>()[at]));
+      }
+      INFO("head_dim " << head_dim << " position " << positions[p] << " worst " << worst);
+      CHECK(worst < 2e-7);
+    }
+  }
+}
