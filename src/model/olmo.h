@@ -52,6 +52,10 @@ class Olmo {
   /// Throws Error(kUsage) for a config of impossible shapes. The weights are undefined until
   /// init_weights/load_weights.
   Olmo(ModelConfig config, Policy policy);
+  Olmo(Olmo&&) = default;
+  Olmo& operator=(Olmo&&) = default;
+  Olmo(const Olmo&) = delete;  // tensors are handles: a copy would share weights and buffers
+  Olmo& operator=(const Olmo&) = delete;
 
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Policy& policy() const { return policy_; }

@@ -11,17 +11,13 @@
 namespace olmo::ops::OLMO_ISA {
 namespace {
 
-constexpr std::int64_t kMaxK =
-    512;  // a panel of A (14 x 512 floats) takes half of the first-level cache
+constexpr std::int64_t kMaxK = 512;  // a panel of A (14 x 512 floats) fills half of the L1 cache
 constexpr std::int64_t kMinK = 256;  // below it, loading and storing the accumulators shows
 constexpr int kPanelRow =
-    kMaxK + 16;  // row stride of a copied panel; not a power of two: rows share no set
-constexpr std::int64_t kGroup =
-    8;  // panels of A packed together, so that copies read whole cache lines
+    kMaxK + 16;                     // row stride of a copied panel: rows must not share cache sets
+constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
 constexpr std::int64_t kMaxRows = 2048;        // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 4 << 20;  // floats
-constexpr std::int64_t kDirectRows =
-    768;  // with fewer rows of C, packing B costs more than it saves
 
 std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
@@ -129,75 +125,73 @@ void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileO
   }
 }
 
-// A block of B: tile column j starts at data + j * column, its rows are `row` apart.
-struct BlockOfB {
-  const float* data;
-  std::int64_t column, row;
-};
-
-// What will be packed or read next, fetched into the second-level cache a chunk per tile. Without
-// it, copies of rows that lie in memory take a tenth of a small product's time.
+// What will be packed or read next, fetched into the second-level cache a chunk (four streams of k
+// / 16 lines) per tile. Without it, copies of rows that lie in memory take a tenth of a small
+// product's time.
 class NextSource {
  public:
-  // `idle` is a line that is near anyway.
-  explicit NextSource(const float* idle) : lines_{idle, 0, 0}, idle_(idle) {}
-
-  // kTileRows rows, four to a chunk.
-  void set_rows(const float* first, std::int64_t row) {
-    *this = {idle_, first, row, 0, (kTileRows + 3) / 4};
+  // `rows` rows of `length` floats.
+  void set_rows(const float* first, std::int64_t row, std::int64_t rows, std::int64_t length,
+                std::int64_t k) {
+    const bool flat = row == length && k > 0;
+    *this = NextSource();
+    first_ = first;
+    row_ = flat ? k : row;
+    k_ = k;
+    segments_ = flat ? 1 : (length + k - 1) / max(k, 1);
+    chunks_ = ((flat ? rows * length / k : rows) + 3) / 4 * segments_;
   }
-  // k rows of kGroup panels' columns, a quarter of the k lines of sixteen columns to a chunk.
+
+  // k rows of kGroup panels' columns; a chunk is sixteen columns of a quarter of the rows.
   void set_columns(const float* first, std::int64_t row, std::int64_t k) {
-    *this = {idle_, first, row, k, 4 * (kGroup * kTileRows / 16)};
+    *this = NextSource();
+    first_ = first;
+    row_ = row;
+    k_ = k;
+    chunks_ = 4 * (kGroup * kTileRows / 16);
   }
 
-  [[nodiscard]] const Prefetch& lines() const { return lines_; }
+  [[nodiscard]] bool done() const { return chunk_ >= chunks_; }
 
-  void advance() {
-    ++chunk_;
-    choose();
+  Prefetch take() {
+    const std::int64_t c = chunk_++;
+    if (segments_ == 0)
+      return {first_ + c % 4 * (k_ / 4) * row_ + c / 4 * 16, k_ / 16 * row_, row_};
+    return {first_ + c / segments_ * 4 * row_ + c % segments_ * k_, row_, 16};
   }
 
  private:
-  NextSource(const float* idle, const float* first, std::int64_t row, std::int64_t k,
-             std::int64_t chunks)
-      : lines_{}, idle_(idle), first_(first), row_(row), k_(k), chunks_(chunks) {
-    choose();
-  }
-
-  void choose() {
-    if (chunk_ >= chunks_) {
-      lines_ = {idle_, 0, 0};
-    } else if (k_ == 0) {
-      lines_ = {first_ + 4 * chunk_ * row_, row_, 16};
-    } else {
-      lines_ = {first_ + chunk_ % 4 * (k_ / 4) * row_ + chunk_ / 4 * 16, k_ / 16 * row_, row_};
-    }
-  }
-
-  Prefetch lines_;
-  const float* idle_;
   const float* first_ = nullptr;
-  std::int64_t row_ = 0, k_ = 0, chunk_ = 0, chunks_ = 0;
+  std::int64_t row_ = 0, k_ = 0, segments_ = 0, chunk_ = 0, chunks_ = 0;
 };
 
-// One packed panel of A (rows <= kTileRows) times a block of B.
+// The sources of a block: a panel of A is wanted before the next block of B.
+struct Upcoming {
+  const float* idle;  // a line that is near anyway
+  NextSource a, b;
+
+  Prefetch take() {
+    if (!a.done()) return a.take();
+    return b.done() ? Prefetch{idle, 0, 0} : b.take();
+  }
+};
+
+// One packed panel of A (rows <= kTileRows) times a packed block of B; c and b of `t` are those of
+// the first tile.
 void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, TileOperands t,
-                    const BlockOfB& b, NextSource& next) {
-  float* const c = t.c;
+                    Upcoming& next) {
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
-    t.b = b.data + j * b.column;
-    t.c = c + j;
     if (n - j < kTileColumns) {
-      edge_tile(kernel, rows, n - j, t, next.lines());
+      edge_tile(kernel, rows, n - j, t, next.take());
       return;
     }
     for (std::int64_t i = 0; i < rows; ++i) {  // the next tile of C, while this one is computed
       for (int v = 0; v < kTileVectors; ++v)
         __builtin_prefetch(t.c + kTileColumns + i * t.c_row + 16 * v, 1);
     }
-    kernel(t, next.lines());
-    next.advance();
+    kernel(t, next.take());
+    t.b += kTileColumns * t.k;
+    t.c += kTileColumns;
   }
 }
 
@@ -205,51 +199,80 @@ struct Packed {
   float *a, *b;
 };
 
-BlockOfB block_of_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
-                    std::int64_t n, float* packed) {
-  if (g.b_column == 1 && g.b_k == n && n % kTileColumns == 0 && g.m <= kDirectRows) {
-    return {g.b + p0 * g.b_k, 1, g.b_k};  // whole rows lie together: as good as packed
+// Where a block begins: rows of C, columns of C, summed indices.
+struct Corner {
+  std::int64_t i, j, p;
+};
+
+// The corner of the block of B that follows.
+Corner corner_after(const GemmProblem& g, const GemmBlocking& by, Corner at) {
+  const bool columns_first = by.a_kept == GemmBlocking::kOneBlock;
+  std::int64_t& inner = columns_first ? at.j : at.p;
+  std::int64_t& outer = columns_first ? at.p : at.j;
+  inner += columns_first ? by.n : by.k;
+  if (inner < (columns_first ? g.n : g.k)) return at;
+  inner = 0;
+  outer += columns_first ? by.k : by.n;
+  if (outer >= (columns_first ? g.k : g.n)) {
+    outer = 0;
+    at.i += by.m;
   }
-  pack_b(g, p0, j0, k, n, packed);
-  return {packed, k, kTileColumns};
+  return at;
 }
 
-// One block: rows i0.. and columns j0.. of C, summed indices p0...
-void multiply_block(const GemmProblem& g, const GemmBlocking& by, std::int64_t i0, std::int64_t j0,
-                    std::int64_t p0, const Packed& packed) {
-  const std::int64_t m = min(by.m, g.m - i0), n = min(by.n, g.n - j0), k = min(by.k, g.k - p0);
-  const bool accumulate = g.accumulate || p0 > 0, by_rows = row_panels(g);
-  const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || j0 == 0;
+void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
+              NextSource& source) {
+  if (next.i >= g.m) return;
+  const float* b = g.b + next.p * g.b_k + next.j * g.b_column;
+  const std::int64_t k = min(by.k, g.k - next.p), n = min(by.n, g.n - next.j);
+  if (g.b_column == 1) {
+    source.set_rows(b, g.b_k, k, n, by.k);
+  } else {
+    source.set_rows(b, g.b_column, n, k, by.k);
+  }
+}
+
+// The rows after those just packed; at the block's end the next block of k starts at its first row.
+void expect_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t m,
+              std::int64_t k, NextSource& source) {
+  const bool more = row < m;
+  if (!more && at.p + k >= g.k) return;
+  const float* a = g.a + (at.i + (more ? row : 0)) * g.a_row + (more ? at.p : at.p + k) * g.a_k;
+  if (row_panels(g)) {
+    source.set_rows(a, g.a_row, kTileRows, k, k);
+  } else {
+    source.set_columns(a, g.a_k, k);
+  }
+}
+
+void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& at,
+                    const Packed& packed) {
+  const std::int64_t m = min(by.m, g.m - at.i), n = min(by.n, g.n - at.j),
+                     k = min(by.k, g.k - at.p);
+  const bool accumulate = g.accumulate || at.p > 0, by_rows = row_panels(g);
+  const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || at.j == 0;
   const std::int64_t panel = panel_floats(g, by.k), group = by_rows ? 1 : kGroup;
-  const BlockOfB b = block_of_b(g, p0, j0, k, n, packed.b);
+  pack_b(g, at.p, at.j, k, n, packed.b);
   float* a = packed.a;
-  if (by.a_kept == GemmBlocking::kAllK) a += p0 / by.k * (by.m / kTileRows) * panel;
-  NextSource next(packed.a);
+  if (by.a_kept == GemmBlocking::kAllK) a += at.p / by.k * (by.m / kTileRows) * panel;
+  Upcoming next{packed.a, {}, {}};
+  expect_b(g, by, corner_after(g, by, at), next.b);
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = min(kTileRows, m - i), index = i / kTileRows;
     const float* here = a + (keeps ? index : index % group) * panel;
     if (packs && index % group == 0) {
-      const std::int64_t extent = group * kTileRows;
-      pack_a(g, i0 + i, p0, min(extent, m - i), k, a + (keeps ? index : 0) * panel, panel);
-      const bool more = i + extent < m;  // else the next block of k starts at the first row again
-      if (more || p0 + k < g.k) {
-        const float* source =
-            g.a + (i0 + (more ? i + extent : 0)) * g.a_row + (more ? p0 : p0 + k) * g.a_k;
-        if (by_rows) {
-          next.set_rows(source, g.a_row);
-        } else {
-          next.set_columns(source, g.a_k, k);
-        }
-      }
+      const std::int64_t end = min(m, i + group * kTileRows);
+      pack_a(g, at.i + i, at.p, end - i, k, a + (keeps ? index : 0) * panel, panel);
+      expect_a(g, at, end, m, k, next.a);
     } else if (!packs) {
-      next.set_rows(here + panel, by_rows ? kPanelRow : k);
+      next.a.set_rows(here + panel, by_rows ? kPanelRow : k, kTileRows, k, k);
     }
     const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
                                       : pick_tile<1, true>(rows, accumulate);
-    multiply_panel(
-        kernel, rows, n,
-        {k, here, by_rows ? 1 : kTileRows, b.data, b.row, g.c + (i0 + i) * g.c_row + j0, g.c_row},
-        b, next);
+    multiply_panel(kernel, rows, n,
+                   {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns,
+                    g.c + (at.i + i) * g.c_row + at.j, g.c_row},
+                   next);
   }
 }
 
@@ -259,11 +282,12 @@ void gemm(const GemmProblem& g, const GemmBlocking& by, float* workspace) {
   for (std::int64_t i0 = 0; i0 < g.m; i0 += by.m) {
     if (by.a_kept == GemmBlocking::kOneBlock) {
       for (std::int64_t p0 = 0; p0 < k_end; p0 += by.k) {
-        for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) multiply_block(g, by, i0, j0, p0, packed);
+        for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) multiply_block(g, by, {i0, j0, p0}, packed);
       }
     } else {
       for (std::int64_t j0 = 0; j0 < g.n; j0 += by.n) {
-        for (std::int64_t p0 = 0; p0 < k_end; p0 += by.k) multiply_block(g, by, i0, j0, p0, packed);
+        for (std::int64_t p0 = 0; p0 < k_end; p0 += by.k)
+          multiply_block(g, by, {i0, j0, p0}, packed);
       }
     }
   }
