@@ -83,7 +83,28 @@ const ConfigNode* ConfigNode::at_path(std::string_view path) const {
   return node;
 }
 
+std::vector<std::string> sorted_texts(std::vector<ConfigMessage> messages) {
+  const auto order = [](const ConfigMessage& message) {
+    return message.line == 0 ? std::numeric_limits<int>::max() : message.line;
+  };
+  std::stable_sort(messages.begin(), messages.end(),
+                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::vector<std::string> texts;
+  for (auto& message : messages) texts.push_back(std::move(message.text));
+  return texts;
+}
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) {
+    if (!text.empty()) text += "\n";
+    text += line;
+  }
+  return text;
+}
+
 std::string ConfigDocument::where(int line) const {
+  if (line < 0) return name;
   return line == 0 ? "command line" : name + ":" + std::to_string(line);
 }
 
