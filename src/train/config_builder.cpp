@@ -89,9 +89,7 @@ const ConfigNode& ConfigBuilder::last() const { return open_.back().node.childre
 
 ConfigDocument ConfigBuilder::finish() {
   if (!duplicates_.empty()) {
-    std::string message;
-    for (const auto& line : duplicates_) message += (message.empty() ? "" : "\n") + line;
-    throw Error(ErrorKind::kUsage, message);
+    throw Error(ErrorKind::kUsage, joined_lines(duplicates_));
   }
   ConfigDocument document;
   document.name = name_;

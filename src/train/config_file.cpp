@@ -112,14 +112,14 @@ void apply_override(ConfigDocument& document, std::string_view override_text) {
 
 }  // namespace
 
-std::vector<std::string> apply_overrides(ConfigDocument& document,
-                                         const std::vector<std::string>& overrides) {
-  std::vector<std::string> errors;
+std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
+                                           const std::vector<std::string>& overrides) {
+  std::vector<ConfigMessage> errors;
   for (const auto& text : overrides) {
     try {
       apply_override(document, text);
     } catch (const Error& error) {  // collected: all errors of a config are told at once
-      errors.emplace_back(error.what());
+      errors.push_back({0, error.what()});
     }
   }
   return errors;

@@ -32,8 +32,8 @@ ConfigDocument parse_yaml_config(std::string_view text, const std::string& name)
 /// `[a, b]` or `{a: b}`. Keys on the way are made; a number indexes a list. Returns one line for
 /// each override that cannot be applied: without
 /// "=", with a value that is not YAML, or with a path through a value.
-std::vector<std::string> apply_overrides(ConfigDocument& document,
-                                         const std::vector<std::string>& overrides);
+std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
+                                           const std::vector<std::string>& overrides);
 
 /// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do: `${key.path}`,
 /// relative `${.sibling}`,
@@ -43,6 +43,6 @@ std::vector<std::string> apply_overrides(ConfigDocument& document,
 /// are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference or syntax error,
 /// whose value becomes Kind::kInvalid; what depends on this machine (no such variable or path)
 /// becomes Kind::kUnresolved.
-std::vector<std::string> resolve_references(ConfigDocument& document, const ConfigNode& defaults);
+std::vector<ConfigMessage> resolve_references(ConfigDocument& document, const ConfigNode& defaults);
 
 }  // namespace olmo::train

@@ -31,19 +31,26 @@ int base_of(std::string_view& digits) {
   return 8;
 }
 
+/// Letters inserted, removed, replaced, or exchanged with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+  std::vector<std::vector<std::size_t>> rows(3, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    auto& row = rows[i % 3];
+    const auto& above = rows[(i + 2) % 3];
+    const auto& two_above = rows[(i + 1) % 3];
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        row[j] = i + j;
+        continue;
+      }
+      row[j] =
+          std::min({above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), above[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+      }
     }
   }
-  return row[b.size()];
+  return rows[a.size() % 3][b.size()];
 }
 
 }  // namespace
@@ -76,7 +83,28 @@ const ConfigNode* ConfigNode::at_path(std::string_view path) const {
   return node;
 }
 
+std::vector<std::string> sorted_texts(std::vector<ConfigMessage> messages) {
+  const auto order = [](const ConfigMessage& message) {
+    return message.line == 0 ? std::numeric_limits<int>::max() : message.line;
+  };
+  std::stable_sort(messages.begin(), messages.end(),
+                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::vector<std::string> texts;
+  for (auto& message : messages) texts.push_back(std::move(message.text));
+  return texts;
+}
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) {
+    if (!text.empty()) text += "\n";
+    text += line;
+  }
+  return text;
+}
+
 std::string ConfigDocument::where(int line) const {
+  if (line < 0) return name;
   return line == 0 ? "command line" : name + ":" + std::to_string(line);
 }
 

@@ -41,12 +41,23 @@ struct ConfigNode {
   [[nodiscard]] const ConfigNode* at_path(std::string_view path) const;
 };
 
+/// Something to tell about a config, with the line that it belongs to: 0 is the command line, -1
+/// the file as a whole.
+struct ConfigMessage {
+  int line = 0;
+  std::string text;  ///< "FILE:LINE: `key` …"
+};
+
+/// The texts, by line; what belongs to the command line comes last.
+std::vector<std::string> sorted_texts(std::vector<ConfigMessage> messages);
+std::string joined_lines(const std::vector<std::string>& lines);
+
 /// A tree and the file that it came from.
 struct ConfigDocument {
   std::string name;  ///< of the file, for messages
   ConfigNode root;
 
-  /// "FILE:LINE", or "command line" for line 0.
+  /// "FILE:LINE", "command line" for line 0, or "FILE" for -1.
   [[nodiscard]] std::string where(int line) const;
 };
 

@@ -14,17 +14,19 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-/// What has been found wrong so far, in the order of the config.
+/// What has been found so far.
 struct Findings {
   const ConfigDocument& document;
-  std::vector<std::string> errors;
-  std::vector<std::string> notes;
-  std::vector<std::string> blockers;
+  std::vector<ConfigMessage> errors;
+  std::vector<ConfigMessage> notes;
+  std::vector<ConfigMessage> blockers;
   std::vector<std::string> unread;  ///< keys that keep a default only because of an error
 
-  std::string line(const ConfigNode* node, const std::string& path, const std::string& what) const {
-    const auto where = node == nullptr ? document.name : document.where(node->line);
-    return where + ": `" + path + "` " + what;
+  /// A message about the key at `path`; `node` is its value, or nullptr if it is not set.
+  [[nodiscard]] ConfigMessage line(const ConfigNode* node, const std::string& path,
+                                   const std::string& what) const {
+    const int number = node == nullptr ? -1 : node->line;
+    return {number, document.where(number) + ": `" + path + "` " + what};
   }
 };
 
@@ -400,12 +402,6 @@ void require_yaml_keys(Findings& findings) {
   }
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
-  return text;
-}
-
 /// Evaluators are read by the evaluation; here only the names of their keys are checked.
 void check_evaluators(Findings& findings) {
   const auto* list = findings.document.root.at_path("evaluators");
@@ -459,12 +455,13 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   for (const auto& problem : validate(loaded.config)) {
     if (!is_consequence(problem, findings.unread)) findings.errors.push_back(located(problem));
   }
-  if (!findings.errors.empty()) throw Error(ErrorKind::kUsage, joined(findings.errors));
+  if (!findings.errors.empty())
+    throw Error(ErrorKind::kUsage, joined_lines(sorted_texts(findings.errors)));
   for (const auto& problem : unsupported(loaded.config)) {
     if (!is_consequence(problem, findings.unread)) findings.blockers.push_back(located(problem));
   }
-  loaded.notes = std::move(findings.notes);
-  loaded.blockers = std::move(findings.blockers);
+  loaded.notes = sorted_texts(std::move(findings.notes));
+  loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;
 }
 
@@ -481,7 +478,7 @@ LoadedConfig parse_config(const std::string& text, const std::string& name,
 }
 
 void require_no_blockers(const LoadedConfig& loaded) {
-  if (!loaded.blockers.empty()) throw Error(ErrorKind::kUsage, joined(loaded.blockers));
+  if (!loaded.blockers.empty()) throw Error(ErrorKind::kUsage, joined_lines(loaded.blockers));
 }
 
 }  // namespace olmo::train

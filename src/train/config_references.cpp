@@ -151,7 +151,7 @@ class Resolver {
   Resolver(ConfigDocument& document, const ConfigNode& defaults)
       : document_(document), defaults_(defaults) {}
 
-  std::vector<std::string> run() {
+  std::vector<ConfigMessage> run() {
     walk(document_.root, "");
     return std::move(errors_);
   }
@@ -180,7 +180,7 @@ class Resolver {
     } catch (const BadReference& bad) {
       node = ConfigNode();
       node.kind = ConfigNode::Kind::kInvalid;
-      errors_.push_back(document_.where(line) + ": `" + path + "` " + bad.message);
+      errors_.push_back({line, document_.where(line) + ": `" + path + "` " + bad.message});
     } catch (const Unanswered& unanswered) {
       node = ConfigNode();
       node.kind = ConfigNode::Kind::kUnresolved;
@@ -349,7 +349,7 @@ class Resolver {
   ConfigDocument& document_;
   const ConfigNode& defaults_;
   std::vector<std::string> open_;  ///< paths that are being resolved
-  std::vector<std::string> errors_;
+  std::vector<ConfigMessage> errors_;
   std::unordered_set<const ConfigNode*> done_;
   std::size_t copied_bytes_ = 0;
   int references_ = 0;
@@ -358,7 +358,8 @@ class Resolver {
 
 }  // namespace
 
-std::vector<std::string> resolve_references(ConfigDocument& document, const ConfigNode& defaults) {
+std::vector<ConfigMessage> resolve_references(ConfigDocument& document,
+                                              const ConfigNode& defaults) {
   return Resolver(document, defaults).run();
 }
 

@@ -145,7 +145,9 @@ TEST_CASE("all errors of a config are reported at once", "[train]") {
     "save_folder": "${nowhere}"
   })",
                                 {"threads=a", "broken"});
-  CHECK(errors.size() == 11);
+  REQUIRE(errors.size() == 11);
+  CHECK(errors[0].rfind("c.json:2: ", 0) == 0);  // by line, the command line last
+  CHECK(errors[8].rfind("c.json:7: ", 0) == 0);
   CHECK(has(errors, "c.json:2: `model.n_heads` expects an integer, got the text \"many\""));
   CHECK(has(errors, "c.json:2: `model.n_layers` must lie in 1..4096, got 0"));
   CHECK(has(errors, "c.json:2: `model.d_modle` is not a key; did you mean `d_model`?"));
