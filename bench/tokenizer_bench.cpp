@@ -1,18 +1,18 @@
-// Encodes a file of documents and prints how long it took; bench/tokenizer.py and
+// Encodes a file of documents and prints how long it took. bench/tokenizer.py and
 // tests/goldens/check_tokenizer.py run it.
 //
-//   olmo_tokenizer_bench TOKENIZER.json DOCUMENTS [--threads N] [--warm-up DOCUMENTS] [--ids OUT]
-//   [--decode OUT]
+//   olmo_tokenizer_bench TOKENIZER.json DOCUMENTS [--threads N] [--warm-up DOCUMENTS]
+//                        [--ids OUT] [--decode OUT]
 //
 // DOCUMENTS holds documents one after the other, each as its size in bytes (uint32, little-endian)
-// and its UTF-8 text.
-// --ids writes the ids in the same form (count, then uint32s), --decode the decoded texts. One JSON
-// object goes to stdout: seconds of encoding alone, bytes, ids, and the SHA-256 of all ids as
-// little-endian uint32.
+// and its UTF-8 text. --ids writes the ids in the same form (count, then uint32s), --decode the
+// decoded texts. One JSON object goes to stdout: wall and processor seconds of encoding alone,
+// bytes, ids, and the SHA-256 of all ids as little-endian uint32.
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <map>
 #include <string>
@@ -61,9 +61,12 @@ int run(int argc, char** argv) {
     const std::string other = olmo::read_file(options["--warm-up"]);
     (void)tokenizer.encode_batch(read_documents(other), threads);
   }
+  const std::clock_t cpu_start = std::clock();
   const auto start = std::chrono::steady_clock::now();
   const auto ids = tokenizer.encode_batch(documents, threads);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+
+  const double cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
 
   olmo::Sha256 hash;
   std::size_t text_bytes = 0;
@@ -89,6 +92,7 @@ int run(int argc, char** argv) {
   if (options.contains("--ids")) olmo::write_file_atomically(options["--ids"], ids_out);
   if (options.contains("--decode")) olmo::write_file_atomically(options["--decode"], texts_out);
   const nlohmann::json result = {{"seconds", elapsed.count()},
+                                 {"cpu_seconds", cpu_seconds},
                                  {"bytes", text_bytes},
                                  {"ids", id_count},
                                  {"sha256", hash.finish().hex()}};

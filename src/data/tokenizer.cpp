@@ -39,6 +39,7 @@ struct Entry {
 /// Working memory of one call of encode; kept for the next one.
 struct Workspace {
   PreTokenCache cache;
+  LongPreTokenCache long_cache;
   Bpe::Scratch bpe;
   std::array<std::size_t, PreTokenStarts::kCapacity> starts;
   std::array<PreTokenKey, PreTokenStarts::kCapacity> keys;
@@ -57,6 +58,8 @@ struct Tokenizer::State {
                       std::vector<std::uint32_t>& ids) const;
   void encode_run(const char* text, std::size_t count, const char* readable_end, Workspace& work,
                   std::vector<std::uint32_t>& ids) const;
+  const std::vector<std::uint32_t>& encode_unknown(std::string_view bytes, const PreTokenKey* key,
+                                                   Workspace& work) const;
   std::unique_ptr<Workspace> borrow() const;
   void give_back(std::unique_ptr<Workspace> work) const;
 
@@ -159,6 +162,21 @@ void Tokenizer::State::give_back(std::unique_ptr<Workspace> work) const {
   idle.push_back(std::move(work));
 }
 
+/// Ids of a pre-token that is not in the first cache; its key is given if it is short.
+const std::vector<std::uint32_t>& Tokenizer::State::encode_unknown(std::string_view bytes,
+                                                                   const PreTokenKey* key,
+                                                                   Workspace& work) const {
+  const bool is_memorable = key == nullptr && bytes.size() <= LongPreTokenCache::kMaxSize;
+  if (is_memorable) {
+    if (const auto* known = work.long_cache.find(bytes)) return *known;
+  }
+  bpe.encode(bytes, work.bpe);
+  if (key != nullptr && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
+    work.cache.insert(*key, work.bpe.ids);
+  if (is_memorable) work.long_cache.insert(bytes, work.bpe.ids);
+  return work.bpe.ids;
+}
+
 /// Looks up the pre-tokens that begin at work.starts[0 .. count) and end where the next one begins
 /// (starts[count] is the end of the last): first all keys, so that their cache lines are on the way
 /// when they are needed.
@@ -187,11 +205,10 @@ void Tokenizer::State::encode_run(const char* text, std::size_t count, const cha
         continue;
       }
     }
-    bpe.encode({text + work.starts[i], size}, work.bpe);
-    if (is_short && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
-      work.cache.insert(work.keys[i], work.bpe.ids);
     flush();
-    ids.insert(ids.end(), work.bpe.ids.begin(), work.bpe.ids.end());
+    const auto& found =
+        encode_unknown({text + work.starts[i], size}, is_short ? &work.keys[i] : nullptr, work);
+    ids.insert(ids.end(), found.begin(), found.end());
   }
   flush();
 }
@@ -239,6 +256,11 @@ void Tokenizer::State::encode(std::string_view text, Workspace& work,
     throw Error(ErrorKind::kInput,
                 "tokenizer: the text must be UTF-8, got an ill-formed byte at offset " +
                     std::to_string(check.bad_offset));
+  }
+  // Real text has four bytes or more to an id; growing in small steps would copy the ids again and
+  // again.
+  if (const std::size_t wanted = ids.size() + text.size() / 4 + 16; wanted > ids.capacity()) {
+    ids.reserve(std::max(wanted, ids.capacity() + ids.capacity() / 2));
   }
   work.raw_parts.clear();
   raw_matcher.split(text, work.raw_parts);

@@ -143,9 +143,9 @@ class Reader {
   void read_merges(const Json& model, TokenizerFile& file) const {
     const Json& merges = member(model, "merges", "model.merges");
     if (!merges.is_array()) fail("`model.merges` must be a list");
-    if (merges.size() > file.vocab.size() * 4) {
-      fail("`model.merges` has " + std::to_string(merges.size()) +
-           " entries, more than four for each token");
+    if (merges.size() >= Bpe::kMaxMerges) {
+      fail("`model.merges` must have fewer than " + std::to_string(Bpe::kMaxMerges) +
+           " entries, got " + std::to_string(merges.size()));
     }
     for (std::size_t i = 0; i < merges.size(); ++i) {
       const auto [left, right] = sides(merges[i], i);

@@ -25,7 +25,7 @@ struct TokenizerFile {
 };
 
 /// Largest id accepted: tables are sized by it.
-inline constexpr std::uint32_t kMaxTokenId = (1U << 22) - 1;
+inline constexpr std::uint32_t kMaxTokenId = Bpe::kMaxIds - 1;
 
 /// Reads and checks the file: kinds, ranges, one token for each id, one for each byte of UTF-8,
 /// merges of known tokens. Throws Error(kInput) naming the file and the field.

@@ -41,11 +41,13 @@ def flags_of(code: int) -> int:
     flags = split_class(c)
     is_space = len(rstrip.encode("@" + c, add_special_tokens=False).tokens[0]) == 2 if c != "@" else False
     assert is_space == (flags == SPACE), hex(code)  # one kind of white space serves both
-    starter = nfd.normalize_str("a\u0315" + c + "\u0334").endswith("\u0334")
-    if not starter or nfc.normalize_str(c) != c:
-        flags |= NFC_UNSAFE
     if nfd.normalize_str(c) != c:
         flags |= NFC_JOINS
+        starter = nfc.normalize_str(c) == c  # no composed character that stays has a combining class
+    else:
+        starter = nfd.normalize_str("a\u0315" + c + "\u0334").endswith("\u0334")
+    if not starter or nfc.normalize_str(c) != c:
+        flags |= NFC_UNSAFE
     if c != "@" and not single_word.encode(c + "@", add_special_tokens=False).ids:
         flags |= WORD
     return flags
