@@ -19,6 +19,7 @@ Bpe::Bpe(const std::array<std::uint32_t, 256>& byte_ids, const std::vector<Merge
   // One rank less than the bits have: no slot in use looks empty.
   OLMO_CHECK(merges.size() <= kMaxMerges - 1);
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(2 * merges.size(), 16));
+  filter_.resize(std::size_t{1} << (kFilterBits - 6));
   slots_.assign(size, kEmpty);
   mask_ = size - 1;
   shift_ = 64 - std::countr_zero(size);
@@ -26,7 +27,10 @@ Bpe::Bpe(const std::array<std::uint32_t, 256>& byte_ids, const std::vector<Merge
     const auto& [left, right, merged] = merges[rank];
     OLMO_CHECK(left < kMaxIds && right < kMaxIds && merged < kMaxIds);
     const std::uint64_t pair = static_cast<std::uint64_t>(left) << 22 | right;
-    std::size_t i = slot_of(pair);
+    const std::uint64_t hash = hash_of(pair);
+    filter_[hash >> (64 - kFilterBits + 6)] |= std::uint64_t{1}
+                                               << (hash >> (64 - kFilterBits) & 63);
+    std::size_t i = hash >> shift_;
     while (slots_[i] != kEmpty && slots_[i] >> kRankBits != pair) i = (i + 1) & mask_;
     slots_[i] = pair << kRankBits | rank;
     merged_.push_back(merged);
@@ -48,26 +52,45 @@ void Bpe::encode(std::string_view bytes, Scratch& scratch) const {
   }
 }
 
+/// keys[i] is the rank of the pair that begins at position i, above the position: the smallest is
+/// the next to be joined.
 void Bpe::merge_short(std::string_view bytes, Scratch& scratch) const {
-  std::array<std::uint32_t, kShort> ranks;  // ranks[i] is that of ids i and i + 1
+  constexpr int kPositionBits = 6;
+  static_assert(kShort < 1U << kPositionBits);
+  constexpr std::uint32_t kNoKey = kNone << kPositionBits;
+  const auto size = static_cast<std::uint32_t>(bytes.size());
   std::uint32_t* ids = scratch.ids.data();
-  std::size_t last = bytes.size() - 1;
+  std::array<std::uint32_t, kShort> keys;
+  std::array<std::uint8_t, kShort + 1> next;
+  std::array<std::uint8_t, kShort + 1> previous;
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
   };
-  for (std::size_t i = 0; i < last; ++i) ranks[i] = byte_pairs_[byte(i) << 8 | byte(i + 1)];
-  while (last > 0) {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < last; ++i) best = ranks[i] < ranks[best] ? i : best;
-    if (ranks[best] == kNone) break;
-    ids[best] = merged_[ranks[best]];
-    --last;
-    for (std::size_t i = best + 1; i <= last; ++i) ids[i] = ids[i + 1];
-    for (std::size_t i = best + 1; i < last; ++i) ranks[i] = ranks[i + 1];
-    if (best > 0) ranks[best - 1] = find(ids[best - 1], ids[best]);
-    if (best < last) ranks[best] = find(ids[best], ids[best + 1]);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    next[i] = static_cast<std::uint8_t>(i + 1);
+    previous[i + 1] = static_cast<std::uint8_t>(i);
   }
-  scratch.ids.resize(last + 1);
+  for (std::uint32_t i = 0; i + 1 < size; ++i) {
+    keys[i] = byte_pairs_[byte(i) << 8 | byte(i + 1)] << kPositionBits | i;
+  }
+  for (;;) {
+    std::uint32_t best = kNoKey;
+    for (std::uint32_t i = 0; i + 1 < size; ++i) best = std::min(best, keys[i]);
+    if (best >= kNoKey) break;
+    const std::uint32_t at = best & ((1U << kPositionBits) - 1);
+    const std::uint32_t gone = next[at];
+    const std::uint32_t after = next[gone];
+    ids[at] = merged_[best >> kPositionBits];
+    next[at] = static_cast<std::uint8_t>(after);
+    previous[after] = static_cast<std::uint8_t>(at);
+    if (gone + 1 < size) keys[gone] = kNoKey;
+    keys[at] = after < size ? find(ids[at], ids[after]) << kPositionBits | at : kNoKey;
+    if (at > 0)
+      keys[previous[at]] = find(ids[previous[at]], ids[at]) << kPositionBits | previous[at];
+  }
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < size; i = next[i]) ids[count++] = ids[i];
+  scratch.ids.resize(count);
 }
 
 /// The same with a linked list and a heap of (rank, position), in O(n log n): a pre-token may be

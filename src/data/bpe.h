@@ -48,14 +48,17 @@ class Bpe {
   /// bits.
   [[nodiscard]] std::uint32_t find(std::uint32_t left, std::uint32_t right) const {
     const std::uint64_t pair = static_cast<std::uint64_t>(left) << 22 | right;
-    for (std::size_t i = slot_of(pair);; i = (i + 1) & mask_) {
+    const std::uint64_t hash = hash_of(pair);
+    if ((filter_[hash >> (64 - kFilterBits + 6)] >> (hash >> (64 - kFilterBits) & 63) & 1) == 0)
+      return kNone;
+    for (std::size_t i = hash >> shift_;; i = (i + 1) & mask_) {
       if (slots_[i] == kEmpty) return kNone;
       if (slots_[i] >> kRankBits == pair)
         return static_cast<std::uint32_t>(slots_[i] & (kMaxMerges - 1));
     }
   }
-  [[nodiscard]] std::size_t slot_of(std::uint64_t pair) const {
-    return static_cast<std::size_t>((pair ^ pair >> 21) * 0x9E3779B97F4A7C15ULL >> shift_);
+  static std::uint64_t hash_of(std::uint64_t pair) {
+    return (pair ^ pair >> 21) * 0x9E3779B97F4A7C15ULL;
   }
   void merge_short(std::string_view bytes, Scratch& scratch) const;
   void merge_long(Scratch& scratch) const;
@@ -63,6 +66,9 @@ class Bpe {
   std::array<std::uint32_t, 256> byte_ids_;
   std::vector<std::uint32_t>
       byte_pairs_;  ///< rank of two bytes, [first * 256 + second]: most look-ups are these
+  static constexpr int kFilterBits = 19;
+  std::vector<std::uint64_t>
+      filter_;  ///< a bit for each hash of a pair: most absent ones stop here, in 64 KiB
   std::vector<std::uint64_t> slots_;
   std::vector<std::uint32_t> merged_;  ///< by rank
   std::size_t mask_ = 0;

@@ -45,11 +45,10 @@ std::optional<std::string_view> doc_of(std::string_view line) {
   return std::nullopt;
 }
 
-/// Calls use(doc) for each different doc of a request file, in order.
+/// Calls use(doc) for each doc of a request file that is not in `seen`, in order.
 template <typename Use>
-void for_each_doc(const fs::path& path, const Use& use) {
+void for_each_doc(const fs::path& path, std::unordered_set<std::string>& seen, const Use& use) {
   LineReader reader(path);
-  std::unordered_set<std::string> seen;
   for (Line line; reader.next(line);) {
     if (line.bytes.empty()) continue;
     const auto text = line.too_long ? std::nullopt : doc_of(line.bytes);
@@ -200,10 +199,12 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
   CorpusReport report;
   EvaluationIndex index;
   const auto training_files = request_files(training_folder);
+  std::unordered_set<std::string>
+      seen_docs;  // the same doc is in several files: other shots, other splits of the same set
   for (const fs::path& folder : {evaluation_folder, training_folder}) {
     for (const fs::path& file : request_files(folder)) {
       if (is_training_set(file)) continue;
-      for_each_doc(file, [&](const Json& doc) {
+      for_each_doc(file, seen_docs, [&](const Json& doc) {
         add_evaluation_doc(doc, index);
         ++report.evaluation_documents;
       });
@@ -216,19 +217,20 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
     throw Error(ErrorKind::kFailure,
                 output.parent_path().string() + ": cannot be created: " + error.message());
   LineWriter writer(output);
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string> seen_texts;
   for (const fs::path& file : training_files) {
     if (file.parent_path().filename() != kTrainingSet) continue;
     CorpusSource& source = report.sources.emplace_back();
     source.task = file.parent_path().parent_path().filename().string();
     std::uint64_t number = 0;
-    for_each_doc(file, [&](const Json& doc) {
+    seen_docs.clear();
+    for_each_doc(file, seen_docs, [&](const Json& doc) {
       const auto found = training_text(source.task, doc);
       if (!found)
         throw Error(ErrorKind::kInput, file.string() + ": document " + std::to_string(number) +
                                            " has another form than " + source.task + "'s");
       const std::uint64_t id = number++;
-      if (!seen.insert(found->text).second) {
+      if (!seen_texts.insert(found->text).second) {
         ++source.repeated;
       } else if (index.is_text(found->text) || index.is_text(found->question) ||
                  index.shares_run(found->text)) {

@@ -13,11 +13,11 @@ namespace olmo::data {
 namespace {
 
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
-  while (at + 8 <= text.size()) {
-    std::uint64_t word;
-    std::memcpy(&word, text.data() + at, 8);
-    if ((word & 0x8080808080808080ULL) != 0) break;
-    at += 8;
+  while (at + 32 <= text.size()) {
+    std::uint64_t words[4];
+    std::memcpy(words, text.data() + at, sizeof words);
+    if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ULL) != 0) break;
+    at += 32;
   }
   while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
   return at;

@@ -26,10 +26,16 @@ PreTokenCache::PreTokenCache() {
 
 void PreTokenCache::insert(const PreTokenKey& key, std::span<const std::uint32_t> ids) {
   OLMO_CHECK(!ids.empty() && ids.size() <= kMaxIds);
-  Line& line = lines_[line_of(key)];
+  const std::size_t own = line_of(key);
+  Line& line = lines_[lines_[own][1].count == 0 ? own : own ^ 1];
   Entry& entry = line[0].count == 0 ? line[0] : line[1];
   entry = {key.low, key.high, static_cast<std::uint32_t>(ids.size()), {}};
   std::copy(ids.begin(), ids.end(), entry.ids.begin());
+}
+
+void LongPreTokenCache::insert(std::string_view bytes, const std::vector<std::uint32_t>& ids) {
+  if (ids_.size() >= kMaxEntries) ids_.clear();
+  ids_.emplace(bytes, ids);
 }
 
 }  // namespace olmo::data

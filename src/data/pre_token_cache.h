@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace olmo::data {
 
@@ -25,9 +29,9 @@ struct PreTokenKey {
   }
 };
 
-/// Remembers the ids of short pre-tokens. Fixed size, two entries to a cache line; of a full line
-/// the younger entry is replaced. It only saves time: what it forgets is encoded again. One thread
-/// uses it at a time.
+/// Remembers the ids of short pre-tokens. Fixed size, two entries to a cache line; a key lives in
+/// its own line or, if that was full, in the neighbour, where the younger entry gives way. It only
+/// saves time: what it forgets is encoded again. One thread uses it at a time.
 class PreTokenCache {
  public:
   static constexpr std::size_t kMaxIds = 3;
@@ -44,15 +48,20 @@ class PreTokenCache {
   }
   void prefetch(std::size_t line) const { __builtin_prefetch(&lines_[line]); }
   [[nodiscard]] const Entry* find(std::size_t line, const PreTokenKey& key) const {
-    const Entry* entries = lines_[line].data();
-    const bool second = entries[1].low == key.low && entries[1].high == key.high;
-    const Entry* entry = entries + (second ? 1 : 0);
-    return entry->low == key.low && entry->high == key.high ? entry : nullptr;
+    const Entry* entry = find_in(line, key);
+    return entry != nullptr ? entry : find_in(line ^ 1, key);
   }
   /// `ids` holds 1 to kMaxIds ids.
   void insert(const PreTokenKey& key, std::span<const std::uint32_t> ids);
 
  private:
+  [[nodiscard]] const Entry* find_in(std::size_t line, const PreTokenKey& key) const {
+    const Entry* entries = lines_[line].data();
+    const bool second = entries[1].low == key.low && entries[1].high == key.high;
+    const Entry* entry = entries + (second ? 1 : 0);
+    return entry->low == key.low && entry->high == key.high ? entry : nullptr;
+  }
+
   static constexpr int kLineBits = 17;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
   using Line = std::array<Entry, 2>;
@@ -61,6 +70,29 @@ class PreTokenCache {
     void operator()(Line* lines) const noexcept;
   };
   std::unique_ptr<Line[], Release> lines_;
+};
+
+/// Remembers the ids of pre-tokens too long for the other cache, up to a size; once full it begins
+/// anew.
+class LongPreTokenCache {
+ public:
+  static constexpr std::size_t kMaxSize = 128;  ///< bytes of a pre-token that is worth remembering
+
+  [[nodiscard]] const std::vector<std::uint32_t>* find(std::string_view bytes) const {
+    const auto entry = ids_.find(bytes);
+    return entry == ids_.end() ? nullptr : &entry->second;
+  }
+  void insert(std::string_view bytes, const std::vector<std::uint32_t>& ids);
+
+ private:
+  static constexpr std::size_t kMaxEntries = 1U << 15;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view bytes) const {
+      return std::hash<std::string_view>()(bytes);
+    }
+  };
+  std::unordered_map<std::string, std::vector<std::uint32_t>, Hash, std::equal_to<>> ids_;
 };
 
 namespace key_masks {

@@ -7,6 +7,17 @@
 #include "data/utf8.h"
 
 namespace olmo::data {
+namespace {
+
+/// std::popcount is a call into the compiler's library on plain x86-64.
+std::size_t count_bits(std::uint64_t bits) {
+  bits -= bits >> 1 & 0x5555555555555555ULL;
+  bits = (bits & 0x3333333333333333ULL) + (bits >> 2 & 0x3333333333333333ULL);
+  bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0FULL;
+  return static_cast<std::size_t>(bits * 0x0101010101010101ULL >> 56);
+}
+
+}  // namespace
 
 PreTokenStarts::PreTokenStarts(const UnicodeTable& table, std::string_view text,
                                const char* readable_end)
@@ -140,7 +151,7 @@ std::size_t PreTokenStarts::next(std::array<std::size_t, kCapacity>& starts, std
     std::uint64_t bits = starts_of(now, ahead_, at_);
     const std::size_t left = text_.size() - at_;
     if (left < 64) bits &= (std::uint64_t{1} << left) - 1;
-    const auto count = static_cast<std::size_t>(std::popcount(bits));
+    const std::size_t count = count_bits(bits);
     // Unconditional groups of eight: the loop's end is then easy to predict. The array has room for
     // the surplus.
     for (std::size_t done = 0; done < count; done += 8) {

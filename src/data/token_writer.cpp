@@ -34,13 +34,15 @@ TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::ui
   open_next();
 }
 
+std::filesystem::path TokenWriter::part_path(std::size_t part) const {
+  if (names_a_file(output_)) return output_;
+  char name[32];
+  std::snprintf(name, sizeof name, "tokens_%05zu.npy", part);
+  return output_ / name;
+}
+
 void TokenWriter::open_next() {
-  std::filesystem::path path = output_;
-  if (!names_a_file(output_)) {
-    char name[32];
-    std::snprintf(name, sizeof name, "tokens_%05zu.npy", parts_.size());
-    path /= name;
-  }
+  const std::filesystem::path path = part_path(parts_.size());
   if (!overwrite_ && std::filesystem::exists(path)) {
     throw Error(ErrorKind::kUsage,
                 path.string() + ": exists already; choose another output, or give --overwrite");
@@ -93,6 +95,12 @@ void TokenWriter::finish() {
 }
 
 void TokenWriter::publish() {
+  if (const auto next = part_path(parts_.size());
+      !names_a_file(output_) && std::filesystem::exists(next)) {
+    throw Error(ErrorKind::kUsage, next.string() +
+                                       ": is left from an earlier, longer run and would be taken "
+                                       "for a part of this one; remove it");
+  }
   for (const auto& file : files_) {
     std::error_code error;
     std::filesystem::remove(sidecar_path(file->path()), error);

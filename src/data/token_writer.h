@@ -35,10 +35,12 @@ class TokenWriter {
   /// gives no part.
   void finish();
   [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
-  /// Gives the files their names, each after an old sidecar of that name is gone.
+  /// Gives the files their names, each after an old sidecar of that name is gone. Throws
+  /// Error(kUsage), having changed nothing, if the folder holds a further part of an earlier run.
   void publish();
 
  private:
+  [[nodiscard]] std::filesystem::path part_path(std::size_t part) const;
   void open_next();
   void close_current();
   void append(std::span<const std::uint32_t> ids);

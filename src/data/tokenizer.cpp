@@ -39,6 +39,7 @@ struct Entry {
 /// Working memory of one call of encode; kept for the next one.
 struct Workspace {
   PreTokenCache cache;
+  LongPreTokenCache long_cache;
   Bpe::Scratch bpe;
   std::array<std::size_t, PreTokenStarts::kCapacity> starts;
   std::array<PreTokenKey, PreTokenStarts::kCapacity> keys;
@@ -57,6 +58,8 @@ struct Tokenizer::State {
                       std::vector<std::uint32_t>& ids) const;
   void encode_run(const char* text, std::size_t count, const char* readable_end, Workspace& work,
                   std::vector<std::uint32_t>& ids) const;
+  const std::vector<std::uint32_t>& encode_unknown(std::string_view bytes, const PreTokenKey* key,
+                                                   Workspace& work) const;
   std::unique_ptr<Workspace> borrow() const;
   void give_back(std::unique_ptr<Workspace> work) const;
 
@@ -159,6 +162,21 @@ void Tokenizer::State::give_back(std::unique_ptr<Workspace> work) const {
   idle.push_back(std::move(work));
 }
 
+/// Ids of a pre-token that is not in the first cache; its key is given if it is short.
+const std::vector<std::uint32_t>& Tokenizer::State::encode_unknown(std::string_view bytes,
+                                                                   const PreTokenKey* key,
+                                                                   Workspace& work) const {
+  const bool is_memorable = key == nullptr && bytes.size() <= LongPreTokenCache::kMaxSize;
+  if (is_memorable) {
+    if (const auto* known = work.long_cache.find(bytes)) return *known;
+  }
+  bpe.encode(bytes, work.bpe);
+  if (key != nullptr && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
+    work.cache.insert(*key, work.bpe.ids);
+  if (is_memorable) work.long_cache.insert(bytes, work.bpe.ids);
+  return work.bpe.ids;
+}
+
 /// Looks up the pre-tokens that begin at work.starts[0 .. count) and end where the next one begins
 /// (starts[count] is the end of the last): first all keys, so that their cache lines are on the way
 /// when they are needed.
@@ -187,11 +205,10 @@ void Tokenizer::State::encode_run(const char* text, std::size_t count, const cha
         continue;
       }
     }
-    bpe.encode({text + work.starts[i], size}, work.bpe);
-    if (is_short && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
-      work.cache.insert(work.keys[i], work.bpe.ids);
     flush();
-    ids.insert(ids.end(), work.bpe.ids.begin(), work.bpe.ids.end());
+    const auto& found =
+        encode_unknown({text + work.starts[i], size}, is_short ? &work.keys[i] : nullptr, work);
+    ids.insert(ids.end(), found.begin(), found.end());
   }
   flush();
 }

@@ -30,8 +30,11 @@ std::string gzip(const std::string& text) {
 }
 
 std::string zstd(const std::string& text) {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);  // as the zstd program does
   std::string out(ZSTD_compressBound(text.size()), '\0');
-  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  out.resize(ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size()));
+  ZSTD_freeCCtx(context);
   return out;
 }
 

@@ -179,6 +179,20 @@ TEST_CASE("several files follow each other and a document that overflows one con
   CHECK(read_sidecar(scene.folder / "folder/tokens_00001.npy")->tokens == 4);
 }
 
+TEST_CASE("parts of an earlier, longer run are not taken for parts of this one", "[data]") {
+  const Scene scene;
+  auto options = scene.options("{\"text\": \"abcde\"}\n", "folder");
+  options.max_tokens_per_file = 4;
+  tokenize(options, scene.tokenizer);
+  options.inputs = {scene.folder.write("less.jsonl", "{\"text\": \"x\"}\n")};
+  options.overwrite = true;
+  const auto error = thrown_by([&] { tokenize(options, scene.tokenizer); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kUsage &&
+         error->says("tokens_00001.npy: is left from an earlier")));
+  CHECK(scene.ids("folder/tokens_00000.npy") == std::vector<std::uint32_t>{'a', 'b', 'c', 'd'});
+}
+
 TEST_CASE("an EOS that is not the tokenizer's <|endoftext|> is used, warned of and recorded",
           "[data]") {
   const Scene scene;
