@@ -241,11 +241,15 @@ std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
   return plan;
 }
 
-std::uint64_t file_size_bound(const std::vector<PlannedDataset>& plan) {
+std::uint64_t structure_size_bound(const std::vector<PlannedDataset>& plan) {
   std::uint64_t bound = 256 << 10;
-  for (const auto& planned : plan) {
-    bound += planned.dataset.bytes + kAlignment + 2 * (1024 + planned.dataset.path.size());
-  }
+  for (const auto& planned : plan) bound += kAlignment + 2 * (1024 + planned.dataset.path.size());
+  return bound;
+}
+
+std::uint64_t file_size_bound(const std::vector<PlannedDataset>& plan) {
+  std::uint64_t bound = structure_size_bound(plan);
+  for (const auto& planned : plan) bound += planned.dataset.bytes;
   return bound;
 }
 

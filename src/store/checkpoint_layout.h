@@ -24,8 +24,9 @@ struct PlannedDataset {
 std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
                                           std::vector<std::string>& documents);
 
-/// More than the file of `plan` can need.
+/// More than the file of `plan` can need, and more than its structure alone can.
 std::uint64_t file_size_bound(const std::vector<PlannedDataset>& plan);
+std::uint64_t structure_size_bound(const std::vector<PlannedDataset>& plan);
 
 /// Creates the HDF5 file with every group, attribute and dataset, space allocated and no data
 /// written; fills in the offsets. `root` are the attributes of `/`. Throws Error(kFailure).

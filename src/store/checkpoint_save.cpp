@@ -76,10 +76,9 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   [[nodiscard]] const fs::path& path() const { return path_; }
 
-  /// Renames to `target`, durably. An existing target is exchanged where the file system can do
-  /// that in one step.
+  /// Renames to `target`; the caller syncs its folder. An existing target is exchanged where the
+  /// file system can do that in one step.
   void publish(const fs::path& target, bool overwrite) {
-    fsync_path(path_);
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) {
       published_ = true;
     } else {
@@ -93,7 +92,6 @@ class TemporaryFolder {
         fail(path_, "cannot be renamed to " + target.string());
       }
     }
-    fsync_path(target.parent_path());
   }
 
  private:
@@ -118,8 +116,10 @@ class TemporaryFolder {
 /// Writes and seals the data file of `plan`, filling in offsets and digests.
 bool write_data_file(const fs::path& file, const Json& summary, const CheckpointContents& contents,
                      std::vector<PlannedDataset>& plan, int hash_threads) {
-  reserve_space(file,
-                file_size_bound(plan));  // a full disk shows here, before the HDF5 library meets it
+  // A full disk must show before the HDF5 library meets it: that one cannot give up a file
+  // half-way.
+  check_space(file.parent_path(), file_size_bound(plan));
+  reserve_space(file, structure_size_bound(plan));
   lay_out_file(file, summary, contents, plan);
   reserve_space(file, fs::file_size(file));
   std::vector<RawRange> ranges;
@@ -187,9 +187,9 @@ SavedCheckpoint save_checkpoint(const fs::path& run_dir, const CheckpointContent
   saved.direct = write_data_file(file, summary, contents, plan, options.hash_threads);
   const Manifest manifest = make_manifest(file, summary, plan);
   const std::string text = to_text(manifest);
-  write_file_atomically(folder.path() / kManifestName, text);
+  write_file_atomically(folder.path() / kManifestName, text);  // syncs the folder, too
   folder.publish(saved.path, options.overwrite);
-  point_latest(run_dir, saved.path);
+  point_latest(run_dir, saved.path);  // syncs run_dir: both renames are durable now
 
   saved.manifest = sha256(text);
   saved.tensors = tensors_digest(manifest.datasets);

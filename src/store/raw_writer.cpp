@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -25,7 +24,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kBlock = 16U << 20U;
 constexpr int kWriters =
-    2;  // one copies into its staging block or waits for the CPU while the other's is on its way
+    2;  // while one copies or waits for the CPU, the disk has the other's block
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
@@ -96,18 +95,28 @@ void write_all(int direct, int buffered, const std::byte* data, std::uint64_t si
 /// Memory whose address direct writes accept.
 class Staging {
  public:
+  Staging() = default;
+  ~Staging() {
+    if (memory_ != nullptr) ::munmap(memory_, kBlock);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
   const std::byte* fill(const std::byte* data, std::uint64_t size) {
-    if (!memory_) memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, kBlock)));
-    OLMO_CHECK(memory_ != nullptr);
-    std::memcpy(memory_.get(), data, size);
-    return memory_.get();
+    if (memory_ == nullptr) {
+      void* memory =
+          ::mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (memory == MAP_FAILED)
+        throw Error(ErrorKind::kFailure, "checkpoint: no memory for a block of 16 MB");
+      ::madvise(memory, kBlock, MADV_HUGEPAGE);
+      memory_ = static_cast<std::byte*>(memory);
+    }
+    std::memcpy(memory_, data, size);
+    return memory_;
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::byte* memory_ = nullptr;
 };
 
 /// Runs `work` on `threads` threads and rethrows the first error; `stop` is set as soon as one
@@ -148,27 +157,29 @@ class Workers {
 
 }  // namespace
 
-void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
-  const Descriptor file(path, O_WRONLY | O_CREAT);
-  if (file.get() < 0) fail(path, "cannot be created");
+void check_space(const std::filesystem::path& folder, std::uint64_t bytes) {
   // Beyond its limit a process gets a deadly signal, not an error.
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
-    throw Error(ErrorKind::kFailure, path.string() + ": needs " + megabytes(bytes) +
-                                         ", more than this process may write to a file (" +
-                                         megabytes(limit.rlim_cur) + ", ulimit -f)");
-  }
-  if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
-  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) {
-    fail(path, "the disk cannot hold " + megabytes(bytes));
+    throw Error(ErrorKind::kFailure, folder.string() + ": needs a file of " + megabytes(bytes) +
+                                         ", this process may write " + megabytes(limit.rlim_cur) +
+                                         " (ulimit -f)");
   }
   struct statvfs space {};
-  if (::fstatvfs(file.get(), &space) != 0) fail(path, "the free space of the disk is unknown");
+  if (::statvfs(folder.c_str(), &space) != 0) fail(folder, "the free space of the disk is unknown");
   const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
-  if (free < bytes) {
-    throw Error(ErrorKind::kFailure, path.string() + ": the disk cannot hold " + megabytes(bytes) +
-                                         ", " + megabytes(free) + " are free");
+  if (space.f_blocks != 0 && free < bytes) {  // some network file systems state nothing
+    throw Error(ErrorKind::kFailure, folder.string() + ": the disk cannot hold " +
+                                         megabytes(bytes) + ", " + megabytes(free) + " are free");
   }
+}
+
+void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
+  const Descriptor file(path, O_WRONLY | O_CREAT);
+  if (file.get() < 0) fail(path, "cannot be created");
+  if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // writing will tell
+  fail(path, "cannot be given " + megabytes(bytes));
 }
 
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,

@@ -21,8 +21,13 @@ struct RawWriteResult {
   bool direct = false;          ///< at least one range went past the page cache
 };
 
-/// Makes sure that `path` (created if missing) can hold `bytes`: the disk's blocks where the file
-/// system can reserve them, else by its free space. Throws Error(kFailure) saying what is needed.
+/// Throws Error(kFailure) saying what is needed and what there is, if a new file of `bytes` in
+/// `folder` would exceed the free space of the disk or what this process may write. Another process
+/// may take the space afterwards.
+void check_space(const std::filesystem::path& folder, std::uint64_t bytes);
+
+/// Creates `path` if it is missing and gives it `bytes` of the disk where the file system can; a
+/// full disk or a quota shows here, before anything is written. Throws Error(kFailure).
 void reserve_space(const std::filesystem::path& path, std::uint64_t bytes);
 
 /// Writes the ranges into an existing file and hashes each, in parallel: page-aligned parts in
