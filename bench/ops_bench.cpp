@@ -1,15 +1,25 @@
-// Speed of the matrix products and of attention next to LibTorch's in the same run: olmo_ops_bench
-// [isa].
-//   olmo_ops_bench --benchmark_filter=S/qkv --benchmark_repetitions=5
-// OLMO_BENCH_ISA picks another instruction set than the widest. Counters are FLOP/s.
-#include <cstdlib>
-
+// Speed of the matrix products and of attention next to LibTorch's in the same run; the counter is
+// FLOP/s.
+//   olmo_ops_bench --benchmark_filter=S/qkv --benchmark_repetitions=9
+//   --benchmark_enable_random_interleaving=true
+//     --benchmark_report_aggregates_only=true
+// OLMO_BENCH_ISA picks another instruction set than the widest (for LibTorch:
+// MKL_ENABLE_INSTRUCTIONS).
+#include "fma_peak.h"
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
 #include "core/policy.h"
 #include "core/tensor.h"
 #include "ops/attention.h"
+#include "ops/isa_table.h"
 #include "ops/linear.h"
+
+namespace olmo::ops {
+
+OLMO_ISA_TABLE(FmaPeak, fma_peak)
+
+}  // namespace olmo::ops
 
 namespace {
 
@@ -26,6 +36,18 @@ Policy policy_for(const std::string& numerics, int threads) {
 void report(State& state, double operations) {
   state.counters["FLOPS"] = benchmark::Counter(operations * static_cast<double>(state.iterations()),
                                                benchmark::Counter::kIsRate);
+}
+
+void run_peak(State& state, const Policy& policy) {
+  apply_policy(policy);
+  constexpr std::int64_t kRounds = 1 << 20;
+  const auto& peak = ops::fma_peak_for(policy.isa);
+  for ([[maybe_unused]] auto _ : state) {
+    at::parallel_for(0, policy.threads, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) benchmark::DoNotOptimize(peak.run(kRounds));
+    });
+  }
+  report(state, peak.operations_per_round * static_cast<double>(kRounds * policy.threads));
 }
 
 struct LinearCase {
@@ -110,6 +132,7 @@ void add(const std::string& name, std::function<void(State&)> body) {
 void add_all(int threads) {
   const auto portable = policy_for("portable", threads), fast = policy_for("fast", threads);
   const auto suffix = "/threads:" + std::to_string(threads);
+  add("fma_peak" + suffix, [=](State& s) { run_peak(s, portable); });
   for (const auto& c : kLinear) {
     for (const auto& [label, product] :
          {std::pair{"forward", Product::kForward}, std::pair{"dx", Product::kInput},

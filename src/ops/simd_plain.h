@@ -199,12 +199,11 @@ constexpr int kTransposeSize = 4;
 
 OLMO_INLINE void transpose_block(const float* src, std::int64_t src_stride, std::int64_t rows,
                                  float* dst, std::int64_t dst_stride) {
-  for (int r = 0; r < 4; ++r) {
-    const float* row = src + (r < rows ? r : rows - 1) * src_stride;
-    for (int p = 0; p < 4; ++p) dst[p * dst_stride + r] = row[p];
+  for (int p = 0; p < 4; ++p) {
+    for (int r = 0; r < 4; ++r) {
+      dst[p * dst_stride + r] = src[(r < rows ? r : rows - 1) * src_stride + p];
+    }
   }
 }
-
-#undef OLMO_LANES
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -1,33 +1,19 @@
 #include "ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "core/error.h"
+#include "ops/row_reference.h"
 #include "support/catch.h"
 
 using namespace olmo;
+namespace ref = olmo::ops::reference;
 using ops::AttentionShape;
 
 namespace {
-
-std::vector<Policy> policies() {
-  std::vector<Policy> all;
-  for (const auto* isa : {"plain", "avx2", "avx512"}) {
-    for (const int threads : {1, 2, 3}) {
-      try {
-        all.push_back(resolve_policy("portable", isa, threads));
-      } catch (const Error&) {  // this machine lacks it
-      }
-    }
-  }
-  return all;
-}
-
-std::string text(const Policy& p) {
-  return to_string(p.isa) + ", " + std::to_string(p.threads) + " threads";
-}
 
 at::Tensor random_tensor(at::IntArrayRef sizes, unsigned seed, float scale = 1.0F) {
   auto t = at::empty(sizes, at::kFloat);
@@ -36,16 +22,6 @@ at::Tensor random_tensor(at::IntArrayRef sizes, unsigned seed, float scale = 1.0
   for (std::int64_t i = 0; i < t.numel(); ++i)
     t.mutable_data_ptr<float>()[i] = scale * normal(bits);
   return t;
-}
-
-bool same(const at::Tensor& x, const at::Tensor& y) {
-  const float* a = x.const_data_ptr<float>();
-  const float* b = y.const_data_ptr<float>();
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (std::memcmp(a + i, b + i, sizeof(float)) != 0) return false;
-  }
-  return true;
 }
 
 struct Inputs {
@@ -83,6 +59,79 @@ std::array<at::Tensor, 3> split(const at::Tensor& qkv, const AttentionShape& s) 
           parts[2].transpose(1, 2).repeat_interleave(group, 1)};
 }
 
+// Scalar transcription of the definition in attention.h: one (sequence, query head) at a time.
+struct Definition {
+  explicit Definition(const Inputs& inputs)
+      : in(inputs),
+        s(inputs.shape),
+        r{at::zeros_like(in.dout), at::zeros({s.batch, s.n_heads, s.length}),
+          at::zeros_like(in.qkv)} {}
+
+  void run() {
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+      for (std::int64_t h = 0; h < s.n_heads; ++h) head(b, h);
+    }
+  }
+
+  static float one(ref::Unary function, float x) {
+    return ref::apply(function, at::full({1}, x)).item<float>();
+  }
+
+  static float dot(const float* x, const float* y, std::int64_t n) {
+    float sum = 0;
+    for (std::int64_t e = 0; e < n; ++e) sum = std::fmaf(x[e], y[e], sum);
+    return sum;
+  }
+
+  void head(std::int64_t b, std::int64_t h) {
+    const auto d = s.head_dim, group = s.n_heads / s.n_kv_heads, kv = h / group;
+    const auto stride = (s.n_heads + 2 * s.n_kv_heads) * d, out_stride = s.n_heads * d;
+    const auto k_at = (s.n_heads + kv) * d, v_at = (s.n_heads + s.n_kv_heads + kv) * d;
+    const float scale = 1.0F / std::sqrt(static_cast<float>(d));
+    const float* rows = in.qkv.const_data_ptr<float>() + b * s.length * stride;
+    float* drows = r.dqkv.mutable_data_ptr<float>() + b * s.length * stride;
+    for (std::int64_t i = 0; i < s.length; ++i) {
+      const float* q = rows + i * stride + h * d;
+      const float* dout = in.dout.const_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
+      float* out = r.out.mutable_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
+      auto score = at::empty({i + 1});
+      float* x = score.mutable_data_ptr<float>();
+      for (std::int64_t j = 0; j <= i; ++j) x[j] = scale * dot(q, rows + j * stride + k_at, d);
+      const float top = *std::max_element(x, x + i + 1);
+      const auto p = ref::apply(ops::exp, score - top);
+      const float sum = ref::row_sum(p.const_data_ptr<float>(), i + 1);
+      for (std::int64_t e = 0; e < d; ++e) {
+        float value = 0;
+        for (std::int64_t j = 0; j <= i; ++j) {
+          value = std::fmaf(p.const_data_ptr<float>()[j], rows[j * stride + v_at + e], value);
+        }
+        out[e] = value / sum;
+      }
+      const float lse = top + one(ops::log, sum);
+      r.lse.mutable_data_ptr<float>()[(b * s.n_heads + h) * s.length + i] = lse;
+      const float delta =
+          ref::row_fold(d, [&](float lane, std::int64_t e) { return lane + dout[e] * out[e]; });
+      const auto again = ref::apply(ops::exp, score - lse);
+      for (std::int64_t j = 0; j <= i; ++j) {
+        const float weight = again.const_data_ptr<float>()[j];
+        const float ds = weight * (dot(dout, rows + j * stride + v_at, d) - delta) * scale;
+        for (std::int64_t e = 0; e < d; ++e) {
+          float& dq = drows[i * stride + h * d + e];
+          float& dk = drows[j * stride + k_at + e];
+          float& dv = drows[j * stride + v_at + e];
+          dq = std::fmaf(ds, rows[j * stride + k_at + e], dq);
+          dk = std::fmaf(ds, q[e], dk);
+          dv = std::fmaf(weight, dout[e], dv);
+        }
+      }
+    }
+  }
+
+  const Inputs& in;
+  const AttentionShape& s;
+  Results r;
+};
+
 }  // namespace
 
 TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
@@ -105,20 +154,73 @@ TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
   }
 }
 
-TEST_CASE("attention has the same bits on every instruction set and thread count", "[ops]") {
+TEST_CASE("attention is its scalar definition bit for bit", "[ops]") {
   for (const AttentionShape& s : {AttentionShape{1, 1, 1, 1, 1}, AttentionShape{1, 63, 2, 1, 7},
                                   AttentionShape{2, 65, 4, 2, 32}, AttentionShape{1, 197, 1, 1, 33},
                                   AttentionShape{1, 128, 3, 3, 16}, AttentionShape{0, 5, 1, 1, 8},
                                   AttentionShape{3, 0, 1, 1, 8}}) {
     const auto in = inputs_for(s, 2.0F);
-    const auto first = run(policies().front(), in);
-    CHECK(!first.dqkv.isnan().any().item<bool>());
-    for (const auto& policy : policies()) {
+    Definition definition(in);
+    definition.run();
+    ref::for_each_policy([&](const Policy& policy) {
       const auto r = run(policy, in);
-      INFO(text(policy) << ", length " << s.length << ", heads " << s.n_heads);
-      CHECK(same(r.out, first.out));
-      CHECK(same(r.lse, first.lse));
-      CHECK(same(r.dqkv, first.dqkv));
-    }
+      INFO(to_string(policy.isa) << ", " << policy.threads << " threads, length " << s.length
+                                 << ", heads " << s.n_heads);
+      CHECK(ref::same_bits(r.out, definition.r.out));
+      CHECK(ref::same_bits(r.lse, definition.r.lse));
+      CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
+    });
   }
+}
+
+TEST_CASE("attention with large scores and subnormal values keeps the definition's bits", "[ops]") {
+  auto in = inputs_for({1, 70, 2, 2, 16}, 30.0F);
+  for (std::int64_t i = 0; i < in.qkv.numel(); i += 5)
+    in.qkv.mutable_data_ptr<float>()[i] = i % 2 == 0 ? -0.0F : 1e-40F;
+  Definition definition(in);
+  definition.run();
+  ref::for_each_policy([&](const Policy& policy) {
+    const auto r = run(policy, in);
+    INFO(to_string(policy.isa) << ", " << policy.threads << " threads");
+    CHECK(ref::same_bits(r.out, definition.r.out));
+    CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
+  });
+}
+
+TEST_CASE("a key that is not a number reaches only the queries at and after it", "[ops]") {
+  const AttentionShape s{1, 150, 2, 2, 16};
+  auto in = inputs_for(s);
+  in.qkv.select(0, 77).narrow(0, 4 * 16, 16).fill_(NAN);  // the first head's value
+  ref::for_each_policy([&](const Policy& policy) {
+    const auto nan = run(policy, in).out.isnan();
+    CHECK(!nan.narrow(0, 0, 77).any().item<bool>());
+    CHECK(nan.narrow(0, 77, 73).narrow(1, 0, 16).all().item<bool>());
+    CHECK(!nan.narrow(1, 16, 16).any().item<bool>());
+  });
+}
+
+TEST_CASE("a sequence has the same attention alone, in a batch and as a prefix", "[ops]") {
+  const AttentionShape s{3, 140, 4, 2, 24};
+  const auto policy = resolve_policy("portable", "auto", 2);
+  const auto in = inputs_for(s);
+  const auto all = run(policy, in);
+  const AttentionShape single{1, 140, 4, 2, 24};
+  const auto alone = run(policy, {single, in.qkv.narrow(0, 140, 140).contiguous(),
+                                  in.dout.narrow(0, 140, 140).contiguous()});
+  CHECK(ref::same_bits(alone.out, all.out.narrow(0, 140, 140)));
+  CHECK(ref::same_bits(alone.dqkv, all.dqkv.narrow(0, 140, 140)));
+  const AttentionShape prefix{1, 71, 4, 2, 24};
+  const auto start = run(policy, {prefix, in.qkv.narrow(0, 140, 71).contiguous(),
+                                  in.dout.narrow(0, 140, 71).contiguous()});
+  CHECK(ref::same_bits(start.out, all.out.narrow(0, 140, 71)));
+}
+
+TEST_CASE("attention refuses head counts and shapes that do not fit", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 1);
+  auto in = inputs_for({1, 4, 3, 1, 8});
+  auto out = at::zeros_like(in.dout), lse = at::zeros({1, 3, 4});
+  CHECK_NOTHROW(ops::attention(policy, in.shape, in.qkv, out, lse));
+  CHECK_THROWS_AS(ops::attention(policy, {1, 4, 3, 2, 8}, in.qkv, out, lse), Error);
+  CHECK_THROWS_AS(ops::attention(policy, {1, 5, 3, 1, 8}, in.qkv, out, lse), Error);
+  CHECK_THROWS_AS(ops::attention(policy, {1, 4, 3, 0, 8}, in.qkv, out, lse), Error);
 }

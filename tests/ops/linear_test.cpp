@@ -5,24 +5,14 @@
 #include <random>
 
 #include "core/error.h"
+#include "ops/row_reference.h"
 #include "support/catch.h"
 
 using namespace olmo;
+using ops::reference::for_each_policy;
+using ops::reference::same_bits;
 
 namespace {
-
-std::vector<Policy> policies() {
-  std::vector<Policy> all;
-  for (const auto* isa : {"plain", "avx2", "avx512"}) {
-    for (const int threads : {1, 2, 3}) {
-      try {
-        all.push_back(resolve_policy("portable", isa, threads));
-      } catch (const Error&) {  // this machine lacks it
-      }
-    }
-  }
-  return all;
-}
 
 std::string text(const Policy& p) {
   return to_string(p.isa) + ", " + std::to_string(p.threads) + " threads";
@@ -54,17 +44,6 @@ void reference(at::Tensor& c, std::int64_t k, bool accumulate, A a, B b) {
   }
 }
 
-// Bit for bit, but any NaN equals any other.
-bool same(const at::Tensor& x, const at::Tensor& y) {
-  const float* a = x.const_data_ptr<float>();
-  const float* b = y.const_data_ptr<float>();
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (std::memcmp(a + i, b + i, sizeof(float)) != 0) return false;
-  }
-  return true;
-}
-
 struct Case {
   std::int64_t m, n, k;
 };
@@ -86,9 +65,8 @@ void check_products(const Case& s, bool nasty) {
   reference(dx, s.n, false, dyv, wv);
   reference(dw, s.m, false, dy_t, xv);
   reference(more, s.m, true, dy_t, xv);
-  for (const auto& policy : policies()) {
+  for_each_policy([&](const Policy& policy) {
     INFO(text(policy));
-    apply_policy(policy);
     auto got_y = at::full({s.m, s.n}, NAN), got_dx = at::full({s.m, s.k}, NAN),
          got_dw = at::full({s.n, s.k}, NAN);
     auto got_more = old.clone();
@@ -96,11 +74,11 @@ void check_products(const Case& s, bool nasty) {
     ops::linear_backward_input(policy, dy, w, got_dx);
     ops::linear_backward_weight(policy, dy, x, got_dw, false);
     ops::linear_backward_weight(policy, dy, x, got_more, true);
-    CHECK(same(got_y, y));
-    CHECK(same(got_dx, dx));
-    CHECK(same(got_dw, dw));
-    CHECK(same(got_more, more));
-  }
+    CHECK(same_bits(got_y, y));
+    CHECK(same_bits(got_dx, dx));
+    CHECK(same_bits(got_dw, dw));
+    CHECK(same_bits(got_more, more));
+  });
 }
 
 }  // namespace
@@ -123,9 +101,8 @@ TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them
   auto x = random_tensor(20, 30, 1), w = random_tensor(40, 30, 2);
   x.mutable_data_ptr<float>()[3 * 30 + 5] = std::numeric_limits<float>::infinity();
   x.mutable_data_ptr<float>()[7 * 30 + 29] = NAN;
-  for (const auto& policy : policies()) {
+  for_each_policy([&](const Policy& policy) {
     INFO(text(policy));
-    apply_policy(policy);
     auto y = at::empty({20, 40});
     ops::linear(policy, x, w, y);
     for (std::int64_t i = 0; i < 20; ++i) {
@@ -133,7 +110,7 @@ TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them
       CHECK(at::isnan(row).all().item<bool>() == (i == 7));
       CHECK(at::isinf(row).all().item<bool>() == (i == 3));
     }
-  }
+  });
 }
 
 TEST_CASE("a row of a linear layer has the same bits alone and in a batch", "[ops]") {
@@ -149,8 +126,8 @@ TEST_CASE("a row of a linear layer has the same bits alone and in a batch", "[op
     auto part_y = at::empty({rows, 130}), part_dx = at::empty({rows, 700});
     ops::linear(policy, x.narrow(0, begin, rows).contiguous(), w, part_y);
     ops::linear_backward_input(policy, dy.narrow(0, begin, rows).contiguous(), w, part_dx);
-    CHECK(same(part_y, y.narrow(0, begin, rows).contiguous()));
-    CHECK(same(part_dx, dx.narrow(0, begin, rows).contiguous()));
+    CHECK(same_bits(part_y, y.narrow(0, begin, rows).contiguous()));
+    CHECK(same_bits(part_dx, dx.narrow(0, begin, rows).contiguous()));
   }
 }
 
@@ -167,22 +144,21 @@ TEST_CASE("weight gradients accumulated over blocks of rows equal one call over 
                                 begin > 0);
     begin += rows;
   }
-  CHECK(same(parts, whole));
+  CHECK(same_bits(parts, whole));
 }
 
 TEST_CASE("large products have the same bits on every instruction set and thread count", "[ops]") {
   // Beyond one block of rows, columns and summed indices of every blocking.
   const auto x = random_tensor(2100, 1100, 1), w = random_tensor(1500, 1100, 2);
   at::Tensor first;
-  for (const auto& policy : policies()) {
-    if (policy.isa == Isa::kPlain) continue;
-    apply_policy(policy);
+  for_each_policy([&](const Policy& policy) {
+    if (policy.isa == Isa::kPlain) return;
     auto y = at::empty({2100, 1500});
     ops::linear(policy, x, w, y);
     if (!first.defined()) first = y;
     INFO(text(policy));
-    CHECK(same(y, first));
-  }
+    CHECK(same_bits(y, first));
+  });
   if (!first.defined()) return;
   const float* a = x.const_data_ptr<float>();
   const float* b = w.const_data_ptr<float>();

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace olmo::ops {
+
+/// One operation of simd.h on sixteen floats a, b, c (reductions fill all of out).
+using SimdStep = void (*)(const float* a, const float* b, const float* c, float* out);
+
+struct SimdSteps {
+  SimdStep add, subtract, multiply, divide, fma, sqrt, max, min;
+  SimdStep less, less_equal, equal, not_equal;  ///< 1 where true, else 0
+  SimdStep round_even, to_int_and_back, tree_sum, tree_max, negate_abs, exponent;
+  void (*copy_n)(const float* a, std::int64_t n, float* out);
+  int transpose_size;
+  void (*transpose)(const float* src, std::int64_t src_stride, std::int64_t rows, float* dst,
+                    std::int64_t dst_stride);
+};
+
+}  // namespace olmo::ops
