@@ -131,8 +131,10 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
   Json where = environment();
   where["peak_flops"] = peak_flops;
   store::AttemptRecord attempt;
-  if (start)
-    attempt = {.start_step = start->saved.state.step, .resumed_from = start->path.string()};
+  if (start) {
+    attempt.start_step = start->saved.state.step;
+    attempt.resumed_from = start->path.string();
+  }
   attempt.command_line = command_line;
   attempt.policy = policy_json(policy).dump();
   attempt.build = build_json().dump();

@@ -73,7 +73,9 @@ std::int64_t Trainer::last_step() const {
 
 TrainResult Trainer::run() {
   const StopSignals signals;
-  TrainResult result{.step = state_.step, .first_step = state_.step + 1};
+  TrainResult result;
+  result.step = state_.step;
+  result.first_step = state_.step + 1;
   const auto start = Clock::now();
   const auto process_end =
       state_.step +
