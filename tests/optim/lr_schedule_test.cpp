@@ -38,7 +38,8 @@ double distance(double a, double b) {
 // schedule in "cases".
 void check_schedules(const std::filesystem::path& path, const char* limits_key) {
   double worst = 0.0;
-  for (const Json& golden : read_json_file(path).at("cases")) {
+  const Json file = read_json_file(path);
+  for (const Json& golden : file.at("cases")) {
     const SchedulerConfig config = scheduler_from(golden.at("scheduler"));
     const double peak = golden.at("initial_lr").get<double>();
     const auto end = golden.at("max_steps").get<std::int64_t>();
