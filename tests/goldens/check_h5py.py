@@ -19,7 +19,8 @@ import numpy as np
 def main(folder: pathlib.Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     with h5py.File(folder / "checkpoint.h5", "r") as file:
-        attributes = dict(file.attrs)
+        # Texts have a fixed length (sealing a file changes them in place): h5py gives bytes.
+        attributes = {key: value.decode() if isinstance(value, bytes) else value for key, value in file.attrs.items()}
         assert attributes["format"] == "olmo-harness-checkpoint", attributes
         assert attributes["complete"] == 1
         assert attributes["step"] == manifest["step"] == file["trainer"].attrs["step"]
@@ -33,7 +34,7 @@ def main(folder: pathlib.Path) -> None:
             data = dataset[()]
             raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
             digest = hashlib.sha256(raw).hexdigest()
-            assert digest == entry["sha256"] == dataset.attrs["sha256"], entry["path"]
+            assert digest == entry["sha256"] == dataset.attrs["sha256"].decode(), entry["path"]
             assert dataset.chunks is None and len(raw) == entry["bytes"]
             if len(raw) > 0:
                 assert dataset.id.get_offset() == entry["offset"], entry["path"]
