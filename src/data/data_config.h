@@ -25,6 +25,7 @@ struct DataConfig {
   std::vector<std::string> label_mask_paths;
   bool generate_attention_mask = false;
   bool drop_last = false;
+  bool shuffle = true;  ///< ours: false reads the instances in file order
   std::optional<std::uint64_t> seed;
   std::optional<InstanceFilterConfig> instance_filter;
 };

@@ -20,7 +20,7 @@ RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
 
 /// Rotates q and k of packed rows qkv (batch·length, (n_heads + 2·n_kv_heads)·head_dim) in place, v
 /// untouched; the position is row % length. Halves as in GPT-NeoX: (x1, x2) → (x1·cos - x2·sin,
-/// x2·cos + x1·sin), the cosine's product rounded first and the sine's fused. The table must hold
+/// x2·cos + x1·sin), both products rounded, as OLMo's are. The table must hold
 /// at least `length` positions.
 void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv);

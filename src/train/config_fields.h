@@ -88,6 +88,7 @@ void visit_fields(T& c, Visitor& visit) {
   visit("label_mask_paths", c.label_mask_paths);
   visit("generate_attention_mask", c.generate_attention_mask);
   visit("drop_last", c.drop_last);
+  visit("shuffle", c.shuffle);
   visit("seed", c.seed);
   visit("instance_filter", c.instance_filter);
 }

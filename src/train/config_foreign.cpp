@@ -149,6 +149,18 @@ std::vector<ConfigProblem> unsupported(const TrainConfig& config) {
   check_path(problems, "save_folder", config.save_folder);
   check_path(problems, "load_path", config.load_path);
   check_path(problems, "load_weights", config.load_weights);
+  if (config.data.generate_attention_mask) {
+    problems.push_back({"data.generate_attention_mask",
+                        "is true; attention is causal and knows no other mask: expected false"});
+  }
+  if (!config.restore_dataloader) {
+    problems.push_back(
+        {"restore_dataloader", "is false; a run goes on where its data order was: expected true"});
+  }
+  if (config.fast_forward_batches.value_or(0) != 0) {
+    problems.push_back({"fast_forward_batches",
+                        "is not 0; the data order is a pure function of the step: expected null"});
+  }
   if (config.precision != "fp32") {
     problems.push_back(
         {"precision", "is `" + config.precision +

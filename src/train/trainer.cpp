@@ -28,6 +28,7 @@ data::BatchConfig batch_config(const TrainConfig& config) {
           .first_epoch = static_cast<std::uint64_t>(config.epoch.value_or(0)),
           .sequence_length = config.model.max_sequence_length,
           .global_batch_size = config.global_train_batch_size,
+          .shuffle = config.data.shuffle,
           .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
           .pad_token_id = config.model.pad_token_id};
 }
@@ -56,6 +57,7 @@ Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path
 void Trainer::restore(const TrainState& state, const optim::OptimState& optim) {
   state_ = state;
   saved_step_ = state.step;
+  resumed_ = true;
   optimizer_.load_state(optim);
 }
 
@@ -238,7 +240,7 @@ void Trainer::save(bool ephemeral) {
   contents.optim = optim.tensors;
   contents.optim_state = to_json(optim.limits);
   finish_save(writer_.save_async(contents, {.ephemeral = ephemeral,
-                                            .overwrite = config_.save_overwrite,
+                                            .overwrite = config_.save_overwrite || resumed_,
                                             .hash_threads = policy_.threads}));
   saved_step_ = state_.step;
 }

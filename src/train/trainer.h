@@ -89,6 +89,7 @@ class Trainer {
   store::CheckpointWriter writer_;
   TrainState state_;
   std::int64_t saved_step_ = -1;
+  bool resumed_ = false;  ///< later checkpoints of the line that was left are replaced
   std::optional<std::filesystem::path> last_checkpoint_;
   double flops_per_token_ = 0;
 };

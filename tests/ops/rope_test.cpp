@@ -56,8 +56,8 @@ TEST_CASE(
           const auto first = row * columns + head * head_dim + i, second = first + half;
           const float c = table.cos.const_data_ptr<float>()[row % 50 * half + i];
           const float s = table.sin.const_data_ptr<float>()[row % 50 * half + i];
-          e[first] = std::fma(-x[second], s, x[first] * c);
-          e[second] = std::fma(x[first], s, x[second] * c);
+          e[first] = x[first] * c - x[second] * s;
+          e[second] = x[second] * c + x[first] * s;
         }
       }
     }

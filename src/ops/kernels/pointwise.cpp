@@ -108,8 +108,8 @@ void rope_rows(const RopeArgs& args, float sign, std::int64_t begin, std::int64_
         const F32x16 s = load_some(sines + i, count) * direction;
         const F32x16 x1 = load_some(first + i, count);
         const F32x16 x2 = load_some(second + i, count);
-        store_some(first + i, fma(negate(x2), s, x1 * c), count);
-        store_some(second + i, fma(x1, s, x2 * c), count);
+        store_some(first + i, x1 * c - x2 * s, count);
+        store_some(second + i, x2 * c + x1 * s, count);
       });
     }
   }
