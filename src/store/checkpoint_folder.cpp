@@ -124,11 +124,17 @@ void remove_checkpoint(const fs::path& folder) {
 }
 
 /// Those that OLMo's rule lets go; `entries` are oldest first.
-std::vector<CheckpointEntry> surplus(const std::vector<CheckpointEntry>& entries, int keep) {
+std::vector<CheckpointEntry> surplus(const std::vector<CheckpointEntry>& entries, int keep,
+                                     std::optional<std::int64_t> keep_every) {
   std::vector<CheckpointEntry> out;
   std::int64_t permanent = 0;
   bool newer = false;  // whether a checkpoint that makes an ephemeral one superfluous has been seen
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const bool for_good = keep_every && !entry->ephemeral && entry->step % *keep_every == 0;
+    if (for_good) {
+      newer = true;
+      continue;
+    }
     if (entry->ephemeral ? newer : (keep >= 1 && permanent >= keep)) out.push_back(*entry);
     if (!entry->ephemeral) ++permanent;
     newer = true;
@@ -214,11 +220,12 @@ fs::path resolve_checkpoint(const fs::path& path) {
   return best->path;
 }
 
-std::vector<fs::path> apply_retention(const fs::path& run_dir, int keep) {
+std::vector<fs::path> apply_retention(const fs::path& run_dir, int keep,
+                                      std::optional<std::int64_t> keep_every) {
   const auto entries = list_checkpoints(run_dir);
   const fs::path latest = latest_target(run_dir).filename();
   std::vector<fs::path> removed;
-  for (const auto& entry : surplus(entries, keep)) {
+  for (const auto& entry : surplus(entries, keep, keep_every)) {
     if (entry.path.filename() == latest) continue;
     if (!holds_only_ours(entry.path)) {
       log_warning(entry.path.string() +

@@ -30,10 +30,13 @@ std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
 
 /// OLMo's retention: keeps the `keep` newest permanent checkpoints; with `keep` < 1 deletes no
 /// permanent one (-1 keeps all; 0 means to OLMo that no periodic ones are written in the first
-/// place). Of the ephemeral ones the newest stays, and none once a permanent one is newer. Never
-/// deletes the target of `latest`, nor a folder that holds anything that we did not write. Returns
-/// what was deleted. Throws Error(kFailure) if the disk refuses.
-std::vector<std::filesystem::path> apply_retention(const std::filesystem::path& run_dir, int keep);
+/// place). Permanent ones of a step divisible by `keep_every` (OLMo's unsharded ones) stay for good
+/// and are not counted. Of the ephemeral ones the newest stays, and none once a permanent one is
+/// newer. Never deletes the target of `latest`, nor a folder that holds anything that we did not
+/// write. Returns what was deleted. Throws Error(kFailure) if the disk refuses.
+std::vector<std::filesystem::path> apply_retention(
+    const std::filesystem::path& run_dir, int keep,
+    std::optional<std::int64_t> keep_every = std::nullopt);
 
 /// Removes what crashed saves and deletions left: step{N}-tmp and step{N}-trash folders that hold
 /// nothing but our files. Only for a process that owns `run_dir`; save_checkpoint() does it before

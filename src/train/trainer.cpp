@@ -270,7 +270,8 @@ void Trainer::finish_save(const std::optional<store::SavedCheckpoint>& saved) {
                          saved->manifest.hex(), saved->seconds, saved->stall_seconds});
   db_.event(saved->step, "checkpoint", saved->path.string());
   for (const auto& deleted :
-       store::apply_retention(run_dir_, static_cast<int>(config_.save_num_checkpoints_to_keep))) {
+       store::apply_retention(run_dir_, static_cast<int>(config_.save_num_checkpoints_to_keep),
+                              config_.save_interval_unsharded)) {
     db_.record_checkpoint_deleted(deleted.string());
   }
 }

@@ -97,6 +97,13 @@ TEST_CASE("retention keeps the newest permanent checkpoints", "[store]") {
   CHECK(!fs::exists(folder.path() / "step1-trash"));
 }
 
+TEST_CASE("retention keeps the steps of the unsharded interval for good", "[store]") {
+  const TempFolder folder;
+  for (int step = 1; step <= 7; ++step) save(folder.path(), step);
+  apply_retention(folder.path(), 1, 3);
+  CHECK(steps(folder.path()) == Steps{3, 6, 7});
+}
+
 TEST_CASE("retention goes by age and never takes the target of latest", "[store]") {
   const TempFolder folder;
   for (const int step : {100, 200, 60}) save(folder.path(), step);
