@@ -22,6 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+}  // namespace
+
 data::BatchConfig batch_config(const TrainConfig& config) {
   return {.data = config.data,
           .seed = config.seed,
@@ -32,8 +34,6 @@ data::BatchConfig batch_config(const TrainConfig& config) {
           .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
           .pad_token_id = config.model.pad_token_id};
 }
-
-}  // namespace
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
                  store::RunDb& db, std::optional<double> peak_flops)
@@ -239,6 +239,7 @@ void Trainer::save(bool ephemeral) {
   contents.model = model_.parameters();
   contents.optim = optim.tensors;
   contents.optim_state = to_json(optim.limits);
+  db_.flush();  // a resume goes on from this step: the record must hold all steps up to it
   finish_save(writer_.save_async(contents, {.ephemeral = ephemeral,
                                             .overwrite = config_.save_overwrite || resumed_,
                                             .hash_threads = policy_.threads}));

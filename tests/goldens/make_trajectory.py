@@ -30,7 +30,8 @@ MODEL = dict(
     d_model=32, n_heads=4, n_layers=2, mlp_ratio=4, activation_type="swiglu", block_type="sequential", rope=True,
     include_bias=False, weight_tying=True, layer_norm_type="default", layer_norm_with_affine=False,
     attention_layer_norm_with_affine=False, bias_for_layer_norm=False, max_sequence_length=LENGTH, vocab_size=127,
-    embedding_size=128, eos_token_id=126, pad_token_id=1, init_fn="mitchell",
+    embedding_size=128, eos_token_id=126, pad_token_id=1, init_fn="mitchell", attention_dropout=0.0,
+    residual_dropout=0.0, embedding_dropout=0.0,
 )
 CASES = {
     # Micro-batches, z-loss, a clip that warms up, two epochs.

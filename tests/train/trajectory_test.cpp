@@ -101,14 +101,7 @@ void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
   const auto result = run_session(trajectory.config, {run_dir, {}, {}, "test"});
   const Json rows = rows_of(result.database);
   REQUIRE(rows.size() == trajectory.steps.size());
-  data::BatchSource source({.data = config.data,
-                            .seed = config.seed,
-                            .first_epoch = 0,
-                            .sequence_length = config.model.max_sequence_length,
-                            .global_batch_size = config.global_train_batch_size,
-                            .shuffle = config.data.shuffle,
-                            .vocab_size = 0,
-                            .pad_token_id = config.model.pad_token_id});
+  data::BatchSource source(batch_config(config));
   for (std::size_t i = 0; i < rows.size(); ++i)
     check_step(trajectory, rows[i], trajectory.steps[i], source);
   const auto weights = store::read_checkpoint(*result.train.checkpoint, true).model;
