@@ -191,7 +191,7 @@ TEST_CASE("a loss that is not finite stops before the update and names the batch
 TEST_CASE("a run directory that cannot be written is one sentence", "[cli]") {
   const Scene scene;
   std::ofstream(scene / "file") << "x";
-  for (const std::string folder : {(scene / "file" / "run").string(), std::string("/proc/run")}) {
+  for (const std::string& folder : {(scene / "file" / "run").string(), std::string("/proc/run")}) {
     const auto ended = scene.train("refused", {"--run-dir", folder});
     INFO(ended.err);
     CHECK(ended.code == 2);

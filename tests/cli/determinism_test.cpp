@@ -60,7 +60,7 @@ TEST_CASE("repeats, thread counts, instruction sets, saving and hashing give the
           "[cli]") {
   const Reference reference;
   check_same(reference, "again", {});
-  check_same(reference, "one-thread", {"threads=1"});
+  check_same(reference, "two-threads", {"threads=2"});
   check_same(reference, "three-threads", {"threads=3"});
   for (const char* isa : {"plain", "avx2", "avx512"}) {
     if (machine_has(isa)) check_same(reference, isa, {"isa=" + std::string(isa)});

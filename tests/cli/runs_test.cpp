@@ -81,7 +81,7 @@ TEST_CASE("runs list, show and tag tell of the run, its inputs and its checkpoin
   CHECK(list["runs"][0]["status"] == "finished");
   const auto shown = Json::parse(trained.runs({"show", (trained / "run").string(), "--json"}).out);
   CHECK(shown["config"]["model"]["d_model"] == 64);
-  CHECK(shown["attempts"][0]["policy"]["threads"] == 2);
+  CHECK(shown["attempts"][0]["policy"]["threads"] == 1);
   CHECK(shown["inputs"][0]["sha256"] == sha256_file(trained / "tokens.npy").hex());
   CHECK(shown["checkpoints"].size() == 2);
   CHECK(shown["events"][0]["kind"] == "start");

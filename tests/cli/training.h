@@ -97,7 +97,7 @@ class Record {
   store::RunDb db_;
 };
 
-/// A folder with token files, in which the tiny config is trained. Two threads, twenty steps, saves
+/// A folder with token files, in which the tiny config is trained. One thread, twenty steps, saves
 /// at 0, 10 and 20 unless a test says otherwise.
 class Scene {
  public:
@@ -110,7 +110,7 @@ class Scene {
                    "train",
                    OLMO_SOURCE_DIR "/configs/train/tiny.json",
                    "data.paths=[" + (folder_ / "tokens.npy").string() + "]",
-                   "threads=2",
+                   "threads=1",
                    "--run-dir",
                    (folder_ / name).string()};
     words.insert(words.end(), more.begin(), more.end());

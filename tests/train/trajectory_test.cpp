@@ -67,7 +67,7 @@ void check_step(const Trajectory& trajectory, const Json& row, const Json& step,
   CHECK(close(number("grad_norm") / grad_norm.get<double>(), 1.0, trajectory.norm_tolerance));
   const Json& param_norm = of(step, "param_norm", "param_norm_after_step");
   CHECK(close(number("param_norm") / param_norm.get<double>(), 1.0, 1e-6));
-  CHECK(close(number("lr") / step.at("lr").get<double>(), 1.0, 1e-15));
+  CHECK(close(number("lr"), step.at("lr"), 1e-15 * step.at("lr").get<double>()));
   const Json& limit = of(step, "max_grad_norm", "max_grad_norm_used_in_this_step");
   CHECK(limit.is_null() == row.at("max_grad_norm").is_null());
   if (!limit.is_null()) CHECK(number("max_grad_norm") == limit.get<double>());
