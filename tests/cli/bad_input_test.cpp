@@ -192,7 +192,9 @@ TEST_CASE("a run directory that cannot be written is one sentence", "[cli]") {
   const Scene scene;
   std::ofstream(scene / "file") << "x";
   for (const std::string& folder : {(scene / "file" / "run").string(), std::string("/proc/run")}) {
-    const auto ended = scene.train("refused", {"--run-dir", folder});
+    auto words = scene.command("refused", {});
+    words.at(words.size() - 1) = folder;
+    const auto ended = Child(words, scene / "log").wait();
     INFO(ended.err);
     CHECK(ended.code == 2);
     check_one_sentence(ended);

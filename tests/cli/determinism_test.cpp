@@ -24,6 +24,12 @@ struct Reference : Scene {
   Proof proof;
 };
 
+/// Trained once for all tests; each uses run directories of its own beside it.
+const Reference& the_reference() {
+  static const Reference kReference;
+  return kReference;
+}
+
 /// Trains under `more` and compares with the reference.
 void check_same(const Reference& reference, const std::string& name, const Words& more) {
   const auto ended = reference.train(name, more);
@@ -58,7 +64,7 @@ bool machine_has(const std::string& isa) {
 
 TEST_CASE("repeats, thread counts, instruction sets, saving and hashing give the same bits",
           "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   check_same(reference, "again", {});
   check_same(reference, "two-threads", {"threads=2"});
   check_same(reference, "three-threads", {"threads=3"});
@@ -72,7 +78,7 @@ TEST_CASE("repeats, thread counts, instruction sets, saving and hashing give the
 }
 
 TEST_CASE("the tiny run has the bits that tests/data/signature.json holds", "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   const auto signature = Json::parse(read_file(OLMO_TEST_DATA "/signature.json"));
   const auto found = sha256(reference.proof.chain + "\n" + reference.proof.state + "\n").hex();
   INFO("if the numerics were meant to change, see tests/data/README.md");
@@ -80,7 +86,7 @@ TEST_CASE("the tiny run has the bits that tests/data/signature.json holds", "[cl
 }
 
 TEST_CASE("micro-batches of another size change the loss by no more than rounding", "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   const auto expected =
       reference.record("reference").numbers("SELECT ce_loss FROM surviving_steps ORDER BY step");
   for (const std::string size : {"1", "8"}) {
@@ -93,7 +99,7 @@ TEST_CASE("micro-batches of another size change the loss by no more than roundin
 }
 
 TEST_CASE("a run that is killed at any moment and resumed ends with the same bits", "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   const Words often = {"save_interval=2"};
   const auto killed = [&](const std::string& name, const Words& more, const auto& due) {
     const auto ended = reference.train_until(name, more, SIGKILL, due);
@@ -119,7 +125,7 @@ TEST_CASE("a run that is killed at any moment and resumed ends with the same bit
 }
 
 TEST_CASE("a run that was stopped or interrupted and resumed ends with the same bits", "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   const Words often = {"save_interval=1"};
   const auto stopped = [&](const std::string& name, int signal, int code) {
     const auto ended = reference.train_until(
@@ -139,7 +145,7 @@ TEST_CASE("a run that was stopped or interrupted and resumed ends with the same 
 }
 
 TEST_CASE("stop_after and stop_at end a run early, and it can go on", "[cli]") {
-  const Reference reference;
+  const Reference& reference = the_reference();
   SECTION("stop_after counts the steps of the process and exits 75") {
     const auto ended = reference.train("a", {"stop_after=7"});
     CHECK(ended.code == 75);
