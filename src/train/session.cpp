@@ -89,6 +89,17 @@ void prepare_folder(const SessionOptions& options, const TrainConfig& config) {
           "): go on with --resume latest, choose another --run-dir, or set save_overwrite=true");
 }
 
+/// Refuses bad token files before anything is written. Ids are looked at here if that takes a
+/// fraction of a second, else when their batch comes.
+void check_data(const TrainConfig& config) {
+  constexpr std::uint64_t kCheckIdsUpTo = std::uint64_t{1} << 30;
+  const data::BatchSource source(batch_config(config));
+  std::uint64_t bytes = 0;
+  for (const auto& file : source.dataset().files())
+    bytes += file.size() * data::bytes_per_token(file.dtype());
+  if (bytes <= kCheckIdsUpTo) source.dataset().check_all_ids();
+}
+
 /// The tokenizer's facts against the config; returns its path for the record.
 std::optional<fs::path> check_tokenizer_file(const TrainConfig& config,
                                              std::vector<std::string>& notes) {
@@ -237,9 +248,10 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   apply_policy(policy);
   std::vector<std::string> notes = loaded.notes;
   const auto tokenizer = check_tokenizer_file(config, notes);
-  prepare_folder(options, config);
+  check_data(config);
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
+  prepare_folder(options, config);
 
   const fs::path database =
       options.database.empty() ? options.run_dir / "run.db" : options.database;

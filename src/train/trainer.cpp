@@ -22,6 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+}  // namespace
+
 data::BatchConfig batch_config(const TrainConfig& config) {
   return {.data = config.data,
           .seed = config.seed,
@@ -32,8 +34,6 @@ data::BatchConfig batch_config(const TrainConfig& config) {
           .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
           .pad_token_id = config.model.pad_token_id};
 }
-
-}  // namespace
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
                  store::RunDb& db, std::optional<double> peak_flops)
@@ -250,6 +250,7 @@ store::SaveOptions Trainer::save_options(bool ephemeral) const {
 }
 
 void Trainer::save_in_background(bool ephemeral) {
+  db_.flush();  // a resume goes on from this step: the record must hold all steps up to it
   finish_save(writer_.save_async(contents(), save_options(ephemeral)));
   saved_step_ = state_.step;
 }
@@ -259,6 +260,7 @@ void Trainer::save_in_background(bool ephemeral) {
 void Trainer::save_at_end() {
   finish_save(writer_.wait());
   if (saved_step_ == state_.step) return;
+  db_.flush();
   finish_save(store::save_checkpoint(run_dir_, contents(), save_options(false)));
   saved_step_ = state_.step;
 }

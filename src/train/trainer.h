@@ -45,6 +45,9 @@ struct TrainResult {
   std::optional<std::filesystem::path> checkpoint;
 };
 
+/// What the config says about the data order.
+data::BatchConfig batch_config(const TrainConfig& config);
+
 /// The training loop. Owns model, optimizer and data order; the run record belongs to the command.
 class Trainer {
  public:

@@ -1,0 +1,165 @@
+"""Makes tests/data/train/trajectory_*.safetensors: a few steps of OLMo's own trainer on a very small model.
+
+Needs: pip install ai2-olmo==0.6.0 torch==2.11.0 numpy==2.4.6 safetensors
+Run:   python3 tests/goldens/make_trajectory.py
+
+trajectory_init.safetensors holds the initial weights of all cases, trajectory_CASE.safetensors the weights after the last
+step. Its metadata "description" is JSON: the settings (OLMo's keys), each step's facts, and `fp64_divergence`, the distance
+of the fp32 run from the same run in float64, which bounds what can be asked of another implementation.
+The tokens are token_ids(); the test writes the same ones.
+"""
+
+import json
+import math
+import pathlib
+import tempfile
+
+import numpy as np
+import torch
+from olmo.config import (DataConfig, ModelConfig, OptimizerConfig, OptimizerType, SchedulerConfig, SchedulerType,
+                         TrainConfig)
+from olmo.data import build_train_dataloader
+from olmo.model import OLMo
+from olmo.optim import build_optimizer, build_scheduler
+from olmo.train import Trainer
+from safetensors.torch import save_file
+
+OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "train"
+LENGTH, INSTANCES, STEPS = 32, 52, 10
+MODEL = dict(
+    d_model=32, n_heads=4, n_layers=2, mlp_ratio=4, activation_type="swiglu", block_type="sequential", rope=True,
+    include_bias=False, weight_tying=True, layer_norm_type="default", layer_norm_with_affine=False,
+    attention_layer_norm_with_affine=False, bias_for_layer_norm=False, max_sequence_length=LENGTH, vocab_size=127,
+    embedding_size=128, eos_token_id=126, pad_token_id=1, init_fn="mitchell", attention_dropout=0.0,
+    residual_dropout=0.0, embedding_dropout=0.0,
+)
+CASES = {
+    # Micro-batches, z-loss, a clip that warms up, two epochs.
+    "adamw": dict(
+        optimizer=dict(name="adamw", learning_rate=3e-3, weight_decay=0.1, betas=(0.9, 0.95), eps=1e-5,
+                       decay_norm_and_bias=False, decay_embeddings=False),
+        scheduler=dict(name="linear_with_warmup", t_warmup=3, alpha_f=0.1, grad_clip_warmup_steps=4,
+                       grad_clip_warmup_factor=10.0),
+        global_train_batch_size=8, device_train_microbatch_size=2, max_grad_norm=0.2, max_grad_norm_ratio=None,
+        softmax_auxiliary_loss=True, data_seed=34),
+    "lionw": dict(
+        optimizer=dict(name="lionw", learning_rate=2e-4, weight_decay=0.1, betas=(0.9, 0.95), eps=1e-5,
+                       decay_norm_and_bias=True, decay_embeddings=True),
+        scheduler=dict(name="cosine_with_warmup", t_warmup=2, alpha_f=0.1),
+        global_train_batch_size=4, device_train_microbatch_size=4, max_grad_norm=1.0, max_grad_norm_ratio=None,
+        softmax_auxiliary_loss=False, data_seed=2),
+    "adaptive": dict(
+        optimizer=dict(name="adamw", learning_rate=2e-3, weight_decay=0.1, betas=(0.9, 0.95), eps=1e-5,
+                       decay_norm_and_bias=True, decay_embeddings=True),
+        scheduler=dict(name="inverse_sqrt_with_warmup", t_warmup=3, alpha_f=0.1),
+        global_train_batch_size=4, device_train_microbatch_size=4, max_grad_norm=None, max_grad_norm_ratio=0.9,
+        softmax_auxiliary_loss=False, data_seed=1),
+}
+
+
+class OneProcess(torch.nn.Module):
+    """What the trainer asks of its DDP or FSDP wrapper."""
+
+    process_group = None
+
+    def __init__(self, model):
+        super().__init__()
+        self.module = model
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+
+def token_ids():
+    numbers = np.arange(LENGTH * INSTANCES, dtype=np.uint64)
+    return ((numbers * numbers * 2654435761 % 2**32 >> 16) % 126).astype(np.uint16)
+
+
+def build_trainer(case, folder, init, dtype):
+    token_ids().tofile(f"{folder}/tokens.npy")
+    optimizer = {**case["optimizer"], "name": OptimizerType(case["optimizer"]["name"])}
+    scheduler = {**case["scheduler"], "name": SchedulerType(case["scheduler"]["name"])}
+    cfg = TrainConfig(
+        run_name="trajectory", seed=6198, model=ModelConfig(**MODEL), optimizer=OptimizerConfig(**optimizer),
+        scheduler=SchedulerConfig(**scheduler), max_duration=STEPS, precision="fp32", save_folder=folder,
+        save_overwrite=True, global_train_batch_size=case["global_train_batch_size"],
+        device_train_microbatch_size=case["device_train_microbatch_size"], max_grad_norm=case["max_grad_norm"],
+        max_grad_norm_ratio=case["max_grad_norm_ratio"], softmax_auxiliary_loss=case["softmax_auxiliary_loss"],
+        data=DataConfig(paths=[f"{folder}/tokens.npy"], memmap_dtype="uint16", drop_last=True, num_workers=0,
+                        seed=case["data_seed"]),
+    )
+    cfg.optimizer.metrics_log_interval = 1
+    cfg.device_train_batch_size = cfg.global_train_batch_size
+    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
+    model = OLMo(cfg.model)
+    model.load_state_dict(init)
+    model = model.to(dtype)
+    return Trainer(cfg=cfg, model=model, dist_model=OneProcess(model), optim=build_optimizer(cfg, model),
+                   scheduler=build_scheduler(cfg), train_loader=build_train_dataloader(cfg),
+                   device=torch.device("cpu"), evaluators=[], epoch=0)
+
+
+def run(case, init, dtype):
+    """What olmo.train.Trainer.fit does for the data and the counters, around its train_step."""
+    steps = []
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = build_trainer(case, folder, init, dtype)
+        epoch = 0
+        while trainer.global_step < STEPS:
+            for batch in trainer.train_loader:
+                if trainer.global_step >= STEPS:
+                    break
+                groups = trainer.optim.param_groups
+                used = groups[0]["max_grad_norm"]
+                trainer.global_step += 1
+                trainer.global_train_tokens_seen += batch["input_ids"].numel()
+                metrics = trainer.train_step(batch, reduce_global_loss=False)
+                norm = math.sqrt(sum(float(p.detach().double().square().sum()) for p in trainer.model.parameters()))
+                steps.append(dict(
+                    step=trainer.global_step, epoch=epoch, index=[int(i) for i in batch["index"]],
+                    ce_loss=metrics["train/CrossEntropyLoss"], z_loss=metrics.get("train/ZLoss"), lr=groups[0]["lr"],
+                    max_grad_norm=used, total_grad_norm=metrics["optim/total_grad_norm"],
+                    param_norm=norm,
+                    tokens=trainer.global_train_tokens_seen))
+            epoch += 1
+            trainer.dataset.reshuffle(epoch)
+        return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
+
+
+def run_in_float64(case, init):
+    """The optimizer asks for float32 norms, which torch refuses to take of float64 tensors."""
+    narrow = torch.linalg.vector_norm
+    torch.linalg.vector_norm = lambda x, order, dtype=None: narrow(x, order)
+    try:
+        return run(case, init, torch.float64)
+    finally:
+        torch.linalg.vector_norm = narrow
+
+
+def divergence(a, b):
+    (steps_a, final_a), (steps_b, final_b) = a, b
+    return dict(
+        max_abs_ce_loss=max(abs(x["ce_loss"] - y["ce_loss"]) for x, y in zip(steps_a, steps_b)),
+        max_rel_total_grad_norm=max(abs(x["total_grad_norm"] / y["total_grad_norm"] - 1)
+                                    for x, y in zip(steps_a, steps_b)),
+        max_abs_final_weight=max(float((final_a[n].double() - final_b[n]).abs().max()) for n in final_a))
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(6198)
+    init = OLMo(ModelConfig(**MODEL)).state_dict()
+    init = {name: tensor.detach().clone() for name, tensor in init.items()}
+    OUT.mkdir(parents=True, exist_ok=True)
+    save_file(init, OUT / "trajectory_init.safetensors")
+    for name, case in CASES.items():
+        steps, final = single = run(case, init, torch.float32)
+        apart = divergence(single, run_in_float64(case, init))
+        print(name, apart, steps[0]["ce_loss"], steps[-1]["ce_loss"])
+        description = dict(reference="olmo.train.Trainer.train_step, ai2-olmo 0.6.0, torch " + torch.__version__,
+                           model=MODEL, settings=case, steps=steps, fp64_divergence=apart, max_duration=STEPS)
+        save_file(final, OUT / f"trajectory_{name}.safetensors", metadata={"description": json.dumps(description)})
+
+
+if __name__ == "__main__":
+    main()

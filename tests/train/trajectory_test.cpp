@@ -1,0 +1,218 @@
+// Training against OLMo's own trainer, from the same weights: small trajectories that are committed
+// (tests/goldens/make_trajectory.py), and the larger ones of OLMO_GOLDEN_DIR.
+//
+// Tolerances are ten times the distance of the reference's fp32 run from its run in float64, which
+// each file holds, and no less than the rounding of the numbers that are compared.
+#include <cmath>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "data/batch.h"
+#include "store/checkpoint.h"
+#include "store/run_db.h"
+#include "store/safetensors.h"
+#include "support/catch.h"
+#include "support/golden_tensors.h"
+#include "support/temporary_directory.h"
+#include "train/session.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Trajectory {
+  LoadedConfig config;
+  Json steps;
+  NamedTensors final;
+  double loss_tolerance = 0, norm_tolerance = 0, weight_tolerance = 0;
+};
+
+double ten_times(const Json& divergence, const char* key, double least) {
+  return std::max(10 * divergence.at(key).get<double>(), least);
+}
+
+void set_tolerances(Trajectory& trajectory, const Json& divergence) {
+  trajectory.loss_tolerance = ten_times(divergence, "max_abs_ce_loss", 5e-6);
+  trajectory.norm_tolerance = ten_times(divergence, "max_rel_total_grad_norm", 5e-6);
+  trajectory.weight_tolerance = ten_times(divergence, "max_abs_final_weight", 1e-5);
+}
+
+/// The reference's value, under the name that either kind of file gives it.
+const Json& of(const Json& step, const char* name, const char* other) {
+  return step.contains(name) ? step.at(name) : step.at(other);
+}
+
+void check_batch(const TrainConfig& config, data::BatchSource& source, const Json& step,
+                 const std::string& recorded_hash) {
+  const auto batch = source.batch(step.at("step").get<std::uint64_t>());
+  CHECK(batch.indices == step.at("index").get<std::vector<std::uint32_t>>());
+  CHECK(batch.epoch == step.at("epoch").get<std::uint64_t>());
+  CHECK(batch.digest.hex() == recorded_hash);
+  CHECK(batch.indices.size() == static_cast<std::size_t>(config.global_train_batch_size));
+}
+
+/// One recorded step: loss, z-loss, norms, learning rate, clip, data.
+void check_step(const Trajectory& trajectory, const Json& row, const Json& step,
+                data::BatchSource& source) {
+  INFO("step " << step.at("step"));
+  const auto number = [&](const char* key) { return row.at(key).get<double>(); };
+  const auto close = [](double a, const Json& b, double tolerance) {
+    return std::abs(a - b.get<double>()) <= tolerance;
+  };
+  CHECK(close(number("ce_loss"), step.at("ce_loss"), trajectory.loss_tolerance));
+  if (!step.at("z_loss").is_null()) CHECK(close(number("z_loss"), step.at("z_loss"), 1e-7));
+  const Json& grad_norm = of(step, "total_grad_norm", "total_grad_norm_before_clip");
+  CHECK(close(number("grad_norm") / grad_norm.get<double>(), 1.0, trajectory.norm_tolerance));
+  const Json& param_norm = of(step, "param_norm", "param_norm_after_step");
+  CHECK(close(number("param_norm") / param_norm.get<double>(), 1.0, 1e-6));
+  CHECK(close(number("lr"), step.at("lr"), 1e-15 * step.at("lr").get<double>()));
+  const Json& limit = of(step, "max_grad_norm", "max_grad_norm_used_in_this_step");
+  CHECK(limit.is_null() == row.at("max_grad_norm").is_null());
+  if (!limit.is_null()) CHECK(number("max_grad_norm") == limit.get<double>());
+  CHECK(row.at("tokens") == of(step, "tokens", "global_train_tokens_seen"));
+  check_batch(trajectory.config.config, source, step, row.at("batch_hash").get<std::string>());
+}
+
+Json rows_of(const fs::path& database) {
+  const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
+  Json rows = Json::array();
+  db.query("SELECT * FROM surviving_steps ORDER BY step", {},
+           [&](const auto& names, const auto& v) {
+             Json row;
+             for (std::size_t i = 0; i < names.size(); ++i) {
+               if (const auto* integer = std::get_if<std::int64_t>(&v[i]))
+                 row[names[i]] = *integer;
+               else if (const auto* real = std::get_if<double>(&v[i]))
+                 row[names[i]] = *real;
+               else if (const auto* text = std::get_if<std::string>(&v[i]))
+                 row[names[i]] = *text;
+               else
+                 row[names[i]] = nullptr;
+             }
+             rows.push_back(row);
+           });
+  return rows;
+}
+
+void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
+  const TrainConfig& config = trajectory.config.config;
+  const auto result = run_session(trajectory.config, {run_dir, {}, {}, "test"});
+  const Json rows = rows_of(result.database);
+  REQUIRE(rows.size() == trajectory.steps.size());
+  data::BatchSource source(batch_config(config));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    check_step(trajectory, rows[i], trajectory.steps[i], source);
+  const auto weights = store::read_checkpoint(*result.train.checkpoint, true).model;
+  REQUIRE(weights.size() == trajectory.final.size());
+  for (const auto& [name, tensor] : weights) {
+    INFO(name);
+    const auto expected = std::find_if(trajectory.final.begin(), trajectory.final.end(),
+                                       [&](const auto& other) { return other.name == name; });
+    REQUIRE(expected != trajectory.final.end());
+    CHECK(test::max_abs_difference(tensor, expected->tensor) <= trajectory.weight_tolerance);
+  }
+}
+
+/// As make_trajectory.py's token_ids().
+void write_tokens(const fs::path& path) {
+  std::ofstream file(path, std::ios::binary);
+  for (std::uint64_t i = 0; i < 32 * 52; ++i) {
+    const auto id =
+        static_cast<std::uint16_t>((i * i * 2654435761U % (std::uint64_t{1} << 32) >> 16) % 126);
+    file.write(reinterpret_cast<const char*>(&id), sizeof id);
+  }
+}
+
+/// OLMo's own config keys, without those that are empty or that only OLMo's machinery has.
+Json without_nulls(const Json& json) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_null() && key != "init_device" && key != "precision") kept[key] = value;
+  }
+  return kept;
+}
+
+Trajectory committed(const std::string& name, const fs::path& folder) {
+  const fs::path data = OLMO_TEST_DATA "/train";
+  const auto golden = test::read_golden_tensors(data / ("trajectory_" + name + ".safetensors"));
+  const Json description = Json::parse(golden.metadata.at("description").get<std::string>());
+  write_tokens(folder / "tokens.npy");
+  Json config = without_nulls(description.at("settings"));
+  config["data"] = {{"paths", {(folder / "tokens.npy").string()}},
+                    {"drop_last", true},
+                    {"seed", config.at("data_seed")}};
+  config.erase("data_seed");
+  config["model"] = description.at("model");
+  config["max_duration"] = description.at("max_duration");
+  config["tokenizer"] = {{"identifier", "none"}};
+  config["load_weights"] = (data / "trajectory_init.safetensors").string();
+  Trajectory trajectory;
+  trajectory.config = parse_config(config.dump(), name + ".json");
+  trajectory.steps = description.at("steps");
+  trajectory.final = golden.tensors;
+  set_tolerances(trajectory, description.at("fp64_divergence"));
+  return trajectory;
+}
+
+Trajectory from_golden_dir(const fs::path& golden, const std::string& name) {
+  const Json run = Json::parse(std::ifstream(golden / "train" / name / "trajectory.json"));
+  const char* tokens =
+      run.at("instance_filter").is_null() ? "tokens_small.npy" : "tokens_filter.npy";
+  Json data = {{"paths", {(golden / "train" / tokens).string()}},
+               {"drop_last", run.at("drop_last")},
+               {"seed", run.at("data_seed")},
+               {"instance_filter", run.at("instance_filter")}};
+  if (!run.at("shuffle").get<bool>()) data["shuffle"] = false;
+  Json config = {{"model", without_nulls(run.at("model_config"))},
+                 {"optimizer", without_nulls(run.at("optimizer"))},
+                 {"scheduler", without_nulls(run.at("scheduler"))},
+                 {"data", without_nulls(data)},
+                 {"tokenizer", {{"identifier", "none"}}},
+                 {"global_train_batch_size", run.at("global_batch")},
+                 {"device_train_microbatch_size", run.at("microbatch")},
+                 {"stop_at", run.at("steps").size()},
+                 {"load_weights", (golden / "train" / name / "init.safetensors").string()}};
+  for (const char* key :
+       {"max_grad_norm", "max_grad_norm_ratio", "softmax_auxiliary_loss", "max_duration"})
+    if (!run.at(key).is_null()) config[key] = run.at(key);
+  Trajectory trajectory;
+  trajectory.config = parse_config(config.dump(), name + ".json");
+  trajectory.steps = run.at("steps");
+  trajectory.final = store::read_safetensors(golden / "train" / name / "final.safetensors");
+  set_tolerances(trajectory, run.at("fp64_divergence"));
+  return trajectory;
+}
+
+}  // namespace
+
+TEST_CASE("AdamW with micro-batches, z-loss and a clip that warms up follows OLMo's trainer",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  check_trajectory(committed("adamw", folder.path()), folder / "run");
+}
+
+TEST_CASE("LionW follows OLMo's trainer", "[train]") {
+  const test::TemporaryDirectory folder;
+  check_trajectory(committed("lionw", folder.path()), folder / "run");
+}
+
+TEST_CASE("AdamW with adaptive clipping follows OLMo's trainer", "[train]") {
+  const test::TemporaryDirectory folder;
+  check_trajectory(committed("adaptive", folder.path()), folder / "run");
+}
+
+TEST_CASE("the reference trajectories are met", "[.golden]") {
+  const char* golden = std::getenv("OLMO_GOLDEN_DIR");
+  if (golden == nullptr) return;
+  for (const std::string name : {"olmo1b_like", "olmo7b_like", "olmo7b0724_like", "adaptive_clip",
+                                 "filter_selective", "lionw"}) {
+    DYNAMIC_SECTION(name) {
+      const test::TemporaryDirectory folder;
+      check_trajectory(from_golden_dir(golden, name), folder / "run");
+    }
+  }
+}
+
+}  // namespace olmo::train
