@@ -10,6 +10,7 @@
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"
 #include "store/checkpoint_folder.h"
+#include "train/batch_config.h"
 #include "train/hash_chain.h"
 #include "train/train_state.h"
 
@@ -20,17 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-data::BatchConfig batch_config(const TrainConfig& config) {
-  return {.data = config.data,
-          .seed = config.seed,
-          .first_epoch = static_cast<std::uint64_t>(config.epoch.value_or(0)),
-          .sequence_length = config.model.max_sequence_length,
-          .global_batch_size = config.global_train_batch_size,
-          .shuffle = config.data.shuffle,
-          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
-          .pad_token_id = config.model.pad_token_id};
 }
 
 }  // namespace
