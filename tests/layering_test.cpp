@@ -18,12 +18,9 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"data", {"core"}},
     {"model", {"ops", "core"}},
     {"optim", {"ops", "core"}},
-    {"dist", {"core"}},
     {"store", {"core"}},
-    {"eval", {"data", "core"}},
-    {"train", {"core", "ops", "data", "model", "optim", "dist", "store", "eval"}},
-    {"report", {"store", "core"}},
-    {"cli", {"core", "ops", "data", "model", "optim", "dist", "store", "eval", "train", "report"}},
+    {"train", {"core", "ops", "data", "model", "optim", "store"}},
+    {"cli", {"core", "ops", "data", "model", "optim", "store", "train"}},
 };
 
 // External header prefix -> the only room that may include it (torch/: none, core/tensor.h is
