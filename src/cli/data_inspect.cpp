@@ -97,8 +97,8 @@ Inspection inspect_files(const InspectArguments& arguments) {
   return inspection;
 }
 
-/// The batches of a config. Its token files' sidecar knows best which id ends their documents;
-/// some of OLMo's own configs name another.
+/// The batches of a config. The sidecar of its token files knows best what made them: some of
+/// OLMo's own configs name another tokenizer and another end of documents.
 Inspection inspect_config(const InspectArguments& arguments, const train::TrainConfig& config) {
   if (arguments.sequence_length || arguments.global_batch_size || arguments.seed ||
       arguments.no_shuffle || !arguments.dtype.empty()) {
@@ -112,9 +112,9 @@ Inspection inspect_config(const InspectArguments& arguments, const train::TrainC
   inspection.batches = train::batch_config(config);
   const auto sidecar =
       config.data.paths.empty() ? std::nullopt : data::read_sidecar(config.data.paths.front());
+  inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
   const auto named = train::find_tokenizer(config.tokenizer.identifier);
-  inspection.tokenizer = tokenizer_of(
-      arguments.tokenizer.empty() && named ? named->string() : arguments.tokenizer, sidecar);
+  if (!inspection.tokenizer && named) inspection.tokenizer = data::Tokenizer::load(*named);
   inspection.eos_token_id = arguments.eos_token_id;
   if (!inspection.eos_token_id && sidecar) inspection.eos_token_id = sidecar->eos_token_id;
   if (!inspection.eos_token_id)
@@ -246,9 +246,9 @@ void add_data_inspect(CLI::App& data, int& exit_code) {
   command->add_option("--dtype", arguments->dtype,
                       "For token files: uint16 or uint32 (default: as the sidecar says, else "
                       "uint16)");
-  command->add_option("--tokenizer", arguments->tokenizer,
-                      "tokenizer.json (default: the config's, else the one that the sidecar "
-                      "names)");
+  command->add_option(
+      "--tokenizer", arguments->tokenizer,
+      "tokenizer.json (default: the one that the sidecar names, else the config's)");
   command->add_option("--eos-token-id", arguments->eos_token_id,
                       "Id that ends a document (default: the sidecar's, else the config's, else "
                       "the tokenizer's <|endoftext|>)");

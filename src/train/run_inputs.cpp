@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "data/fetch.h"
+#include "data/tokenizer.h"
 
 namespace olmo::train {
 namespace {
@@ -87,6 +88,21 @@ std::optional<fs::path> find_tokenizer(const std::string& identifier) {
     if (fs::is_regular_file(folder / name, ignored)) return folder / name;
   }
   return std::nullopt;
+}
+
+NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
+  const auto& identifier = config.tokenizer.identifier;
+  const auto path = find_tokenizer(identifier);
+  if (!path) {
+    return {std::nullopt, "tokenizer `" + identifier +
+                              "` is not on this machine: its end-of-text id was not checked"};
+  }
+  const auto tokenizer = data::Tokenizer::load(*path);
+  TokenizerFacts facts{.file = identifier,
+                       .endoftext_id = {},
+                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
+  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
+  return {path, check_tokenizer(config, facts)};
 }
 
 }  // namespace olmo::train

@@ -25,4 +25,14 @@ std::vector<store::InputRecord> describe_inputs(
 /// is none here.
 std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
 
+/// The tokenizer that a config names, and what the run record must note of it.
+struct NamedTokenizer {
+  std::optional<std::filesystem::path> path;
+  std::optional<std::string> note;
+};
+
+/// Finds the tokenizer and checks it against the config (check_tokenizer, which says what it
+/// throws); one that is not here is noted.
+NamedTokenizer check_named_tokenizer(const TrainConfig& config);
+
 }  // namespace olmo::train

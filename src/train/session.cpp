@@ -6,7 +6,6 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "data/tokenizer.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
 #include "store/library_versions.h"
@@ -87,24 +86,6 @@ void prepare_folder(const SessionOptions& options, const TrainConfig& config) {
       options.run_dir.string() + ": already holds checkpoints of a run (the last is " +
           there.back().path.filename().string() +
           "): go on with --resume latest, choose another --run-dir, or set save_overwrite=true");
-}
-
-/// The tokenizer's facts against the config; returns its path for the record.
-std::optional<fs::path> check_tokenizer_file(const TrainConfig& config,
-                                             std::vector<std::string>& notes) {
-  const auto path = find_tokenizer(config.tokenizer.identifier);
-  if (!path) {
-    notes.push_back("tokenizer `" + config.tokenizer.identifier +
-                    "` is not on this machine: its end-of-text id was not checked");
-    return path;
-  }
-  const auto tokenizer = data::Tokenizer::load(*path);
-  TokenizerFacts facts{.file = config.tokenizer.identifier,
-                       .endoftext_id = {},
-                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
-  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
-  if (const auto note = check_tokenizer(config, facts)) notes.push_back(*note);
-  return path;
 }
 
 Json policy_json(const Policy& policy) {
@@ -236,7 +217,8 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
       resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
   apply_policy(policy);
   std::vector<std::string> notes = loaded.notes;
-  const auto tokenizer = check_tokenizer_file(config, notes);
+  const auto tokenizer = check_named_tokenizer(config);
+  if (tokenizer.note) notes.push_back(*tokenizer.note);
   prepare_folder(options, config);
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
@@ -256,7 +238,7 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
         {start->contents.optim, read_limits(start->contents.optim_state, start->path.string())});
   }
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
-               config, tokenizer);
+               config, tokenizer.path);
   for (const auto& note : notes) db.event(trainer.state().step, "note", note);
   start.reset();  // its tensors have been copied
 

@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/error.h"
 #include "data/fetch.h"
+#include "data/tokenizer.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -62,6 +64,20 @@ TEST_CASE("an identifier that names no file here leads nowhere", "[train]") {
   CHECK_FALSE(find_tokenizer("allenai/another").has_value());
   CHECK_FALSE(find_tokenizer("none").has_value());
   CHECK_FALSE(find_tokenizer("").has_value());
+}
+
+TEST_CASE("a tokenizer that is not here is noted, one that disagrees with the config refused",
+          "[train]") {
+  const Cache cache;
+  TrainConfig config;
+  config.tokenizer.identifier = "none";
+  CHECK(check_named_tokenizer(config).note.has_value());
+  config.tokenizer.identifier = OLMO_TEST_DATA "/data/tokenizer_small.json";
+  config.model.eos_token_id =
+      data::Tokenizer::load(config.tokenizer.identifier).token_to_id("<|endoftext|>").value();
+  CHECK(check_named_tokenizer(config).path == config.tokenizer.identifier);
+  ++config.model.eos_token_id;
+  CHECK_THROWS_AS(check_named_tokenizer(config), Error);
 }
 
 }  // namespace olmo::train
