@@ -234,6 +234,7 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare two");
   command->require_subcommand(1);
+  command->footer("Example: olmo-harness checkpoint verify runs/quickstart");
   const auto options = std::make_shared<Options>();
 
   CLI::App* inspect_command = command->add_subcommand("inspect", "Show what a checkpoint holds");

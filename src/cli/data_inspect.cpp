@@ -268,7 +268,7 @@ void add_data_stats(CLI::App& data, int&) {
   CLI::App* command =
       data.add_subcommand("stats", "Count tokens, documents and lengths of token files");
   const auto arguments = std::make_shared<StatsArguments>();
-  command->add_option("files", arguments->files, "Token files")->required();
+  command->add_option("FILE", arguments->files, "Token files")->required();
   command->add_option("--sequence-length", arguments->sequence_length,
                       "Count sequences of this length");
   command->add_option("--dtype", arguments->dtype,

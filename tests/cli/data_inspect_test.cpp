@@ -80,7 +80,7 @@ TEST_CASE("data inspect compares the batch of a run with its record", "[cli]") {
 TEST_CASE("a dry run tells of a tokenizer that training would refuse", "[cli]") {
   const auto plan = harness(std::string("train ") + kTiny +
                             " data.paths=[none.npy] --dry-run --json tokenizer.identifier=" +
-                            OLMO_TEST_DATA "/data/tokenizer_small.json model.eos_token_id=1");
+                            OLMO_TEST_DATA "/data/tokenizer_small.json");
   CHECK(plan.code == 0);
   CHECK(plan.output.find("tokenizer_small.json") != std::string::npos);
   CHECK_FALSE(Json::parse(plan.output)["blockers"].empty());
