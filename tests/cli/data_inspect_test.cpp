@@ -61,7 +61,7 @@ TEST_CASE("data inspect compares the batch of a run with its record", "[cli]") {
   const auto tokens = write_tokens(folder, "a.npy");
   const auto run = (folder / "run").string();
   REQUIRE(harness(std::string("train ") + kTiny + " data.paths=[" + tokens +
-                  "] stop_at=2 no_pre_train_checkpoint=true save_interval=null --run-dir " + run)
+                  "] stop_at=2 no_pre_train_checkpoint=true --run-dir " + run)
               .code == 0);
   for (const std::string& name : {run, run + "/run.db"}) {
     const auto same = harness("data inspect " + name + " --step 2");
