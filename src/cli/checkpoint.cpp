@@ -224,6 +224,9 @@ int diff(const Options& options) {
 
 constexpr char kCheckpointHelp[] =
     "A checkpoint directory, or a run's folder (its latest complete checkpoint)";
+constexpr char kTensorsHelp[] =
+    "A checkpoint directory, a run's folder (its latest complete checkpoint), or weights under "
+    "OLMo's names: a .safetensors file or a folder with model.safetensors or its shards";
 
 }  // namespace
 
@@ -231,6 +234,7 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare two");
   command->require_subcommand(1);
+  command->footer("Example: olmo-harness checkpoint verify runs/quickstart");
   const auto options = std::make_shared<Options>();
 
   CLI::App* inspect_command = command->add_subcommand("inspect", "Show what a checkpoint holds");
@@ -253,14 +257,16 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
 
   CLI::App* diff_command =
       command->add_subcommand("diff", "Compare the tensors of two checkpoints bit by bit");
-  diff_command->add_option("A", options->path, kCheckpointHelp)->required();
-  diff_command->add_option("B", options->other, kCheckpointHelp)->required();
+  diff_command->add_option("A", options->path, kTensorsHelp)->required();
+  diff_command->add_option("B", options->other, kTensorsHelp)->required();
   diff_command->add_flag("--weights-only", options->weights_only,
                          "Leave the optimizer's tensors out");
   diff_command->add_flag("--json", options->json, "Print one JSON object");
   diff_command->footer(
       "Exit code: 0 the same bits, 5 a difference, 4 or 3 not readable.\n"
-      "Example: olmo-harness checkpoint diff runs/a/step100 runs/b/step100");
+      "Examples:\n"
+      "  olmo-harness checkpoint diff runs/a/step100 runs/b/step100\n"
+      "  olmo-harness checkpoint diff runs/a/step100 weights.safetensors --weights-only");
   diff_command->callback([options, &exit_code] { exit_code = diff(*options); });
 }
 

@@ -32,6 +32,13 @@ int run(int argc, char** argv) {
   app.set_version_flag(
       "--version", "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")");
   app.require_subcommand(1);
+  app.footer(
+      "Each command has its own --help. Exit codes: 0 done, 1 a failure of ours, 2 usage or "
+      "config, "
+      "3 bad input,\n4 damaged checkpoint or database, 5 a check found a difference, 6 the loss is "
+      "not finite, 75 stopped on\nrequest (resume it), 130 interrupted.\n"
+      "Example: olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] --run-dir "
+      "runs/a");
   int exit_code = 0;
   for (const AddCommand add : commands()) add(app, exit_code);
   try {

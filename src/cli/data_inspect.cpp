@@ -1,6 +1,9 @@
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -11,16 +14,24 @@
 #include "data/inspect.h"
 #include "data/sidecar.h"
 #include "data/token_stats.h"
+#include "store/run_db.h"
+#include "train/batch_config.h"
+#include "train/config_file.h"
+#include "train/run_inputs.h"
+#include "train/train_config.h"
 
 namespace olmo::cli {
 namespace {
 
+constexpr std::int64_t kDefaultLength = 2048;
+
 struct InspectArguments {
-  std::vector<std::string> files;
+  std::string input;              ///< token file, config or run
+  std::vector<std::string> more;  ///< more token files, or key.path=value
   std::uint64_t step = 0;
-  std::int64_t sequence_length = 2048;
-  std::int64_t global_batch_size = 1;
-  std::uint64_t seed = 0;
+  std::optional<std::int64_t> sequence_length;
+  std::optional<std::int64_t> global_batch_size;
+  std::optional<std::uint64_t> seed;
   bool no_shuffle = false;
   std::string dtype;
   std::string tokenizer;
@@ -56,28 +67,128 @@ std::optional<data::Tokenizer> tokenizer_of(const std::string& stated,
   return data::Tokenizer::load(path);
 }
 
-void run_inspect(const InspectArguments& arguments) {
-  const auto sidecar = data::read_sidecar(arguments.files.front());
-  const auto tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
-  data::BatchConfig config;
-  config.data.paths = arguments.files;
-  config.data.memmap_dtype = to_string(dtype_of(arguments.dtype, sidecar));
-  config.seed = arguments.seed;
-  config.shuffle = !arguments.no_shuffle;
-  config.sequence_length = arguments.sequence_length;
-  config.global_batch_size = arguments.global_batch_size;
-  if (tokenizer) config.vocab_size = tokenizer->vocab_size();
-  auto eos = arguments.eos_token_id;
-  if (!eos && sidecar) eos = sidecar->eos_token_id;
-  if (!eos && tokenizer) eos = tokenizer->token_to_id("<|endoftext|>");
-  data::BatchSource source(config);
-  const auto step =
-      data::inspect_step(source, arguments.step, tokenizer ? &*tokenizer : nullptr, eos);
+/// What `data inspect` is given, made ready: which tokens a step sees, and how to show them.
+struct Inspection {
+  data::BatchConfig batches;
+  std::optional<data::Tokenizer> tokenizer;
+  std::optional<std::uint32_t> eos_token_id;
+  std::optional<std::string> recorded_hash;  ///< of the step, where a run was given and holds it
+  bool of_run = false;
+};
+
+Inspection inspect_files(const InspectArguments& arguments) {
+  std::vector<std::string> files = arguments.more;
+  files.insert(files.begin(), arguments.input);
+  const auto sidecar = data::read_sidecar(files.front());
+  Inspection inspection;
+  inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
+  data::BatchConfig& batches = inspection.batches;
+  batches.data.paths = std::move(files);
+  batches.data.memmap_dtype = to_string(dtype_of(arguments.dtype, sidecar));
+  batches.seed = arguments.seed.value_or(0);
+  batches.shuffle = !arguments.no_shuffle;
+  batches.sequence_length = arguments.sequence_length.value_or(kDefaultLength);
+  batches.global_batch_size = arguments.global_batch_size.value_or(1);
+  if (inspection.tokenizer) batches.vocab_size = inspection.tokenizer->vocab_size();
+  inspection.eos_token_id = arguments.eos_token_id;
+  if (!inspection.eos_token_id && sidecar) inspection.eos_token_id = sidecar->eos_token_id;
+  if (!inspection.eos_token_id && inspection.tokenizer)
+    inspection.eos_token_id = inspection.tokenizer->token_to_id("<|endoftext|>");
+  return inspection;
+}
+
+/// The batches of a config. The sidecar of its token files knows best what made them: some of
+/// OLMo's own configs name another tokenizer and another end of documents.
+Inspection inspect_config(const InspectArguments& arguments, const train::TrainConfig& config) {
+  if (arguments.sequence_length || arguments.global_batch_size || arguments.seed ||
+      arguments.no_shuffle || !arguments.dtype.empty()) {
+    throw Error(ErrorKind::kUsage,
+                arguments.input +
+                    ": says itself how its data is read; expected key.path=value (such as "
+                    "data.seed=1) instead of --sequence-length, --global-batch-size, --seed, "
+                    "--no-shuffle and --dtype");
+  }
+  Inspection inspection;
+  inspection.batches = train::batch_config(config);
+  const auto sidecar =
+      config.data.paths.empty() ? std::nullopt : data::read_sidecar(config.data.paths.front());
+  inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
+  const auto named = train::find_tokenizer(config.tokenizer.identifier);
+  if (!inspection.tokenizer && named) inspection.tokenizer = data::Tokenizer::load(*named);
+  inspection.eos_token_id = arguments.eos_token_id;
+  if (!inspection.eos_token_id && sidecar) inspection.eos_token_id = sidecar->eos_token_id;
+  if (!inspection.eos_token_id)
+    inspection.eos_token_id = static_cast<std::uint32_t>(config.model.eos_token_id);
+  return inspection;
+}
+
+Inspection inspect_run(const InspectArguments& arguments) {
+  const auto name = store::parse_run_name(arguments.input);
+  const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
+  const std::string run = db.find_run(name.run);
+  const auto loaded =
+      train::parse_config(db.run_config(run), arguments.input + ".json", arguments.more);
+  Inspection inspection = inspect_config(arguments, loaded.config);
+  inspection.of_run = true;
+  db.query("SELECT batch_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
+           {run, static_cast<std::int64_t>(arguments.step)}, [&](const auto&, const auto& values) {
+             inspection.recorded_hash = std::get<std::string>(values.at(0));
+           });
+  return inspection;
+}
+
+bool is_config_name(const std::string& name) {
+  return name.ends_with(".json") || train::is_yaml_name(name);
+}
+
+/// True for a run directory and for FILE.db or FILE.db:RUN_ID, which begin as SQLite's files do.
+bool is_run_name(const std::string& name) {
+  if (std::filesystem::is_directory(name)) return true;
+  constexpr std::string_view kMagic = "SQLite format 3";
+  const auto database = store::parse_run_name(name).database;
+  std::string magic(kMagic.size(), '\0');
+  std::ifstream(database, std::ios::binary)
+      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  return magic == kMagic || database.extension() == ".db";
+}
+
+Inspection prepare(const InspectArguments& arguments) {
+  if (is_config_name(arguments.input))
+    return inspect_config(arguments, train::load_config(arguments.input, arguments.more).config);
+  return is_run_name(arguments.input) ? inspect_run(arguments) : inspect_files(arguments);
+}
+
+/// What the record of a run says of the batch; empty unless a run was given.
+std::string verdict(const Inspection& inspection, const data::InspectedStep& step) {
+  if (!inspection.of_run) return {};
+  const std::string hash = "batch hash " + step.digest.hex();
+  if (!inspection.recorded_hash) return hash + " is not in the record: the run has no such step";
+  if (*inspection.recorded_hash == step.digest.hex()) return hash + " equals the record";
+  return hash + " differs from the record's " + *inspection.recorded_hash +
+         ": the data files or the config are not those of the run";
+}
+
+int run_inspect(const InspectArguments& arguments) {
+  const Inspection inspection = prepare(arguments);
+  data::BatchSource source(inspection.batches);
+  const auto step = data::inspect_step(source, arguments.step,
+                                       inspection.tokenizer ? &*inspection.tokenizer : nullptr,
+                                       inspection.eos_token_id);
+  const std::string said = verdict(inspection, step);
   if (arguments.json) {
-    std::cout << data::to_json(step).dump() << '\n';
+    Json json = data::to_json(step);
+    if (inspection.of_run) {
+      json["recorded_batch_hash"] =
+          inspection.recorded_hash ? Json(*inspection.recorded_hash) : Json(nullptr);
+    }
+    std::cout << json.dump() << '\n';
+    if (!said.empty()) log_line(said);
   } else {
     std::cout << data::to_text(step);
+    if (!said.empty()) std::cout << '\n' << said << '\n';
   }
+  const bool differs = inspection.recorded_hash && *inspection.recorded_hash != step.digest.hex();
+  return differs ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
 }
 
 void run_stats(const StatsArguments& arguments) {
@@ -111,37 +222,53 @@ void run_stats(const StatsArguments& arguments) {
 
 }  // namespace
 
-void add_data_inspect(CLI::App& data, int&) {
-  CLI::App* command = data.add_subcommand("inspect", "Show what a training step saw, as text");
+void add_data_inspect(CLI::App& data, int& exit_code) {
+  CLI::App* command = data.add_subcommand(
+      "inspect", "Show what a training step saw: its instances, documents and text");
   const auto arguments = std::make_shared<InspectArguments>();
-  command->add_option("files", arguments->files, "Token files, in the order of the config")
+  command
+      ->add_option("INPUT", arguments->input,
+                   "A run (run directory, FILE.db or FILE.db:RUN_ID), a config (.json, .yaml, "
+                   ".yml), or a token file")
       ->required();
+  command->add_option("MORE", arguments->more,
+                      "For a run or a config: key.path=value to set keys; else more token files, "
+                      "in the order of the config");
   command->add_option("--step", arguments->step, "Training step, from 1")->required();
   command->add_option("--sequence-length", arguments->sequence_length,
-                      "`max_sequence_length` of the run");
+                      "For token files: `max_sequence_length` of the run (default: 2048)");
   command->add_option("--global-batch-size", arguments->global_batch_size,
-                      "`global_train_batch_size` of the run");
-  command->add_option("--seed", arguments->seed, "`data.seed` of the run, else its `seed`");
-  command->add_flag("--no-shuffle", arguments->no_shuffle, "The order of the files");
+                      "For token files: `global_train_batch_size` of the run (default: 1)");
+  command->add_option("--seed", arguments->seed,
+                      "For token files: `data.seed` of the run, else its `seed` (default: 0)");
+  command->add_flag("--no-shuffle", arguments->no_shuffle,
+                    "For token files: the order of the files");
   command->add_option("--dtype", arguments->dtype,
-                      "uint16 or uint32 (default: as the sidecar says, else uint16)");
-  command->add_option("--tokenizer", arguments->tokenizer,
-                      "tokenizer.json (default: the one that the sidecar names)");
+                      "For token files: uint16 or uint32 (default: as the sidecar says, else "
+                      "uint16)");
   command->add_option(
-      "--eos-token-id", arguments->eos_token_id,
-      "Id that ends a document (default: the sidecar's, else the tokenizer's <|endoftext|>)");
+      "--tokenizer", arguments->tokenizer,
+      "tokenizer.json (default: the one that the sidecar names, else the config's)");
+  command->add_option("--eos-token-id", arguments->eos_token_id,
+                      "Id that ends a document (default: the sidecar's, else the config's, else "
+                      "the tokenizer's <|endoftext|>)");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->footer(
-      "Example:\n  olmo-harness data inspect corpus.npy --step 3 --sequence-length 256 "
-      "--global-batch-size 8 --seed 6198");
-  command->callback([arguments] { run_inspect(*arguments); });
+      "Where a run is given, the batch hash is compared with the one that the run recorded for "
+      "that step;\nexit code 5 if they differ.\n"
+      "Examples:\n"
+      "  olmo-harness data inspect runs/quickstart --step 40\n"
+      "  olmo-harness data inspect configs/train/quickstart.json data.paths=[corpus.npy] --step 3\n"
+      "  olmo-harness data inspect corpus.npy --step 3 --sequence-length 256 "
+      "--global-batch-size 16 --seed 6198");
+  command->callback([arguments, &exit_code] { exit_code = run_inspect(*arguments); });
 }
 
 void add_data_stats(CLI::App& data, int&) {
   CLI::App* command =
       data.add_subcommand("stats", "Count tokens, documents and lengths of token files");
   const auto arguments = std::make_shared<StatsArguments>();
-  command->add_option("files", arguments->files, "Token files")->required();
+  command->add_option("FILE", arguments->files, "Token files")->required();
   command->add_option("--sequence-length", arguments->sequence_length,
                       "Count sequences of this length");
   command->add_option("--dtype", arguments->dtype,

@@ -98,7 +98,7 @@ void add_data_tokenize(CLI::App& data, int&) {
       data.add_subcommand("tokenize", "Dolma-style text files to OLMo's token files");
   const auto arguments = std::make_shared<Arguments>();
   command
-      ->add_option("inputs", arguments->inputs,
+      ->add_option("INPUT", arguments->inputs,
                    "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them")
       ->required();
   command->add_option("--tokenizer", arguments->tokenizer, "tokenizer.json")->required();

@@ -187,7 +187,7 @@ void add_runs(CLI::App& app, int&) {
   runs->require_subcommand(1);
   runs->footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
-      "directory.");
+      "directory.\nExample: olmo-harness runs list runs/quickstart");
 
   CLI::App* list_command = runs->add_subcommand("list", "One line a run");
   list_command->add_option("DB", options->databases, "Run databases or run directories")

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "train/plan.h"
+#include "train/run_inputs.h"
 #include "train/session.h"
 
 namespace olmo::cli {
@@ -39,7 +40,18 @@ int exit_code_of(train::Outcome outcome) {
   return 0;
 }
 
-void plan(const train::LoadedConfig& loaded, bool json) {
+/// The tokenizer's part of the plan: what training would note, or stop at.
+void check_tokenizer(train::LoadedConfig& loaded) {
+  try {
+    const auto tokenizer = train::check_named_tokenizer(loaded.config);
+    if (tokenizer.note) loaded.notes.push_back(*tokenizer.note);
+  } catch (const Error& error) {
+    loaded.blockers.emplace_back(error.what());
+  }
+}
+
+void plan(train::LoadedConfig loaded, bool json) {
+  check_tokenizer(loaded);
   const auto made = train::make_plan(loaded, train::count_instances(loaded.config));
   if (json) {
     std::cout << train::to_json(made).dump(2) << "\n";
@@ -117,8 +129,11 @@ void add_train(CLI::App& app, int& exit_code) {
       "Any key of the config can be set as key.path=value.\n"
       "SIGTERM and SIGUSR1 save and exit 75, Ctrl-C saves and exits 130; a loss that is not finite "
       "exits 6.\n"
-      "Example: olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
-      "max_duration=100 --run-dir runs/a");
+      "Examples:\n"
+      "  olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
+      "max_duration=100 --run-dir runs/a\n"
+      "  olmo-harness train OLMo-1B.yaml data.paths=[corpus.npy] precision=fp32 --run-dir runs/1b "
+      "--dry-run");
   train->callback([options, train, &exit_code] {
     options->overrides = train->remaining();
     options->command_line = command_line();

@@ -18,8 +18,8 @@ struct AttentionShape {
 /// Causal softmax attention (Vaswani et al. 2017, section 3.2.1; OLMo's
 /// _scaled_dot_product_attention), scale 1/sqrt(head_dim) rounded to fp32.
 ///   qkv (batch*length, (n_heads + 2*n_kv_heads)*head_dim): columns q | k | v, heads in order
-///   within each out (batch*length, n_heads*head_dim) lse (batch, n_heads, length): log of each
-///   row's sum of exp(score), for the backward pass
+///   out (batch*length, n_heads*head_dim)
+///   lse (batch, n_heads, length): log of each row's sum of exp(score), for the backward pass
 /// All contiguous fp32 on the CPU. Portable definition for the query at position i: score_j = scale
 /// * (chain of fma over head_dim of q_i·k_j), j = 0..i; m = max_j; p_j = exp(score_j - m); s = row
 /// sum of p (sixteen lanes, fixed tree); out = (chain of fma over j ascending of p_j * v_j) / s;

@@ -1,23 +1,23 @@
 // Checkpoints: what training needs to go on bit for bit, as one HDF5 file and one manifest in a
 // directory per step.
 //
-//   RUN_DIR/step100/            appears whole, by one rename, or not at all
-//     checkpoint.h5             opens in h5py, h5dump, HDFView: contiguous datasets, little-endian,
-//     no filters
-//       /  attributes: format = "olmo-harness-checkpoint", format_version, kind = full|weights,
-//       step, tokens_seen,
-//          run_id, git_revision, created_utc, complete = 1 (written last)
-//       /config                 resolved config, JSON as one UTF-8 string
-//       /trainer/state          counters, JSON; its numbers and words are attributes of /trainer
-//       too /data                   attributes: the members of the trainer state's object `data`
-//       (seed, epoch, start index …) /model/NAME             a parameter under OLMo's flat name:
-//       f["model"]["transformer.blocks.0.att_proj.weight"] /optim/KEY/NAME         exp_avg,
-//       exp_avg_sq, step, … of that parameter /optim/state            the optimizer's other values,
-//       JSON each dataset has the attribute sha256: of its raw bytes, row-major little-endian
-//     manifest.json             the authority on integrity: per file its size, per dataset path,
-//     dtype, shape, offset and
-//                               SHA-256, a SHA-256 of the file's other bytes (its structure), and
-//                               one of the manifest itself
+//   RUN_DIR/step100/        appears whole, by one rename, or not at all
+//     checkpoint.h5         opens in h5py, h5dump, HDFView: contiguous, little-endian, no filters
+//       /                   attributes: format = "olmo-harness-checkpoint", format_version,
+//                           kind = full|weights, step, tokens_seen, run_id, git_revision,
+//                           created_utc, ephemeral, complete = 1 (written last)
+//       /config             resolved config, JSON as one UTF-8 string
+//       /trainer/state      counters, JSON; its numbers and words are attributes of /trainer, too
+//       /data               attributes: the members of the trainer state's object `data`
+//                           (seed, epoch, start index, …)
+//       /model/NAME         a parameter under OLMo's flat name:
+//                           f["model"]["transformer.blocks.0.att_proj.weight"]
+//       /optim/KEY/NAME     exp_avg, exp_avg_sq, step, … of that parameter
+//       /optim/state        the optimizer's other values, JSON
+//                           Each dataset has an attribute sha256: of its raw bytes, row-major.
+//     manifest.json         the authority on integrity: the file's size; of each dataset its path,
+//                           dtype, shape, offset and SHA-256; a SHA-256 of the file's other bytes
+//                           (its structure), and one of the manifest itself
 //   RUN_DIR/latest -> step100
 //
 // Writing: everything goes to step100-tmp; the HDF5 library lays the file out, raw data are written

@@ -10,6 +10,7 @@
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
+#include "store/safetensors.h"
 
 namespace olmo::store {
 namespace {
@@ -64,6 +65,28 @@ TensorSource::Entry entry_of(const std::shared_ptr<const CheckpointReader>& read
           .load = [reader, &dataset] { return reader->read_tensor(dataset); }};
 }
 
+/// Safetensors' word for a dtype in ours; words that we have none for stay as they are.
+std::string dtype_word(const std::string& word) {
+  if (word == "F32") return "float32";
+  if (word == "F64") return "float64";
+  return word == "I64" ? "int64" : word;
+}
+
+TensorSource safetensors_source(const std::filesystem::path& path) {
+  const auto files = std::make_shared<const std::vector<SafetensorsFile>>(open_safetensors(path));
+  TensorSource source;
+  for (const SafetensorsFile& file : *files) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      source.entries.push_back(
+          {.name = "model/" + entry.name,
+           .dtype = dtype_word(entry.dtype),
+           .shape = entry.shape,
+           .load = [files, &file, &entry] { return file.tensor(entry.name); }});
+    }
+  }
+  return source;
+}
+
 TensorDifference compare_entries(const TensorSource::Entry& a, const TensorSource::Entry& b) {
   if (a.shape != b.shape) return {.name = a.name, .verdict = Verdict::kOtherShape};
   if (a.dtype != b.dtype) return {.name = a.name, .verdict = Verdict::kOtherDtype};
@@ -91,6 +114,7 @@ std::string to_string(Verdict verdict) {
 }
 
 TensorSource open_tensor_source(const std::filesystem::path& path, bool weights_only) {
+  if (holds_safetensors(path)) return safetensors_source(path);
   const auto reader = std::make_shared<const CheckpointReader>(resolve_checkpoint(path));
   TensorSource source;
   for (const auto& dataset : reader->datasets()) {

@@ -21,9 +21,10 @@ struct TensorSource {
   std::vector<Entry> entries;
 };
 
-/// Opens whatever holds tensors: a checkpoint, a run's folder (its latest), or ones that are no
-/// checkpoint of ours, as far as this program reads them. `weights_only` leaves the optimizer out.
-/// Throws Error(kInput) or Error(kDamaged).
+/// Opens whatever holds tensors: a checkpoint, a run's folder (its latest), a .safetensors file, or
+/// a folder with model.safetensors or its shards, whose names become model/NAME as they are (none
+/// is translated). `weights_only` leaves the optimizer out. Throws Error(kInput) or
+/// Error(kDamaged).
 TensorSource open_tensor_source(const std::filesystem::path& path, bool weights_only = false);
 
 /// How one tensor differs between two sides.

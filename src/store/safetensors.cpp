@@ -230,6 +230,9 @@ at::Tensor SafetensorsFile::float_tensor(const std::string& name) const {
 
 namespace {
 
+constexpr char kWholeFile[] = "model.safetensors";
+constexpr char kIndexFile[] = "model.safetensors.index.json";
+
 void append(const SafetensorsFile& file, bool keep_dtype, NamedTensors& tensors) {
   for (const SafetensorsEntry& entry : file.entries()) {
     tensors.push_back(
@@ -256,42 +259,52 @@ std::map<std::string, std::string> read_index(const std::filesystem::path& path)
   return shards;
 }
 
-NamedTensors read_sharded(const std::filesystem::path& index_path, bool keep_dtype) {
+std::vector<SafetensorsFile> open_shards(const std::filesystem::path& index_path) {
   const auto shard_of = read_index(index_path);
   std::set<std::string> shards;
   for (const auto& [name, shard] : shard_of) shards.insert(shard);
-  NamedTensors tensors;
+  std::vector<SafetensorsFile> files;
+  std::size_t tensors = 0;
   for (const std::string& shard : shards) {
-    const SafetensorsFile file(index_path.parent_path() / shard);
+    const auto& file = files.emplace_back(index_path.parent_path() / shard);
     for (const SafetensorsEntry& entry : file.entries()) {
       const auto found = shard_of.find(entry.name);
       if (found == shard_of.end() || found->second != shard) {
         damaged(index_path.string(), "does not say that tensor " + entry.name + " is in " + shard);
       }
     }
-    append(file, keep_dtype, tensors);
+    tensors += file.entries().size();
   }
-  if (tensors.size() != shard_of.size()) {
+  if (tensors != shard_of.size()) {
     damaged(index_path.string(), "names " + std::to_string(shard_of.size()) +
-                                     " tensors, its shards hold " + std::to_string(tensors.size()) +
+                                     " tensors, its shards hold " + std::to_string(tensors) +
                                      " of them");
   }
-  return tensors;
+  return files;
 }
 
 }  // namespace
 
-NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype) {
+bool holds_safetensors(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return path.extension() == ".safetensors";
+  return std::filesystem::exists(path / kWholeFile) || std::filesystem::exists(path / kIndexFile);
+}
+
+std::vector<SafetensorsFile> open_safetensors(const std::filesystem::path& path) {
   std::filesystem::path file = path;
   if (std::filesystem::is_directory(path)) {
-    file = path / "model.safetensors";
-    const std::filesystem::path index = path / "model.safetensors.index.json";
-    if (!std::filesystem::exists(file) && std::filesystem::exists(index)) {
-      return read_sharded(index, keep_dtype);
-    }
+    file = path / kWholeFile;
+    if (!std::filesystem::exists(file) && std::filesystem::exists(path / kIndexFile))
+      return open_shards(path / kIndexFile);
   }
+  std::vector<SafetensorsFile> files;
+  files.emplace_back(file);
+  return files;
+}
+
+NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype) {
   NamedTensors tensors;
-  append(SafetensorsFile(file), keep_dtype, tensors);
+  for (const SafetensorsFile& file : open_safetensors(path)) append(file, keep_dtype, tensors);
   return tensors;
 }
 

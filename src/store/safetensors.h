@@ -56,6 +56,14 @@ class SafetensorsFile {
   std::map<std::string, std::size_t> index_;
 };
 
+/// True for a file named *.safetensors, and for a folder with model.safetensors or
+/// model.safetensors.index.json.
+bool holds_safetensors(const std::filesystem::path& path);
+
+/// The files that read_safetensors reads, opened and checked, shards in the order of their names.
+/// Throws as it does.
+std::vector<SafetensorsFile> open_safetensors(const std::filesystem::path& path);
+
 /// Every tensor of a file, or of a folder: its `model.safetensors`, else the shards that its
 /// `model.safetensors.index.json` names. In the order of the files' bytes (shards in the order of
 /// their names); fp32 unless `keep_dtype`. Throws as SafetensorsFile; Error(kDamaged) also if the

@@ -30,15 +30,15 @@ ConfigDocument parse_yaml_config(std::string_view text, const std::string& name)
 
 /// Sets `key.path=value` (leading dashes allowed) for each override; the value is YAML: a scalar,
 /// `[a, b]` or `{a: b}`. Keys on the way are made; a number indexes a list. Returns one line for
-/// each override that cannot be applied: without
-/// "=", with a value that is not YAML, or with a path through a value.
+/// each override that cannot be applied: without "=", with a value that is not YAML, or with a
+/// path through a value.
 std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
                                            const std::vector<std::string>& overrides);
 
-/// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do: `${key.path}`,
-/// relative `${.sibling}`,
-/// `${oc.env:NAME,default}`, `${oc.select:key,default}`, `${oc.decode:text}`, `${path.choose:a,b}`,
-/// `${path.glob:pattern}`,
+/// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do:
+/// `${key.path}`, relative `${.sibling}`, `${oc.env:NAME,default}`,
+/// `${oc.select:key,default}`, `${oc.decode:text}`,
+/// `${path.choose:a,b}`, `${path.glob:pattern}`,
 /// `${path.last_checkpoint:folder}`, nested as one likes. `defaults` answers for known keys that
 /// are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference or syntax error,
 /// whose value becomes Kind::kInvalid; what depends on this machine (no such variable or path)

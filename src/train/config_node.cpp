@@ -5,7 +5,8 @@
 #include <limits>
 
 #include <nlohmann/json.hpp>
-#include <utf8proc.h>
+
+#include "data/utf8.h"
 
 namespace olmo::train {
 namespace {
@@ -165,12 +166,9 @@ std::optional<double> read_double(std::string_view text) {
 std::optional<std::size_t> find_non_utf8(std::string_view text) {
   std::size_t position = 0;
   while (position < text.size()) {
-    utf8proc_int32_t code = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position);
-    const auto size =
-        utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - position), &code);
-    if (size <= 0 || code == 0) return position;
-    position += static_cast<std::size_t>(size);
+    const data::CodePoint point = data::decode_utf8(text.substr(position));
+    if (point.code == data::kBadUtf8 || point.code == 0) return position;
+    position += point.size;
   }
   return std::nullopt;
 }

@@ -1,10 +1,14 @@
 #include "train/run_inputs.h"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "data/fetch.h"
+#include "data/tokenizer.h"
 
 namespace olmo::train {
 namespace {
@@ -14,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSamples = 64;
+constexpr char kTokenizerFolder[] = "tokenizers";
 
 std::string sampled_digest(std::span<const std::byte> bytes) {
   Sha256 hash;
@@ -72,13 +77,32 @@ std::vector<store::InputRecord> describe_inputs(const data::Dataset& dataset,
 }
 
 std::optional<fs::path> find_tokenizer(const std::string& identifier) {
-  const fs::path named = identifier;
-  const auto cached = cache_directory() / "data" / "tokenizers" / named.filename();
-  for (const fs::path& candidate : {named, cached}) {
-    std::error_code ignored;
-    if (fs::is_regular_file(candidate, ignored)) return candidate;
+  std::error_code ignored;
+  if (fs::is_regular_file(identifier, ignored)) return identifier;
+  const fs::path folder =
+      data::evaluation_data_folder(data::default_data_folder()) / kTokenizerFolder;
+  std::string hub_name = identifier;
+  std::replace(hub_name.begin(), hub_name.end(), '/', '_');
+  for (std::string name : {fs::path(identifier).filename().string(), hub_name}) {
+    if (!name.ends_with(".json")) name += ".json";
+    if (fs::is_regular_file(folder / name, ignored)) return folder / name;
   }
   return std::nullopt;
+}
+
+NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
+  const auto& identifier = config.tokenizer.identifier;
+  const auto path = find_tokenizer(identifier);
+  if (!path) {
+    return {std::nullopt, "tokenizer `" + identifier +
+                              "` is not on this machine: its end-of-text id was not checked"};
+  }
+  const auto tokenizer = data::Tokenizer::load(*path);
+  TokenizerFacts facts{.file = identifier,
+                       .endoftext_id = {},
+                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
+  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
+  return {path, check_tokenizer(config, facts)};
 }
 
 }  // namespace olmo::train

@@ -19,9 +19,20 @@ std::vector<store::InputRecord> describe_inputs(
     const std::optional<std::filesystem::path>& tokenizer,
     const std::optional<std::filesystem::path>& weights);
 
-/// The tokenizer.json that `tokenizer.identifier` means: that path, else a file of that name beside
-/// the config's working folder or among what `data fetch` has unpacked; nothing if there is none
-/// here.
+/// The tokenizer.json that `tokenizer.identifier` means: the file of that path, else among those
+/// that `data fetch` has unpacked the one of that file name, or of that hub name
+/// (`allenai/gpt-neox-olmo-dolma-v1_5` is allenai_gpt-neox-olmo-dolma-v1_5.json); nothing if there
+/// is none here.
 std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
+
+/// The tokenizer that a config names, and what the run record must note of it.
+struct NamedTokenizer {
+  std::optional<std::filesystem::path> path;
+  std::optional<std::string> note;
+};
+
+/// Finds the tokenizer and checks it against the config (check_tokenizer, which says what it
+/// throws); one that is not here is noted.
+NamedTokenizer check_named_tokenizer(const TrainConfig& config);
 
 }  // namespace olmo::train

@@ -6,10 +6,10 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "data/tokenizer.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
 #include "store/library_versions.h"
+#include "train/batch_config.h"
 #include "train/json_difference.h"
 #include "train/peak_flops.h"
 #include "train/run_inputs.h"
@@ -98,24 +98,6 @@ void check_data(const TrainConfig& config) {
   for (const auto& file : source.dataset().files())
     bytes += file.size() * data::bytes_per_token(file.dtype());
   if (bytes <= kCheckIdsUpTo) source.dataset().check_all_ids();
-}
-
-/// The tokenizer's facts against the config; returns its path for the record.
-std::optional<fs::path> check_tokenizer_file(const TrainConfig& config,
-                                             std::vector<std::string>& notes) {
-  const auto path = find_tokenizer(config.tokenizer.identifier);
-  if (!path) {
-    notes.push_back("tokenizer `" + config.tokenizer.identifier +
-                    "` is not on this machine: its end-of-text id was not checked");
-    return path;
-  }
-  const auto tokenizer = data::Tokenizer::load(*path);
-  TokenizerFacts facts{.file = config.tokenizer.identifier,
-                       .endoftext_id = {},
-                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
-  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
-  if (const auto note = check_tokenizer(config, facts)) notes.push_back(*note);
-  return path;
 }
 
 Json policy_json(const Policy& policy) {
@@ -224,9 +206,9 @@ const char* word_of(Outcome outcome) {
   return outcome == Outcome::kFinished ? "finished" : "stopped";
 }
 
-TrainResult train_and_record(Trainer& trainer, store::RunDb& db) {
+TrainResult train_and_record(Trainer& trainer, store::RunDb& db, const StopSignals& signals) {
   try {
-    const TrainResult result = trainer.run();
+    const TrainResult result = trainer.run(signals);
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
@@ -243,11 +225,13 @@ TrainResult train_and_record(Trainer& trainer, store::RunDb& db) {
 SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& options) {
   require_no_blockers(loaded);
   const TrainConfig& config = loaded.config;
+  const StopSignals signals;  // from here on a signal ends the run in order, not the process
   const Policy policy =
       resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
   apply_policy(policy);
   std::vector<std::string> notes = loaded.notes;
-  const auto tokenizer = check_tokenizer_file(config, notes);
+  const auto tokenizer = check_named_tokenizer(config);
+  if (tokenizer.note) notes.push_back(*tokenizer.note);
   check_data(config);
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
@@ -268,12 +252,12 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
         {start->contents.optim, read_limits(start->contents.optim_state, start->path.string())});
   }
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
-               config, tokenizer);
+               config, tokenizer.path);
   for (const auto& note : notes) db.event(trainer.state().step, "note", note);
   start.reset();  // its tensors have been copied
 
   SessionResult result{
-      .train = train_and_record(trainer, db), .run_id = db.run_id(), .database = database};
+      .train = train_and_record(trainer, db, signals), .run_id = db.run_id(), .database = database};
   return result;
 }
 

@@ -19,7 +19,7 @@ namespace olmo::train {
 
 /// OLMo's TokenizerConfig.
 struct TokenizerConfig {
-  std::string identifier = "gpt2";  ///< a tokenizer.json, or a name that `data fetch` knows
+  std::string identifier = "gpt2";           ///< a tokenizer.json, or the name of a fetched one
   std::string truncate_direction = "right";  ///< left | right
 };
 

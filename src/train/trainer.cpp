@@ -10,6 +10,7 @@
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"
 #include "store/checkpoint_folder.h"
+#include "train/batch_config.h"
 #include "train/hash_chain.h"
 #include "train/train_state.h"
 
@@ -23,17 +24,6 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
-
-data::BatchConfig batch_config(const TrainConfig& config) {
-  return {.data = config.data,
-          .seed = config.seed,
-          .first_epoch = static_cast<std::uint64_t>(config.epoch.value_or(0)),
-          .sequence_length = config.model.max_sequence_length,
-          .global_batch_size = config.global_train_batch_size,
-          .shuffle = config.data.shuffle,
-          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
-          .pad_token_id = config.model.pad_token_id};
-}
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
                  store::RunDb& db, std::optional<double> peak_flops)
@@ -73,8 +63,7 @@ std::int64_t Trainer::last_step() const {
   return std::min(end, config_.stop_at.value_or(end));
 }
 
-TrainResult Trainer::run() {
-  const StopSignals signals;
+TrainResult Trainer::run(const StopSignals& signals) {
   TrainResult result;
   result.step = state_.step;
   result.first_step = state_.step + 1;

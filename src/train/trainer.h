@@ -46,8 +46,6 @@ struct TrainResult {
 };
 
 /// What the config says about the data order.
-data::BatchConfig batch_config(const TrainConfig& config);
-
 /// The training loop. Owns model, optimizer and data order; the run record belongs to the command.
 class Trainer {
  public:
@@ -65,7 +63,7 @@ class Trainer {
 
   /// Trains to the end, to a stop request or to a limit of the config. Throws Error(kDiverged)
   /// before an update with a loss or gradient that is not finite.
-  TrainResult run();
+  TrainResult run(const StopSignals& signals);
 
  private:
   struct Losses {

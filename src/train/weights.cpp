@@ -8,17 +8,8 @@
 #include "store/safetensors.h"
 
 namespace olmo::train {
-namespace {
 
 namespace fs = std::filesystem;
-
-bool holds_safetensors(const fs::path& path) {
-  if (!fs::is_directory(path)) return path.extension() == ".safetensors";
-  return fs::exists(path / "model.safetensors") ||
-         fs::exists(path / "model.safetensors.index.json");
-}
-
-}  // namespace
 
 NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config) {
   if (!fs::exists(path))
@@ -32,7 +23,7 @@ NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config
             "`safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
             "\"model.safetensors\")`");
   }
-  if (!holds_safetensors(path))
+  if (!store::holds_safetensors(path))
     return store::read_checkpoint(store::resolve_checkpoint(path), /*weights_only=*/true).model;
   const NamedTensors tensors = model::strip_wrapper_prefixes(store::read_safetensors(path));
   return model::has_hf_names(tensors) ? model::from_hf_names(config, tensors) : tensors;

@@ -1,7 +1,13 @@
 #include "store/checkpoint_diff.h"
 
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
+#include "core/json.h"
 #include "store/checkpoint_fixture.h"
+#include "store/safetensors.h"
 #include "support/catch.h"
 
 namespace olmo::store::test {
@@ -104,6 +110,36 @@ TEST_CASE("two checkpoints are compared tensor by tensor, with or without the op
       unequal(diff_sources(open_tensor_source(a), open_tensor_source(folder.path() / "b")));
   REQUIRE(names.size() == 5);  // one moment and the four step counts
   CHECK(names[0] == "optim/exp_avg/transformer.wte.weight");
+}
+
+TEST_CASE("a checkpoint's weights have the bits of the safetensors file written from them",
+          "[store]") {
+  const TempFolder folder;
+  const auto contents = example(1);
+  const auto checkpoint = save_checkpoint(folder.path(), contents).path;
+  const auto file = folder.path() / "weights.safetensors";
+  write_safetensors(file, contents.model);
+  const auto differences =
+      diff_sources(open_tensor_source(checkpoint, true), open_tensor_source(file, true));
+  REQUIRE(differences.size() == contents.model.size());
+  for (const auto& difference : differences) CHECK(difference.verdict == Verdict::kEqual);
+}
+
+TEST_CASE("a folder of safetensors shards is compared as one", "[store]") {
+  const TempFolder folder;
+  const auto model = example(1).model;
+  const auto whole = folder.path() / "whole.safetensors";
+  write_safetensors(whole, model);
+  write_safetensors(folder.path() / "model-1.safetensors", {model[0], model[1]});
+  write_safetensors(folder.path() / "model-2.safetensors", {model[2], model[3]});
+  Json map;
+  for (std::size_t i = 0; i < model.size(); ++i)
+    map[model[i].name] = i < 2 ? "model-1.safetensors" : "model-2.safetensors";
+  std::ofstream(folder.path() / "model.safetensors.index.json") << Json{{"weight_map", map}};
+  const auto differences =
+      diff_sources(open_tensor_source(whole), open_tensor_source(folder.path()));
+  REQUIRE(differences.size() == model.size());
+  for (const auto& difference : differences) CHECK(difference.verdict == Verdict::kEqual);
 }
 
 }  // namespace olmo::store::test
