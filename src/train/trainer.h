@@ -45,7 +45,6 @@ struct TrainResult {
   std::optional<std::filesystem::path> checkpoint;
 };
 
-/// What the config says about the data order.
 /// The training loop. Owns model, optimizer and data order; the run record belongs to the command.
 class Trainer {
  public:

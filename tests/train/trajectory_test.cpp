@@ -15,6 +15,7 @@
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/temporary_directory.h"
+#include "train/batch_config.h"
 #include "train/session.h"
 
 namespace olmo::train {
