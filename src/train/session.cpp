@@ -213,9 +213,11 @@ TrainResult train_and_record(Trainer& trainer, store::RunDb& db, const StopSigna
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
     return result;
-  } catch (const Error& error) {
-    db.event(trainer.state().step, "error", error.what());
-    db.end_attempt(error.kind() == ErrorKind::kDiverged ? "diverged" : "failed");
+  } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
+    if (!diverged) db.event(trainer.state().step, "error", error.what());
+    db.end_attempt(diverged ? "diverged" : "failed");
     throw;
   }
 }

@@ -384,15 +384,19 @@ TEST_CASE("the tokenizer must agree with the config about the end of a text", "[
 }
 
 TEST_CASE("OLMo's official disagreements about the end of a text pass with a note", "[train]") {
-  auto config = load_config(kConfigs / "olmo-1b.json").config;
+  auto config = load_config(kConfigs / "olmo-1b.json", {"run_name=OLMo-1B"}).config;
   const TokenizerFacts old{"tokenizers/allenai_eleuther-ai-gpt-neox-20b-pii-special.json", 0,
                            50280};
   const TokenizerFacts newer{"tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json", 50279, 50280};
   CHECK(check_tokenizer(config, old)->find("official-0724/OLMo-1B.yaml") != std::string::npos);
+  config.model.n_layers = 1;  // made smaller to try it out
+  CHECK(check_tokenizer(config, old).has_value());
   CHECK_FALSE(check_tokenizer(config, newer));
+  config.run_name = "mine";
+  CHECK_THROWS_AS(check_tokenizer(config, old), Error);
   config.model.eos_token_id = 0;
   CHECK_THROWS_AS(check_tokenizer(config, newer), Error);
-  auto tiny = load_config(kConfigs / "olmo-20m.json").config;
+  auto tiny = load_config(kConfigs / "olmo-20m.json", {"run_name=OLMo-20M"}).config;
   tiny.model.eos_token_id = 0;
   CHECK(check_tokenizer(tiny, newer)->find("tiny/OLMo-20M.yaml") != std::string::npos);
 }
