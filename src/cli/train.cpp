@@ -34,7 +34,6 @@ int exit_code_of(train::Outcome outcome) {
     case train::Outcome::kInterrupted:
       return static_cast<int>(ErrorKind::kInterrupted);
     case train::Outcome::kFinished:
-    case train::Outcome::kPaused:
       break;
   }
   return 0;

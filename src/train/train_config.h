@@ -64,8 +64,7 @@ struct TrainConfig {
   std::int64_t save_num_checkpoints_to_keep = -1;       ///< -1 keeps all
   std::int64_t save_num_unsharded_checkpoints_to_keep = -1;
   bool save_overwrite = false;
-  bool no_pre_train_checkpoint = true;  ///< OLMo's default is false; initial weights follow from
-                                        ///< the seed, and the record has their hashes
+  bool no_pre_train_checkpoint = false;
   std::optional<std::string> load_path;
   bool try_load_latest_save = false;
   bool reset_optimizer_state = false;

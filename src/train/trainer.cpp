@@ -75,7 +75,7 @@ TrainResult Trainer::run(const StopSignals& signals) {
   ProgressLine line(result.first_step, end);
   if (state_.step == 0) {
     record_state_hashes();
-    if (!config_.no_pre_train_checkpoint && config_.save_interval) save_in_background(false);
+    if (!config_.no_pre_train_checkpoint && config_.save_interval) save_in_place();
   }
   double timed = 0;
   std::optional<Outcome> asked;
@@ -96,10 +96,11 @@ TrainResult Trainer::run(const StopSignals& signals) {
   if (timed > 0)
     result.tokens_per_second =
         static_cast<double>((result.step - result.first_step) * config_.tokens_per_step()) / timed;
-  save_at_end();
+  finish_save(writer_.wait());
+  if (saved_step_ != state_.step) save_in_place();
   if (asked) result.outcome = *asked;
   if (result.outcome == Outcome::kFinished && state_.step < last_step())
-    result.outcome = Outcome::kPaused;
+    result.outcome = Outcome::kStopped;
   record_state_hashes();
   result.checkpoint = last_checkpoint_;
   return result;
@@ -244,11 +245,7 @@ void Trainer::save_in_background(bool ephemeral) {
   saved_step_ = state_.step;
 }
 
-/// Training stands still, so the weights are written from where they are: no copy, no memory for
-/// one.
-void Trainer::save_at_end() {
-  finish_save(writer_.wait());
-  if (saved_step_ == state_.step) return;
+void Trainer::save_in_place() {
   db_.flush();
   finish_save(store::save_checkpoint(run_dir_, contents(), save_options(false)));
   saved_step_ = state_.step;

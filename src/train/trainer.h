@@ -30,8 +30,7 @@ struct TrainState {
 /// How a run ended.
 enum class Outcome {
   kFinished,
-  kPaused,       ///< `stop_after` steps are done
-  kStopped,      ///< by a signal or a limit
+  kStopped,      ///< by a signal, a limit or `stop_after`
   kInterrupted,  ///< by Ctrl-C
 };
 
@@ -77,7 +76,9 @@ class Trainer {
   [[nodiscard]] store::CheckpointContents contents() const;
   [[nodiscard]] store::SaveOptions save_options(bool ephemeral) const;
   void save_in_background(bool ephemeral);
-  void save_at_end();
+  /// Before the first step and after the last, training stands still: the weights are written from
+  /// where they are, without memory for a copy.
+  void save_in_place();
   void finish_save(const std::optional<store::SavedCheckpoint>& saved);
   void save_if_due();
   [[nodiscard]] bool due(const std::optional<std::int64_t>& interval) const;
