@@ -58,7 +58,7 @@ fetch_libtorch() {
     [ "$(uname -m)" = x86_64 ] && wheels+=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*")
     rm -rf "$place.part" "$place"
     mkdir -p "$cache"
-    python3 -m pip install -q --no-deps --target "$place.part" "${wheels[@]}" >&2
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --target "$place.part" "${wheels[@]}" >&2
     mv "$place.part" "$place"
   fi
   libtorch=$place/torch
