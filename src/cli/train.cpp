@@ -88,7 +88,12 @@ void print_result(const train::SessionResult& result, const Options& options) {
 }
 
 int run(const Options& options) {
-  const auto loaded = train::load_config(options.config, options.overrides);
+  std::vector<std::string> overrides = options.overrides;
+  // Where the run goes is said already: OLMo's own files name folders of other machines.
+  if (!options.run_dir.empty()) {
+    overrides.insert(overrides.begin(), "save_folder=" + Json(options.run_dir).dump());
+  }
+  const auto loaded = train::load_config(options.config, overrides);
   for (const auto& note : loaded.notes) log_line("note: " + note);
   if (options.dry_run || loaded.config.dry_run) {
     plan(loaded, options.json);
