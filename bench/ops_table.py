@@ -47,7 +47,7 @@ def main():
              f"{cpu_name()}; medians of {arguments.repetitions} interleaved measurements. FMA peak measured in the same run: "
              f"{peak:.0f} GFLOP/s. Attention counts the causal half, forward and backward.", "",
              "| operation | GFLOP/s | of the peak | LibTorch GFLOP/s | ours / LibTorch |", "| --- | --- | --- | --- | --- |"]
-    for operation, sides in rows.items():
+    for operation, sides in sorted(rows.items()):
         ours, torch = sides["ours"], sides["torch"]
         lines.append(f"| {operation} | {ours:.0f} | {ours / peak:.2f} | {torch:.0f} | {ours / torch:.2f} |")
     text = "\n".join(lines) + "\n"
