@@ -153,11 +153,11 @@ std::vector<ConfigProblem> unsupported(const TrainConfig& config) {
     problems.push_back({"data.generate_attention_mask",
                         "is true; attention is causal and knows no other mask: expected false"});
   }
-  if (!config.restore_dataloader) {
+  if (config.load_path && !config.restore_dataloader) {
     problems.push_back(
         {"restore_dataloader", "is false; a run goes on where its data order was: expected true"});
   }
-  if (config.fast_forward_batches.value_or(0) != 0) {
+  if (config.load_path && config.fast_forward_batches.value_or(0) != 0) {
     problems.push_back({"fast_forward_batches",
                         "is not 0; the data order is a pure function of the step: expected null"});
   }
