@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "core/policy.h"
 #include "data/tokenize.h"
+#include "train/progress_line.h"
 
 namespace olmo::cli {
 namespace {
@@ -38,7 +39,7 @@ std::string progress_text(const data::TokenizeProgress& progress, double seconds
                 static_cast<unsigned long long>(progress.documents),
                 static_cast<double>(progress.tokens) / 1e6,
                 static_cast<double>(progress.tokens) / 1e6 / seconds,
-                format_duration(rest).c_str());
+                train::format_duration(rest).c_str());
   return text;
 }
 

@@ -43,17 +43,4 @@ std::string format_bytes(double bytes) {
   return text;
 }
 
-std::string format_duration(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
-  char text[32];
-  if (whole < 60) {
-    std::snprintf(text, sizeof text, "%lds", whole);
-  } else if (whole < 3600) {
-    std::snprintf(text, sizeof text, "%ldm%02lds", whole / 60, whole % 60);
-  } else {
-    std::snprintf(text, sizeof text, "%ldh%02ldm", whole / 3600, whole / 60 % 60);
-  }
-  return text;
-}
-
 }  // namespace olmo::cli

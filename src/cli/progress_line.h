@@ -30,7 +30,5 @@ class ProgressLine {
 
 /// "12.3 MB", "1.4 GB": powers of ten.
 std::string format_bytes(double bytes);
-/// "45s", "3m20s", "2h05m".
-std::string format_duration(double seconds);
 
 }  // namespace olmo::cli

@@ -10,28 +10,11 @@
 
 #include "core/error.h"
 #include "store/checkpoint.h"
+#include "support/temporary_directory.h"
 
 namespace olmo::store::test {
 
-/// A folder below the system's temporary one, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "olmo-store-XXXXXX").string();
-    OLMO_CHECK(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using TempFolder = olmo::test::TemporaryDirectory;
 
 inline at::Tensor patterned(at::IntArrayRef shape, std::uint32_t seed) {
   at::Tensor tensor = at::empty(shape, at::kFloat);

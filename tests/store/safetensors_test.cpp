@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace olmo::store {
 namespace {
@@ -18,22 +19,7 @@ using Catch::Matchers::Contains;
 
 const fs::path kReference = OLMO_TEST_DATA "/store/reference.safetensors";
 
-// A folder of its own for each test, gone afterwards.
-class Folder {
- public:
-  Folder() {
-    std::string name = fs::temp_directory_path() / "olmo-safetensors-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using Folder = olmo::test::TemporaryDirectory;
 
 std::string length_prefix(std::uint64_t length) {
   std::string bytes;
