@@ -19,8 +19,9 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"model", {"ops", "core"}},
     {"optim", {"ops", "core"}},
     {"store", {"core"}},
-    {"train", {"core", "ops", "data", "model", "optim", "store"}},
-    {"cli", {"core", "ops", "data", "model", "optim", "store", "train"}},
+    {"eval", {"core", "data"}},
+    {"train", {"core", "ops", "data", "model", "optim", "store", "eval"}},
+    {"cli", {"core", "ops", "data", "model", "optim", "store", "eval", "train"}},
 };
 
 // External header prefix -> the only room that may include it (torch/: none, core/tensor.h is

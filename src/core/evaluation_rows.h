@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace olmo {
+
+/// One continuation of one instance of a rank-classification task, scored.
+struct OptionRow {
+  std::string task;
+  std::int64_t doc_id = 0;      ///< place of the instance in its split, from 0
+  std::int64_t cont_id = 0;     ///< place among the instance's continuations
+  std::string native_id;        ///< the data set's own name for the instance; may be empty
+  std::int64_t label = 0;       ///< cont_id of the right continuation
+  std::int64_t ctx_tokens = 0;  ///< that the model saw
+  std::int64_t cont_tokens = 0;
+  std::int64_t cont_chars = 0;        ///< code points, without the leading space
+  std::int64_t cont_bytes = 0;        ///< UTF-8, without the leading space
+  std::int64_t truncated_tokens = 0;  ///< of the context, cut from the left
+  std::string request_hash;           ///< SHA-256 (hex) of context, a zero byte and continuation
+  double logprob = 0;                 ///< summed over the continuation's tokens, nats
+  bool is_greedy = false;             ///< every token of the continuation is the model's likeliest
+  std::optional<double> unconditional_logprob;  ///< after the domain prompt instead of the context
+  std::optional<double> unconditional_logit_sum;  ///< sum of raw logits there (OLMo's own pmi_dc)
+  std::int64_t rank = 0;                          ///< 1: chosen, by the task's primary metric
+  double margin = 0;  ///< this continuation's primary score minus the best other one's
+};
+
+/// One document of a perplexity suite, scored.
+struct DocumentRow {
+  std::string suite;
+  std::string source;
+  std::string subdomain;     ///< may be empty
+  std::int64_t index = 0;    ///< place within the suite, from 0
+  std::string document;      ///< `id` of the document, else FILE#LINE
+  std::int64_t windows = 0;  ///< forward passes that it took
+  std::int64_t tokens = 0;   ///< scored
+  std::int64_t bytes = 0;    ///< UTF-8 of the original text; 0 where only tokens are known
+  std::int64_t chars = 0;    ///< code points
+  std::int64_t words = 0;    ///< pieces of re.split(r"\s+")
+  std::string text_hash;     ///< SHA-256 (hex) of the text, or of the token ids as uint32
+  double nll = 0;            ///< summed, nats
+};
+
+/// An aggregated number of a task or suite.
+struct EvaluationMetric {
+  std::string task;
+  std::string scope;  ///< empty: the whole; else `source=…`, `source=…/subdomain=…`, `macro`, …
+  std::string metric;
+  double value = 0;
+  std::optional<double> standard_error;
+  std::optional<double> low, high;  ///< 95 % interval
+  std::int64_t n = 0;               ///< instances or documents
+};
+
+}  // namespace olmo
