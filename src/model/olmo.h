@@ -4,6 +4,7 @@
 
 #include "core/named_tensors.h"
 #include "core/policy.h"
+#include "core/token_forest.h"
 #include "model/block.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
@@ -52,6 +53,11 @@ class Olmo {
   /// Throws Error(kUsage) for a config of impossible shapes. The weights are undefined until
   /// init_weights/load_weights.
   Olmo(ModelConfig config, Policy policy);
+  /// A model to evaluate with, which holds `weights` themselves: no copy is made. Matrices may be
+  /// fp32 or bf16 (the same bits as from the values widened to fp32, in half the memory); vectors,
+  /// and anything in fp16, are widened to fp32. Strict as load_weights. Such a model neither trains
+  /// nor loads: forward_backward, init_weights and load_weights throw Error(kUsage).
+  static Olmo for_inference(ModelConfig config, Policy policy, NamedTensors weights);
   Olmo(Olmo&&) = default;
   Olmo& operator=(Olmo&&) = default;
   Olmo(const Olmo&) = delete;  // tensors are handles: a copy would share weights and buffers
@@ -80,6 +86,11 @@ class Olmo {
   /// As forward, and fills what is defined in `values`, whose tensors are (M): each token's
   /// cross-entropy and logsumexp (0 where there is no label), and the likeliest token.
   LossSums token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values);
+  /// Scores the forest's targets, one each, in their order. Portable: the bits are those that
+  /// token_losses gives for each path alone, whatever the paths share. Memory: the activations of
+  /// one block. Throws Error(kInput) for ids or labels outside of the embedding; a forest of
+  /// impossible shape is an error of the caller.
+  void score(const TokenForest& forest, std::span<TokenScore> scores);
   /// All logits (B, L, V): for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
