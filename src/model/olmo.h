@@ -95,11 +95,15 @@ class Olmo {
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
  private:
+  Olmo(ModelConfig config, Policy policy, NamedTensors parameters);
+  void require_trainable() const;
+  [[nodiscard]] ops::AttentionShape shape_of(std::int64_t batch, std::int64_t length) const;
+  /// `positions`: of the longest sequence.
+  [[nodiscard]] BlockContext context(const ops::AttentionShape& shape, std::int64_t positions,
+                                     ForestRows* forest = nullptr);
   [[nodiscard]] BlockContext context(const at::Tensor& ids_BL);
-  [[nodiscard]] BlockSaved& saved(std::size_t layer, bool training) {
-    return saved_[training ? layer : layer % 2];
-  }
-  /// The head's input (M, D): ln_f of the last residual stream, scaled if scale_logits.
+  /// The head's input: ln_f of the last residual stream, scaled if scale_logits; (M, D), or (R, D)
+  /// for the targets of a forest.
   at::Tensor run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                          const Observer& observe);
   void run_backward(const BlockContext& context, const at::Tensor& ids_BL, ModelTensors& gradients,
@@ -108,6 +112,7 @@ class Olmo {
 
   ModelConfig config_;
   Policy policy_;
+  bool trainable_ = true;
   std::vector<ParameterSpec> specs_;
   NamedTensors parameters_;
   ModelTensors weights_;
