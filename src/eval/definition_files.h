@@ -25,9 +25,9 @@ struct DefinitionFile {
 };
 
 /// The definitions that the binary carries, with those of `folder` laid over them: a file of the
-/// same name takes a definition's place, others are added. Without `folder`, `evals/` of the current
-/// directory is taken if there is one. Sorted by folder and name. Throws Error(kUsage) naming a
-/// file that is not a JSON object, or a `folder` that does not exist.
+/// same name takes a definition's place, others are added. Without `folder`, `evals/` of the
+/// current directory is taken if there is one. Sorted by folder and name. Throws Error(kUsage)
+/// naming a file that is not a JSON object, or a `folder` that does not exist.
 std::vector<DefinitionFile> read_definitions(const std::optional<std::filesystem::path>& folder);
 
 /// The suite of that name and kind. Throws Error(kUsage) naming the nearest one, or the kind that

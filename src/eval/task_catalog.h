@@ -13,6 +13,11 @@
 
 namespace olmo::eval {
 
+class DataFiles;
+
+/// The kind of a suite that lists tasks.
+inline constexpr std::string_view kSuiteKind = "rank_classification";
+
 /// A task as lists show it.
 struct TaskSummary {
   std::string name;
@@ -46,15 +51,16 @@ class TaskCatalog {
   /// variants have their own. `data_folder` is what `olmo-harness data fetch` made; its files are
   /// checked against its manifest (size and SHA-256).
   ///
-  /// Throws Error(kUsage) for an unknown name (naming the nearest), for an unknown convention or one
-  /// that the task does not have, and Error(kInput) for data files that are missing or were altered.
+  /// Throws Error(kUsage) for an unknown name (naming the nearest), for an unknown convention or
+  /// one that the task does not have, and Error(kInput) for data files that are missing or were
+  /// altered.
   [[nodiscard]] std::vector<Task> resolve(std::span<const std::string> names,
                                           std::string_view convention,
                                           const std::filesystem::path& data_folder) const;
 
  private:
   struct Target {
-    std::string task;
+    std::string task;        ///< empty: the name is a suite's
     std::string variant;     ///< empty: the convention's own
     std::string convention;  ///< empty: as asked for
   };
@@ -67,8 +73,10 @@ class TaskCatalog {
 
   void add_task(const std::string& name, Entry entry);
   void add_name(const std::string& name, const Target& target, const std::string& origin);
+  /// `answers_only`: the name ends in `_bpb`.
+  [[nodiscard]] Target find(const std::string& name, bool& answers_only) const;
   [[nodiscard]] Task resolve_one(const std::string& name, std::string_view convention,
-                                 const std::filesystem::path& data_folder) const;
+                                 DataFiles& data_files) const;
 
   std::vector<DefinitionFile> definitions_;
   std::map<std::string, Entry> entries_;
