@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {
@@ -79,12 +78,6 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool wanted_ = false;
 };
 
-bool is_python_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
-         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
-}
-
 bool is_text_file(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   constexpr std::string_view kEndings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz",
@@ -131,20 +124,6 @@ DocumentText parse_document(std::string_view line) {
   TextHandler handler;
   nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
   return std::move(handler.result);
-}
-
-std::string_view strip(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint first = decode_valid_utf8(text.data());
-    if (!is_python_space(first.code)) break;
-    text.remove_prefix(first.size);
-  }
-  while (!text.empty()) {
-    const CodePoint last = last_code_point(text);
-    if (!is_python_space(last.code)) break;
-    text.remove_suffix(last.size);
-  }
-  return text;
 }
 
 std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "train/config_fields.h"
 #include "train/config_file.h"
 #include "train/config_foreign.h"
