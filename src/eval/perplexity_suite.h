@@ -43,20 +43,21 @@ PerplexitySuite open_perplexity_suite(const std::string& name, const std::filesy
 /// A source as `evals/suites/*.json` lists it.
 struct SourceDefinition {
   std::string name;          ///< as reported; for in-loop sets OLMo's label
-  std::string title;         ///< for people
+  std::string description;
   std::string path;          ///< file or folder below the suite's folder; default: NAME/SPLIT
   std::string get;           ///< how to get it, where that differs from the suite
   std::int64_t domains = 0;  ///< that the publication counts; 0: not stated
   bool is_public = true;
+  bool in_olmo_paper = false;  ///< one of the sources that OLMo's article reports
 };
 
 /// A suite of kind `perplexity`, from `evals/suites/NAME.json`:
-/// `{"kind": "perplexity", "name", "title", "reference", "convention": "catwalk"|"olmo",
+/// `{"kind": "perplexity", "description", "reference", "convention": "catwalk"|"olmo",
 ///   "folder", "split", "dtype", "missing": "skip"|"refuse", "get",
-///   "sources": [{"name", "title", "path", "domains", "public", "get"}]}`.
+///   "sources": [{"name", "description", "path", "domains", "public", "olmo_paper", "get"}]}`.
 struct SuiteDefinition {
   std::string name;
-  std::string title;
+  std::string description;
   std::string reference;
   DocumentConvention convention = DocumentConvention::kCatwalk;
   std::string folder;  ///< below one of the data folders
@@ -69,7 +70,8 @@ struct SuiteDefinition {
 
 /// Throws Error(kUsage) "WHERE: …" for a definition that is not of this form; an unknown key is
 /// named.
-SuiteDefinition parse_suite_definition(const Json& json, const std::string& where);
+SuiteDefinition parse_suite_definition(const std::string& name, const Json& json,
+                                       const std::string& where);
 
 /// A source that is not on disk.
 struct MissingSource {
