@@ -102,12 +102,13 @@ class Pass {
     const TextCounts counts = count_text(document.text);
     SequenceGroup group{.sequences =
                             rolling_windows(ids, options_.eos_token_id, options_.max_length)};
+    const auto windows = static_cast<std::int64_t>(group.sequences.size());
     add({.suite = suite_.name,
          .source = document.source,
          .subdomain = document.subdomain,
          .index = index,
          .document = document.id,
-         .windows = static_cast<std::int64_t>(group.sequences.size()),
+         .windows = windows,
          .tokens = static_cast<std::int64_t>(ids.size()),
          .bytes = counts.bytes,
          .chars = counts.chars,
@@ -230,15 +231,15 @@ class Pass {
     const double before = progress_.fraction;
     const std::int64_t rows_before = progress_.rows;
     const auto planned = static_cast<double>(plan_cost(groups_, options_.queue).rows);
-    score_groups(
-        groups_, model_, options_.queue,
-        [&](std::size_t group, std::span<const SequenceScore> scores) {
-          take_scores(rows_[group], scores);
-        },
-        [&](std::int64_t rows_done) {
-          progress_.rows = rows_before + rows_done;
-          report(before + (fraction - before) * static_cast<double>(rows_done) / planned);
-        });
+    QueueCallbacks queue;
+    queue.on_group = [&](std::size_t group, std::span<const SequenceScore> scores) {
+      take_scores(rows_[group], scores);
+    };
+    queue.on_progress = [&](std::int64_t rows_done) {
+      progress_.rows = rows_before + rows_done;
+      report(before + (fraction - before) * static_cast<double>(rows_done) / planned);
+    };
+    score_groups(groups_, model_, options_.queue, queue);
     groups_.clear();
     rows_.clear();
     pending_tokens_ = 0;

@@ -1,6 +1,7 @@
 #include "eval/perplexity_suite.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -106,19 +107,30 @@ void parse_sources(Fields& fields, const std::string& where, SuiteDefinition& de
   }
 }
 
-std::string describe(const std::vector<MissingSource>& missing) {
-  std::string text;
-  for (const MissingSource& source : missing)
-    text += "\n  " + source.name + " (" + source.path + "): " + source.get;
+/// `text` with every `name` replaced.
+std::string replace_all(std::string text, std::string_view name, const std::string& value) {
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size())
+    text.replace(at, name.size(), value);
   return text;
 }
 
-/// The first folder that holds the suite's; if none does, where it would lie in the first one.
-fs::path suite_folder(const SuiteDefinition& definition, std::span<const fs::path> data_folders) {
+/// A line for each way to get some of them.
+std::string describe(const std::vector<MissingSource>& missing) {
+  std::map<std::string, std::string> sources;
+  for (const MissingSource& source : missing) {
+    std::string& names = sources[source.get];
+    names += (names.empty() ? "" : ", ") + source.name;
+  }
+  std::string text;
+  for (const auto& [get, names] : sources) text += "\n  " + names + ": " + get;
+  return text;
+}
+
+/// The first folder that holds the suite's; if none does, the first one.
+fs::path data_folder(const SuiteDefinition& definition, std::span<const fs::path> data_folders) {
   for (const fs::path& folder : data_folders)
-    if (fs::exists(folder / definition.folder)) return folder / definition.folder;
-  return data_folders.empty() ? fs::path(definition.folder)
-                              : data_folders.front() / definition.folder;
+    if (fs::exists(folder / definition.folder)) return folder;
+  return data_folders.empty() ? fs::path(".") : data_folders.front();
 }
 
 SuiteSource find_source(const SourceDefinition& definition, const fs::path& path,
@@ -199,17 +211,21 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
 
 ResolvedSuite resolve_suite(const SuiteDefinition& definition,
                             std::span<const fs::path> data_folders, bool refuse_missing) {
-  const fs::path folder = suite_folder(definition, data_folders);
+  const fs::path data = data_folder(definition, data_folders);
   ResolvedSuite resolved;
   resolved.suite.name = definition.name;
   resolved.suite.dtype = definition.dtype;
   for (const SourceDefinition& source : definition.sources) {
-    const fs::path path = folder / source.path;
-    if (fs::exists(path))
+    const fs::path path = data / definition.folder / source.path;
+    if (fs::exists(path)) {
       resolved.suite.sources.push_back(find_source(source, path, definition.split));
-    else
-      resolved.missing.push_back(
-          {source.name, path.string(), source.get.empty() ? definition.get : source.get});
+      continue;
+    }
+    const std::string& get = source.get.empty() ? definition.get : source.get;
+    resolved.missing.push_back(
+        {.name = source.name,
+         .path = path.string(),
+         .get = replace_all(replace_all(get, "{data}", data.string()), "{file}", source.path)});
   }
   if (resolved.suite.sources.empty() || (refuse_missing && !resolved.missing.empty()))
     throw Error(ErrorKind::kInput, "suite " + definition.name + ": " +

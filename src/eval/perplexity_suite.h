@@ -42,7 +42,7 @@ PerplexitySuite open_perplexity_suite(const std::string& name, const std::filesy
 
 /// A source as `evals/suites/*.json` lists it.
 struct SourceDefinition {
-  std::string name;          ///< as reported; for in-loop sets OLMo's label
+  std::string name;  ///< as reported; for in-loop sets OLMo's label
   std::string description;
   std::string path;          ///< file or folder below the suite's folder; default: NAME/SPLIT
   std::string get;           ///< how to get it, where that differs from the suite
@@ -55,6 +55,7 @@ struct SourceDefinition {
 /// `{"kind": "perplexity", "description", "reference", "convention": "catwalk"|"olmo",
 ///   "folder", "split", "dtype", "missing": "skip"|"refuse", "get",
 ///   "sources": [{"name", "description", "path", "domains", "public", "olmo_paper", "get"}]}`.
+/// In `get`, {data} stands for the data folder and {file} for the source's path.
 struct SuiteDefinition {
   std::string name;
   std::string description;
@@ -76,8 +77,8 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
 /// A source that is not on disk.
 struct MissingSource {
   std::string name;
-  std::string path;  ///< below the suite's folder
-  std::string get;   ///< one sentence
+  std::string path;  ///< where it was looked for
+  std::string get;   ///< how to get it: a command or a sentence
 };
 
 struct ResolvedSuite {
