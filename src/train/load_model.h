@@ -6,32 +6,18 @@
 
 #include "core/hash.h"
 #include "core/policy.h"
+#include "data/tokenizer.h"
 #include "model/olmo.h"
+#include "train/model_files.h"
 
 namespace olmo::train {
 
-/// What a checkpoint says of its tokenizer.
-struct TokenizerClue {
-  std::optional<std::filesystem::path> file;  ///< a tokenizer.json that exists
-  std::optional<std::string> identifier;      ///< as the config names it
-  std::optional<std::int64_t> eos_token_id;
-  std::optional<std::int64_t> bos_token_id;
-  std::optional<std::int64_t> pad_token_id;
-};
-
 /// A model, ready to run, and where it came from.
 struct LoadedModel {
-  model::Olmo model;           ///< model.config() has the hyperparameters
-  std::filesystem::path path;  ///< what was read: of a run directory the checkpoint in it
-  std::string format;          ///< olmo-harness, hf-olmo, hf-olmo2, hf_olmo, olmo
-  std::string description;     ///< one line for people: format, parameters, step
-  /// SHA-256 over the parameters sorted by name: of each its name, a zero byte, its shape in
-  /// decimal digits joined by `,`, a zero byte, and the 32 bytes of the SHA-256 of its values as
-  /// little-endian fp32. The same for every container of equal values.
+  model::Olmo model;  ///< model.config() has the hyperparameters
+  ModelFiles files;   ///< what was read; the tokenizer that goes with it, if it is known
   Digest weights_digest;
-  std::optional<std::string> run_id;  ///< of a checkpoint of ours
-  std::optional<std::int64_t> step;   ///< of a checkpoint of ours
-  TokenizerClue tokenizer;
+  std::string description;  ///< one line for people
 };
 
 /// Loads a model for inference from any CHECKPOINT:
@@ -47,11 +33,12 @@ struct LoadedModel {
 /// Error(kDamaged) for files that are cut short or altered.
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy);
 
-/// What does not fit between a checkpoint and the tokenizer that is to be used with it. Throws
-/// Error(kInput) if the tokenizer has ids beyond the embedding, or if its `<|endoftext|>` is not
-/// the checkpoint's end-of-text id; the latter is only a note (returned) for the ids 0 and 50279,
-/// which OLMo's own configs and tokenizer files mix up.
-std::optional<std::string> check_tokenizer_fits(const LoadedModel& loaded,
-                                                const std::filesystem::path& tokenizer_file);
+/// Whether a tokenizer (`name` is for messages) can be used with a model. Throws Error(kInput) if
+/// it has ids beyond the embedding, or if its `<|endoftext|>` is not the model's end-of-text id.
+/// The ids 0 and 50279, which OLMo's own configs and tokenizer files mix up, are told apart by
+/// nothing that we have: there the disagreement is returned, to be noted with the result.
+std::optional<std::string> check_tokenizer_fits(const ModelFiles& files,
+                                                const data::Tokenizer& tokenizer,
+                                                const std::string& name);
 
 }  // namespace olmo::train
