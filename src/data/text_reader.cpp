@@ -134,12 +134,6 @@ DocumentText parse_document(std::string_view line) {
   return std::move(handler.result);
 }
 
-bool is_python_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
-         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
-}
-
 std::string_view strip(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_valid_utf8(text.data());

@@ -55,11 +55,8 @@ struct DocumentText {
 /// is not UTF-8, not valid JSON, no object, or whose `text` is missing or no string has a problem.
 DocumentText parse_document(std::string_view line);
 
-/// Whether Python's str.isspace(), str.strip() and \s of `re` take `code` for white space:
-/// Unicode's, and U+001C..U+001F.
-bool is_python_space(std::uint32_t code);
-
-/// `text` without white space at both ends, as Python's str.strip().
+/// `text` without white space at both ends, as Python's str.strip(): Unicode's white space and
+/// U+001C..U+001F.
 std::string_view strip(std::string_view text);
 
 /// `inputs` with each folder replaced by its .jsonl, .jsonl.gz, .jsonl.zst, .json.gz and .json.zst
