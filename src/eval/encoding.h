@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,8 +38,10 @@ struct EncodedExample {
 ///
 /// Throws Error(kInput), naming task, doc_id and continuation, if a continuation has no tokens or
 /// no characters, is longer than `max_length`, is not UTF-8, or has nothing before it and no
-/// `prefix_token` stands in; if an instance has no options, or its label is none of them.
-std::vector<EncodedExample> encode_examples(const Task& task, std::span<const Example> examples,
+/// `prefix_token` stands in; if an instance's label is none of its options, or its doc_id occurs
+/// twice.
+std::vector<EncodedExample> encode_examples(const Task& task,
+                                            std::span<const Example* const> examples,
                                             const data::Tokenizer& tokenizer,
                                             const EncodingOptions& options);
 

@@ -37,6 +37,10 @@ std::span<const ScoreDefinition> scores();
 /// The score of that name. Throws Error(kInput) that lists the names if there is none.
 const ScoreDefinition& find_score(std::string_view name);
 
+/// Throws Error(kInput) if a score of the task's metrics is unknown, or the primary metric is none
+/// of them.
+void check_metrics(const Task& task);
+
 /// Fills `rank` and `margin` of an instance's rows by the task's primary metric. The first maximum
 /// wins, as in NumPy's and PyTorch's argmax. A cost ranks by its negative. Where some row lacks the
 /// score, `sum` ranks instead; a single option has margin 0.
