@@ -129,16 +129,10 @@ void append_lower(std::string_view text, std::size_t begin, std::string& out) {
 
 }  // namespace
 
-bool is_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
-         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
-}
-
 std::string_view lstrip(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_valid_utf8(text.data());
-    if (!is_space(first.code)) break;
+    if (!is_python_space(first.code)) break;
     text.remove_prefix(first.size);
   }
   return text;
@@ -147,7 +141,7 @@ std::string_view lstrip(std::string_view text) {
 std::string_view rstrip(std::string_view text) {
   while (!text.empty()) {
     const CodePoint last = last_code_point(text);
-    if (!is_space(last.code)) break;
+    if (!is_python_space(last.code)) break;
     text.remove_suffix(last.size);
   }
   return text;

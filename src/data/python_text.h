@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,11 +9,8 @@ namespace olmo::data {
 // are well-formed UTF-8. Case mappings are Unicode's full ones (SpecialCasing.txt without locales),
 // with utf8proc's tables beneath: newer than Python's for newly assigned letters.
 
-/// Whether str.isspace(), str.strip() and \s of `re` take `code` for white space: Unicode's, and
-/// U+001C..U+001F.
-bool is_space(std::uint32_t code);
-
-/// `text` without white space at its ends, as str.strip(), str.lstrip(), str.rstrip().
+/// `text` without white space at its ends, as str.strip(), str.lstrip(), str.rstrip(): Unicode's
+/// white space and U+001C..U+001F.
 std::string_view strip(std::string_view text);
 std::string_view lstrip(std::string_view text);
 std::string_view rstrip(std::string_view text);

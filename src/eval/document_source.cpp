@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "data/python_text.h"
 #include "data/text_reader.h"
 #include "data/utf8.h"
 
@@ -54,7 +53,7 @@ TextCounts count_text(std::string_view text) {
   bool in_space = false;
   for (std::size_t at = 0; at < text.size();) {
     const data::CodePoint point = data::decode_valid_utf8(text.data() + at);
-    const bool space = data::is_space(point.code);
+    const bool space = data::is_python_space(point.code);
     if (space && !in_space) ++counts.words;
     in_space = space;
     ++counts.chars;
