@@ -119,7 +119,7 @@ class Compiler {
       if (value.contains("instruction")) {
         prompt.instruction = text_template(value["instruction"], "prompts.instruction");
       }
-      const Json shots = value.value("shots", Json(0));
+      const Json shots = value.value("shots", Json(0U));
       if (!shots.is_number_unsigned()) refuse("prompts.shots", "must be a number from 0");
       prompt.shots = shots.get<std::size_t>();
       made.push_back(std::move(prompt));

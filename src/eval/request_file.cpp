@@ -58,7 +58,7 @@ class RequestReader {
   Request parse(const std::string& bytes) const {
     const Json json = parse_line(bytes);
     const auto type = json.is_object() ? json.value("request_type", Json()) : Json();
-    if (type != "loglikelihood") {
+    if (type != "loglikelihood" && type != "generate_until_and_loglikelihood") {
       refuse("`request_type` must be \"loglikelihood\", got " + type.dump());
     }
     const Json request = json.value("request", Json());

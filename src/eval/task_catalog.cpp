@@ -141,6 +141,13 @@ std::vector<std::string> expand(const std::string& source, const Json& keys,
   return names;
 }
 
+bool has_shots(const Json& keys) {
+  const Json prompts = keys.value("prompts", Json::array());
+  return std::any_of(prompts.begin(), prompts.end(), [](const Json& prompt) {
+    return prompt.is_object() && prompt.contains("shots");
+  });
+}
+
 /// The part of a rendering's keys that decides the requests.
 Json definition_of(const Json& keys, const Convention& convention, const std::string& task,
                    const std::string& origin) {
@@ -158,7 +165,7 @@ Json definition_of(const Json& keys, const Convention& convention, const std::st
                           "unconditional", "label", "prompts"}) {
     if (keys.contains(key) && !keys[key].is_null()) definition[key] = keys[key];
   }
-  if (keys.contains("few_shot")) {
+  if (keys.contains("few_shot") && has_shots(keys)) {
     const Json& few_shot = keys["few_shot"];
     if (!few_shot.is_object()) refuse(origin, "few_shot", "must be an object");
     definition["shots"] = expand(text_of(few_shot, "source", origin), keys, task, origin);
