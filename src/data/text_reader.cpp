@@ -6,15 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 18;
 
-/// Keeps the top-level string `text` and nothing else. The last one wins, as with every JSON reader
-/// of Python.
+/// Keeps the strings at the top level that DocumentText names and nothing else. The last one of a
+/// name wins, as with every JSON reader of Python.
 class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return scalar(); }
@@ -24,10 +23,10 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override { return scalar(); }
   bool binary(binary_t&) override { return scalar(); }
   bool string(string_t& value) override {
-    if (!wanted_) return scalar();
-    wanted_ = false;
-    result.text = std::move(value);
-    result.problem.clear();
+    if (wanted_ == nullptr) return scalar();
+    if (wanted_ == &result.text) result.problem.clear();
+    *wanted_ = std::move(value);
+    wanted_ = nullptr;
     return true;
   }
   bool start_object(std::size_t) override { return open(true); }
@@ -35,7 +34,12 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return open(false); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    wanted_ = depth_ == 1 && name == "text";
+    wanted_ = depth_ != 1           ? nullptr
+              : name == "text"      ? &result.text
+              : name == "id"        ? &result.id
+              : name == "source"    ? &result.source
+              : name == "subdomain" ? &result.subdomain
+                                    : nullptr;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -50,12 +54,13 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  DocumentText result{.text = std::nullopt, .problem = "has no field `text`"};
+  DocumentText result{
+      .text = {}, .problem = "has no field `text`", .id = {}, .source = {}, .subdomain = {}};
 
  private:
   bool open(bool object) {
     if (depth_ == 0 && !object) return fail("is not a JSON object");
-    if (wanted_) scalar();
+    if (wanted_ != nullptr) scalar();
     ++depth_;
     return true;
   }
@@ -65,8 +70,9 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool scalar() {
     if (depth_ == 0) return fail("is not a JSON object");
-    if (wanted_) fail("has a `text` that is not a string");
-    wanted_ = false;
+    if (wanted_ == &result.text) fail("has a `text` that is not a string");
+    if (wanted_ != nullptr) wanted_->reset();
+    wanted_ = nullptr;
     return true;
   }
   bool fail(std::string problem) {
@@ -76,14 +82,8 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::uint64_t depth_ = 0;
-  bool wanted_ = false;
+  std::optional<std::string>* wanted_ = nullptr;  ///< where the next value goes
 };
-
-bool is_python_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
-         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
-}
 
 bool is_text_file(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
@@ -131,20 +131,6 @@ DocumentText parse_document(std::string_view line) {
   TextHandler handler;
   nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
   return std::move(handler.result);
-}
-
-std::string_view strip(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint first = decode_valid_utf8(text.data());
-    if (!is_python_space(first.code)) break;
-    text.remove_prefix(first.size);
-  }
-  while (!text.empty()) {
-    const CodePoint last = last_code_point(text);
-    if (!is_python_space(last.code)) break;
-    text.remove_suffix(last.size);
-  }
-  return text;
 }
 
 std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs) {

@@ -47,16 +47,13 @@ class LineReader {
 /// The field `text` of a Dolma document line (a JSON object), or why there is none.
 struct DocumentText {
   std::optional<std::string> text;
-  std::string problem;  ///< one phrase; empty if there is a text
+  std::string problem;                               ///< one phrase; empty if there is a text
+  std::optional<std::string> id, source, subdomain;  ///< where they are strings
 };
 
 /// Reads one JSON line. Nothing else of the document is kept; nesting does not recurse. A line that
 /// is not UTF-8, not valid JSON, no object, or whose `text` is missing or no string has a problem.
 DocumentText parse_document(std::string_view line);
-
-/// `text` without white space at both ends, as Python's str.strip(): Unicode's white space and
-/// U+001C..U+001F.
-std::string_view strip(std::string_view text);
 
 /// `inputs` with each folder replaced by its .jsonl, .jsonl.gz, .jsonl.zst, .json.gz and .json.zst
 /// files, sorted by name, at every depth. Throws Error(kInput) if an input does not exist or a
