@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {
@@ -132,20 +131,6 @@ DocumentText parse_document(std::string_view line) {
   TextHandler handler;
   nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
   return std::move(handler.result);
-}
-
-std::string_view strip(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint first = decode_valid_utf8(text.data());
-    if (!is_python_space(first.code)) break;
-    text.remove_prefix(first.size);
-  }
-  while (!text.empty()) {
-    const CodePoint last = last_code_point(text);
-    if (!is_python_space(last.code)) break;
-    text.remove_suffix(last.size);
-  }
-  return text;
 }
 
 std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs) {

@@ -55,10 +55,6 @@ struct DocumentText {
 /// is not UTF-8, not valid JSON, no object, or whose `text` is missing or no string has a problem.
 DocumentText parse_document(std::string_view line);
 
-/// `text` without white space at both ends, as Python's str.strip(): Unicode's white space and
-/// U+001C..U+001F.
-std::string_view strip(std::string_view text);
-
 /// `inputs` with each folder replaced by its .jsonl, .jsonl.gz, .jsonl.zst, .json.gz and .json.zst
 /// files, sorted by name, at every depth. Throws Error(kInput) if an input does not exist or a
 /// folder has no such file.

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/python_text.h"
 #include "data/text_reader.h"
 #include "data/token_writer.h"
 

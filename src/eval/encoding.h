@@ -17,7 +17,7 @@ namespace olmo::eval {
 struct EncodingOptions {
   std::int64_t max_length = 2048;  ///< inputs that the model takes
   /// Stands for an empty context, which leaves nothing to predict from: BOS, or else EOS.
-  std::optional<std::uint32_t> prefix_token;
+  std::optional<std::uint32_t> prefix_token = {};
   bool unconditional = true;  ///< also ask for the continuations after their domain prompts
 };
 

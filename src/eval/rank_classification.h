@@ -18,9 +18,9 @@
 namespace olmo::eval {
 
 struct RankOptions {
-  EncodingOptions encoding;
-  QueueOptions queue;
-  std::set<std::pair<std::string, std::int64_t>> done;  ///< (task, doc_id) to leave out
+  EncodingOptions encoding = {};
+  QueueOptions queue = {};
+  std::set<std::pair<std::string, std::int64_t>> done = {};  ///< (task, doc_id) to leave out
 };
 
 /// All are called on the thread of evaluate_tasks.

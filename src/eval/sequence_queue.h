@@ -51,9 +51,9 @@ struct QueueCallbacks {
   /// by `order`, then by tokens.
   std::function<void(std::size_t group, std::span<const SequenceScore>)> on_group;
   /// After each forward pass. May be empty.
-  std::function<void(std::int64_t rows_done)> on_progress;
+  std::function<void(std::int64_t rows_done)> on_progress = {};
   /// Asked just before a group is run: false leaves it out. May be empty.
-  std::function<bool(std::size_t group)> is_wanted;
+  std::function<bool(std::size_t group)> is_wanted = {};
 };
 
 /// Scores all groups, sharing what sequences have in common and without padding. The scores do not

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,12 @@ struct MetricDefinition {
       score;  ///< a row of kScores in eval/scoring.h: sum, per_char, per_byte, per_token, pmi, …
 };
 
+/// A stretch of a task's instances: one data set.
+struct TaskSource {
+  std::vector<std::filesystem::path> files;  ///< existing, in the order of their rows
+  std::vector<std::filesystem::path> shots;  ///< whose rows are the examples in the prompt
+};
+
 /// A task under one convention, ready to be rendered: `evals/tasks/*.json` says how.
 struct Task {
   std::string name;        ///< as asked for, and the key of its results
@@ -31,9 +39,11 @@ struct Task {
   Encoding encoding = Encoding::kSeparate;
   std::string primary_metric;
   std::vector<MetricDefinition> metrics;
-  Digest definition_digest;  ///< of everything in the definition that decides the requests
-  std::vector<std::filesystem::path> files;  ///< of the data set, existing
-  Digest data_digest;                        ///< of those files
+  std::string origin;        ///< the task file, as errors name it
+  std::string definition;    ///< what decides the requests: canonical JSON
+  Digest definition_digest;  ///< its SHA-256
+  std::vector<TaskSource> sources;
+  Digest data_digest;  ///< SHA-256 over the SHA-256 of each file
 };
 
 /// A task with its instances.
@@ -41,5 +51,9 @@ struct LoadedTask {
   Task task;
   std::vector<Example> examples;
 };
+
+/// Reads and renders the instances, the first `limit` of them. Throws Error(kInput) naming the
+/// file, the row and the key of the definition for data that the definition does not fit.
+LoadedTask load_task(const Task& task, std::optional<std::int64_t> limit = std::nullopt);
 
 }  // namespace olmo::eval

@@ -82,8 +82,4 @@ std::optional<std::size_t> find_non_utf8(std::string_view text);
 /// The tree as JSON, plain scalars typed by the rules above.
 Json to_json(const ConfigNode& node);
 
-/// The name in `known` with the smallest edit distance to `name`, if one is close enough to be
-/// meant.
-std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& known);
-
 }  // namespace olmo::train

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "train/config_fields.h"
 #include "train/config_file.h"
 #include "train/config_foreign.h"
@@ -437,6 +438,8 @@ bool is_consequence(const ConfigProblem& problem, const std::vector<std::string>
   });
 }
 
+}  // namespace
+
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides) {
   LoadedConfig loaded;
@@ -464,8 +467,6 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;
 }
-
-}  // namespace
 
 LoadedConfig load_config(const std::filesystem::path& file,
                          const std::vector<std::string>& overrides) {

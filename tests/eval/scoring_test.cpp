@@ -185,8 +185,13 @@ TEST_CASE("a metric of an unknown score is refused with the known names", "[eval
 
 TEST_CASE("a macro average weighs tasks, not instances", "[eval]") {
   std::vector<EvaluationMetric> primaries(2);
-  primaries[0] = {.task = "a", .metric = "acc", .value = 0.5, .standard_error = 0.03, .n = 10};
-  primaries[1] = {.task = "b", .metric = "acc", .value = 1.0, .standard_error = 0.04, .n = 1000};
+  primaries[0].metric = primaries[1].metric = "acc";
+  primaries[0].value = 0.5;
+  primaries[1].value = 1;
+  primaries[0].standard_error = 0.03;
+  primaries[1].standard_error = 0.04;
+  primaries[0].n = 10;
+  primaries[1].n = 1000;
   EvaluationMetric macro = macro_average("ab", primaries);
   CHECK(macro.task == "ab");
   CHECK(macro.scope == "macro");

@@ -91,8 +91,7 @@ HashModel run_and_check(const std::vector<SequenceGroup>& groups, const QueueOpt
                     [&](std::int64_t rows) {
                       CHECK(rows > progress);
                       progress = rows;
-                    },
-                .is_wanted = {}});
+                    }});
   CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<std::ptrdiff_t>(groups.size()));
   const QueueCost cost = plan_cost(groups, options);
   CHECK(cost.rows == model.total_rows);
@@ -214,7 +213,6 @@ TEST_CASE("groups are left out once they are no longer wanted", "[eval]") {
   int second_task = 0;
   score_groups(groups, std::ref(model), {.forest_rows = 300},
                {.on_group = [&](std::size_t g, auto) { ++(g < 200 ? first_task : second_task); },
-                .on_progress = {},
                 .is_wanted = [&](std::size_t g) { return g >= 200 || first_task == 0; }});
   CHECK(first_task > 0);
   CHECK(first_task <= 9);
@@ -226,9 +224,7 @@ TEST_CASE("no groups, and groups without sequences, need no model", "[eval]") {
   int calls = 0;
   const std::vector<SequenceGroup> groups(3);
   const QueueCallbacks callbacks = {
-      .on_group = [&](std::size_t, auto scores) { calls += scores.empty() ? 1 : 100; },
-      .on_progress = {},
-      .is_wanted = {}};
+      .on_group = [&](std::size_t, auto scores) { calls += scores.empty() ? 1 : 100; }};
   score_groups({}, std::ref(model), {}, callbacks);
   score_groups(groups, std::ref(model), {}, callbacks);
   CHECK(calls == 3);

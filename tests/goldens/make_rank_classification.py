@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 DATA = pathlib.Path(__file__).parents[1] / "data"
 WORDS = ["bacodu", "the", "fegilo", "sitoré", "日я", "it's", "12", "word", ".", "\n", "\n\n", "  ", "Question:", "naresi"]
 CONTEXT_ENDS = ["", "", "", " ", "  ", "\n", " \n ", "\u00a0", "\u3000", "\x85", "\x1f", ":", "wo", "<left>", "the"]
-CONTINUATIONS = [" the", " word", "word", " it's", "'s", " 日", " ", "  ", " bacodu fegilo.", "rd", "ing", " a\u0301", "<|end|>", "<|end|> the", "\nsi"]
+CONTINUATIONS = [" the", " word", "word", " it's", "'s", " 日", " .", "  ", " bacodu fegilo.", "rd", "ing", " a\u0301", "<|end|>", "<|end|> the", "\nsi"]
 
 
 class OlmoPairs(ICLMultiChoiceTaskDataset):

@@ -1,0 +1,202 @@
+#include "data/python_text.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <utf8proc.h>
+
+#include "data/utf8.h"
+
+namespace olmo::data {
+namespace {
+
+struct TitleCase {
+  std::uint32_t code;
+  const char* title;
+};
+
+// Letters whose title case is several characters (SpecialCasing.txt): the rest is utf8proc's.
+constexpr TitleCase kTitleCases[] = {{0x00DF, "Ss"},
+                                     {0x0149, "\u02BCN"},
+                                     {0x01F0, "J\u030C"},
+                                     {0x0390, "\u0399\u0308\u0301"},
+                                     {0x03B0, "\u03A5\u0308\u0301"},
+                                     {0x0587, "\u0535\u0582"},
+                                     {0x1E96, "H\u0331"},
+                                     {0x1E97, "T\u0308"},
+                                     {0x1E98, "W\u030A"},
+                                     {0x1E99, "Y\u030A"},
+                                     {0x1E9A, "A\u02BE"},
+                                     {0x1F50, "\u03A5\u0313"},
+                                     {0x1F52, "\u03A5\u0313\u0300"},
+                                     {0x1F54, "\u03A5\u0313\u0301"},
+                                     {0x1F56, "\u03A5\u0313\u0342"},
+                                     {0x1FB2, "\u1FBA\u0345"},
+                                     {0x1FB4, "\u0386\u0345"},
+                                     {0x1FB6, "\u0391\u0342"},
+                                     {0x1FB7, "\u0391\u0342\u0345"},
+                                     {0x1FC2, "\u1FCA\u0345"},
+                                     {0x1FC4, "\u0389\u0345"},
+                                     {0x1FC6, "\u0397\u0342"},
+                                     {0x1FC7, "\u0397\u0342\u0345"},
+                                     {0x1FD2, "\u0399\u0308\u0300"},
+                                     {0x1FD3, "\u0399\u0308\u0301"},
+                                     {0x1FD6, "\u0399\u0342"},
+                                     {0x1FD7, "\u0399\u0308\u0342"},
+                                     {0x1FE2, "\u03A5\u0308\u0300"},
+                                     {0x1FE3, "\u03A5\u0308\u0301"},
+                                     {0x1FE4, "\u03A1\u0313"},
+                                     {0x1FE6, "\u03A5\u0342"},
+                                     {0x1FE7, "\u03A5\u0308\u0342"},
+                                     {0x1FF2, "\u1FFA\u0345"},
+                                     {0x1FF4, "\u038F\u0345"},
+                                     {0x1FF6, "\u03A9\u0342"},
+                                     {0x1FF7, "\u03A9\u0342\u0345"},
+                                     {0xFB00, "Ff"},
+                                     {0xFB01, "Fi"},
+                                     {0xFB02, "Fl"},
+                                     {0xFB03, "Ffi"},
+                                     {0xFB04, "Ffl"},
+                                     {0xFB05, "St"},
+                                     {0xFB06, "St"},
+                                     {0xFB13, "\u0544\u0576"},
+                                     {0xFB14, "\u0544\u0565"},
+                                     {0xFB15, "\u0544\u056B"},
+                                     {0xFB16, "\u054E\u0576"},
+                                     {0xFB17, "\u0544\u056D"}};
+
+constexpr std::uint32_t kCapitalIWithDot = 0x130;  // the only letter whose lower case is two
+constexpr std::uint32_t kCapitalSigma = 0x3A3;
+constexpr std::uint32_t kSmallSigma = 0x3C3;
+constexpr std::uint32_t kFinalSigma = 0x3C2;
+
+utf8proc_category_t category(std::uint32_t code) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code));
+}
+
+/// Unicode's Case_Ignorable: characters that a word may have before its end.
+bool is_case_ignorable(std::uint32_t code) {
+  constexpr std::uint32_t kMidWord[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,
+                                        0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
+                                        0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
+  if (std::find(std::begin(kMidWord), std::end(kMidWord), code) != std::end(kMidWord)) return true;
+  const auto kind = category(code);
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_ME ||
+         kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_LM ||
+         kind == UTF8PROC_CATEGORY_SK;
+}
+
+/// Unicode's Cased.
+bool is_cased(std::uint32_t code) {
+  const auto kind = category(code);
+  return kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL ||
+         kind == UTF8PROC_CATEGORY_LT || code == 0xAA || code == 0xBA ||
+         (code >= 0x2160 && code <= 0x217F) || (code >= 0x24B6 && code <= 0x24E9) ||
+         (code >= 0x1F130 && code <= 0x1F149) || (code >= 0x1F150 && code <= 0x1F169) ||
+         (code >= 0x1F170 && code <= 0x1F189);
+}
+
+/// Unicode's condition Final_Sigma: a cased letter comes before, and none after.
+bool ends_word(std::string_view before, std::string_view after) {
+  while (!before.empty() && is_case_ignorable(last_code_point(before).code)) {
+    before.remove_suffix(last_code_point(before).size);
+  }
+  if (before.empty() || !is_cased(last_code_point(before).code)) return false;
+  while (!after.empty() && is_case_ignorable(decode_valid_utf8(after.data()).code)) {
+    after.remove_prefix(decode_valid_utf8(after.data()).size);
+  }
+  return after.empty() || !is_cased(decode_valid_utf8(after.data()).code);
+}
+
+void append_lower(std::string_view text, std::size_t begin, std::string& out) {
+  for (std::size_t at = begin; at < text.size();) {
+    const CodePoint point = decode_valid_utf8(text.data() + at);
+    if (point.code < 0x80) {
+      const char c = text[at];
+      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
+    } else if (point.code == kCapitalIWithDot) {
+      out += "i\u0307";
+    } else if (point.code == kCapitalSigma) {
+      const bool is_final = ends_word(text.substr(0, at), text.substr(at + point.size));
+      append_utf8(out, is_final ? kFinalSigma : kSmallSigma);
+    } else {
+      append_utf8(out, static_cast<std::uint32_t>(
+                           utf8proc_tolower(static_cast<utf8proc_int32_t>(point.code))));
+    }
+    at += point.size;
+  }
+}
+
+}  // namespace
+
+std::string_view lstrip(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint first = decode_valid_utf8(text.data());
+    if (!is_python_space(first.code)) break;
+    text.remove_prefix(first.size);
+  }
+  return text;
+}
+
+std::string_view rstrip(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint last = last_code_point(text);
+    if (!is_python_space(last.code)) break;
+    text.remove_suffix(last.size);
+  }
+  return text;
+}
+
+std::string_view strip(std::string_view text) { return rstrip(lstrip(text)); }
+
+std::string lower(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_lower(text, 0, out);
+  return out;
+}
+
+std::string capitalize(std::string_view text) {
+  std::string out;
+  if (text.empty()) return out;
+  out.reserve(text.size());
+  const CodePoint first = decode_valid_utf8(text.data());
+  const auto special = std::find_if(std::begin(kTitleCases), std::end(kTitleCases),
+                                    [&](const TitleCase& row) { return row.code == first.code; });
+  if (special != std::end(kTitleCases)) {
+    out += special->title;
+  } else {
+    append_utf8(out, static_cast<std::uint32_t>(
+                         utf8proc_totitle(static_cast<utf8proc_int32_t>(first.code))));
+  }
+  append_lower(text, first.size, out);
+  return out;
+}
+
+std::string replace(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0;;) {
+    const auto found = text.find(from, at);
+    out += text.substr(at, found - at);
+    if (found == std::string_view::npos) return out;
+    out += to;
+    at = found + from.size();
+  }
+}
+
+std::string remove_brackets(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0;;) {
+    const auto open = text.find('[', at);
+    out += text.substr(at, open - at);
+    if (open == std::string_view::npos) return out;
+    const auto close = text.find_first_of("]\n", open);
+    if (close == std::string_view::npos) return out.append(text.substr(open));
+    if (text[close] == '\n') out += text.substr(open, close + 1 - open);
+    at = close + 1;
+  }
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,111 @@
+#include "eval/data_files.h"
+
+#include <set>
+
+#include "core/error.h"
+#include "data/fetch.h"
+
+namespace olmo::eval {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTraining = "training:";
+constexpr std::string_view kFetch = "`olmo-harness data fetch` brings it";
+
+bool begins_with(std::string_view text, std::string_view beginning) {
+  return text.substr(0, beginning.size()) == beginning;
+}
+
+bool is_arrow(const fs::path& path) { return path.extension() == ".arrow"; }
+
+}  // namespace
+
+DataFiles::DataFiles(const fs::path& data_folder)
+    : evaluation_(data::evaluation_data_folder(data_folder)),
+      training_(data::training_records_folder(data_folder)) {
+  if (!fs::is_directory(evaluation_)) evaluation_ = data_folder;
+}
+
+DataFiles::Root& DataFiles::root(const fs::path& folder) {
+  const auto [place, is_new] = roots_.try_emplace(folder, Root{.folder = folder, .files = {}});
+  if (!is_new) return place->second;
+  const fs::path manifest = folder / "manifest.json";
+  if (!folder.empty() && fs::exists(manifest)) {
+    Json json = read_json_file(manifest);
+    if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) {
+      throw Error(ErrorKind::kInput,
+                  manifest.string() + ": is not a manifest of `olmo-harness data fetch`");
+    }
+    place->second.files = std::move(json["files"]);
+  }
+  return place->second;
+}
+
+std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& folder) {
+  std::set<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (is_arrow(entry.path())) files.insert(entry.path());
+  }
+  if (!root.files.is_null()) {
+    for (const auto& [name, facts] : root.files.items()) {
+      const fs::path file = root.folder / name;
+      if (is_arrow(file) && file.parent_path() == folder) files.insert(file);
+    }
+  }
+  if (files.empty()) files.insert(folder);
+  return {files.begin(), files.end()};
+}
+
+DataFile DataFiles::check(const Root& root, const fs::path& path) const {
+  if (!fs::is_regular_file(path)) {
+    const bool fetched = root.files.is_null() ||
+                         root.files.contains(path.lexically_relative(root.folder).generic_string());
+    throw Error(ErrorKind::kInput,
+                path.string() + ": is missing; " +
+                    (root.folder.empty() ? "its task names it"
+                     : fetched           ? std::string(kFetch)
+                                         : "and `olmo-harness data fetch` does not bring it"));
+  }
+  const DataFile file{.path = path, .digest = sha256_file(path)};
+  if (root.files.is_null()) return file;
+  const auto name = path.lexically_relative(root.folder).generic_string();
+  const auto stated = root.files.find(name);
+  if (stated == root.files.end()) {
+    throw Error(ErrorKind::kInput, path.string() + ": is not listed in " +
+                                       (root.folder / "manifest.json").string() +
+                                       "; `olmo-harness data fetch --verify` restores the folder");
+  }
+  const auto size = fs::file_size(path);
+  if (!stated->is_object() || stated->value("bytes", std::uint64_t{0}) != size ||
+      stated->value("sha256", "") != file.digest.hex()) {
+    throw Error(ErrorKind::kInput, path.string() + ": was altered (" + std::to_string(size) +
+                                       " bytes, SHA-256 " + file.digest.hex() +
+                                       "); `olmo-harness data fetch --verify` restores it");
+  }
+  return file;
+}
+
+std::vector<DataFile> DataFiles::find(const std::string& source, bool requests,
+                                      const fs::path& parent) {
+  fs::path folder = evaluation_;
+  std::string name = source;
+  if (begins_with(source, kTraining)) {
+    folder = training_;
+    name = source.substr(kTraining.size());
+  } else if (begins_with(source, "/") || begins_with(source, "./")) {
+    folder.clear();
+  }
+  const Root& from = root(folder);
+  fs::path path = (begins_with(source, "./") ? parent : folder) / name;
+  if (requests) path /= "requests.jsonl.gz";
+  path = path.lexically_normal();
+  std::vector<fs::path> paths = {path};
+  if (fs::is_directory(path) || !fs::exists(path)) paths = arrow_files(from, path);
+  std::vector<DataFile> files;
+  for (const auto& one : paths) files.push_back(check(from, one));
+  return files;
+}
+
+}  // namespace olmo::eval
