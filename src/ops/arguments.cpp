@@ -37,11 +37,6 @@ void require_weight(const char* op, const char* name, const at::Tensor& t, at::I
   require(op, name, t, sizes, is_bf16 ? at::kBFloat16 : at::kFloat);
 }
 
-const std::uint16_t* bf16_bits(const at::Tensor& t) {
-  if (t.scalar_type() != at::kBFloat16) return nullptr;
-  return static_cast<const std::uint16_t*>(t.const_data_ptr());
-}
-
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns) {
   if (t.defined() && t.is_cpu() && t.scalar_type() == at::kFloat && t.dim() == 2 &&

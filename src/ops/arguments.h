@@ -13,9 +13,6 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
 /// As require, for weights: fp32 or bf16.
 void require_weight(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes);
 
-/// The bits of a bf16 tensor; null for another type.
-const std::uint16_t* bf16_bits(const at::Tensor& t);
-
 /// `t` must be an fp32 CPU tensor (rows, columns) with dense rows, at least `columns` apart.
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns);

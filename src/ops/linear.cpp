@@ -101,10 +101,11 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
     at::mm_out(y_MN, x_MK, w_NK.to(at::kFloat).t());
     return;
   }
-  const auto* w_bf16 = bf16_bits(w_NK);
-  const auto* w = w_bf16 == nullptr ? w_NK.const_data_ptr<float>() : nullptr;
+  const bool is_bf16 = w_NK.scalar_type() == at::kBFloat16;
+  const auto* w = is_bf16 ? nullptr : w_NK.const_data_ptr<float>();
+  const auto* w_bits = is_bf16 ? static_cast<const std::uint16_t*>(w_NK.const_data_ptr()) : nullptr;
   multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k,
-                    y_MN.mutable_data_ptr<float>(), n, false, w_bf16});
+                    y_MN.mutable_data_ptr<float>(), n, false, w_bits});
 }
 
 void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,

@@ -74,7 +74,7 @@ std::string decode_olmo_key(const std::string& key) {
   const std::size_t opcode = kHead.size() + kFrameLength;
   if (!bytes || bytes->size() <= opcode) return key;
   const std::size_t text = opcode + ((*bytes)[opcode] == kShortText ? 2 : 5);
-  if (bytes->size() <= text + kTail.size()) return key;
+  if (bytes->size() < text + kTail.size()) return key;
   const auto name = bytes->substr(text, bytes->size() - text - kTail.size());
   return pickle(name) == *bytes ? name : key;  // the one place that knows the shape
 }

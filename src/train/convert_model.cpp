@@ -16,6 +16,7 @@
 #include "store/checkpoint.h"
 #include "store/olmo_keys.h"
 #include "store/safetensors.h"
+#include "train/train_config.h"
 
 namespace olmo::train {
 namespace {
@@ -131,10 +132,16 @@ Json hf_tokenizer_config(const fs::path& file, const ModelFiles& source) {
   return json;
 }
 
+/// Every key of OLMo's ModelConfig that we have.
+Json model_json(const model::ModelConfig& model) {
+  TrainConfig config;
+  config.model = model;
+  return to_json(config).at("model");
+}
+
 /// A config.yaml (JSON is YAML) with what OLMo cannot do without.
 Json olmo_config(const ModelFiles& source) {
-  Json config = to_json(TrainConfig{.model = source.config});
-  Json model = std::move(config.at("model"));
+  Json model = model_json(source.config);
   for (const char* key : {"attention_dropout", "residual_dropout", "embedding_dropout"})
     model[key] = 0.0;  // OLMo's default is 0.1
   Json json = {{"model", std::move(model)}};
@@ -199,12 +206,14 @@ ConvertedModel import_model(const fs::path& from, const fs::path& to) {
   NewFolder folder(to);
   ModelWeights weights = read_model_weights(source, /*keep_bf16=*/false);
   converted.weights_digest = weights.digest;
-  Json config = {{"model", to_json(TrainConfig{.model = source.config}).at("model")}};
+  Json config = {{"model", model_json(source.config)}};
   if (source.tokenizer.identifier) config["tokenizer"]["identifier"] = *source.tokenizer.identifier;
-  store::save_checkpoint(folder.path(), {.kind = store::CheckpointKind::kWeights,
-                                         .trainer = {{"step", 0}},
-                                         .config = std::move(config),
-                                         .model = std::move(weights.tensors)});
+  store::CheckpointContents contents;
+  contents.kind = store::CheckpointKind::kWeights;
+  contents.trainer = {{"step", 0}};
+  contents.config = std::move(config);
+  contents.model = std::move(weights.tensors);
+  store::save_checkpoint(folder.path(), contents);
   copy_tokenizer(source, folder.path());
   folder.publish();
   list_files(converted);

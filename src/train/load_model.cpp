@@ -21,9 +21,8 @@ std::string describe(const ModelFiles& files) {
 
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy) {
   ModelFiles files = find_model(path);
-  const ModelWeights weights = read_model_weights(files, /*keep_bf16=*/false);
-  model::Olmo model(files.config, policy);
-  model.load_weights(weights.tensors);
+  ModelWeights weights = read_model_weights(files, /*keep_bf16=*/true);
+  auto model = model::Olmo::for_inference(files.config, policy, std::move(weights.tensors));
   std::string description = describe(files);
   return {.model = std::move(model),
           .files = std::move(files),

@@ -34,21 +34,6 @@ Olmo golden_model(const fs::path& folder) {
   return model;
 }
 
-/// Log-probabilities of a forest that is one sequence.
-void score_sequence(Olmo& model, const TokenForest& forest, std::span<TokenScore> scores) {
-  REQUIRE(forest.segments.size() == 1);
-  const auto rows = static_cast<std::int64_t>(forest.ids.size());
-  const at::Tensor ids = at::empty({1, rows}, at::kLong);
-  std::copy(forest.ids.begin(), forest.ids.end(), ids.data_ptr<std::int64_t>());
-  const at::Tensor labels = at::full({1, rows}, olmo::model::kIgnoredLabel, at::kLong);
-  for (const auto& target : forest.targets)
-    labels.data_ptr<std::int64_t>()[target.row] = target.label;
-  const at::Tensor ce = at::zeros({rows});
-  model.token_losses({ids, labels}, {.ce_M = ce, .lse_M = {}, .argmax_M = {}});
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    scores[i].log_prob = -ce.data_ptr<float>()[forest.targets[i].row];
-}
-
 /// The documents of documents.jsonl as one file, whose ids are their keys.
 fs::path write_documents(const std::vector<Json>& goldens, const fs::path& inputs,
                          const ScratchFolder& folder) {
@@ -107,14 +92,13 @@ TEST_CASE("perplexities of the reference, document by document", "[.golden]") {
       folder.parent_path() / "tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json");
   Olmo model = golden_model(folder / "model/vocab50304_tied");
   const auto score = [&](const TokenForest& forest, std::span<TokenScore> scores) {
-    score_sequence(model, forest, scores);
+    model.score(forest, scores);
   };
   const ScratchFolder scratch;
   auto suite = open_perplexity_suite("golden", write_documents(goldens, folder / "inputs", scratch),
                                      DocumentConvention::kCatwalk);
   PerplexityOptions options;
   options.eos_token_id = summary.at("prefix_token");
-  options.queue = {.forest_rows = 1, .share_prefixes = false};
   const auto evaluate = [&](std::int64_t max_length) {
     options.max_length = max_length;
     std::vector<DocumentRow> rows;

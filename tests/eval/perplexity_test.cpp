@@ -265,10 +265,10 @@ TEST_CASE("suites larger than what is held at a time are cut like smaller ones",
   const std::string words = std::string(30, 'a') + " b";
   std::string text;
   for (int i = 0; i < 10000; ++i) text += words;
-  for (int i = 0; i < 40; ++i) lines += Json{{"text", text + std::to_string(i)}}.dump() + "\n";
-  folder.write("large.jsonl", lines);  // 12.8 MB
+  for (int i = 0; i < 16; ++i) lines += Json{{"text", text + std::to_string(i)}}.dump() + "\n";
+  folder.write("large.jsonl", lines);  // 5 MB: more than is held at a time
   std::uint64_t tokens = 0;
-  for (int i = 0; i < 40; ++i) tokens += encode(text + std::to_string(i)).size() + 1;
+  for (int i = 0; i < 16; ++i) tokens += encode(text + std::to_string(i)).size() + 1;
   const auto uniform = [](const TokenForest&, std::span<TokenScore> scores) {
     for (TokenScore& score : scores) score.log_prob = -0.5F;
   };
@@ -278,7 +278,7 @@ TEST_CASE("suites larger than what is held at a time are cut like smaller ones",
   CHECK(rows.size() == tokens / kLength);
   for (const auto& [index, row] : rows) CHECK(row.nll == 0.5 * (kLength - 1));
   suite.convention = DocumentConvention::kCatwalk;
-  CHECK(evaluate(suite, options_of(2048), uniform).size() == 40);
+  CHECK(evaluate(suite, options_of(2048), uniform).size() == 16);
 }
 
 TEST_CASE("a uniform model has the vocabulary's logarithm as its loss", "[eval]") {

@@ -87,6 +87,13 @@ DocumentRow a_document(std::int64_t index) {
           .nll = 9000.1};
 }
 
+StepRecord a_step(std::int64_t step) {
+  StepRecord row;
+  row.step = step;
+  row.batch_hash = row.chain_hash = "h";
+  return row;
+}
+
 bool equal(const OptionRow& a, const OptionRow& b) {
   return a.task == b.task && a.doc_id == b.doc_id && a.cont_id == b.cont_id &&
          a.native_id == b.native_id && a.label == b.label && a.ctx_tokens == b.ctx_tokens &&
@@ -281,11 +288,11 @@ TEST_CASE("a run and its evaluations write through one connection", "[store]") {
     record.run_id = run.run_id();
     record.attempt = run.attempt();
     record.step = 1;
-    run.record_step({.step = 1, .ce_loss = 2.5, .batch_hash = "b", .chain_hash = "c"});
+    run.record_step(a_step(1));
     id = evaluations.begin(record);
     evaluations.begin_task(a_task());
     evaluations.record_options(an_instance(0));
-    run.record_step({.step = 2, .ce_loss = 2.4, .batch_hash = "b", .chain_hash = "c"});
+    run.record_step(a_step(2));
     evaluations.record_metrics(
         "piqa", std::vector<EvaluationMetric>{{"piqa", "", "acc", 0.25, {}, {}, {}, 4}});
     evaluations.end_task("piqa", "finished");
