@@ -17,18 +17,12 @@ namespace {
 
 using Tokens = std::vector<std::uint32_t>;
 
-// What Python's str.rstrip takes away.
-bool is_python_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) || code == 0x85 ||
-         code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
-}
-
+// What Python's str.rstrip leaves.
 std::size_t stripped_size(std::string_view text) {
   while (!text.empty()) {
     std::size_t start = text.size() - 1;
     while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
-    if (!is_python_space(data::decode_utf8(text.substr(start)).code)) break;
+    if (!data::is_python_space(data::decode_utf8(text.substr(start)).code)) break;
     text = text.substr(0, start);
   }
   return text.size();

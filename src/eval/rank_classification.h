@@ -27,7 +27,8 @@ struct RankOptions {
 struct RankCallbacks {
   /// The rows of one instance, complete, as soon as it is scored.
   std::function<void(std::span<const OptionRow> rows)> on_instance;
-  /// After each forward pass: rows run and to run in all, and the task under way. May be empty.
+  /// After each forward pass: rows run and to run in all (without the rest of tasks that fail, it
+  /// ends early), and the task under way. May be empty.
   std::function<void(std::int64_t done, std::int64_t total, const std::string& task)> on_progress;
   /// A task that cannot be evaluated; the others go on. kInput: its data; kDiverged: its scores are
   /// not finite. Instances may have been reported before.
