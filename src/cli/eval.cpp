@@ -148,7 +148,7 @@ std::optional<fs::path> tokenizer_file(const Options& options, const train::Load
                                          "has unpacked");
     return found;
   }
-  return loaded.tokenizer.file;
+  return loaded.files.tokenizer.file;
 }
 
 bool needs_text(const Asked& asked) {
@@ -166,25 +166,27 @@ std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Aske
   const auto file = tokenizer_file(options, loaded);
   if (!file) {
     if (!needs_text(asked)) return std::nullopt;
-    throw Error(ErrorKind::kUsage, loaded.path.string() +
+    throw Error(ErrorKind::kUsage, loaded.files.path.string() +
                                        ": does not say which tokenizer it was trained with; give "
                                        "--tokenizer FILE (tokenizer.json)");
   }
-  if (const auto note = train::check_tokenizer_fits(loaded, *file)) log_line("note: " + *note);
-  return data::Tokenizer::load(*file);
+  auto tokenizer = data::Tokenizer::load(*file);
+  if (const auto note = train::check_tokenizer_fits(loaded.files, tokenizer, file->string()))
+    log_line("note: " + *note);
+  return tokenizer;
 }
 
 train::EvaluationPlan plan_of(const Options& options, Asked& asked,
                               const train::LoadedModel& loaded) {
   const auto& config = loaded.model.config();
-  const auto eos = loaded.tokenizer.eos_token_id.value_or(config.eos_token_id);
+  const auto eos = loaded.files.tokenizer.ids.eos.value_or(config.eos_token_id);
   train::EvaluationPlan plan;
   plan.tasks = std::move(asked.tasks);
   plan.suites = std::move(asked.suites);
   if (options.limit > 0) plan.limit = options.limit;
   plan.max_length = options.max_length > 0 ? options.max_length : config.max_sequence_length;
   plan.eos_token_id = static_cast<std::uint32_t>(eos);
-  plan.prefix_token = static_cast<std::uint32_t>(loaded.tokenizer.bos_token_id.value_or(eos));
+  plan.prefix_token = static_cast<std::uint32_t>(loaded.files.tokenizer.ids.bos.value_or(eos));
   plan.unconditional = !options.no_unconditional;
   plan.queue = {.forest_rows = options.batch_tokens, .share_prefixes = !options.no_prefix_sharing};
   return plan;

@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "core/log.h"
 #include "data/fetch.h"
+#include "eval/encoding.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
 #include "store/run_db.h"
@@ -109,7 +110,7 @@ void print_instance(const OrderedJson& json) {
 
 void show(const ShowOptions& options) {
   const auto name = store::parse_run_name(options.run);
-  const store::RecordDatabase records = {name.database, store::OpenMode::kReadOnly};
+  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
   const store::EvaluationDb db(records);
   const auto entry = db.entry(db.find(name.run));
   const auto task = find_recorded(entry, options.task);
@@ -141,7 +142,7 @@ void show(const ShowOptions& options) {
 
 void rescore(const std::string& run, const std::filesystem::path& instances, bool json) {
   const auto name = store::parse_run_name(run);
-  const store::RecordDatabase records = {name.database, store::OpenMode::kReadOnly};
+  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
   const store::EvaluationDb db(records);
   const auto entry = db.entry(db.find(name.run));
   const auto tasks = train::recorded_tasks(entry.record.settings);

@@ -113,9 +113,7 @@ OptionRow describe_option(const Task& task, const Example& example, std::size_t 
   row.label = example.label;
   row.cont_chars = count_code_points(text);
   row.cont_bytes = static_cast<std::int64_t>(text.size());
-  Sha256 hash;
-  hash.update(option.context).update(std::string_view("\0", 1)).update(option.continuation);
-  row.request_hash = hash.finish().hex();
+  row.request_hash = request_hash(option);
   return row;
 }
 
@@ -175,6 +173,12 @@ void check_doc_ids(const Task& task, std::span<const Example* const> examples) {
 }
 
 }  // namespace
+
+std::string request_hash(const Option& option) {
+  Sha256 hash;
+  hash.update(option.context).update(std::string_view("\0", 1)).update(option.continuation);
+  return hash.finish().hex();
+}
 
 std::vector<EncodedExample> encode_examples(const Task& task,
                                             std::span<const Example* const> examples,

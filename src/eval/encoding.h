@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/evaluation_rows.h"
@@ -28,6 +29,9 @@ struct EncodedExample {
   std::vector<OptionRow> rows;  ///< one per option; all but scores, rank and margin
   std::vector<std::optional<std::size_t>> unconditional;  ///< per option: its second sequence
 };
+
+/// OptionRow::request_hash.
+std::string request_hash(const Option& option);
 
 /// Encodes the task's instances, in order, in parallel. Context and continuation follow the task's
 /// Encoding; what exceeds `max_length` is cut from the left of the context and counted.

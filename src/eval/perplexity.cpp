@@ -32,7 +32,7 @@ struct Stream {
 /// One pass over a suite: rows and their windows gather until a chunk is full, then are scored.
 class Pass {
  public:
-  Pass(const PerplexitySuite& suite, const data::Tokenizer& tokenizer, const ScoreTokens& model,
+  Pass(const PerplexitySuite& suite, const data::Tokenizer* tokenizer, const ScoreTokens& model,
        const PerplexityOptions& options, const PerplexityCallbacks& callbacks)
       : suite_(suite),
         tokenizer_(tokenizer),
@@ -78,7 +78,8 @@ class Pass {
     std::vector<std::string_view> texts;
     texts.reserve(documents.size());
     for (const Document& document : documents) texts.push_back(document.text);
-    return tokenizer_.encode_batch(texts, options_.threads);
+    OLMO_CHECK(tokenizer_ != nullptr);
+    return tokenizer_->encode_batch(texts, options_.threads);
   }
 
   void add_documents(std::vector<Document>& documents) {
@@ -258,7 +259,7 @@ class Pass {
   }
 
   const PerplexitySuite& suite_;
-  const data::Tokenizer& tokenizer_;
+  const data::Tokenizer* tokenizer_;
   const ScoreTokens& model_;
   const PerplexityOptions& options_;
   const PerplexityCallbacks& callbacks_;
@@ -294,7 +295,7 @@ std::vector<ScoredSequence> rolling_windows(std::span<const std::uint32_t> ids, 
   return windows;
 }
 
-void evaluate_perplexity(const PerplexitySuite& suite, const data::Tokenizer& tokenizer,
+void evaluate_perplexity(const PerplexitySuite& suite, const data::Tokenizer* tokenizer,
                          const ScoreTokens& model, const PerplexityOptions& options,
                          const PerplexityCallbacks& callbacks) {
   const std::int64_t least = suite.convention == DocumentConvention::kCatwalk ? 1 : 2;

@@ -46,7 +46,8 @@ struct PerplexityCallbacks {
 std::vector<ScoredSequence> rolling_windows(std::span<const std::uint32_t> ids, std::uint32_t eos,
                                             std::int64_t max_length);
 
-/// Scores every document of the suite by the suite's convention.
+/// Scores every document of the suite by the suite's convention. `tokenizer` may be null for token
+/// files.
 /// - catwalk: a row per document, without special tokens, no eos at its end; an empty text has a
 ///   row with nothing scored.
 /// - olmo: a row per instance, `document` = "instance N" of its source: the source's documents with
@@ -55,7 +56,7 @@ std::vector<ScoredSequence> rolling_windows(std::span<const std::uint32_t> ids, 
 /// The rows do not depend on limit, threads, queue options, nor on which of them were done before;
 /// `index` numbers what `limit` lets through. Memory: a few million tokens at a time. Throws
 /// Error(kInput) for bad files, Error(kDiverged) naming the document whose score is not finite.
-void evaluate_perplexity(const PerplexitySuite& suite, const data::Tokenizer& tokenizer,
+void evaluate_perplexity(const PerplexitySuite& suite, const data::Tokenizer* tokenizer,
                          const ScoreTokens& model, const PerplexityOptions& options,
                          const PerplexityCallbacks& callbacks);
 

@@ -171,13 +171,15 @@ eval::Task recorded_task(const Json& entry) {
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                            const EvaluationPlan& plan, store::EvaluationDb& record,
                            const OnEvaluationProgress& on_progress) {
-  Evaluation evaluation{
-      tokenizer,
-      plan,
-      record,
-      on_progress,
-      [&](const TokenForest& forest, std::span<TokenScore> scores) { model.score(forest, scores); },
-      {}};
+  Evaluation evaluation{.tokenizer = tokenizer,
+                        .plan = plan,
+                        .record = record,
+                        .on_progress = on_progress,
+                        .vocab_size = model.config().embedding_rows(),
+                        .threads = model.policy().threads,
+                        .model = [&](const TokenForest& forest,
+                                     std::span<TokenScore> scores) { model.score(forest, scores); },
+                        .outcome = {}};
   run_tasks(evaluation);
   for (const auto& suite : plan.suites) run_suite(evaluation, suite);
   evaluation.outcome.seconds = evaluation.seconds();

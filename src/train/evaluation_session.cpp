@@ -1,5 +1,7 @@
 #include "train/evaluation_session.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
@@ -49,8 +51,8 @@ bool has_failures(const EvaluationOutcome& outcome) {
 }  // namespace
 
 fs::path default_database(const LoadedModel& loaded) {
-  const fs::path run = fs::absolute(loaded.path).lexically_normal().parent_path() / "run.db";
-  return loaded.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
+  const fs::path run = fs::absolute(loaded.files.path).lexically_normal().parent_path() / "run.db";
+  return loaded.files.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
 }
 
 store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
@@ -73,9 +75,9 @@ EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenize
   store::RecordDatabase database(options.database, store::OpenMode::kCreate);
   store::EvaluationDb db(database);
   auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
-  record.checkpoint = fs::absolute(loaded.path).lexically_normal().string();
-  record.run_id = loaded.run_id;
-  record.step = loaded.step;
+  record.checkpoint = fs::absolute(loaded.files.path).lexically_normal().string();
+  record.run_id = loaded.files.run_id;
+  record.step = loaded.files.step;
   record.command_line = options.command_line;
 
   EvaluationSessionResult result;
