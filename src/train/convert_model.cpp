@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -144,6 +145,8 @@ Json olmo_config(const ModelFiles& source) {
   Json model = model_json(source.config);
   for (const char* key : {"attention_dropout", "residual_dropout", "embedding_dropout"})
     model[key] = 0.0;  // OLMo's default is 0.1
+  if (const double theta = source.config.rope_theta; theta == std::floor(theta) && theta < 1e15)
+    model["rope_theta"] = static_cast<std::int64_t>(theta);  // OLMo takes no other number
   Json json = {{"model", std::move(model)}};
   if (source.tokenizer.identifier) json["tokenizer"]["identifier"] = *source.tokenizer.identifier;
   return json;

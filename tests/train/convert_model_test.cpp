@@ -146,4 +146,6 @@ TEST_CASE("a model that Hugging Face has no class for is exported for OLMo only"
   CHECK(kind_of_export(folder / "model", folder / "hf") == ErrorKind::kUsage);
   CHECK_NOTHROW(export_model(folder / "model", folder / "olmo", {.format = ExportFormat::kOlmo}));
   CHECK(train::find_model(folder / "olmo").config.scale_logits);
+  CHECK(
+      read_json_file(folder / "olmo/config.yaml").at("model").at("rope_theta").is_number_integer());
 }
