@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "data/byte_alphabet.h"
-#include "data/cl100k_pre_tokens.h"
 #include "data/nfc.h"
 #include "data/pre_token_cache.h"
 #include "data/pre_tokens.h"
@@ -21,6 +20,8 @@ namespace {
 /// Pre-token starts and byte-level offsets in a document are kept in 32 bits where a pre-token is
 /// merged.
 constexpr std::size_t kMaxText = 0xFFFFFFF0;
+
+constexpr std::size_t kStarts = PreTokenStarts<Gpt2Split>::kCapacity;
 
 struct Word {
   PreTokenKey key;
@@ -42,10 +43,10 @@ struct Workspace {
   PreTokenCache cache;
   LongPreTokenCache long_cache;
   Bpe::Scratch bpe;
-  std::array<std::size_t, PreTokenStarts::kCapacity> starts;
-  std::array<PreTokenKey, PreTokenStarts::kCapacity> keys;
-  std::array<std::uint32_t, PreTokenStarts::kCapacity> lines;
-  std::array<std::uint32_t, PreTokenStarts::kCapacity + PreTokenCache::kMaxIds> ids;
+  std::array<std::size_t, kStarts> starts;
+  std::array<PreTokenKey, kStarts> keys;
+  std::array<std::uint32_t, kStarts> lines;
+  std::array<std::uint32_t, kStarts + PreTokenCache::kMaxIds> ids;
   std::vector<AddedTokenMatcher::Part> raw_parts, parts;
   std::string normalized;
 };
@@ -255,9 +256,9 @@ void Tokenizer::State::encode_part(std::string_view text, Workspace& work,
     if (part.is_token) {
       ids.push_back(part.id);
     } else if (split == SplitPattern::kCl100k) {
-      encode_stretch(Cl100kPreTokenStarts(table, part.text), part.text, end, work, ids);
+      encode_stretch(PreTokenStarts<Cl100kSplit>(table, part.text, end), part.text, end, work, ids);
     } else {
-      encode_stretch(PreTokenStarts(table, part.text, end), part.text, end, work, ids);
+      encode_stretch(PreTokenStarts<Gpt2Split>(table, part.text, end), part.text, end, work, ids);
     }
   }
 }

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/byte_alphabet.h"
-#include "data/cl100k_pre_tokens.h"
+#include "data/pre_tokens.h"
 
 namespace olmo::data {
 namespace {

@@ -15,8 +15,8 @@ namespace olmo::data {
 
 /// How a text is split into pre-tokens.
 enum class SplitPattern : std::uint8_t {
-  kGpt2,    ///< ByteLevel's own, pre_tokens.h
-  kCl100k,  ///< cl100k_pre_tokens.h
+  kGpt2,    ///< ByteLevel's own
+  kCl100k,  ///< cl100k_base's
 };
 
 /// A checked tokenizer.json.

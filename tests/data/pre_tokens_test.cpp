@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "data/cl100k_pre_tokens.h"
 #include "data/utf8.h"
 #include "support/catch.h"
 
 namespace {
 
-using olmo::data::Cl100kPreTokenStarts;
+using olmo::data::Cl100kSplit;
+using olmo::data::Gpt2Split;
 using olmo::data::PreTokenStarts;
 using olmo::data::UnicodeTable;
 
@@ -19,23 +19,16 @@ const UnicodeTable& table() {
   return table;
 }
 
-template <typename Starts>
-std::vector<std::size_t> starts_of(Starts splitter) {
-  std::array<std::size_t, PreTokenStarts::kCapacity> some{};
+template <typename Split>
+std::vector<std::size_t> starts_of(std::string_view text) {
+  std::array<std::size_t, PreTokenStarts<Split>::kCapacity> some{};
   std::vector<std::size_t> all;
+  PreTokenStarts<Split> splitter(table(), text, text.data() + text.size());
   while (splitter.more()) {
     const std::size_t count = splitter.next(some, 0);
     all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return all;
-}
-
-std::vector<std::size_t> gpt2_starts(std::string_view text) {
-  return starts_of(PreTokenStarts(table(), text, text.data() + text.size()));
-}
-
-std::vector<std::size_t> cl100k_starts(std::string_view text) {
-  return starts_of(Cl100kPreTokenStarts(table(), text));
 }
 
 /// The regular expression read from left to right, one alternative after the other.
@@ -163,18 +156,20 @@ TEST_CASE("the split of a text follows the regular expression at every alignment
     const auto size = random() % 400;
     while (text.size() < size) text += pieces[random() % pieces.size()];
     CAPTURE(text);
-    CHECK(gpt2_starts(text) == Matcher(text).starts());
+    CHECK(starts_of<Gpt2Split>(text) == Matcher(text).starts());
   }
 }
 
 TEST_CASE("a split does not read past the end of its text", "[data]") {
   const std::string text = "  x 's";
-  CHECK(gpt2_starts(std::string_view(text).substr(0, 2)) == std::vector<std::size_t>{0});
-  CHECK(gpt2_starts(std::string_view(text).substr(0, 5)) == std::vector<std::size_t>{0, 1, 3});
-  CHECK(gpt2_starts("").empty());
-  CHECK(cl100k_starts(std::string_view(text).substr(0, 2)) == std::vector<std::size_t>{0});
-  CHECK(cl100k_starts(std::string_view(text).substr(0, 5)) == std::vector<std::size_t>{0, 1, 3});
-  CHECK(cl100k_starts("").empty());
+  CHECK(starts_of<Gpt2Split>(std::string_view(text).substr(0, 2)) == std::vector<std::size_t>{0});
+  CHECK(starts_of<Gpt2Split>(std::string_view(text).substr(0, 5)) ==
+        std::vector<std::size_t>{0, 1, 3});
+  CHECK(starts_of<Gpt2Split>("").empty());
+  CHECK(starts_of<Cl100kSplit>(std::string_view(text).substr(0, 2)) == std::vector<std::size_t>{0});
+  CHECK(starts_of<Cl100kSplit>(std::string_view(text).substr(0, 5)) ==
+        std::vector<std::size_t>{0, 1, 3});
+  CHECK(starts_of<Cl100kSplit>("").empty());
 }
 
 TEST_CASE("cl100k_base's split follows its regular expression", "[data]") {
@@ -197,15 +192,16 @@ TEST_CASE("cl100k_base's split follows its regular expression", "[data]") {
     const auto size = random() % 400;
     while (text.size() < size) text += pieces[random() % pieces.size()];
     CAPTURE(text);
-    CHECK(cl100k_starts(text) == Cl100kMatcher(text).starts());
+    CHECK(starts_of<Cl100kSplit>(text) == Cl100kMatcher(text).starts());
   }
 }
 
 TEST_CASE("cl100k_base's split passes over long runs in several steps", "[data]") {
-  for (const std::string unit : {"a", " ", "!", "\n", " \n", "1", "'s", "a "}) {
+  for (const std::string unit : {"a", " ", "!", "\n", " \n", "1", "٣", "½1", "'s", "'ſ", "a ", "!a",
+                                 "é", "\xE3\x80\x80", "\n  "}) {
     std::string text;
-    while (text.size() < 3 * Cl100kPreTokenStarts::kBytes) text += unit;
+    while (text.size() < 3 * 64 * PreTokenStarts<Cl100kSplit>::kBlocks) text += unit;
     CAPTURE(unit);
-    CHECK(cl100k_starts(text) == Cl100kMatcher(text).starts());
+    CHECK(starts_of<Cl100kSplit>(text) == Cl100kMatcher(text).starts());
   }
 }
