@@ -159,7 +159,8 @@ double ResampleDraws::uniform() {
 }
 
 double sorted_quantile(std::span<const double> ascending, double p) {
-  require_finite(ascending, "sorted_quantile");
+  if (ascending.empty())
+    throw Error(ErrorKind::kInput, "sorted_quantile: at least one value is needed, got none");
   if (!(p >= 0 && p <= 1))
     throw Error(ErrorKind::kUsage,
                 "sorted_quantile: p must lie in [0, 1], received " + std::to_string(p));

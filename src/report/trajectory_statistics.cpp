@@ -13,6 +13,25 @@ namespace olmo::report {
 namespace {
 
 constexpr double kSmallestLossMargin = 0.002;
+constexpr std::size_t kFewestBefore = 25;
+
+bool is_spike(double value, const std::vector<double>& ascending, double threshold) {
+  constexpr double kOfMedian = 1.4826, kOfMean = 1.2533;
+  const std::size_t n = ascending.size();
+  const double median = sorted_quantile(ascending, 0.5);
+  if (value <= median) return false;
+  // Half of the values lie within the quartiles, so the median deviation is not below the smaller
+  // of their distances: this spares most points the sorting.
+  const double quartile = std::min(median - ascending[n / 4], ascending[n - 1 - n / 4] - median);
+  if (value - median <= threshold * kOfMedian * quartile) return false;
+  std::vector<double> distances;
+  for (const double other : ascending) distances.push_back(std::abs(other - median));
+  std::sort(distances.begin(), distances.end());
+  const double middle = sorted_quantile(distances, 0.5);
+  const double mean = std::accumulate(distances.begin(), distances.end(), 0.0) /
+                      static_cast<double>(distances.size());
+  return value - median > threshold * (middle > 0 ? kOfMedian * middle : kOfMean * mean);
+}
 
 /// Least squares of a line through (x, y).
 struct Line {
@@ -79,37 +98,22 @@ LastStretch test_last_stretch(const CurveDifference& difference, double share, d
 
 std::vector<std::int64_t> find_spikes(std::span<const double> values, double threshold,
                                       std::int64_t window) {
-  constexpr double kOfMedian = 1.4826, kOfMean = 1.2533;
   require_finite(values, "find_spikes");
   require_positive(threshold, "find_spikes: the threshold");
   if (window < 3)
     throw Error(
         ErrorKind::kUsage,
         "find_spikes: the window must hold at least 3 values, received " + std::to_string(window));
-  const std::int64_t n = std::ssize(values), half = window / 2;
-  const auto at = [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; };
-  std::vector<double> sorted;  // the values from i - half to i + half
-  std::vector<double> distances;
-  for (std::int64_t i = 0; i < std::min(half, n); ++i) sorted.push_back(at(i));
-  std::sort(sorted.begin(), sorted.end());
+  const auto length = static_cast<std::size_t>(window);
+  const std::size_t first = std::min(length, kFewestBefore);
+  std::vector<double> before;  // the window, ascending
   std::vector<std::int64_t> spikes;
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (i + half < n) {
-      const double next = at(i + half);
-      sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), next), next);
-    }
-    if (i - half > 0)
-      sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), at(i - half - 1)));
-    const double median = sorted_quantile(sorted, 0.5);
-    if (at(i) <= median) continue;
-    distances.clear();
-    for (const double value : sorted) distances.push_back(std::abs(value - median));
-    const double mean_distance = std::accumulate(distances.begin(), distances.end(), 0.0) /
-                                 static_cast<double>(distances.size());
-    const auto middle = distances.begin() + std::ssize(distances) / 2;
-    std::nth_element(distances.begin(), middle, distances.end());
-    const double spread = *middle > 0 ? kOfMedian * *middle : kOfMean * mean_distance;
-    if (at(i) - median > threshold * spread) spikes.push_back(i);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i >= first && is_spike(values[i], before, threshold))
+      spikes.push_back(static_cast<std::int64_t>(i));
+    if (i >= length)
+      before.erase(std::lower_bound(before.begin(), before.end(), values[i - length]));
+    before.insert(std::upper_bound(before.begin(), before.end(), values[i]), values[i]);
   }
   return spikes;
 }

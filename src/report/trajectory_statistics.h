@@ -65,12 +65,13 @@ struct Growth {
 std::optional<Growth> fit_growth(const CurveDifference& difference);
 
 /// Indices of upward spikes: more than `threshold` median absolute deviations (times 1.4826, so
-/// that they are standard deviations of normal noise) above the median, both of the `window` values
-/// around the point (fewer at the ends). Where more than half of a window is equal, 1.2533 mean
-/// absolute deviations take their place (Iglewicz and Hoaglin, "How to detect and handle outliers",
-/// 1993). Throws Error(kUsage) if window < 3 or threshold <= 0.
+/// that they are standard deviations of normal noise) above the median, both of the up to `window`
+/// values before; so neither the first descent of a loss nor what follows a spike is one. Judged
+/// from the 25th value (or the window's end) on. Where at least half of a window is equal, 1.2533
+/// mean absolute deviations take their place (Iglewicz and Hoaglin, "How to detect and handle
+/// outliers", 1993). Throws Error(kUsage) if window < 3 or threshold <= 0.
 std::vector<std::int64_t> find_spikes(std::span<const double> values, double threshold = 5,
-                                      std::int64_t window = 101);
+                                      std::int64_t window = 100);
 
 /// Largest |value| after an exponential moving average that weighs a new value with 2/(span + 1),
 /// span >= 1, beginning at the first value.
