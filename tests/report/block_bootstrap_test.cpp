@@ -83,7 +83,7 @@ TEST_CASE("the block bootstrap has the same bits for any number of threads", "[r
   REQUIRE(one);
   REQUIRE(three);
   CHECK(one->deviations == three->deviations);
-  CHECK(one->block >= 2 * one->autocorrelation_time);
+  CHECK(static_cast<double>(one->block) >= 2 * one->autocorrelation_time);
 }
 
 TEST_CASE("missing numbers and impossible settings are refused by the block bootstrap",
