@@ -56,7 +56,7 @@ std::optional<double> autocorrelation_time(std::span<const double> series) {
   const std::vector<double> values = centred(series);
   const std::size_t n = values.size();
   const double variance = dot(values.data(), values.data(), n);
-  const double longest = static_cast<double>(n) / (2.0 * static_cast<double>(kFewestBlocks));
+  const double longest = static_cast<double>(n) / (kTimesPerBlock * kFewestBlocks);
   double tau = 1;
   for (std::size_t lag = 1; lag < n; ++lag) {
     tau += 2 * dot(values.data(), values.data() + lag, n - lag) / variance;
@@ -77,7 +77,7 @@ Interval BlockBootstrap::interval(double level) const {
 
 std::optional<BlockBootstrap> block_bootstrap_mean(std::span<const double> series,
                                                    const BootstrapOptions& options) {
-  if (options.resamples < 100)
+  if (options.resamples < kFewestResamples)
     throw Error(ErrorKind::kUsage, "block bootstrap: resamples must be at least 100, received " +
                                        std::to_string(options.resamples));
   const auto tau = autocorrelation_time(series);
@@ -86,9 +86,9 @@ std::optional<BlockBootstrap> block_bootstrap_mean(std::span<const double> serie
   BlockBootstrap result;
   result.mean = mean_of(series);
   result.autocorrelation_time = *tau;
-  result.block = static_cast<std::int64_t>(std::ceil(2 * *tau));
+  result.block = static_cast<std::int64_t>(std::ceil(kTimesPerBlock * *tau));
   result.blocks = static_cast<double>(n) / static_cast<double>(result.block);
-  if (result.blocks < static_cast<double>(kFewestBlocks)) return std::nullopt;
+  if (result.blocks < kFewestBlocks) return std::nullopt;
 
   // sums[i] = Σ of the first i centred values: a block costs one subtraction.
   std::vector<double> sums(series.size() + 1, 0.0);
@@ -102,7 +102,7 @@ std::optional<BlockBootstrap> block_bootstrap_mean(std::span<const double> serie
   const double scale = 1 / std::sqrt((1 - crossing) * (1 - 1 / result.blocks));
 
   result.deviations.resize(static_cast<std::size_t>(options.resamples));
-  at::parallel_for(0, options.resamples, 16, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
       double sum = 0;

@@ -15,8 +15,6 @@
 namespace olmo::report {
 namespace {
 
-constexpr std::int64_t kFewestResamples = 100;
-
 /// Draws X ~ Binomial(n, p) for one fixed n and p from a table of its distribution function.
 class BinomialTable {
  public:
@@ -191,7 +189,7 @@ Bootstrap bootstrap_mean_of_strata(std::span<const Stratum> strata,
   Bootstrap result;
   for (const Sampler& sampler : samplers) result.estimate += sampler.estimate() / count;
   result.resampled.resize(static_cast<std::size_t>(options.resamples));
-  at::parallel_for(0, options.resamples, 16, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
       double mean = 0;

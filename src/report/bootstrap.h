@@ -12,6 +12,10 @@
 
 namespace olmo::report {
 
+inline constexpr std::int64_t kFewestResamples = 100;
+/// Resamples that a thread takes at a time.
+inline constexpr std::int64_t kResampleGrain = 512;
+
 struct BootstrapOptions {
   std::int64_t resamples = 10'000;
   std::uint64_t seed = 0;

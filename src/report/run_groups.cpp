@@ -108,7 +108,7 @@ PermutationTest permutation_test(std::span<const double> a, std::span<const doub
     result.p = relabelling.exact_share();
     result.minimum_p = std::min(1.0, (a.size() == b.size() ? 2 : 1) / choose(runs, a.size()));
   } else {
-    if (options.resamples < 100)
+    if (options.resamples < kFewestResamples)
       throw Error(ErrorKind::kUsage, "permutation test: resamples must be at least 100, received " +
                                          std::to_string(options.resamples));
     result.p = relabelling.sampled_share(options);

