@@ -15,6 +15,8 @@
 namespace olmo::report {
 namespace {
 
+constexpr double kFewestUnits = 2;
+
 /// Draws X ~ Binomial(n, p) for one fixed n and p from a table of its distribution function.
 class BinomialTable {
  public:
@@ -58,8 +60,15 @@ class Sampler {
         pairs_.push_back({difference, stratum.weights[i]});
       else if (difference != 0)
         changed_.push_back(difference);
+      const double weight = weighted ? stratum.weights[i] : 1;
       total_.difference += difference;
-      total_.weight += weighted ? stratum.weights[i] : 1;
+      total_.weight += weight;
+      squared_weights_ += weight * weight;
+    }
+    for (std::size_t i = 0; i < stratum.differences.size(); ++i) {
+      const double weight = weighted ? stratum.weights[i] : 1;
+      const double rest = (stratum.differences[i] - estimate() * weight) / total_.weight;
+      variance_ += rest * rest;
     }
     if (!weighted && !changed_.empty() && std::ssize(changed_) < units_)
       changes_.emplace_back(units_,
@@ -68,8 +77,17 @@ class Sampler {
 
   [[nodiscard]] double estimate() const { return total_.difference / total_.weight; }
 
+  [[nodiscard]] double effective_units() const {
+    return total_.weight * total_.weight / squared_weights_;
+  }
+  /// Of the estimate, by linearisation.
+  [[nodiscard]] double variance() const { return variance_; }
+
+  /// The estimate of one resample, its distance scaled for the effective units.
   [[nodiscard]] double resample(ResampleDraws& draws) const {
-    return pairs_.empty() ? resample_mean(draws) : resample_ratio(draws);
+    const double value = pairs_.empty() ? resample_mean(draws) : resample_ratio(draws);
+    return estimate() +
+           std::sqrt(effective_units() / (effective_units() - 1)) * (value - estimate());
   }
 
  private:
@@ -108,7 +126,25 @@ class Sampler {
   std::vector<double> changed_;
   std::vector<BinomialTable> changes_;  // at most one
   Unit total_;
+  double squared_weights_ = 0;
+  double variance_ = 0;
 };
+
+double degrees_of_freedom(const std::vector<Sampler>& samplers) {
+  double variance = 0, squares = 0, most = 0;
+  for (const Sampler& sampler : samplers) {
+    const double own = sampler.effective_units() - 1;
+    variance += sampler.variance();
+    squares += sampler.variance() * sampler.variance() / own;
+    most += own;
+  }
+  return squares > 0 ? variance * variance / squares : most;
+}
+
+double widening(const Bootstrap& bootstrap, double level) {
+  const double p = (1 + level) / 2;
+  return student_t_quantile(p, bootstrap.degrees_of_freedom) / normal_quantile(p);
+}
 
 void check(const Stratum& stratum) {
   require_finite(stratum.differences, "bootstrap: differences");
@@ -171,22 +207,30 @@ double sorted_quantile(std::span<const double> ascending, double p) {
 
 Interval Bootstrap::interval(double level) const {
   require_fraction(level, "bootstrap: the level");
-  return {sorted_quantile(resampled, (1 - level) / 2), sorted_quantile(resampled, (1 + level) / 2)};
+  const double wide = widening(*this, level);
+  const auto end = [&](double p) {
+    return estimate + wide * (sorted_quantile(resampled, p) - estimate);
+  };
+  return {end((1 - level) / 2), end((1 + level) / 2)};
 }
 
-Bootstrap bootstrap_mean_of_strata(std::span<const Stratum> strata,
-                                   const BootstrapOptions& options) {
+std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strata,
+                                                  const BootstrapOptions& options) {
   if (strata.empty()) throw Error(ErrorKind::kInput, "bootstrap: at least one stratum is needed");
   if (options.resamples < kFewestResamples)
     throw Error(ErrorKind::kUsage, "bootstrap: resamples must be at least 100, received " +
                                        std::to_string(options.resamples));
   std::vector<Sampler> samplers;
+  bool enough = true;
   for (const Stratum& stratum : strata) {
     check(stratum);
     samplers.emplace_back(stratum);
+    if (samplers.back().effective_units() < kFewestUnits) enough = false;
   }
+  if (!enough) return std::nullopt;
   const auto count = static_cast<double>(strata.size());
   Bootstrap result;
+  result.degrees_of_freedom = degrees_of_freedom(samplers);
   for (const Sampler& sampler : samplers) result.estimate += sampler.estimate() / count;
   result.resampled.resize(static_cast<std::size_t>(options.resamples));
   at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -209,8 +253,12 @@ Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, dou
   result.interval = bootstrap.interval(1 - 2 * alpha);
   result.margin = margin;
   const auto& values = bootstrap.resampled;
-  const auto above = values.end() - std::lower_bound(values.begin(), values.end(), margin);
-  const auto below = std::upper_bound(values.begin(), values.end(), -margin) - values.begin();
+  // A widened value lies beyond the margin where the value itself lies beyond a nearer bound.
+  const double wide = widening(bootstrap, 1 - 2 * alpha);
+  const double high = bootstrap.estimate + (margin - bootstrap.estimate) / wide;
+  const double low = bootstrap.estimate + (-margin - bootstrap.estimate) / wide;
+  const auto above = values.end() - std::lower_bound(values.begin(), values.end(), high);
+  const auto below = std::upper_bound(values.begin(), values.end(), low) - values.begin();
   result.p =
       (static_cast<double>(std::max(above, below)) + 1) / (static_cast<double>(values.size()) + 1);
   result.certified = result.interval.inside(margin);

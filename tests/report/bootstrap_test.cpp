@@ -23,6 +23,13 @@ std::vector<double> outcomes(ResampleDraws& draws, std::size_t n, double lost, d
   return values;
 }
 
+/// Of data that have an interval.
+Bootstrap resample(const std::vector<Stratum>& strata, const BootstrapOptions& options = {}) {
+  const auto bootstrap = bootstrap_mean_of_strata(strata, options);
+  REQUIRE(bootstrap);
+  return *bootstrap;
+}
+
 double standard_deviation(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -71,7 +78,7 @@ TEST_CASE("the bootstrap's intervals are scipy's, but for the random numbers", "
   const std::vector<Stratum> ratio = {{differences, weights}};
   const auto check = [&](const std::vector<Stratum>& data, const char* interval,
                          const char* error) {
-    const Bootstrap bootstrap = bootstrap_mean_of_strata(data);
+    const Bootstrap bootstrap = resample(data);
     const double deviation = golden.at(error).get<double>();
     // A 5 % quantile of 10 000 resamples has a standard error of 0.021 standard deviations.
     const Interval ours = bootstrap.interval(0.9);
@@ -87,8 +94,8 @@ TEST_CASE("looking up only the units that differ changes nothing", "[report]") {
   ResampleDraws draws(5, 0);
   const auto sparse = outcomes(draws, 800, 0.01, 0.02);
   const std::vector<double> ones(sparse.size(), 1.0);
-  const auto fast = bootstrap_mean_of_strata(std::vector<Stratum>{{sparse, {}}});
-  const auto plain = bootstrap_mean_of_strata(std::vector<Stratum>{{sparse, ones}});
+  const auto fast = resample({{sparse, {}}});
+  const auto plain = resample({{sparse, ones}});
   CHECK(fast.estimate == Approx(plain.estimate));
   CHECK(standard_deviation(fast.resampled) ==
         Approx(standard_deviation(plain.resampled)).epsilon(0.03));
@@ -108,19 +115,18 @@ TEST_CASE("a bootstrap has the same bits for any number of threads", "[report]")
   const std::vector<Stratum> strata = {{a, {}}, {b, weights}};
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const auto one = bootstrap_mean_of_strata(strata, {2000, 9});
+  const auto one = resample(strata, {2000, 9});
   at::set_num_threads(3);
-  const auto three = bootstrap_mean_of_strata(strata, {2000, 9});
+  const auto three = resample(strata, {2000, 9});
   at::set_num_threads(threads);
   CHECK(one.resampled == three.resampled);
-  CHECK(bootstrap_mean_of_strata(strata, {2000, 10}).resampled != one.resampled);
+  CHECK(resample(strata, {2000, 10}).resampled != one.resampled);
 }
 
-TEST_CASE("equal runs have no width, and one document no spread", "[report]") {
+TEST_CASE("equal runs have no width, and one document no interval", "[report]") {
   const std::vector<double> zeros(50, 0.0), bytes(50, 120.0);
   for (const auto& stratum : {Stratum{zeros, {}}, Stratum{zeros, bytes}}) {
-    const auto test =
-        bootstrap_equivalence(bootstrap_mean_of_strata(std::vector<Stratum>{stratum}), 0.002);
+    const auto test = bootstrap_equivalence(resample({stratum}), 0.002);
     CHECK(test.estimate == 0);
     CHECK(test.interval.low == 0);
     CHECK(test.interval.high == 0);
@@ -128,10 +134,12 @@ TEST_CASE("equal runs have no width, and one document no spread", "[report]") {
     CHECK(test.certified);
   }
   const std::vector<double> one = {3.0}, weight = {6.0}, all(20, 1.0);
-  CHECK(bootstrap_mean_of_strata(std::vector<Stratum>{{one, weight}}).interval(0.9).low == 0.5);
-  CHECK(bootstrap_mean_of_strata(std::vector<Stratum>{{all, {}}}).interval(0.9).low == 1.0);
-  CHECK_FALSE(bootstrap_equivalence(bootstrap_mean_of_strata(std::vector<Stratum>{{all, {}}}), 0.5)
-                  .certified);
+  CHECK_FALSE(bootstrap_mean_of_strata(std::vector<Stratum>{{one, weight}}));
+  // Two documents, one of which is all but everything.
+  const std::vector<double> two = {3.0, 0.1}, uneven = {6.0, 0.01};
+  CHECK_FALSE(bootstrap_mean_of_strata(std::vector<Stratum>{{all, {}}, {two, uneven}}));
+  CHECK(resample({{all, {}}}).interval(0.9).low == 1.0);
+  CHECK_FALSE(bootstrap_equivalence(resample({{all, {}}}), 0.5).certified);
 }
 
 TEST_CASE("bits per byte is nats over bytes and ln 2", "[report]") {
@@ -149,7 +157,7 @@ TEST_CASE("missing and impossible numbers are refused by the bootstrap", "[repor
                           Stratum{fine, less}, Stratum{fine, one}})
     CHECK_THROWS_AS(bootstrap_mean_of_strata(std::vector<Stratum>{bad}), Error);
   CHECK_THROWS_AS(bootstrap_mean_of_strata(std::vector<Stratum>{{fine, {}}}, {99, 0}), Error);
-  const auto bootstrap = bootstrap_mean_of_strata(std::vector<Stratum>{{fine, {}}});
+  const auto bootstrap = resample({{fine, {}}});
   CHECK_THROWS_AS(bootstrap.interval(0), Error);
   CHECK_THROWS_AS(bootstrap_equivalence(bootstrap, 0), Error);
   CHECK_THROWS_AS(bootstrap_equivalence(bootstrap, std::nan("")), Error);
@@ -177,7 +185,7 @@ TEST_CASE("the macro average's intervals cover and certify as often as they say"
     }
     const std::vector<Stratum> strata = {
         {tasks[0], {}}, {tasks[1], {}}, {tasks[2], {}}, {tasks[3], {}}};
-    const auto resampled = bootstrap_mean_of_strata(strata, {400, run}).interval(0.9);
+    const auto resampled = resample(strata, {400, run}).interval(0.9);
     const auto interval = macro_interval(counts, 0.9);
     covered_by_bootstrap += resampled.low <= kMargin && kMargin <= resampled.high;
     covered += interval.low <= kMargin && kMargin <= interval.high;
@@ -191,6 +199,37 @@ TEST_CASE("the macro average's intervals cover and certify as often as they say"
   CHECK(covered >= 0.863 * kRuns);
   CHECK(certified_by_bootstrap <= 0.077 * kRuns);
   CHECK(certified <= 0.05 * kRuns);
+}
+
+TEST_CASE("a ratio over documents of very unequal length is covered as often as it says",
+          "[report][simulation]") {
+  constexpr int kRuns = 1200;
+  constexpr double kTruth = 0.01;
+  for (const std::size_t n : {30U, 100U}) {
+    int covered = 0, absent = 0;
+    for (std::uint64_t run = 0; run < kRuns; ++run) {
+      ResampleDraws draws(41, run);
+      const auto normal = [&] {
+        double sum = -6;
+        for (int i = 0; i < 12; ++i) sum += draws.uniform();
+        return sum;
+      };
+      std::vector<double> differences(n), bytes(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        bytes[i] = std::exp(7 + normal());
+        differences[i] = bytes[i] * (kTruth + 0.02 * normal());
+      }
+      const auto bootstrap =
+          bootstrap_mean_of_strata(std::vector<Stratum>{{differences, bytes}}, {500, run});
+      absent += !bootstrap;
+      if (!bootstrap) continue;
+      const Interval interval = bootstrap->interval(0.9);
+      covered += interval.low <= kTruth && kTruth <= interval.high;
+    }
+    INFO(n << " documents: covered " << covered << ", absent " << absent << " of " << kRuns);
+    CHECK(absent <= 0.01 * kRuns);
+    CHECK(covered >= 0.874 * (kRuns - absent));  // within three standard errors
+  }
 }
 
 TEST_CASE("the macro p-value agrees with its interval", "[report]") {
