@@ -104,7 +104,7 @@ TEST_CASE("perplexities of the reference, document by document", "[.golden]") {
     std::vector<DocumentRow> rows;
     PerplexityCallbacks callbacks;
     callbacks.on_document = [&](const DocumentRow& row) { rows.push_back(row); };
-    evaluate_perplexity(suite, tokenizer, score, options, callbacks);
+    evaluate_perplexity(suite, &tokenizer, score, options, callbacks);
     return rows;
   };
   for (const auto& [length, totals] : summary.at("catwalk_totals_by_max_length").items()) {

@@ -85,7 +85,7 @@ std::map<std::int64_t, DocumentRow> evaluate(const PerplexitySuite& suite,
   callbacks.on_document = [&](const DocumentRow& row) {
     CHECK(rows.emplace(row.index, row).second);
   };
-  evaluate_perplexity(suite, tokenizer(), model, options, callbacks);
+  evaluate_perplexity(suite, &tokenizer(), model, options, callbacks);
   return rows;
 }
 
@@ -251,7 +251,7 @@ TEST_CASE("rows do not depend on threads, sharing, limits, nor on what was done 
       CHECK(progress.fraction >= last.fraction);
       last = progress;
     };
-    evaluate_perplexity(texts.suite, tokenizer(), path_model, options_of(6), callbacks);
+    evaluate_perplexity(texts.suite, &tokenizer(), path_model, options_of(6), callbacks);
     CHECK(rest.size() == expected.size() / 2);
     for (const auto& [index, row] : rest) check_equal(row, expected.at(index));
     CHECK(last.fraction == 1.0);
@@ -308,7 +308,7 @@ TEST_CASE("a score that is not a number stops the suite and names the document",
         scores[i].log_prob = std::numeric_limits<float>::quiet_NaN();
   };
   const auto error = thrown_by(
-      [&] { evaluate_perplexity(texts.suite, tokenizer(), model, options_of(100), callbacks); });
+      [&] { evaluate_perplexity(texts.suite, &tokenizer(), model, options_of(100), callbacks); });
   REQUIRE(error);
   CHECK(error->kind == ErrorKind::kDiverged);
   CHECK(error->says("suite s: the log-likelihood of val_00000.jsonl#"));
