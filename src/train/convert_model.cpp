@@ -29,10 +29,10 @@ constexpr char kTokenizer[] = "tokenizer.json";
 /// A folder that is being made beside its final place; gone again unless published.
 class NewFolder {
  public:
-  explicit NewFolder(fs::path target)
-      : target_(fs::absolute(target).lexically_normal()),
-        temporary_(target_.parent_path() /
-                   (target_.filename().string() + ".tmp-" + std::to_string(::getpid()))) {
+  explicit NewFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
+    if (!target_.has_filename()) target_ = target_.parent_path();  // a slash at the end
+    temporary_ = target_;
+    temporary_ += ".tmp-" + std::to_string(::getpid());
     std::error_code error;
     if (fs::exists(fs::symlink_status(target_))) {
       throw Error(
@@ -54,8 +54,11 @@ class NewFolder {
 
   /// Renames; everything in it has been synced.
   void publish() {
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) !=
-        0) {
+    const char* from = temporary_.c_str();
+    bool renamed = ::renameat2(AT_FDCWD, from, AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
+    if (!renamed && (errno == EINVAL || errno == ENOSYS))  // not on this file system
+      renamed = ::rename(from, target_.c_str()) == 0;
+    if (!renamed) {
       throw Error(ErrorKind::kFailure, temporary_.string() + ": cannot be renamed to " +
                                            target_.string() + ": " + std::strerror(errno));
     }

@@ -1,6 +1,5 @@
 #include "train/evaluators.h"
 
-#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
@@ -68,20 +67,6 @@ std::set<std::int64_t> shuffled_subset(std::int64_t count, std::int64_t samples,
   const at::Tensor order = at::randperm(count, generator, at::kLong);
   const auto* begin = order.const_data_ptr<std::int64_t>();
   return {begin, begin + std::min(count, samples)};
-}
-
-std::vector<TensorDigest> digests_of(const NamedTensors& tensors) {
-  std::vector<TensorDigest> digests(tensors.size());
-  at::parallel_for(
-      0, static_cast<std::int64_t>(tensors.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          const at::Tensor& tensor = tensors[i].tensor;
-          digests[i] = {
-              tensors[i].name, tensor.sizes().vec(),
-              sha256({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()})};
-        }
-      });
-  return digests;
 }
 
 std::string metric_key(const eval::Task& task) {
@@ -223,7 +208,7 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
     all.suites.insert(all.suites.end(), part.plan.suites.begin(), part.plan.suites.end());
   }
   auto record =
-      describe_evaluation(model, weights_digest(digests_of(model.parameters())), tokenizer, all);
+      describe_evaluation(model, weights_digest(model.parameters()), tokenizer, all);
   record.run_id = run_id;
   record.attempt = attempt;
   record.step = step;

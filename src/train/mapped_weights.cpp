@@ -184,6 +184,17 @@ Digest weights_digest(std::vector<TensorDigest> tensors) {
   return hash.finish();
 }
 
+Digest weights_digest(const NamedTensors& tensors) {
+  std::vector<TensorDigest> digests(tensors.size());
+  for_each_in_parallel(tensors.size(), [&](std::size_t i) {
+    const auto& [name, tensor] = tensors[i];
+    OLMO_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat);
+    const std::span bytes(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes());
+    digests[i] = {name, tensor.sizes().vec(), sha256(bytes)};
+  });
+  return weights_digest(std::move(digests));
+}
+
 ModelWeights read_safetensors_weights(const std::filesystem::path& path,
                                       const model::ModelConfig& config, bool keep_bf16) {
   const auto files = store::open_safetensors(path);

@@ -22,6 +22,10 @@ struct TensorDigest {
 /// of equal values.
 Digest weights_digest(std::vector<TensorDigest> tensors);
 
+/// The same of weights in memory: contiguous fp32 under OLMo's names, e.g. those of a model in
+/// training.
+Digest weights_digest(const NamedTensors& tensors);
+
 /// The weights of a model, in the order of its parameter_specs.
 struct ModelWeights {
   NamedTensors tensors;

@@ -143,6 +143,7 @@ TEST_CASE("a checkpoint of ours is loaded from its directory and from its run's"
     auto loaded = load_model(path, policy());
     CHECK(loaded.files.format == ModelFormat::kCheckpoint);
     CHECK(loaded.files.step == 7);
+    CHECK(loaded.weights_digest == train::weights_digest(model.parameters()));
     CHECK(loaded.files.run_id == "20260101T000000-01234567");
     CHECK(loaded.files.tokenizer.identifier == "no/such-tokenizer");
     CHECK(test::same_bits(loaded.model.logits(ids), model.logits(ids)));
