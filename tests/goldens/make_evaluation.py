@@ -156,7 +156,7 @@ def oe_document(task, doc, index):
         return index, f"Goal: {doc['goal']}\nAnswer:", [doc["sol1"], doc["sol2"]], doc["label"]
     if task == "sciq":
         options = [doc["distractor1"], doc["distractor2"], doc["distractor3"], doc["correct_answer"]]
-        return index, (doc["support"].strip() + "\n" + question).strip(), options, 3
+        return index, (doc["support"] + "\n" + question).strip(), options, 3
     before, after = doc["sentence"].split("_")
     return None, [before + doc["option1"], before + doc["option2"]], [after.strip()] * 2, int(doc["answer"]) - 1
 
