@@ -1,6 +1,6 @@
 // Speed of the matrix products and of attention next to LibTorch's in the same run; the counter is
 // FLOP/s.
-//   olmo_ops_bench --benchmark_filter=S/qkv --benchmark_repetitions=9 \
+//   olmo_ops_bench --benchmark_filter=S/qkv --benchmark_repetitions=9
 //     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 // bench/ops_table.py runs it and writes the table. OLMO_BENCH_ISA picks another instruction set
 // than the widest (for LibTorch: MKL_ENABLE_INSTRUCTIONS).

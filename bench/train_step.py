@@ -94,12 +94,15 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def watch(command, threads, is_first_step):
-    """Runs `command`; returns its output lines, peak memory, times, and what others took of the processors."""
+def watch(command, threads, is_first_step, file=None):
+    """Runs `command`; returns its output lines, peak memory, times, and what others took of the processors.
+
+    The first step is done when a line says so, or `file` is no longer empty.
+    """
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), NO_COLOR="1")
     busy_before, started = busy_seconds(), time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    lines, first_step = {"stdout": [], "stderr": []}, []
+    lines, first_step, ended = {"stdout": [], "stderr": []}, [], threading.Event()
 
     def read(name):
         for line in getattr(process, name):
@@ -107,11 +110,20 @@ def watch(command, threads, is_first_step):
                 first_step.append(time.monotonic() - started)
             lines[name].append(line)
 
+    def poll():
+        while not ended.is_set() and not first_step:
+            if file.exists() and file.stat().st_size > 0:
+                first_step.append(time.monotonic() - started)
+            time.sleep(0.01)
+
     readers = [threading.Thread(target=read, args=(name,)) for name in lines]
+    if file is not None:
+        readers.append(threading.Thread(target=poll))
     for reader in readers:
         reader.start()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
+    ended.set()
     for reader in readers:
         reader.join()
     wall = time.monotonic() - started

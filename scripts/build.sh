@@ -25,7 +25,7 @@ done
 say() { echo "== $*" >&2; }
 
 packages=(g++ cmake ninja-build git pkg-config ca-certificates python3 python3-pip libhdf5-dev libsqlite3-dev nlohmann-json3-dev
-          libcli11-dev catch2 libyaml-cpp-dev zlib1g-dev libzstd-dev libssl-dev libutf8proc-dev libzip-dev)
+          libcli11-dev catch2 libyaml-cpp-dev zlib1g-dev libzstd-dev libssl-dev libutf8proc-dev libzip-dev libboost-dev)
 [ "$bench" = ON ] && packages+=(libbenchmark-dev)
 
 install_packages() {

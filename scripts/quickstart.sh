@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare machine to a trained model: set-up, build, public data, tokens, training, a stop half-way, a resume.
+# From a bare machine to a trained and evaluated model: set-up, build, public data, tokens, training, a stop half-way, a resume, evaluation.
 # Options are passed to scripts/build.sh. Everything that can be reused is cached; each call trains a new run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,6 +59,9 @@ for row in shown:
     print("%4s  %8s  %8.4f  %7s" % (row["step"], row["tokens"], float(row["ce_loss"]), row["attempt"]))
 print("loss fell from %.3f to %.3f over %s tokens" % (float(rows[0]["ce_loss"]), float(rows[-1]["ce_loss"]), rows[-1]["tokens"]))
 '
+step "evaluating it: the first 100 instances of all eight tasks, and a small perplexity suite"
+"$harness" eval "$run" --suite olmo,sample --limit 100
+
 cat <<EOF
 
 Made in $(minutes $((SECONDS - started))):
@@ -66,6 +69,7 @@ Made in $(minutes $((SECONDS - started))):
   $run/latest           the last checkpoint: weights, moments and state in HDF5
   $corpus.npy    the tokens
 Next:
+  $harness eval show $run/run.db arc_easy 0
   $harness runs show $run
   $harness data inspect $corpus.npy --step 1 --sequence-length 256 --global-batch-size 8 --tokenizer $tokenizer
   $harness checkpoint inspect $run

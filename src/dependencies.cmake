@@ -34,6 +34,7 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
+find_package(Boost 1.74 REQUIRED)  # Boost.Math, headers only
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)

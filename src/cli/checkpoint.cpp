@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/checkpoint_commands.h"
 #include "cli/commands.h"
 #include "core/error.h"
 #include "store/checkpoint_diff.h"
@@ -232,7 +233,7 @@ constexpr char kTensorsHelp[] =
 
 void add_checkpoint(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare two");
+      app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare, convert");
   command->require_subcommand(1);
   command->footer("Example: olmo-harness checkpoint verify runs/quickstart");
   const auto options = std::make_shared<Options>();
@@ -268,6 +269,9 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
       "  olmo-harness checkpoint diff runs/a/step100 runs/b/step100\n"
       "  olmo-harness checkpoint diff runs/a/step100 weights.safetensors --weights-only");
   diff_command->callback([options, &exit_code] { exit_code = diff(*options); });
+
+  add_checkpoint_import(*command);
+  add_checkpoint_export(*command);
 }
 
 }  // namespace olmo::cli

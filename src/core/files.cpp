@@ -45,6 +45,15 @@ void write_all(const FileDescriptor& file, std::string_view bytes,
   }
 }
 
+/// Advice on the whole pages of `part`, which is of the map that begins at `base`.
+void advise(const std::byte* base, std::span<const std::byte> part, int advice) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<std::size_t>(part.data() - base);
+  const std::size_t begin = (offset + page - 1) / page * page;
+  const std::size_t end = (offset + part.size()) / page * page;
+  if (begin < end) ::madvise(const_cast<std::byte*>(base) + begin, end - begin, advice);
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
@@ -118,6 +127,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+void MappedFile::prefetch(std::span<const std::byte> part) const noexcept {
+  advise(data_, part, MADV_WILLNEED);
+}
+
+void MappedFile::drop(std::span<const std::byte> part) const noexcept {
+  advise(data_, part, MADV_DONTNEED);
 }
 
 }  // namespace olmo

@@ -37,6 +37,12 @@ class MappedFile {
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
+  /// Asks the kernel to read ahead what lies there; a part of bytes().
+  void prefetch(std::span<const std::byte> part) const noexcept;
+  /// Gives the memory of whole pages of a part of bytes() back to the kernel, which reads them
+  /// again if they are looked at again.
+  void drop(std::span<const std::byte> part) const noexcept;
+
  private:
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;

@@ -11,11 +11,12 @@ namespace olmo::data {
 
 /// Which of 64 consecutive bytes are what: bit i is byte i.
 struct ByteMasks {
-  std::uint64_t high = 0;    ///< not ASCII
-  std::uint64_t letter = 0;  ///< A-Z a-z
-  std::uint64_t digit = 0;   ///< 0-9
-  std::uint64_t space = 0;   ///< tab, line feed, vertical tab, form feed, carriage return, blank
-  std::uint64_t blank = 0;   ///< ' '
+  std::uint64_t high = 0;     ///< not ASCII
+  std::uint64_t letter = 0;   ///< A-Z a-z
+  std::uint64_t digit = 0;    ///< 0-9
+  std::uint64_t space = 0;    ///< tab, line feed, vertical tab, form feed, carriage return, blank
+  std::uint64_t newline = 0;  ///< line feed, carriage return
+  std::uint64_t blank = 0;    ///< ' '
   std::uint64_t apostrophe = 0;  ///< '\''
 };
 
@@ -39,6 +40,9 @@ inline ByteMasks byte_masks(const char* p) {
     masks.letter |= bits(below(_mm_or_si128(x, _mm_set1_epi8(0x20)), 'a', 26)) << shift;
     masks.digit |= bits(below(x, '0', 10)) << shift;
     masks.space |= bits(_mm_or_si128(blank, below(x, '\t', 5))) << shift;
+    masks.newline |= bits(_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\n')),
+                                       _mm_cmpeq_epi8(x, _mm_set1_epi8('\r'))))
+                     << shift;
     masks.blank |= bits(blank) << shift;
     masks.apostrophe |= bits(_mm_cmpeq_epi8(x, _mm_set1_epi8('\''))) << shift;
   }
@@ -56,6 +60,7 @@ inline ByteMasks byte_masks(const char* p) {
     masks.letter |= bit(static_cast<std::uint8_t>((c | 0x20) - 'a') < 26);
     masks.digit |= bit(static_cast<std::uint8_t>(c - '0') < 10);
     masks.space |= bit(c == ' ' || static_cast<std::uint8_t>(c - '\t') < 5);
+    masks.newline |= bit(c == '\n' || c == '\r');
     masks.blank |= bit(c == ' ');
     masks.apostrophe |= bit(c == '\'');
   }

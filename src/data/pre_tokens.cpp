@@ -1,9 +1,7 @@
 #include "data/pre_tokens.h"
 
 #include <bit>
-#include <cstring>
 
-#include "data/byte_masks.h"
 #include "data/utf8.h"
 
 namespace olmo::data {
@@ -19,79 +17,8 @@ std::size_t count_bits(std::uint64_t bits) {
 
 }  // namespace
 
-PreTokenStarts::PreTokenStarts(const UnicodeTable& table, std::string_view text,
-                               const char* readable_end)
-    : table_(&table), text_(text), readable_end_(readable_end) {
-  ahead_ = classify(0);
-}
-
-bool PreTokenStarts::is_space_at(std::size_t at) const {
-  return at >= text_.size() ||
-         table_->split_class(decode_valid_utf8(text_.data() + at).code) == kSpace;
-}
-
-PreTokenStarts::Classes PreTokenStarts::classify(std::size_t at) {
-  Classes classes = spill_;
-  spill_ = {};
-  if (at >= text_.size()) {
-    classes.space =
-        ~std::uint64_t{0};  // the end counts as white space: a last run of it stays whole
-    return classes;
-  }
-  const char* p = text_.data() + at;
-  char padded[64];
-  if (readable_end_ - p < 64) {
-    std::memset(padded, 0, sizeof padded);
-    std::memcpy(padded, p, static_cast<std::size_t>(readable_end_ - p));
-    p = padded;
-  }
-  const ByteMasks masks = byte_masks(p);
-  const std::size_t left = text_.size() - at;
-  const std::uint64_t inside = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
-  classes.ascii = ~masks.high & inside;
-  classes.letter |= masks.letter & inside;
-  classes.number |= masks.digit & inside;
-  classes.space |= (masks.space & inside) | ~inside;
-  classes.blank = masks.blank & inside;
-  classes.apostrophe = masks.apostrophe & inside;
-  classes.other |= classes.ascii & ~(masks.letter | masks.digit | masks.space);
-  if ((masks.high & inside) != 0) classify_high(at, masks.high & inside, classes);
-  return classes;
-}
-
-void PreTokenStarts::classify_high(std::size_t at, std::uint64_t high, Classes& classes) {
-  high &= ~(classes.letter | classes.number | classes.other |
-            classes.space);  // bytes spilled from the block before
-  while (high != 0) {
-    const auto bit = static_cast<std::size_t>(std::countr_zero(high));
-    const CodePoint point = decode_valid_utf8(text_.data() + at + bit);
-    const std::uint64_t bytes = (std::uint64_t{1} << point.size) - 1;
-    const std::uint64_t beyond = bit + point.size > 64 ? bytes >> (64 - bit) : 0;
-    const auto mark = [&](std::uint64_t Classes::*member) {
-      classes.*member |= bytes << bit;
-      spill_.*member |= beyond;
-    };
-    switch (table_->split_class(point.code)) {
-      case kLetter:
-        mark(&Classes::letter);
-        break;
-      case kNumber:
-        mark(&Classes::number);
-        break;
-      case kSpace:
-        mark(&Classes::space);
-        if (!is_space_at(at + bit + point.size)) classes.last_space |= std::uint64_t{1} << bit;
-        break;
-      default:
-        mark(&Classes::other);
-        break;
-    }
-    high &= ~(bytes << bit);
-  }
-}
-
 /// Length of 's 't 're 've 'm 'll 'd at `at`, where the apostrophe is, or 0.
-std::size_t PreTokenStarts::contraction_at(std::size_t at) const {
+std::size_t Gpt2Split::contraction_at(std::size_t at) const {
   const char first = at + 1 < text_.size() ? text_[at + 1] : '\0';
   const char second = at + 2 < text_.size() ? text_[at + 2] : '\0';
   switch (first) {
@@ -110,8 +37,8 @@ std::size_t PreTokenStarts::contraction_at(std::size_t at) const {
   }
 }
 
-std::uint64_t PreTokenStarts::starts_of(const Classes& now, const Classes& following,
-                                        std::size_t at) {
+std::uint64_t Gpt2Split::starts_of(const ByteClasses& now, const ByteClasses& following,
+                                   std::size_t at) {
   const std::uint64_t after_blank = now.blank << 1 | blank_before_;
   std::uint64_t starts = now.letter & ~(now.letter << 1 | letter_before_);
   starts |= now.number & ~(now.number << 1 | number_before_);
@@ -143,12 +70,113 @@ std::uint64_t PreTokenStarts::starts_of(const Classes& now, const Classes& follo
   return starts;
 }
 
-std::size_t PreTokenStarts::next(std::array<std::size_t, kCapacity>& starts, std::size_t skip) {
+/// Length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at `at`, where the apostrophe is, or 0. Of the characters
+/// beyond ASCII only the long s folds to one of these letters.
+std::size_t Cl100kSplit::contraction_at(std::size_t at) const {
+  const auto lower = [&](std::size_t i) {
+    return i < text_.size() ? static_cast<char>(text_[i] | 0x20) : '\0';
+  };
+  switch (lower(at + 1)) {
+    case 's':
+    case 't':
+    case 'm':
+    case 'd':
+      return 2;
+    case 'r':
+    case 'v':
+      return lower(at + 2) == 'e' ? 3 : 0;
+    case 'l':
+      return lower(at + 2) == 'l' ? 3 : 0;
+    default:
+      return text_.substr(at + 1, 2) == "\xC5\xBF" ? 3 : 0;
+  }
+}
+
+/// Whether the run of white space at `at` has a newline.
+bool Cl100kSplit::is_newline_ahead(std::size_t at) const {
+  while (at < text_.size()) {
+    if (text_[at] == '\n' || text_[at] == '\r') return true;
+    const CodePoint point = decode_valid_utf8(text_.data() + at);
+    if (table_->split_class(point.code) != kSpace) return false;
+    at += point.size;
+  }
+  return false;
+}
+
+std::uint64_t Cl100kSplit::number_starts(const ByteClasses& now) {
+  const std::uint64_t number = now.number;
+  std::uint64_t starts = number & ~(number << 1 | number_before_);
+  const std::uint64_t four = number & number << 1 & number << 2 & number << 3;
+  if ((four | (number & number_before_)) == 0) {
+    const int run = std::countl_one(number);
+    numbers_ = run == 0 ? 0 : count_bits((number & ~now.tail) >> (64 - run));
+    return starts;
+  }
+  const std::uint64_t run_starts = starts;
+  for (std::uint64_t bits = number & ~now.tail; bits != 0; bits &= bits - 1) {
+    const std::uint64_t bit = bits & -bits;
+    if ((run_starts & bit) != 0 || numbers_ == 3) numbers_ = 0;
+    if (numbers_++ == 0) starts |= bit;
+  }
+  if (number >> 63 == 0) numbers_ = 0;
+  return starts;
+}
+
+std::uint64_t Cl100kSplit::starts_of(const ByteClasses& now, const ByteClasses& following,
+                                     std::size_t at) {
+  // A sum carries from the first newline after other characters through the run of them.
+  const std::uint64_t first_eaten = now.newline & (now.other << 1 | other_before_ | eaten_before_);
+  const std::uint64_t eaten = now.newline & ~(now.newline + first_eaten);
+  const std::uint64_t space = now.space & ~eaten;
+  const std::uint64_t newline = now.newline & ~eaten;
+  const std::uint64_t inner = now.space & ~now.newline;
+
+  const std::uint64_t other =
+      now.other & ~(now.other << 1 | other_before_) & ~(now.blank << 1 | blank_before_);
+  std::uint64_t single = other | (single_before_ & now.tail);
+  for (int i = 0; i < 3; ++i) single |= single << 1 & now.tail;  // all bytes of the code point
+  const std::uint64_t joinable = inner | single;
+
+  std::uint64_t starts =
+      now.letter & ~(now.letter << 1 | letter_before_) & ~(joinable << 1 | joinable_before_);
+  starts |= other | number_starts(now) | (space & ~(space << 1 | space_before_));
+  starts |= inner & now.ascii & ~(now.space >> 1 | following.space << 63);
+  starts |= now.last_space;
+  std::uint64_t after_newline = inner & (newline << 1 | newline_before_) & ~starts;
+  for (; after_newline != 0; after_newline &= after_newline - 1) {
+    const auto bit = static_cast<std::size_t>(std::countr_zero(after_newline));
+    if (!is_newline_ahead(at + bit)) starts |= std::uint64_t{1} << bit;
+  }
+
+  starts |= force_;
+  force_ = 0;
+  for (std::uint64_t bits = now.apostrophe & other; bits != 0; bits &= bits - 1) {
+    const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+    const std::size_t length = contraction_at(at + bit);
+    if (length == 0) continue;
+    (bit + length < 64 ? starts : force_) |= std::uint64_t{1} << ((bit + length) & 63);
+  }
+
+  letter_before_ = now.letter >> 63;
+  number_before_ = now.number >> 63;
+  other_before_ = now.other >> 63;
+  space_before_ = space >> 63;
+  blank_before_ = now.blank >> 63;
+  newline_before_ = newline >> 63;
+  eaten_before_ = eaten >> 63;
+  single_before_ = single >> 63;
+  joinable_before_ = joinable >> 63;
+  return starts;
+}
+
+template <typename Split>
+std::size_t PreTokenStarts<Split>::next(std::array<std::size_t, kCapacity>& starts,
+                                        std::size_t skip) {
   std::size_t* out = starts.data() + skip;
   for (std::size_t block = 0; block < kBlocks && at_ < text_.size(); ++block) {
-    const Classes now = ahead_;
-    ahead_ = classify(at_ + 64);
-    std::uint64_t bits = starts_of(now, ahead_, at_);
+    const ByteClasses now = ahead_;
+    ahead_ = classifier_.classify(at_ + 64);
+    std::uint64_t bits = split_.starts_of(now, ahead_, at_);
     const std::size_t left = text_.size() - at_;
     if (left < 64) bits &= (std::uint64_t{1} << left) - 1;
     const std::size_t count = count_bits(bits);
@@ -165,5 +193,8 @@ std::size_t PreTokenStarts::next(std::array<std::size_t, kCapacity>& starts, std
   }
   return static_cast<std::size_t>(out - starts.data()) - skip;
 }
+
+template class PreTokenStarts<Gpt2Split>;
+template class PreTokenStarts<Cl100kSplit>;
 
 }  // namespace olmo::data

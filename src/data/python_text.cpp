@@ -70,12 +70,6 @@ constexpr std::uint32_t kCapitalSigma = 0x3A3;
 constexpr std::uint32_t kSmallSigma = 0x3C3;
 constexpr std::uint32_t kFinalSigma = 0x3C2;
 
-bool is_space(std::uint32_t code) {
-  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
-         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
-}
-
 utf8proc_category_t category(std::uint32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
@@ -138,7 +132,7 @@ void append_lower(std::string_view text, std::size_t begin, std::string& out) {
 std::string_view lstrip(std::string_view text) {
   while (!text.empty()) {
     const CodePoint first = decode_valid_utf8(text.data());
-    if (!is_space(first.code)) break;
+    if (!is_python_space(first.code)) break;
     text.remove_prefix(first.size);
   }
   return text;
@@ -147,7 +141,7 @@ std::string_view lstrip(std::string_view text) {
 std::string_view rstrip(std::string_view text) {
   while (!text.empty()) {
     const CodePoint last = last_code_point(text);
-    if (!is_space(last.code)) break;
+    if (!is_python_space(last.code)) break;
     text.remove_suffix(last.size);
   }
   return text;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 18;
 
-/// Keeps the top-level string `text` and nothing else. The last one wins, as with every JSON reader
-/// of Python.
+/// Keeps the strings at the top level that DocumentText names and nothing else. The last one of a
+/// name wins, as with every JSON reader of Python.
 class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return scalar(); }
@@ -23,10 +23,10 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override { return scalar(); }
   bool binary(binary_t&) override { return scalar(); }
   bool string(string_t& value) override {
-    if (!wanted_) return scalar();
-    wanted_ = false;
-    result.text = std::move(value);
-    result.problem.clear();
+    if (wanted_ == nullptr) return scalar();
+    if (wanted_ == &result.text) result.problem.clear();
+    *wanted_ = std::move(value);
+    wanted_ = nullptr;
     return true;
   }
   bool start_object(std::size_t) override { return open(true); }
@@ -34,7 +34,12 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return open(false); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    wanted_ = depth_ == 1 && name == "text";
+    wanted_ = depth_ != 1           ? nullptr
+              : name == "text"      ? &result.text
+              : name == "id"        ? &result.id
+              : name == "source"    ? &result.source
+              : name == "subdomain" ? &result.subdomain
+                                    : nullptr;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&,
@@ -49,12 +54,13 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  DocumentText result{.text = std::nullopt, .problem = "has no field `text`"};
+  DocumentText result{
+      .text = {}, .problem = "has no field `text`", .id = {}, .source = {}, .subdomain = {}};
 
  private:
   bool open(bool object) {
     if (depth_ == 0 && !object) return fail("is not a JSON object");
-    if (wanted_) scalar();
+    if (wanted_ != nullptr) scalar();
     ++depth_;
     return true;
   }
@@ -64,8 +70,9 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool scalar() {
     if (depth_ == 0) return fail("is not a JSON object");
-    if (wanted_) fail("has a `text` that is not a string");
-    wanted_ = false;
+    if (wanted_ == &result.text) fail("has a `text` that is not a string");
+    if (wanted_ != nullptr) wanted_->reset();
+    wanted_ = nullptr;
     return true;
   }
   bool fail(std::string problem) {
@@ -75,7 +82,7 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::uint64_t depth_ = 0;
-  bool wanted_ = false;
+  std::optional<std::string>* wanted_ = nullptr;  ///< where the next value goes
 };
 
 bool is_text_file(const std::filesystem::path& path) {

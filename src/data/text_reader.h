@@ -47,7 +47,8 @@ class LineReader {
 /// The field `text` of a Dolma document line (a JSON object), or why there is none.
 struct DocumentText {
   std::optional<std::string> text;
-  std::string problem;  ///< one phrase; empty if there is a text
+  std::string problem;                               ///< one phrase; empty if there is a text
+  std::optional<std::string> id, source, subdomain;  ///< where they are strings
 };
 
 /// Reads one JSON line. Nothing else of the document is kept; nesting does not recurse. A line that

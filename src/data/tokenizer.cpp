@@ -21,6 +21,8 @@ namespace {
 /// merged.
 constexpr std::size_t kMaxText = 0xFFFFFFF0;
 
+constexpr std::size_t kStarts = PreTokenStarts<Gpt2Split>::kCapacity;
+
 struct Word {
   PreTokenKey key;
   std::uint32_t id = 0;
@@ -41,10 +43,10 @@ struct Workspace {
   PreTokenCache cache;
   LongPreTokenCache long_cache;
   Bpe::Scratch bpe;
-  std::array<std::size_t, PreTokenStarts::kCapacity> starts;
-  std::array<PreTokenKey, PreTokenStarts::kCapacity> keys;
-  std::array<std::uint32_t, PreTokenStarts::kCapacity> lines;
-  std::array<std::uint32_t, PreTokenStarts::kCapacity + PreTokenCache::kMaxIds> ids;
+  std::array<std::size_t, kStarts> starts;
+  std::array<PreTokenKey, kStarts> keys;
+  std::array<std::uint32_t, kStarts> lines;
+  std::array<std::uint32_t, kStarts + PreTokenCache::kMaxIds> ids;
   std::vector<AddedTokenMatcher::Part> raw_parts, parts;
   std::string normalized;
 };
@@ -54,8 +56,9 @@ struct Tokenizer::State {
 
   void encode(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
   void encode_part(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
-  void encode_stretch(std::string_view text, const char* readable_end, Workspace& work,
-                      std::vector<std::uint32_t>& ids) const;
+  template <typename Starts>
+  void encode_stretch(Starts splitter, std::string_view text, const char* readable_end,
+                      Workspace& work, std::vector<std::uint32_t>& ids) const;
   void encode_run(const char* text, std::size_t count, const char* readable_end, Workspace& work,
                   std::vector<std::uint32_t>& ids) const;
   const std::vector<std::uint32_t>& encode_unknown(std::string_view bytes, const PreTokenKey* key,
@@ -66,13 +69,15 @@ struct Tokenizer::State {
   UnicodeTable table;
   Digest digest;
   bool nfc;
+  SplitPattern split;
   Bpe bpe;
   AddedTokenMatcher raw_matcher, normalized_matcher;
   std::vector<Entry> entries;  ///< by id
   std::unordered_map<std::string, std::uint32_t> id_of;
   std::size_t token_count = 0;
-  std::vector<Word>
-      words;  ///< tokens whose own encoding is themselves: what a new cache begins with
+  std::vector<Word> words;  ///< short pre-tokens that are one token: what a new cache begins with
+  /// Pre-tokens that are one token although merges do not make it, where the file ignores merges.
+  std::unordered_map<std::string, std::uint32_t> whole;
 
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Workspace>> idle;
@@ -106,6 +111,7 @@ std::vector<AddedToken> added_tokens(const UnicodeTable& table, const TokenizerF
 Tokenizer::State::State(TokenizerFile file)
     : digest(file.digest),
       nfc(file.nfc),
+      split(file.split),
       bpe(file.byte_ids, file.merges),
       raw_matcher(table, added_tokens(table, file, false)),
       normalized_matcher(table, added_tokens(table, file, true)) {
@@ -126,11 +132,14 @@ Tokenizer::State::State(TokenizerFile file)
   Bpe::Scratch scratch;
   for (const auto& [id, token] : by_id) {
     const auto bytes = alphabet.bytes_of(*token);
-    if (!bytes || bytes->empty() || bytes->size() > PreTokenKey::kMaxSize) continue;
+    if (!bytes || bytes->empty()) continue;
+    const bool is_short = bytes->size() <= PreTokenKey::kMaxSize;
+    if (!is_short && !file.ignore_merges) continue;
     bpe.encode(*bytes, scratch);
-    if (scratch.ids.size() == 1 && scratch.ids[0] == id) {
+    const bool is_itself = scratch.ids.size() == 1 && scratch.ids[0] == id;
+    if (!is_itself && file.ignore_merges) whole.emplace(*bytes, id);
+    if (is_short && is_itself)
       words.push_back({PreTokenKey::of(bytes->data(), bytes->size(), bytes->size()), id});
-    }
   }
   for (const AddedToken& token : file.added_tokens) {
     std::string spelled;
@@ -170,7 +179,12 @@ const std::vector<std::uint32_t>& Tokenizer::State::encode_unknown(std::string_v
   if (is_memorable) {
     if (const auto* known = work.long_cache.find(bytes)) return *known;
   }
-  bpe.encode(bytes, work.bpe);
+  if (const auto entry = whole.empty() ? whole.end() : whole.find(std::string(bytes));
+      entry != whole.end()) {
+    work.bpe.ids.assign(1, entry->second);
+  } else {
+    bpe.encode(bytes, work.bpe);
+  }
   if (key != nullptr && work.bpe.ids.size() <= PreTokenCache::kMaxIds)
     work.cache.insert(*key, work.bpe.ids);
   if (is_memorable) work.long_cache.insert(bytes, work.bpe.ids);
@@ -213,9 +227,10 @@ void Tokenizer::State::encode_run(const char* text, std::size_t count, const cha
   flush();
 }
 
-void Tokenizer::State::encode_stretch(std::string_view text, const char* readable_end,
-                                      Workspace& work, std::vector<std::uint32_t>& ids) const {
-  PreTokenStarts splitter(table, text, readable_end);
+template <typename Starts>
+void Tokenizer::State::encode_stretch(Starts splitter, std::string_view text,
+                                      const char* readable_end, Workspace& work,
+                                      std::vector<std::uint32_t>& ids) const {
   std::size_t pending = 0;  // starts carried over: the last one, whose end is not known yet
   while (splitter.more()) {
     const std::size_t found = splitter.next(work.starts, pending);
@@ -237,10 +252,13 @@ void Tokenizer::State::encode_part(std::string_view text, Workspace& work,
   work.parts.clear();
   normalized_matcher.split(text, work.parts);
   for (const auto& part : work.parts) {
+    const char* end = text.data() + text.size();
     if (part.is_token) {
       ids.push_back(part.id);
+    } else if (split == SplitPattern::kCl100k) {
+      encode_stretch(PreTokenStarts<Cl100kSplit>(table, part.text, end), part.text, end, work, ids);
     } else {
-      encode_stretch(part.text, text.data() + text.size(), work, ids);
+      encode_stretch(PreTokenStarts<Gpt2Split>(table, part.text, end), part.text, end, work, ids);
     }
   }
 }

@@ -17,10 +17,11 @@ namespace olmo::data {
 /// A byte-level BPE tokenizer read from Hugging Face's `tokenizer.json`: text → token ids and back,
 /// with the ids of the `tokenizers` library (0.23, add_special_tokens=False).
 ///
-/// Supported: NFC or no normalizer; the ByteLevel pre-tokenizer with its GPT-2 split and no prefix
-/// space; byte-level BPE over all bytes of UTF-8; added tokens with every flag; the ByteLevel
-/// decoder. Anything else in the file that could change ids is refused by name. Post-processors
-/// never apply: they only add special tokens.
+/// Supported, that is OLMo 1's files and OLMo 2's: NFC or no normalizer; the ByteLevel
+/// pre-tokenizer with its GPT-2 split, or cl100k_base's split before it, and no prefix space;
+/// byte-level BPE over all bytes of UTF-8, with `ignore_merges` or without; added tokens with every
+/// flag; the ByteLevel decoder. Anything else in the file that could change ids is refused by name.
+/// Post-processors never apply: they only add special tokens.
 ///
 /// Immutable after load; every member may be called from several threads at once. Ids are the same
 /// whatever the thread count and whatever was encoded before.

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/byte_alphabet.h"
+#include "data/pre_tokens.h"
 
 namespace olmo::data {
 namespace {
@@ -26,10 +27,11 @@ class Reader {
         fail(std::string("`") + key + "` must be null: it would change ids");
     }
     file.nfc = read_normalizer();
-    check_byte_level("pre_tokenizer");
-    check_byte_level("decoder");
+    file.split = read_pre_tokenizer();
+    check_decoder();
     const Json& model = member(root_, "model", "model");
     check_model(model);
+    file.ignore_merges = flag(model, "ignore_merges", "model", false);
     read_vocab(model, file);
     read_merges(model, file);
     read_added_tokens(file);
@@ -67,17 +69,54 @@ class Reader {
     return true;
   }
 
-  void check_byte_level(const char* part_name) const {
-    const std::string name = part_name;
-    const Json& part = member(root_, part_name, name);
+  /// ByteLevel with its own split, or Sequence[Split by cl100k_base's pattern, ByteLevel without].
+  SplitPattern read_pre_tokenizer() const {
+    const std::string name = "pre_tokenizer";
+    const Json& part = member(root_, "pre_tokenizer", name);
+    if (kind_of(part, name) != "Sequence") {
+      check_byte_level(part, name, true);
+      return SplitPattern::kGpt2;
+    }
+    const std::string list_name = name + ".pretokenizers";
+    const Json& list = member(part, "pretokenizers", list_name);
+    if (!list.is_array() || list.size() != 2)
+      fail("`" + list_name + "` must be two entries, Split and ByteLevel");
+    check_split(list[0], list_name + "[0]");
+    check_byte_level(list[1], list_name + "[1]", false);
+    return SplitPattern::kCl100k;
+  }
+
+  void check_byte_level(const Json& part, const std::string& name, bool use_regex) const {
     const std::string kind = kind_of(part, name);
     if (kind != "ByteLevel")
       fail("`" + name + ".type` '" + kind + "' is not supported, only ByteLevel");
-    if (name == "decoder") return;
     if (flag(part, "add_prefix_space", name, true))
       fail("`" + name + ".add_prefix_space` true is not supported");
-    if (!flag(part, "use_regex", name, true))
-      fail("`" + name + ".use_regex` false is not supported");
+    if (flag(part, "use_regex", name, true) != use_regex)
+      fail("`" + name + ".use_regex` " + (use_regex ? "false" : "true") + " is not supported here");
+  }
+
+  void check_split(const Json& part, const std::string& name) const {
+    const std::string kind = kind_of(part, name);
+    if (kind != "Split") fail("`" + name + ".type` '" + kind + "' is not supported, only Split");
+    const Json& pattern = member(part, "pattern", name + ".pattern");
+    const Json& regex = member(pattern, "Regex", name + ".pattern.Regex");
+    if (regex != kCl100kPattern) {
+      fail("`" + name + ".pattern.Regex` " + show(regex) +
+           " is not supported, only that of cl100k_base");
+    }
+    // Every character is in a match, so keeping matches and dropping what is between is the same.
+    const Json& behavior = member(part, "behavior", name + ".behavior");
+    const bool invert = flag(part, "invert", name, false);
+    if (!(behavior == "Isolated" && !invert) && !(behavior == "Removed" && invert)) {
+      fail("`" + name + ".behavior` " + show(behavior) + " with `invert` " +
+           (invert ? "true" : "false") + " is not supported, only \"Isolated\" with false");
+    }
+  }
+
+  void check_decoder() const {
+    const std::string kind = kind_of(member(root_, "decoder", "decoder"), "decoder");
+    if (kind != "ByteLevel") fail("`decoder.type` '" + kind + "' is not supported, only ByteLevel");
   }
 
   bool flag(const Json& object, const char* key, const std::string& name, bool absent) const {
@@ -101,10 +140,8 @@ class Reader {
         fail(std::string("`model.") + key + "` must be null, got " + show(model[key]));
       }
     }
-    for (const char* key : {"byte_fallback", "ignore_merges"}) {
-      if (flag(model, key, "model", false))
-        fail(std::string("`model.") + key + "` true is not supported");
-    }
+    if (flag(model, "byte_fallback", "model", false))
+      fail("`model.byte_fallback` true is not supported");
   }
 
   std::uint32_t id_of(const Json& value, const std::string& name) const {

@@ -13,10 +13,19 @@
 
 namespace olmo::data {
 
+/// How a text is split into pre-tokens.
+enum class SplitPattern : std::uint8_t {
+  kGpt2,    ///< ByteLevel's own
+  kCl100k,  ///< cl100k_base's
+};
+
 /// A checked tokenizer.json.
 struct TokenizerFile {
   Digest digest;
   bool nfc = false;
+  SplitPattern split = SplitPattern::kGpt2;
+  bool ignore_merges =
+      false;  ///< a pre-token that is in `vocab` is that token, whatever merges say
   std::unordered_map<std::string, std::uint32_t>
       vocab;  ///< the model's, in the byte-level alphabet
   std::vector<Merge> merges;

@@ -69,6 +69,12 @@ void append_utf8(std::string& text, std::uint32_t code) {
   }
 }
 
+bool is_python_space(std::uint32_t code) {
+  return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||
+         code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
 std::string replace_bad_utf8(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());

@@ -38,6 +38,10 @@ CodePoint last_code_point(std::string_view text);
 
 void append_utf8(std::string& text, std::uint32_t code);
 
+/// Python's str.isspace() of a code point, and \s of its `re`: Unicode's white space and
+/// U+001C..U+001F.
+bool is_python_space(std::uint32_t code);
+
 /// `bytes` with each maximal ill-formed part replaced by U+FFFD, as Python's errors='replace'.
 std::string replace_bad_utf8(std::string_view bytes);
 

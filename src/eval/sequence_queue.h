@@ -25,12 +25,15 @@ struct SequenceScore {
 
 /// Sequences whose scores are wanted together: an instance, or a document.
 struct SequenceGroup {
+  std::int64_t order = 0;  ///< groups of a lower one are run first: the tasks one after the other
   std::vector<ScoredSequence> sequences;
 };
 
 struct QueueOptions {
-  std::int64_t forest_rows = 4096;  ///< rows of one forward pass; the first ones are smaller
-  bool share_prefixes = true;       ///< false: every sequence by itself; the same bits
+  /// Rows of one forward pass; the first passes are smaller, so that the first score comes soon. A
+  /// sequence that is longer goes alone.
+  std::int64_t forest_rows = 4096;
+  bool share_prefixes = true;  ///< false: every sequence by itself; the same bits
 };
 
 /// What a pass over the groups costs.
@@ -42,13 +45,20 @@ struct QueueCost {
 /// Counted without a model.
 QueueCost plan_cost(std::span<const SequenceGroup> groups, const QueueOptions& options);
 
+/// What the queue tells its caller, on the thread that called it.
+struct QueueCallbacks {
+  /// Once per group that was run, as soon as its last sequence is scored; in the plan's order:
+  /// by `order`, then by tokens.
+  std::function<void(std::size_t group, std::span<const SequenceScore>)> on_group;
+  /// After each forward pass. May be empty.
+  std::function<void(std::int64_t rows_done)> on_progress = {};
+  /// Asked just before a group is run: false leaves it out. May be empty.
+  std::function<bool(std::size_t group)> is_wanted = {};
+};
+
 /// Scores all groups, sharing what sequences have in common and without padding. The scores do not
-/// depend on the options, on the order of the groups, nor on the other groups. `on_group` is called
-/// once per group, on the calling thread, as soon as its last sequence is scored, in an order that
-/// the plan chooses.
-void score_groups(
-    std::span<const SequenceGroup> groups, const ScoreTokens& model, const QueueOptions& options,
-    const std::function<void(std::size_t group, std::span<const SequenceScore>)>& on_group,
-    const std::function<void(std::int64_t rows_done)>& on_progress);
+/// depend on the options, on the order of the groups, nor on the other groups.
+void score_groups(std::span<const SequenceGroup> groups, const ScoreTokens& model,
+                  const QueueOptions& options, const QueueCallbacks& callbacks);
 
 }  // namespace olmo::eval

@@ -21,32 +21,27 @@ struct Convention {
   std::vector<MetricDefinition> metrics;
 };
 
+/// What every convention reports, under OLMo's names, and then `others`.
+std::vector<MetricDefinition> metrics_and(std::vector<MetricDefinition> others) {
+  std::vector<MetricDefinition> metrics = {{"acc", "sum"},
+                                           {"len_norm", "per_char"},
+                                           {"per_byte", "per_byte"},
+                                           {"per_token", "per_token"},
+                                           {"pmi_dc", "pmi"},
+                                           {"ce_loss", "ce_loss"},
+                                           {"bpb", "bpb"}};
+  metrics.insert(metrics.end(), others.begin(), others.end());
+  return metrics;
+}
+
 const std::vector<Convention>& conventions() {
-  // OLMo's pmi_dc divides by a sum of logits, as ICLMetric does; `pmi` is the difference that it
-  // stands for.
   static const std::vector<Convention> kConventions = {
-      {"olmo",
-       Encoding::kSeparate,
-       {{"acc", "sum"},
-        {"len_norm", "per_char"},
-        {"pmi_dc", "pmi_olmo"},
-        {"pmi", "pmi"},
-        {"ce_loss", "ce_loss"},
-        {"bpb", "bpb"}}},
-      {"oe",
-       Encoding::kSeparate,
-       {{"acc", "sum"},
-        {"len_norm", "per_char"},
-        {"per_token", "per_token"},
-        {"pmi", "pmi"},
-        {"ce_loss", "ce_loss"},
-        {"bpb", "bpb"}}},
-      {"lm-eval",
-       Encoding::kJoint,
-       {{"acc", "sum"},
-        {"acc_norm", "per_char"},
-        {"acc_bytes", "per_byte"},
-        {"acc_mutual_info", "pmi"}}},
+      // OLMo's own pmi_dc divides by a sum of logits, which prefers the wrong option.
+      {"olmo", Encoding::kSeparate, metrics_and({{"pmi_dc_olmo", "pmi_olmo"}})},
+      {"oe", Encoding::kSeparate, metrics_and({})},
+      {"lm-eval", Encoding::kJoint,
+       metrics_and(
+           {{"acc_norm", "per_char"}, {"acc_bytes", "per_byte"}, {"acc_mutual_info", "pmi"}})},
   };
   return kConventions;
 }

@@ -35,7 +35,7 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
 /// heads = attention of the packed projections of h.
 void attention_forward(const BlockContext& context, const BlockTensors& weights,
                        const at::Tensor& h_MD, BlockSaved& saved) {
-  const auto& [policy, config, rope, shape] = context;
+  const auto& [policy, config, rope, shape, forest] = context;
   at::Tensor qkv_MQ = saved.qkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::linear(policy, h_MD, weights.att_proj, qkv_MQ);
   if (config.clip_qkv) {
@@ -43,8 +43,13 @@ void attention_forward(const BlockContext& context, const BlockTensors& weights,
                saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
   }
   if (config.attention_layer_norm) normalise_query_key(context, weights, saved, qkv_MQ);
-  ops::rope(policy, rope, shape, qkv_MQ);
   at::Tensor heads_MD = saved.heads_MD.shaped({context.tokens(), config.d_model});
+  if (forest != nullptr) {
+    ops::rope(policy, rope, shape, forest->positions_M, qkv_MQ);
+    ops::attention_forest(policy, forest->plan, qkv_MQ, heads_MD);
+    return;
+  }
+  ops::rope(policy, rope, shape, qkv_MQ);
   at::Tensor lse_BNL = saved.lse_BNL.shaped({shape.batch, shape.n_heads, shape.length});
   ops::attention(policy, shape, qkv_MQ, heads_MD, lse_BNL);
 }
@@ -53,7 +58,7 @@ void attention_forward(const BlockContext& context, const BlockTensors& weights,
 at::Tensor attention_backward(const BlockContext& context, const BlockTensors& weights,
                               const BlockSaved& saved, BlockScratch& scratch,
                               const at::Tensor& dheads_MD, const BlockTensors& gradients) {
-  const auto& [policy, config, rope, shape] = context;
+  const auto& [policy, config, rope, shape, forest] = context;
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::attention_backward(policy, shape, dheads_MD, saved.qkv_MQ.get(), saved.heads_MD.get(),
                           saved.lse_BNL.get(), dqkv_MQ);
@@ -73,7 +78,7 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
 at::Tensor half_input(const BlockContext& context, const at::Tensor& x_MD, const NormTensors& norm,
                       Buffer& stats, BlockScratch& scratch) {
   if (context.config.norm_after) return x_MD;
-  at::Tensor h_MD = scratch.h_MD.shaped({context.tokens(), context.config.d_model});
+  at::Tensor h_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
   norm_forward(context, x_MD, norm, h_MD, stats);
   return h_MD;
 }
@@ -85,7 +90,7 @@ void add_half(const BlockContext& context, const at::Tensor& x_MD, const at::Ten
               const at::Tensor& y_MD) {
   at::Tensor term_MD = out_MD;
   if (context.config.norm_after) {
-    term_MD = scratch.h_MD.shaped({context.tokens(), context.config.d_model});
+    term_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
     norm_forward(context, out_MD, norm, term_MD, stats);
   }
   ops::add(context.policy, x_MD, term_MD, y_MD);
@@ -159,6 +164,33 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
                           dx_MD, gradients.attn_norm);
 }
 
+/// The rest of a block after attention, rows by themselves: attn_out, the residual sum and the MLP.
+void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+                     BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
+                     const at::Tensor& y_MD) {
+  const auto& [policy, config, rope, shape, forest] = context;
+  const std::int64_t m = x_MD.size(0), d = config.d_model, f = config.fused_mlp_size() / 2;
+  // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
+  // buffer.
+  const auto half_output = [&](Buffer& kept) {
+    return (config.norm_after ? kept : scratch.g_MD).shaped({m, d});
+  };
+
+  at::Tensor att_MD = half_output(saved.att_MD);
+  ops::linear(policy, heads_MD, weights.attn_out, att_MD);
+  const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
+  add_half(context, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
+
+  at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
+  ops::linear(policy, half_input(context, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
+              weights.ff_proj, u_M2F);
+  const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
+  ops::swiglu(policy, u_M2F, act_MF);
+  at::Tensor mlp_MD = half_output(saved.mlp_MD);
+  ops::linear(policy, act_MF, weights.ff_out, mlp_MD);
+  add_half(context, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
+}
+
 }  // namespace
 
 void norm_forward(const BlockContext& context, const at::Tensor& x, const NormTensors& weights,
@@ -192,30 +224,19 @@ void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::
 
 void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                    BlockScratch& scratch, const at::Tensor& y_MD) {
-  const auto& [policy, config, rope, shape] = context;
-  const std::int64_t m = context.tokens(), d = config.d_model, f = config.fused_mlp_size() / 2;
-  // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
-  // buffer.
-  const auto half_output = [&](Buffer& kept) {
-    return (config.norm_after ? kept : scratch.g_MD).shaped({m, d});
-  };
-
   const at::Tensor& x_MD = saved.x_MD.get();
   attention_forward(context, weights,
                     half_input(context, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
-  at::Tensor att_MD = half_output(saved.att_MD);
-  ops::linear(policy, saved.heads_MD.get(), weights.attn_out, att_MD);
-  const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
-  add_half(context, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
+  after_attention(context, weights, saved, scratch, x_MD, saved.heads_MD.get(), y_MD);
+}
 
-  at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
-  ops::linear(policy, half_input(context, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
-              weights.ff_proj, u_M2F);
-  const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
-  ops::swiglu(policy, u_M2F, act_MF);
-  at::Tensor mlp_MD = half_output(saved.mlp_MD);
-  ops::linear(policy, act_MF, weights.ff_out, mlp_MD);
-  add_half(context, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
+void block_forward_rows(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+                        BlockScratch& scratch, const at::Tensor& rows_R, const at::Tensor& y_RD) {
+  const at::Tensor& x_MD = saved.x_MD.get();
+  attention_forward(context, weights,
+                    half_input(context, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
+  after_attention(context, weights, saved, scratch, x_MD.index_select(0, rows_R),
+                  saved.heads_MD.get().index_select(0, rows_R), y_RD);
 }
 
 void block_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,

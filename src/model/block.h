@@ -4,6 +4,7 @@
 #include "model/buffer.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "ops/attention_forest.h"
 #include "ops/rope.h"
 
 namespace olmo::model {
@@ -11,12 +12,20 @@ namespace olmo::model {
 // Shapes: B batch, L length, M = B·L tokens, D model, Q qkv_size, K key/value width, F half of the
 // fused MLP width, N heads.
 
+/// The rows of a pass over a forest, instead of sequences of one length.
+struct ForestRows {
+  ops::ForestPlan plan;
+  at::Tensor positions_M;  ///< of each row in its path
+  at::Tensor targets_R;    ///< rows that are wanted of the last block, ascending
+};
+
 /// What all blocks of a pass share.
 struct BlockContext {
   const Policy& policy;
   const ModelConfig& config;
   const ops::RopeTable& rope;
   ops::AttentionShape shape;
+  ForestRows* forest = nullptr;  ///< forward only; `shape` then is the plan's
 
   [[nodiscard]] std::int64_t tokens() const { return shape.batch * shape.length; }
 };
@@ -59,6 +68,10 @@ void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::
 /// y = the block's output for the input in saved.x_MD.
 void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                    BlockScratch& scratch, const at::Tensor& y_MD);
+
+/// As block_forward, for the rows `rows_R` alone; no backward pass can follow.
+void block_forward_rows(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+                        BlockScratch& scratch, const at::Tensor& rows_R, const at::Tensor& y_RD);
 
 /// dx_MD: on entry the gradient of the block's output, on return that of its input. `accumulate`:
 /// the gradients of the linear layers are continued, else set; those of the norms are always

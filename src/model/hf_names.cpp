@@ -1,20 +1,9 @@
 #include "model/hf_names.h"
 
 #include "core/error.h"
-#include "model/parameters.h"
 
 namespace olmo::model {
 namespace {
-
-/// One tensor of OLMo's and the tensors of Hugging Face's that its rows are, from the first row on.
-struct Mapping {
-  std::string olmo;
-  struct Part {
-    std::string hf;
-    std::int64_t rows;
-  };
-  std::vector<Part> parts;
-};
 
 /// What keeps a config from being an OlmoForCausalLM, or with norm_after an Olmo2ForCausalLM; empty
 /// if nothing does.
@@ -32,10 +21,11 @@ std::string why_not_hf(const ModelConfig& config) {
   if (config.layer_norm_type == "rms" || config.layer_norm_with_affine)
     return "norms with weights, or RMS norms, without `model.norm_after`";
   if (config.attention_layer_norm) return "`model.attention_layer_norm` without `model.norm_after`";
+  if (config.layer_norm_eps != 1e-5) return "`model.layer_norm_eps` other than 1e-5";
   return {};
 }
 
-void append_block(const ModelConfig& config, std::int64_t layer, std::vector<Mapping>& map) {
+void append_block(const ModelConfig& config, std::int64_t layer, std::vector<HfMapping>& map) {
   const std::string ours = "transformer.blocks." + std::to_string(layer) + ".";
   const std::string theirs = "model.layers." + std::to_string(layer) + ".";
   const std::int64_t d = config.d_model, kv = config.kv_heads() * config.head_dim(),
@@ -58,13 +48,14 @@ void append_block(const ModelConfig& config, std::int64_t layer, std::vector<Map
   }
 }
 
-/// In the order of parameter_specs.
-std::vector<Mapping> name_map(const ModelConfig& config) {
+}  // namespace
+
+std::vector<HfMapping> hf_name_map(const ModelConfig& config) {
   if (const auto reason = why_not_hf(config); !reason.empty()) {
     throw Error(ErrorKind::kUsage,
                 "Hugging Face's OLMo classes cannot express " + reason + "; use OLMo's own names");
   }
-  std::vector<Mapping> map;
+  std::vector<HfMapping> map;
   const std::int64_t v = config.embedding_rows();
   map.push_back({"transformer.wte.weight", {{"model.embed_tokens.weight", v}}});
   if (config.norm_after)
@@ -74,109 +65,31 @@ std::vector<Mapping> name_map(const ModelConfig& config) {
   return map;
 }
 
-using Index = std::unordered_map<std::string_view, at::Tensor>;
-
-Index index_of(const NamedTensors& tensors) {
-  Index index;
-  for (const auto& [name, tensor] : tensors) {
-    if (!index.emplace(name, tensor).second)
-      throw Error(ErrorKind::kInput, "weights: `" + name + "` is there twice");
-  }
-  return index;
-}
-
-at::Tensor take(Index& index, const std::string& name, std::int64_t rows) {
-  const auto found = index.find(name);
-  if (found == index.end()) throw Error(ErrorKind::kInput, "weights: `" + name + "` is missing");
-  const at::Tensor tensor = found->second;
-  index.erase(found);
-  if (tensor.dim() < 1 || tensor.size(0) != rows) {
-    throw Error(ErrorKind::kInput,
-                "weights: `" + name + "` must have " + std::to_string(rows) + " rows, got " +
-                    (tensor.dim() < 1 ? "a scalar" : std::to_string(tensor.size(0))));
-  }
-  return tensor;
-}
-
-at::Tensor join_rows(const std::vector<at::Tensor>& parts, const std::string& name) {
-  if (parts.size() == 1) return parts.front();
-  for (const auto& part : parts) {
-    if (part.dim() != parts.front().dim() ||
-        part.sizes().slice(1) != parts.front().sizes().slice(1) ||
-        part.scalar_type() != parts.front().scalar_type()) {
-      throw Error(ErrorKind::kInput,
-                  "weights: the tensors that make `" + name + "` differ in width or type");
-    }
-  }
-  return at::cat(parts, 0);
-}
-
-void expect_none_left(const Index& index, const NamedTensors& given) {
-  for (const auto& [name, tensor] : given) {
-    if (index.count(name) > 0)
-      throw Error(ErrorKind::kInput, "weights: `" + name + "` is not a parameter of this model");
-  }
-}
-
-}  // namespace
-
-bool has_hf_names(const NamedTensors& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const NamedTensor& entry) {
-    return entry.name.rfind("model.layers.", 0) == 0 ||
-           entry.name.rfind("model.embed_tokens.", 0) == 0;
-  });
+bool is_hf_name(std::string_view name) {
+  return name.starts_with("model.layers.") || name.starts_with("model.embed_tokens.");
 }
 
 NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors) {
-  Index index = index_of(tensors);
+  std::unordered_map<std::string_view, const at::Tensor*> by_name;
+  for (const auto& [name, tensor] : tensors) by_name.emplace(name, &tensor);
   NamedTensors result;
-  for (const auto& [name, parts] : name_map(config)) {
-    std::int64_t rows = 0;
-    for (const auto& part : parts) rows += part.rows;
-    const at::Tensor whole = take(index, name, rows);
+  for (const auto& [olmo, parts] : hf_name_map(config)) {
     std::int64_t first = 0;
-    for (const auto& part : parts) {
-      result.push_back({part.hf, whole.narrow(0, first, part.rows)});
-      first += part.rows;
+    for (const auto& [name, rows] : parts) {
+      result.push_back({name, by_name.at(olmo)->narrow(0, first, rows)});
+      first += rows;
     }
   }
-  expect_none_left(index, tensors);
   return result;
 }
 
-NamedTensors from_hf_names(const ModelConfig& config, const NamedTensors& tensors) {
-  Index index = index_of(tensors);
-  NamedTensors result;
-  for (const auto& [name, parts] : name_map(config)) {
-    std::vector<at::Tensor> rows;
-    for (const auto& part : parts) rows.push_back(take(index, part.hf, part.rows));
-    result.push_back({name, join_rows(rows, name)});
+std::string strip_wrapper_prefixes(std::string name) {
+  for (const std::string_view wrapper : {"_fsdp_wrapped_module.", "_orig_mod."}) {
+    for (auto at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper))
+      name.erase(at, wrapper.size());
   }
-  if (const auto head = index.find("lm_head.weight"); config.weight_tying && head != index.end()) {
-    if (!at::equal(head->second, result.front().tensor)) {
-      throw Error(ErrorKind::kInput,
-                  "weights: `lm_head.weight` differs from `model.embed_tokens.weight`, but "
-                  "`model.weight_tying` is true");
-    }
-    index.erase(head);
-  }
-  expect_none_left(index, tensors);
-  return result;
-}
-
-NamedTensors strip_wrapper_prefixes(const NamedTensors& tensors) {
-  NamedTensors result;
-  for (const auto& [name, tensor] : tensors) {
-    std::string plain = name;
-    for (const std::string_view wrapper : {"_fsdp_wrapped_module.", "_orig_mod."}) {
-      for (auto at = plain.find(wrapper); at != std::string::npos; at = plain.find(wrapper))
-        plain.erase(at, wrapper.size());
-    }
-    if (plain.rfind("model.transformer.", 0) == 0)
-      plain.erase(0, std::string_view("model.").size());
-    result.push_back({std::move(plain), tensor});
-  }
-  return result;
+  if (name.starts_with("model.transformer.")) name.erase(0, std::string_view("model.").size());
+  return name;
 }
 
 }  // namespace olmo::model

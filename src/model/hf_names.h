@@ -5,21 +5,32 @@
 
 namespace olmo::model {
 
-/// True if the names are Hugging Face's (`model.layers…`, `model.embed_tokens…`), not OLMo's.
-bool has_hf_names(const NamedTensors& tensors);
+/// One tensor of OLMo's, and the tensors of Hugging Face's that its rows are, from the first row
+/// on.
+struct HfMapping {
+  struct Part {
+    std::string name;
+    std::int64_t rows;
+  };
+  std::string olmo;
+  std::vector<Part> parts;
+};
 
-/// OLMo's names → those of OlmoForCausalLM, or of Olmo2ForCausalLM for configs with norm_after
-/// (OLMo's scripts/convert_olmo_to_hf_new.py): att_proj is split into q, k, v, ff_proj into up and
-/// gate. Tensors are views. `lm_head.weight` is written for untied models only. Throws
-/// Error(kUsage) for a config that neither class can express.
+/// How the names of OLMo stand to those of OlmoForCausalLM, or of Olmo2ForCausalLM for configs with
+/// norm_after (OLMo's scripts/convert_olmo_to_hf_new.py): att_proj is q, k and v, ff_proj is up and
+/// gate. In the order of parameter_specs(); `lm_head.weight` is there for untied models only.
+/// Throws Error(kUsage) for a config that neither class can express.
+std::vector<HfMapping> hf_name_map(const ModelConfig& config);
+
+/// True for a name of Hugging Face's (`model.layers…`, `model.embed_tokens…`).
+bool is_hf_name(std::string_view name);
+
+/// Tensors under OLMo's names, in any order → views of them under Hugging Face's, in the order of
+/// hf_name_map().
 NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors);
-
-/// The way back, in OLMo's order. A tied model may carry `lm_head.weight` if it equals the
-/// embedding. Throws Error(kInput) naming tensors that are missing, unknown or of another shape.
-NamedTensors from_hf_names(const ModelConfig& config, const NamedTensors& tensors);
 
 /// Drops the prefixes that other savers of OLMo add: `model.` (hf_olmo), `_fsdp_wrapped_module.`
 /// and `_orig_mod.`.
-NamedTensors strip_wrapper_prefixes(const NamedTensors& tensors);
+std::string strip_wrapper_prefixes(std::string name);
 
 }  // namespace olmo::model

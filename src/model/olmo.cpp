@@ -29,6 +29,11 @@ void zero(const NormTensors& norm) {
   if (norm.bias.defined()) norm.bias.zero_();
 }
 
+NamedTensors make_parameters(const ModelConfig& config) {
+  validate(config);
+  return make_tensors(parameter_specs(config));
+}
+
 /// Zeroes the gradients that the operations always continue; the linear layers set theirs.
 void begin_gradients(const ModelTensors& gradients) {
   gradients.wte.zero_();
@@ -51,19 +56,40 @@ at::Tensor next_token_labels(const at::Tensor& ids_BL) {
 }
 
 Olmo::Olmo(ModelConfig config, Policy policy)
-    : config_(std::move(config)), policy_(std::move(policy)) {
-  validate(config_);
-  specs_ = parameter_specs(config_);
-  parameters_ = make_tensors(specs_);
-  weights_ = place_tensors(config_, parameters_);
-  saved_.resize(static_cast<std::size_t>(config_.n_layers));
+    : Olmo(config, std::move(policy), make_parameters(config)) {}
+
+Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
+    : config_(std::move(config)),
+      policy_(std::move(policy)),
+      specs_(parameter_specs(config_)),
+      parameters_(std::move(parameters)),
+      weights_(place_tensors(config_, parameters_)),
+      saved_(static_cast<std::size_t>(config_.n_layers)) {}
+
+Olmo Olmo::for_inference(ModelConfig config, Policy policy, NamedTensors weights) {
+  validate(config);
+  NamedTensors adopted = adopt_tensors(parameter_specs(config), std::move(weights));
+  Olmo model(std::move(config), std::move(policy), std::move(adopted));
+  model.trainable_ = false;
+  return model;
+}
+
+void Olmo::require_trainable() const {
+  if (!trainable_)
+    throw Error(ErrorKind::kUsage,
+                "Olmo: a model made for inference holds the weights that it was given and does not "
+                "change them");
 }
 
 void Olmo::init_weights(std::uint64_t seed) const {
+  require_trainable();
   init_parameters(policy_, config_, seed, parameters_);
 }
 
-void Olmo::load_weights(const NamedTensors& source) const { copy_tensors(source, parameters_); }
+void Olmo::load_weights(const NamedTensors& source) const {
+  require_trainable();
+  copy_tensors(source, parameters_);
+}
 
 float Olmo::logit_scale() const {
   return config_.scale_logits
@@ -71,31 +97,45 @@ float Olmo::logit_scale() const {
              : 1.0F;
 }
 
+ops::AttentionShape Olmo::shape_of(std::int64_t batch, std::int64_t length) const {
+  return {batch, length, config_.n_heads, config_.kv_heads(), config_.head_dim()};
+}
+
+BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positions,
+                           ForestRows* forest) {
+  if (!rope_.cos.defined() || rope_.cos.size(0) < positions)
+    rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
+  return {policy_, config_, rope_, shape, forest};
+}
+
 BlockContext Olmo::context(const at::Tensor& ids_BL) {
-  const std::int64_t batch = ids_BL.size(0), length = ids_BL.size(1);
-  if (!rope_.cos.defined() || rope_.cos.size(0) < length) {
-    rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), length);
-  }
-  return {policy_,
-          config_,
-          rope_,
-          {batch, length, config_.n_heads, config_.kv_heads(), config_.head_dim()}};
+  return context(shape_of(ids_BL.size(0), ids_BL.size(1)), ids_BL.size(1));
 }
 
 at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                              const Observer& observe) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
-  at::Tensor x_MD = saved(0, training).x_MD.shaped({m, d});
+  at::Tensor x_MD = saved_.front().x_MD.shaped({m, d});
   ops::embedding(policy_, ids_BL.view({m}), weights_.wte, x_MD);
   if (observe) observe("embedding", x_MD);
   for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
     const bool last = layer + 1 == weights_.blocks.size();
+    BlockSaved& saved = saved_[training ? layer : 0];
     // A block's output is the next one's saved input: the residual stream is never copied.
-    x_MD = (last ? last_MD_ : saved(layer + 1, training).x_MD).shaped({m, d});
-    block_forward(context, weights_.blocks[layer], saved(layer, training), scratch_, x_MD);
+    Buffer& output = training && !last ? saved_[layer + 1].x_MD : last_MD_;
+    const auto& block = weights_.blocks[layer];
+    if (last && context.forest != nullptr) {
+      const at::Tensor& rows_R = context.forest->targets_R;
+      x_MD = output.shaped({rows_R.size(0), d});
+      block_forward_rows(context, block, saved, scratch_, rows_R, x_MD);
+    } else {
+      x_MD = output.shaped({m, d});
+      block_forward(context, block, saved, scratch_, x_MD);
+    }
+    if (!training) std::swap(saved.x_MD, output);
     if (observe) observe("block_" + std::to_string(layer), x_MD);
   }
-  at::Tensor final_MD = final_MD_.shaped({m, d});
+  at::Tensor final_MD = final_MD_.shaped({x_MD.size(0), d});
   norm_forward(context, x_MD, weights_.ln_f, final_MD, ln_f_stats_);
   if (observe) observe("ln_f", final_MD);
   if (config_.scale_logits) ops::scale(policy_, final_MD, logit_scale());
@@ -111,7 +151,7 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
   norm_backward(context, dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD, false,
                 gradients.ln_f);
   for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
-    block_backward(context, weights_.blocks[layer], saved(layer, true), scratch_, dx_MD,
+    block_backward(context, weights_.blocks[layer], saved_[layer], scratch_, dx_MD,
                    gradients.blocks[layer], accumulate);
   }
   ops::embedding_backward(policy_, ids_BL.view({m}), dx_MD, gradients.wte);
@@ -119,6 +159,7 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
 
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
                                 const NamedTensors& gradients, bool accumulate) {
+  require_trainable();
   check_batch(batch);
   ModelTensors places = place_tensors(config_, gradients);
   if (!accumulate) begin_gradients(places);

@@ -4,6 +4,7 @@
 
 #include "core/named_tensors.h"
 #include "core/policy.h"
+#include "core/token_forest.h"
 #include "model/block.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
@@ -52,6 +53,11 @@ class Olmo {
   /// Throws Error(kUsage) for a config of impossible shapes. The weights are undefined until
   /// init_weights/load_weights.
   Olmo(ModelConfig config, Policy policy);
+  /// A model to evaluate with, which holds `weights` themselves: no copy is made. Matrices may be
+  /// fp32 or bf16 (the same bits as from the values widened to fp32, in half the memory); vectors,
+  /// and anything in fp16, are widened to fp32. Strict as load_weights. Such a model neither trains
+  /// nor loads: forward_backward, init_weights and load_weights throw Error(kUsage).
+  static Olmo for_inference(ModelConfig config, Policy policy, NamedTensors weights);
   Olmo(Olmo&&) = default;
   Olmo& operator=(Olmo&&) = default;
   Olmo(const Olmo&) = delete;  // tensors are handles: a copy would share weights and buffers
@@ -80,15 +86,24 @@ class Olmo {
   /// As forward, and fills what is defined in `values`, whose tensors are (M): each token's
   /// cross-entropy and logsumexp (0 where there is no label), and the likeliest token.
   LossSums token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values);
+  /// Scores the forest's targets, one each, in their order. Portable: the bits are those that
+  /// token_losses gives for each path alone, whatever the paths share. Memory: the activations of
+  /// one block. Throws Error(kInput) for ids or labels outside of the embedding; a forest of
+  /// impossible shape is an error of the caller.
+  void score(const TokenForest& forest, std::span<TokenScore> scores);
   /// All logits (B, L, V): for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
  private:
+  Olmo(ModelConfig config, Policy policy, NamedTensors parameters);
+  void require_trainable() const;
+  [[nodiscard]] ops::AttentionShape shape_of(std::int64_t batch, std::int64_t length) const;
+  /// `positions`: of the longest sequence.
+  [[nodiscard]] BlockContext context(const ops::AttentionShape& shape, std::int64_t positions,
+                                     ForestRows* forest = nullptr);
   [[nodiscard]] BlockContext context(const at::Tensor& ids_BL);
-  [[nodiscard]] BlockSaved& saved(std::size_t layer, bool training) {
-    return saved_[training ? layer : layer % 2];
-  }
-  /// The head's input (M, D): ln_f of the last residual stream, scaled if scale_logits.
+  /// The head's input: ln_f of the last residual stream, scaled if scale_logits; (M, D), or (R, D)
+  /// for the targets of a forest.
   at::Tensor run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                          const Observer& observe);
   void run_backward(const BlockContext& context, const at::Tensor& ids_BL, ModelTensors& gradients,
@@ -97,6 +112,7 @@ class Olmo {
 
   ModelConfig config_;
   Policy policy_;
+  bool trainable_ = true;
   std::vector<ParameterSpec> specs_;
   NamedTensors parameters_;
   ModelTensors weights_;

@@ -71,6 +71,46 @@ bool is_readable(at::ScalarType dtype) {
   return dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf;
 }
 
+struct Wanted {
+  std::string_view name;
+  at::IntArrayRef shape;
+};
+
+/// The tensor of `source` for each of `wanted`; strict, see copy_tensors.
+std::vector<at::Tensor> match_tensors(const NamedTensors& source,
+                                      const std::vector<Wanted>& wanted) {
+  std::unordered_map<std::string_view, const at::Tensor*> by_name;
+  std::vector<std::string> errors;
+  std::vector<at::Tensor> matched;
+  for (const auto& [name, tensor] : source) {
+    if (!by_name.emplace(name, &tensor).second) errors.push_back("`" + name + "` is there twice");
+  }
+  for (const auto& [name, shape] : wanted) {
+    const std::string quoted = "`" + std::string(name) + "`";
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      errors.push_back(quoted + " is missing");
+      continue;
+    }
+    const at::Tensor& given = *found->second;
+    if (given.sizes() != shape) {
+      errors.push_back(quoted + " has shape " + shape_text(given.sizes()) + ", expected " +
+                       shape_text(shape));
+    } else if (!is_readable(given.scalar_type())) {
+      errors.push_back(quoted + " is " + c10::toString(given.scalar_type()) +
+                       ", expected fp32, bf16 or fp16");
+    }
+    matched.push_back(given);
+    by_name.erase(found);
+  }
+  for (const auto& [name, tensor] : source) {
+    if (by_name.erase(name) > 0)
+      errors.push_back("`" + name + "` is not a parameter of this model");
+  }
+  if (!errors.empty()) throw Error(ErrorKind::kInput, "weights: " + join_limited(errors));
+  return matched;
+}
+
 }  // namespace
 
 std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
@@ -101,7 +141,9 @@ ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensor
                      OLMO_CHECK(next < tensors.size());
                      const auto& [given, tensor] = tensors[next++];
                      OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
-                     OLMO_CHECK(tensor.scalar_type() == at::kFloat && tensor.is_contiguous());
+                     OLMO_CHECK(tensor.scalar_type() == at::kFloat ||
+                                (tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 2));
+                     OLMO_CHECK(tensor.is_contiguous());
                      place = tensor;
                    });
   OLMO_CHECK(next == tensors.size());
@@ -110,35 +152,24 @@ ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensor
 }
 
 void copy_tensors(const NamedTensors& source, const NamedTensors& target) {
-  std::unordered_map<std::string_view, const at::Tensor*> by_name;
-  std::vector<std::string> errors;
-  for (const auto& [name, tensor] : source) {
-    if (!by_name.emplace(name, &tensor).second) errors.push_back("`" + name + "` is there twice");
+  std::vector<Wanted> wanted;
+  for (const auto& [name, tensor] : target) wanted.push_back({name, tensor.sizes()});
+  const auto matched = match_tensors(source, wanted);
+  for (std::size_t i = 0; i < target.size(); ++i) target[i].tensor.copy_(matched[i]);
+}
+
+NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source) {
+  std::vector<Wanted> wanted;
+  for (const auto& spec : specs) wanted.push_back({spec.name, spec.shape});
+  auto matched = match_tensors(source, wanted);
+  source.clear();  // so that what is widened below is not held twice
+  NamedTensors adopted;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const at::Tensor tensor = std::move(matched[i]);
+    const bool keeps = tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 2;
+    adopted.push_back({specs[i].name, tensor.to(keeps ? at::kBFloat16 : at::kFloat).contiguous()});
   }
-  for (const auto& [name, tensor] : target) {
-    const auto found = by_name.find(name);
-    if (found == by_name.end()) {
-      errors.push_back("`" + name + "` is missing");
-      continue;
-    }
-    const at::Tensor& given = *found->second;
-    if (given.sizes() != tensor.sizes()) {
-      errors.push_back("`" + name + "` has shape " + shape_text(given.sizes()) + ", expected " +
-                       shape_text(tensor.sizes()));
-    } else if (!is_readable(given.scalar_type())) {
-      errors.push_back("`" + name + "` is " + c10::toString(given.scalar_type()) +
-                       ", expected fp32, bf16 or fp16");
-    }
-    by_name.erase(found);
-  }
-  for (const auto& [name, tensor] : source) {
-    if (by_name.erase(name) > 0)
-      errors.push_back("`" + name + "` is not a parameter of this model");
-  }
-  if (!errors.empty()) throw Error(ErrorKind::kInput, "weights: " + join_limited(errors));
-  std::unordered_map<std::string_view, const at::Tensor*> sources;
-  for (const auto& [name, tensor] : source) sources.emplace(name, &tensor);
-  for (const auto& [name, tensor] : target) tensor.copy_(*sources.at(name));
+  return adopted;
 }
 
 }  // namespace olmo::model

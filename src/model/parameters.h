@@ -58,12 +58,17 @@ struct ModelTensors {
 NamedTensors make_tensors(const std::vector<ParameterSpec>& specs);
 
 /// Sorts tensors into their places. `tensors` must have the names and shapes of
-/// `parameter_specs(config)`, in order; anything else is an error of the caller.
+/// `parameter_specs(config)`, in order, vectors in fp32 and matrices in fp32 or bf16; anything else
+/// is an error of the caller.
 ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors);
 
 /// Copies `source` into `target`, whatever its order. Strict: every target matched, equal shapes,
 /// nothing left over, else one Error(kInput) that lists what is wrong. `source` may be fp32, bf16
 /// or fp16 (both raised exactly).
 void copy_tensors(const NamedTensors& source, const NamedTensors& target);
+
+/// `source` in the order of the specs, each tensor itself if it is contiguous and fp32, or a matrix
+/// in bf16, else in fp32. Strict as copy_tensors.
+NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source);
 
 }  // namespace olmo::model

@@ -32,6 +32,11 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
        t);
 }
 
+void require_weight(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes) {
+  const bool is_bf16 = t.defined() && t.scalar_type() == at::kBFloat16;
+  require(op, name, t, sizes, is_bf16 ? at::kBFloat16 : at::kFloat);
+}
+
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns) {
   if (t.defined() && t.is_cpu() && t.scalar_type() == at::kFloat && t.dim() == 2 &&

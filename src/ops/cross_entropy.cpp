@@ -1,5 +1,7 @@
 #include "ops/cross_entropy.h"
 
+#include <cmath>
+
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
@@ -18,12 +20,17 @@ struct Sizes {
   std::int64_t tokens, vocabulary, width;
 };
 
+Sizes check_product(const char* op, const at::Tensor& h_MD, const at::Tensor& w_VD) {
+  require_matrix(op, "h", h_MD);
+  require_matrix(op, "w", w_VD);
+  const Sizes sizes{h_MD.size(0), w_VD.size(0), h_MD.size(1)};
+  require(op, "h", h_MD, {sizes.tokens, sizes.width});
+  require_weight(op, "w", w_VD, {sizes.vocabulary, sizes.width});
+  return sizes;
+}
+
 Sizes check(const char* op, const HeadInput& input) {
-  require_matrix(op, "h", input.h_MD);
-  require_matrix(op, "w", input.w_VD);
-  const Sizes sizes{input.h_MD.size(0), input.w_VD.size(0), input.h_MD.size(1)};
-  require(op, "h", input.h_MD, {sizes.tokens, sizes.width});
-  require(op, "w", input.w_VD, {sizes.vocabulary, sizes.width});
+  const Sizes sizes = check_product(op, input.h_MD, input.w_VD);
   require(op, "labels", input.labels_M, {sizes.tokens}, at::kLong);
   const auto* labels = input.labels_M.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < sizes.tokens; ++i) {
@@ -81,6 +88,30 @@ void copy_tokens(const HeadTokenValues& tokens, const float* ce, const float* ls
   if (tokens.lse_M.defined()) std::copy_n(lse, count, tokens.lse_M.data_ptr<float>());
 }
 
+void check_targets(const Sizes& sizes, std::span<const TokenTarget> targets) {
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    OLMO_CHECK(targets[i].row == row || (i > 0 && targets[i].row == row + 1));
+    row = targets[i].row;
+    if (targets[i].label >= 0 && targets[i].label < sizes.vocabulary) continue;
+    throw Error(ErrorKind::kInput, "head_scores: the label of target " + std::to_string(i) +
+                                       " must lie in 0.." + std::to_string(sizes.vocabulary - 1) +
+                                       ", got " + std::to_string(targets[i].label));
+  }
+  OLMO_CHECK(targets.empty() ? sizes.tokens == 0 : row + 1 == sizes.tokens);
+}
+
+TokenScore score_of(std::span<const float> logits, std::int64_t label, float top, float log_sum) {
+  const float logit = logits[static_cast<std::size_t>(label)];
+  const float ce = log_sum - (logit - top);
+  const auto earlier = logits.first(static_cast<std::size_t>(label));
+  const auto is_nan = [](float x) { return std::isnan(x); };
+  const bool likeliest =
+      logit == top && std::find(earlier.begin(), earlier.end(), top) == earlier.end() &&
+      !(std::isnan(log_sum) && std::any_of(logits.begin(), logits.end(), is_nan));
+  return {.log_prob = -ce, .logit = logit, .is_likeliest = likeliest};
+}
+
 /// Both entry points: `gradients` is null for the loss alone.
 HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
              const HeadGradients* gradients, const HeadTokenValues& tokens) {
@@ -129,6 +160,36 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
 HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens) {
   return run("head_loss", policy, workspace, input, nullptr, tokens);
+}
+
+void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tensor& h_RD,
+                 const at::Tensor& w_VD, std::span<const TokenTarget> targets,
+                 std::span<TokenScore> scores) {
+  const auto sizes = check_product("head_scores", h_RD, w_VD);
+  check_targets(sizes, targets);
+  OLMO_CHECK(scores.size() == targets.size());
+  const auto chunk = prepare(workspace, sizes);
+  const auto& kernels = loss_kernels_for(policy.isa);
+  auto* maxima = workspace.values.data_ptr<float>();
+  auto* log_sums = maxima + sizes.tokens;
+  std::size_t done = 0;
+  for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
+    const auto count = std::min(chunk, sizes.tokens - first);
+    at::Tensor logits =
+        workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
+    linear(policy, h_RD.narrow(0, first, count), w_VD, logits);
+    const float* values = logits.const_data_ptr<float>();
+    at::parallel_for(0, count, row_grain(sizes.vocabulary),
+                     [&](std::int64_t begin, std::int64_t end) {
+                       kernels.log_sums(values, sizes.vocabulary, maxima, log_sums, begin, end);
+                     });
+    for (; done < targets.size() && targets[done].row < first + count; ++done) {
+      const auto row = targets[done].row - first;
+      const std::span row_logits(values + row * sizes.vocabulary,
+                                 static_cast<std::size_t>(sizes.vocabulary));
+      scores[done] = score_of(row_logits, targets[done].label, maxima[row], log_sums[row]);
+    }
+  }
 }
 
 HeadLoss head_loss_backward(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,

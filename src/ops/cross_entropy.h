@@ -2,6 +2,7 @@
 
 #include "core/policy.h"
 #include "core/tensor.h"
+#include "core/token_forest.h"
 
 namespace olmo::ops {
 
@@ -37,7 +38,7 @@ struct HeadTokenValues {
 /// What the head multiplies and compares: logits = h · wᵀ, contiguous, labels int64.
 struct HeadInput {
   at::Tensor h_MD;
-  at::Tensor w_VD;
+  at::Tensor w_VD;      ///< the loss alone takes bf16, too
   at::Tensor labels_M;  ///< 0..V-1, or kIgnoredLabel
 };
 
@@ -46,6 +47,13 @@ struct HeadInput {
 /// are not finite pass through to the sums.
 HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens = {});
+
+/// Fills scores[i] with what row targets[i].row of the logits h · wᵀ says of targets[i].label:
+/// log_prob = -ce and the argmax as head_loss defines them, the logit as it is. Rows are ascending,
+/// without gaps, from 0; w may be bf16. Throws Error(kInput) for a label out of range.
+void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tensor& h_RD,
+                 const at::Tensor& w_VD, std::span<const TokenTarget> targets,
+                 std::span<TokenScore> scores);
 
 /// Gradients for the loss grad_scale · (ce_sum + z_multiplier · z_sum).
 struct HeadGradients {

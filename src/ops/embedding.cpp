@@ -17,7 +17,7 @@ std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const
                                     const at::Tensor& table) {
   require_matrix(op, "the table", table);
   const auto vocabulary = table.size(0), columns = table.size(1);
-  require(op, "the table", table, {vocabulary, columns});
+  require_weight(op, "the table", table, {vocabulary, columns});
   require(op, "ids", ids, {ids.defined() ? ids.numel() : 0}, at::kLong);
   require(op, "x", x, {ids.numel(), columns});
   const std::span values(ids.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(ids.numel()));
@@ -31,23 +31,36 @@ std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const
   return values;
 }
 
+template <typename Element>
+void copy_rows(const Element* table, std::span<const std::int64_t> ids, std::int64_t columns,
+               float* x) {
+  at::parallel_for(0, static_cast<std::int64_t>(ids.size()), row_grain(columns),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (auto row = begin; row < end; ++row) {
+                       const auto id = ids[static_cast<std::size_t>(row)];
+                       std::copy_n(table + id * columns, columns, x + row * columns);
+                     }
+                   });
+}
+
 }  // namespace
 
 void embedding(const Policy& /*policy*/, const at::Tensor& ids_M, const at::Tensor& wte_VD,
                const at::Tensor& x_MD) {
   const auto ids = check("embedding", ids_M, x_MD, wte_VD);
   const auto columns = wte_VD.size(1);
-  const auto* table = wte_VD.const_data_ptr<float>();
   auto* x = x_MD.data_ptr<float>();
-  at::parallel_for(0, ids_M.numel(), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
-    for (auto row = begin; row < end; ++row) {
-      std::copy_n(table + ids[static_cast<std::size_t>(row)] * columns, columns, x + row * columns);
-    }
-  });
+  if (wte_VD.scalar_type() == at::kBFloat16) {
+    copy_rows(wte_VD.const_data_ptr<at::BFloat16>(), ids, columns, x);
+  } else {
+    copy_rows(wte_VD.const_data_ptr<float>(), ids, columns, x);
+  }
 }
 
 void embedding_backward(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& dx_MD,
                         const at::Tensor& dwte_VD) {
+  require_matrix("embedding_backward", "dwte", dwte_VD);
+  require("embedding_backward", "dwte", dwte_VD, dwte_VD.sizes());
   const auto ids = check("embedding_backward", ids_M, dx_MD, dwte_VD);
   const auto columns = dwte_VD.size(1);
   // Tokens sorted by (id, position); `starts` holds the first of each id, so threads share out

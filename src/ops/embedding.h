@@ -5,7 +5,8 @@
 
 namespace olmo::ops {
 
-/// x[m] = wte[ids[m]]. Throws Error(kInput) naming the position of an id outside 0..V-1.
+/// x[m] = wte[ids[m]], from a table in fp32 or bf16. Throws Error(kInput) naming the position of an
+/// id outside 0..V-1.
 void embedding(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& wte_VD,
                const at::Tensor& x_MD);
 

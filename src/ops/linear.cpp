@@ -64,7 +64,11 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   piece.m = i1 - i0;
   piece.n = j1 - j0;
   piece.a += i0 * whole.a_row;
-  piece.b += j0 * whole.b_column;
+  if (piece.b_bf16 == nullptr) {
+    piece.b += j0 * whole.b_column;
+  } else {
+    piece.b_bf16 += j0 * whole.b_column;
+  }
   piece.c += i0 * whole.c_row + j0;
   return piece;
 }
@@ -91,14 +95,17 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
   require_matrix("linear", "w", w_NK);
   const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
   require("linear", "x", x_MK, {m, k});
-  require("linear", "w", w_NK, {n, k});
+  require_weight("linear", "w", w_NK, {n, k});
   require("linear", "y", y_MN, {m, n});
   if (policy.numerics == Numerics::kFast) {
-    at::mm_out(y_MN, x_MK, w_NK.t());
+    at::mm_out(y_MN, x_MK, w_NK.to(at::kFloat).t());
     return;
   }
-  multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w_NK.const_data_ptr<float>(), 1, k,
-                    y_MN.mutable_data_ptr<float>(), n, false});
+  const bool is_bf16 = w_NK.scalar_type() == at::kBFloat16;
+  const auto* w = is_bf16 ? nullptr : w_NK.const_data_ptr<float>();
+  const auto* w_bits = is_bf16 ? static_cast<const std::uint16_t*>(w_NK.const_data_ptr()) : nullptr;
+  multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k,
+                    y_MN.mutable_data_ptr<float>(), n, false, w_bits});
 }
 
 void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,

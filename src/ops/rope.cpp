@@ -25,26 +25,31 @@ std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim) {
   return frequencies;
 }
 
-void rotate(const char* op, const Policy& policy, const RopeTable& table,
-            const AttentionShape& shape, const at::Tensor& qkv, float sign) {
-  const auto half = shape.head_dim / 2;
-  const auto rows = shape.batch * shape.length;
-  const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
-  require(op, "qkv", qkv, {rows, columns});
+void check_table(const char* op, const RopeTable& table, const AttentionShape& shape,
+                 std::int64_t length) {
   require_matrix(op, "table.cos", table.cos);
-  require(op, "table.cos", table.cos, {table.cos.size(0), half});
+  require(op, "table.cos", table.cos, {table.cos.size(0), shape.head_dim / 2});
   require(op, "table.sin", table.sin, table.cos.sizes());
-  if (table.cos.size(0) < shape.length || shape.head_dim % 2 != 0) {
+  if (table.cos.size(0) < length || shape.head_dim % 2 != 0) {
     throw Error(ErrorKind::kFailure,
                 std::string(op) + ": a table of " + std::to_string(table.cos.size(0)) +
-                    " positions cannot serve length " + std::to_string(shape.length) +
-                    ", head_dim " + std::to_string(shape.head_dim));
+                    " positions cannot serve length " + std::to_string(length) + ", head_dim " +
+                    std::to_string(shape.head_dim));
   }
+}
+
+/// `positions` is null where each row's is row % length.
+void rotate(const char* op, const Policy& policy, const RopeTable& table,
+            const AttentionShape& shape, const std::int64_t* positions, std::int64_t rows,
+            const at::Tensor& qkv, float sign) {
+  const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
+  require(op, "qkv", qkv, {rows, columns});
   const RopeArgs args{.data = qkv.data_ptr<float>(),
                       .stride = columns,
                       .heads = shape.n_heads + shape.n_kv_heads,
-                      .half = half,
+                      .half = shape.head_dim / 2,
                       .length = shape.length,
+                      .positions = positions,
                       .cos = table.cos.const_data_ptr<float>(),
                       .sin = table.sin.const_data_ptr<float>()};
   const auto& kernels = pointwise_kernels_for(policy.isa);
@@ -85,12 +90,29 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
 
 void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv) {
-  rotate("rope", policy, table, shape, qkv, 1.0F);
+  check_table("rope", table, shape, shape.length);
+  rotate("rope", policy, table, shape, nullptr, shape.batch * shape.length, qkv, 1.0F);
+}
+
+void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+          const at::Tensor& positions_M, const at::Tensor& qkv) {
+  require("rope", "positions", positions_M, {positions_M.defined() ? positions_M.numel() : 0},
+          at::kLong);
+  const auto* positions = positions_M.const_data_ptr<std::int64_t>();
+  const auto rows = positions_M.numel();
+  std::int64_t length = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    OLMO_CHECK(positions[row] >= 0);
+    length = std::max(length, positions[row] + 1);
+  }
+  check_table("rope", table, shape, length);
+  rotate("rope", policy, table, shape, positions, rows, qkv, 1.0F);
 }
 
 void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
                    const at::Tensor& dqkv) {
-  rotate("rope_backward", policy, table, shape, dqkv, -1.0F);
+  check_table("rope_backward", table, shape, shape.length);
+  rotate("rope_backward", policy, table, shape, nullptr, shape.batch * shape.length, dqkv, -1.0F);
 }
 
 }  // namespace olmo::ops

@@ -25,6 +25,11 @@ RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
 void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv);
 
+/// As above, for rows at `positions_M` (M rows, int64) of their sequences; batch and length of
+/// `shape` are not read.
+void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+          const at::Tensor& positions_M, const at::Tensor& qkv);
+
 /// The inverse rotation, in place on the gradients of q and k.
 void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
                    const at::Tensor& dqkv);

@@ -10,6 +10,7 @@
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
+#include "store/olmo_keys.h"
 #include "store/safetensors.h"
 
 namespace olmo::store {
@@ -78,7 +79,7 @@ TensorSource safetensors_source(const std::filesystem::path& path) {
   for (const SafetensorsFile& file : *files) {
     for (const SafetensorsEntry& entry : file.entries()) {
       source.entries.push_back(
-          {.name = "model/" + entry.name,
+          {.name = "model/" + decode_olmo_key(entry.name),
            .dtype = dtype_word(entry.dtype),
            .shape = entry.shape,
            .load = [files, &file, &entry] { return file.tensor(entry.name); }});

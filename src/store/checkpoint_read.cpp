@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
-#include <ATen/Parallel.h>
-
 #include "core/error.h"
 #include "core/files.h"
+#include "core/parallel.h"
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_manifest.h"
@@ -37,17 +35,6 @@ std::string shape_text(at::IntArrayRef shape) {
 
 std::string digest_mismatch(const CheckpointDataset& dataset) {
   return dataset.path + " is damaged: its bytes do not have the SHA-256 with which it was saved";
-}
-
-/// Runs `work(i)` for every i on LibTorch's threads, each taking the next one when it is done.
-template <typename Work>
-void for_each_in_parallel(std::size_t count, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (; begin < end; ++begin) {
-      for (std::size_t i; (i = next++) < count;) work(i);
-    }
-  });
 }
 
 /// Large ones first, so that no thread is left alone with one at the end.

@@ -1,32 +1,22 @@
 #pragma once
 
-#include <chrono>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "store/record_database.h"
 #include "store/run_records.h"
-#include "store/sqlite.h"
 
 namespace olmo::store {
 
-/// The run database of store/schema.h.
-///
-/// Durability: rows are collected for at most half a second and then committed with a sync to disk,
-/// so that a crash at any moment loses less than the last second; everything but steps and metrics
-/// is committed at once. WAL journal where the file system has shared memory, rollback journal
-/// otherwise (Lustre, NFS and other network file systems). Several processes may write different
-/// runs of one database: a write waits up to 30 s for another's.
+/// The runs of a database (RecordDatabase says how and when rows become durable): one run and
+/// attempt is written at a time. Everything but steps and metrics is committed at once.
 class RunDb {
  public:
-  /// kCreate makes the file and its tables if there is none. Throws Error(kDamaged) for a foreign
-  /// or damaged file and for one of a newer schema, Error(kUsage) for a path that cannot be opened.
+  /// Throws as RecordDatabase.
   static RunDb open(const std::filesystem::path& path, OpenMode mode);
-  ~RunDb();
-  RunDb(RunDb&&) = default;
-  RunDb& operator=(RunDb&&) = delete;
 
-  // --- writing: one run and attempt at a time ---
+  // --- writing ---
 
   /// Makes the run and its first attempt durable and returns the new run id.
   std::string begin_run(const RunRecord& run, const AttemptRecord& attempt,
@@ -41,7 +31,7 @@ class RunDb {
   void event(std::int64_t step, const std::string& kind, const std::string& message);
   /// `outcome`: finished, stopped, diverged or failed.
   void end_attempt(const std::string& outcome);
-  void flush();
+  void flush() { records_->flush(); }
 
   // --- reading ---
 
@@ -50,35 +40,30 @@ class RunDb {
   [[nodiscard]] std::string find_run(const std::string& prefix) const;
   [[nodiscard]] bool has_run(const std::string& run_id) const;
   [[nodiscard]] std::string run_config(const std::string& run_id) const;
-  /// Rows of `sql` with its column names; `on_row` gets (names, values).
-  using OnRow = std::function<void(const std::vector<std::string>&, const std::vector<SqlValue>&)>;
+  /// RecordDatabase::query.
   void query(const std::string& sql, const std::vector<SqlValue>& parameters,
-             const OnRow& on_row) const;
+             const RecordDatabase::OnRow& on_row) const {
+    records_->query(sql, parameters, on_row);
+  }
   void tag(const std::string& run_id, const std::string& tag, bool remove);
 
-  [[nodiscard]] const std::filesystem::path& path() const { return db_.path(); }
+  /// The database, e.g. to write the evaluations of the run to it; lives as long as this object or
+  /// what it was moved to.
+  [[nodiscard]] RecordDatabase& records() { return *records_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return records_->path(); }
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
-  [[nodiscard]] const std::string& journal_mode() const { return journal_mode_; }
+  [[nodiscard]] std::int64_t attempt() const { return attempt_; }
+  [[nodiscard]] const std::string& journal_mode() const { return records_->journal_mode(); }
 
  private:
-  struct PendingRow {
-    const char* sql;
-    std::vector<SqlValue> values;
-  };
-
-  RunDb(Database db, OpenMode mode);
-  void check_identity();
-  void migrate();
-  void choose_journal();
+  explicit RunDb(std::unique_ptr<RecordDatabase> records) : records_(std::move(records)) {}
+  [[nodiscard]] Database& db() { return records_->connection(); }
+  [[nodiscard]] const Database& db() const { return std::as_const(*records_).connection(); }
   void insert_attempt(const AttemptRecord& attempt);
-  void add(const char* sql, std::vector<SqlValue> values, bool now);
 
-  Database db_;
+  std::unique_ptr<RecordDatabase> records_;
   std::string run_id_;
   std::int64_t attempt_ = 0;
-  std::string journal_mode_;
-  std::vector<PendingRow> pending_;
-  std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
 
 /// A RUN as the command line names it: `FILE.db`, `FILE.db:RUN_ID` (a prefix will do) or a run
@@ -88,8 +73,5 @@ struct RunName {
   std::string run;  ///< prefix, may be empty
 };
 RunName parse_run_name(const std::string& text);
-
-/// Now, as `2026-01-31T23:59:59.123Z`.
-std::string utc_now();
 
 }  // namespace olmo::store

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ class SafetensorsFile {
   [[nodiscard]] const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
   [[nodiscard]] const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
   [[nodiscard]] bool contains(const std::string& name) const;
+
+  /// The bytes of one of entries(), in the map of the file; of any alignment.
+  [[nodiscard]] std::span<const std::byte> bytes(const SafetensorsEntry& entry) const {
+    return file_.bytes().subspan(entry.offset, entry.bytes);
+  }
+  /// The map itself, for what it can be told of parts of it.
+  [[nodiscard]] const MappedFile& map() const noexcept { return file_; }
 
   /// A copy in the file's own dtype. Throws Error(kDamaged) if there is no such tensor, or its
   /// dtype has none in LibTorch.

@@ -151,6 +151,120 @@ CREATE VIEW attempt_hosts AS
 CREATE VIEW loss_spikes AS
   SELECT run_id, step, ce_loss, grad_norm, batch_hash, ce_loss - lag(ce_loss) OVER (PARTITION BY run_id ORDER BY step) AS jump
   FROM surviving_steps ORDER BY jump DESC;
+)sql",
+                                                 R"sql(
+CREATE TABLE evaluations (
+  evaluation_id    TEXT PRIMARY KEY,
+  run_id           TEXT,              -- of the run that made it, or that its checkpoint names
+  attempt          INTEGER,           -- of the run that made it
+  step             INTEGER,
+  created_utc      TEXT NOT NULL,
+  ended_utc        TEXT,              -- NULL while running or after a crash
+  status           TEXT NOT NULL CHECK (status IN ('running', 'finished', 'failed', 'interrupted')),
+  checkpoint       TEXT NOT NULL,     -- path; empty: the weights in the memory of the run
+  weights_digest   TEXT NOT NULL,     -- the same for equal weights in any container
+  tokenizer_digest TEXT NOT NULL,
+  content_key      TEXT NOT NULL,     -- equal keys: equal scores for equal tasks
+  command_line     TEXT NOT NULL,
+  settings         TEXT NOT NULL CHECK (json_valid(settings)),
+  policy           TEXT NOT NULL CHECK (json_valid(policy)),
+  build            TEXT NOT NULL CHECK (json_valid(build)),
+  environment      TEXT NOT NULL CHECK (json_valid(environment))
+) STRICT;
+CREATE INDEX evaluations_by_content ON evaluations (content_key, created_utc);
+CREATE INDEX evaluations_of_run ON evaluations (run_id, step);
+
+CREATE TABLE evaluation_tasks (
+  evaluation_id     TEXT NOT NULL REFERENCES evaluations ON DELETE CASCADE,
+  task              TEXT NOT NULL,
+  kind              TEXT NOT NULL CHECK (kind IN ('rank_classification', 'perplexity')),
+  convention        TEXT NOT NULL,
+  definition_digest TEXT NOT NULL,   -- of what decides the requests
+  data_digest       TEXT NOT NULL,   -- of the data set's files
+  primary_metric    TEXT NOT NULL,
+  status            TEXT NOT NULL CHECK (status IN ('running', 'finished', 'failed', 'skipped')),
+  message           TEXT NOT NULL,   -- why it failed or was skipped
+  PRIMARY KEY (evaluation_id, task)
+) STRICT;
+
+CREATE TABLE evaluation_options (
+  evaluation_id            TEXT NOT NULL,
+  task                     TEXT NOT NULL,
+  doc_id                   INTEGER NOT NULL,   -- place of the instance in its split, from 0
+  cont_id                  INTEGER NOT NULL,
+  native_id                TEXT NOT NULL,
+  label                    INTEGER NOT NULL,   -- cont_id of the right continuation
+  ctx_tokens               INTEGER NOT NULL,
+  cont_tokens              INTEGER NOT NULL,
+  cont_chars               INTEGER NOT NULL,
+  cont_bytes               INTEGER NOT NULL,
+  truncated_tokens         INTEGER NOT NULL,   -- of the context, cut from the left
+  request_hash             TEXT NOT NULL,      -- SHA-256 of context, zero byte, continuation
+  logprob                  REAL,               -- summed, nats
+  is_greedy                INTEGER NOT NULL,
+  unconditional_logprob    REAL,
+  unconditional_logit_sum  REAL,
+  rank                     INTEGER NOT NULL,   -- 1: chosen, by the primary metric
+  margin                   REAL,               -- primary score minus that of the best other one
+  PRIMARY KEY (evaluation_id, task, doc_id, cont_id),
+  FOREIGN KEY (evaluation_id, task) REFERENCES evaluation_tasks ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE evaluation_documents (
+  evaluation_id  TEXT NOT NULL,
+  task           TEXT NOT NULL,      -- the suite
+  document_index INTEGER NOT NULL,   -- within the suite, from 0
+  source         TEXT NOT NULL,
+  subdomain      TEXT NOT NULL,
+  document       TEXT NOT NULL,      -- its id, else FILE#LINE
+  windows        INTEGER NOT NULL,
+  tokens         INTEGER NOT NULL,   -- scored
+  bytes          INTEGER NOT NULL,   -- UTF-8
+  chars          INTEGER NOT NULL,
+  words          INTEGER NOT NULL,
+  text_hash      TEXT NOT NULL,
+  nll            REAL,               -- summed, nats
+  PRIMARY KEY (evaluation_id, task, document_index),
+  FOREIGN KEY (evaluation_id, task) REFERENCES evaluation_tasks ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE evaluation_metrics (
+  evaluation_id  TEXT NOT NULL,
+  task           TEXT NOT NULL,
+  scope          TEXT NOT NULL,      -- empty: the whole; else source=…, source=…/subdomain=…, macro, …
+  metric         TEXT NOT NULL,
+  value          REAL,
+  standard_error REAL,
+  low            REAL,               -- 95 % interval
+  high           REAL,
+  n              INTEGER NOT NULL,   -- instances or documents
+  PRIMARY KEY (evaluation_id, task, scope, metric),
+  FOREIGN KEY (evaluation_id, task) REFERENCES evaluation_tasks ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- The latest score of each task on each checkpoint, by its primary metric.
+CREATE VIEW evaluation_overview AS
+  SELECT task, checkpoint, run_id, step, convention, primary_metric AS metric, value, standard_error, low, high, n,
+         created_utc, evaluation_id, weights_digest
+  FROM (SELECT e.*, t.task, t.convention, t.primary_metric, m.value, m.standard_error, m.low, m.high, m.n,
+               row_number() OVER (PARTITION BY t.task, t.convention, e.weights_digest, e.checkpoint, e.run_id, e.step
+                                  ORDER BY e.created_utc DESC, e.evaluation_id DESC) AS age
+        FROM evaluations e
+        JOIN evaluation_tasks t ON t.evaluation_id = e.evaluation_id AND t.status = 'finished'
+        JOIN evaluation_metrics m ON m.evaluation_id = t.evaluation_id AND m.task = t.task AND m.scope = ''
+             AND m.metric = t.primary_metric)
+  WHERE age = 1;
+
+-- How does each task go along a run?
+CREATE VIEW evaluation_curve AS
+  SELECT e.run_id, e.step, m.task, m.metric, m.value, m.standard_error, m.n, e.evaluation_id
+  FROM evaluations e JOIN evaluation_metrics m ON m.evaluation_id = e.evaluation_id
+  WHERE e.run_id IS NOT NULL AND m.scope = '';
+
+-- What was chosen for each instance, and was it right? Two evaluations joined on task and doc_id show the flips.
+CREATE VIEW evaluation_choices AS
+  SELECT evaluation_id, task, doc_id, native_id, label, cont_id AS chosen, cont_id = label AS correct, margin
+  FROM evaluation_options WHERE rank = 1;
 )sql"};
 
 }  // namespace olmo::store

@@ -1,4 +1,4 @@
-// The run database: one SQLite file, any number of runs.
+// The run database: one SQLite file, any number of runs and evaluations.
 //
 //   runs ──┬─ attempts      every start and resume: where, with what, from which step, how it ended
 //          ├─ inputs        files that decide the result, with size and SHA-256
@@ -8,6 +8,15 @@
 //          ├─ checkpoints   what was saved, where, how fast; deleted_utc once retention removed it
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish
 //          └─ tags          free words of the user
+//
+//   evaluations ──┬─ evaluation_tasks       the tasks and perplexity suites of each, how they ended
+//                 ├─ evaluation_options     one row per continuation of an instance, scored
+//                 ├─ evaluation_documents   one row per document of a perplexity suite, scored
+//                 └─ evaluation_metrics     the aggregated numbers
+//
+// An evaluation names a run if the run made it or its checkpoint says so; the run's own rows may
+// lie in another file. Rows of scores are the fields of core/evaluation_rows.h; a NULL number is
+// NaN.
 //
 // A crash and a resume leave rows of both attempts; the view `surviving_steps` follows the line
 // that led to the present weights, `steps` keeps what was abandoned. `batch_hash`, `chain_hash` and
@@ -20,8 +29,10 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
+
+// Version 2 added the evaluations.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

@@ -19,6 +19,11 @@ namespace olmo::store {
 /// A value of one column: NULL, INTEGER, REAL or TEXT.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 
+template <class T>
+SqlValue optional_value(const std::optional<T>& value) {
+  return value ? SqlValue(*value) : SqlValue{};
+}
+
 /// A prepared statement. Bind, step until false, read columns; reset to run it again.
 class Statement {
  public:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/config_node.h"
+#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -44,5 +45,10 @@ std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
 /// whose value becomes Kind::kInvalid; what depends on this machine (no such variable or path)
 /// becomes Kind::kUnresolved.
 std::vector<ConfigMessage> resolve_references(ConfigDocument& document, const ConfigNode& defaults);
+
+/// load_config for a document that has been parsed. `is_yaml`: keys that are not set have OLMo's
+/// defaults, so that those must be set whose default we do not have.
+LoadedConfig read_document(ConfigDocument document, bool is_yaml,
+                           const std::vector<std::string>& overrides);
 
 }  // namespace olmo::train

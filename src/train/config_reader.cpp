@@ -438,6 +438,8 @@ bool is_consequence(const ConfigProblem& problem, const std::vector<std::string>
   });
 }
 
+}  // namespace
+
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides) {
   LoadedConfig loaded;
@@ -465,8 +467,6 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;
 }
-
-}  // namespace
 
 LoadedConfig load_config(const std::filesystem::path& file,
                          const std::vector<std::string>& overrides) {

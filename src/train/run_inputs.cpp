@@ -8,7 +8,6 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "data/fetch.h"
-#include "data/tokenizer.h"
 
 namespace olmo::train {
 namespace {
@@ -90,6 +89,14 @@ std::optional<fs::path> find_tokenizer(const std::string& identifier) {
   return std::nullopt;
 }
 
+TokenizerFacts describe_tokenizer(const data::Tokenizer& tokenizer, const std::string& name) {
+  TokenizerFacts facts{.file = name,
+                       .endoftext_id = {},
+                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
+  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
+  return facts;
+}
+
 NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
   const auto& identifier = config.tokenizer.identifier;
   const auto path = find_tokenizer(identifier);
@@ -97,12 +104,8 @@ NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
     return {std::nullopt, "tokenizer `" + identifier +
                               "` is not on this machine: its end-of-text id was not checked"};
   }
-  const auto tokenizer = data::Tokenizer::load(*path);
-  TokenizerFacts facts{.file = identifier,
-                       .endoftext_id = {},
-                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
-  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
-  return {path, check_tokenizer(config, facts)};
+  return {path,
+          check_tokenizer(config, describe_tokenizer(data::Tokenizer::load(*path), identifier))};
 }
 
 }  // namespace olmo::train

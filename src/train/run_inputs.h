@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/tokenizer.h"
 #include "store/run_records.h"
 #include "train/train_config.h"
 
@@ -24,6 +25,9 @@ std::vector<store::InputRecord> describe_inputs(
 /// (`allenai/gpt-neox-olmo-dolma-v1_5` is allenai_gpt-neox-olmo-dolma-v1_5.json); nothing if there
 /// is none here.
 std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
+
+/// What a tokenizer is checked by; `name` stands for it in messages.
+TokenizerFacts describe_tokenizer(const data::Tokenizer& tokenizer, const std::string& name);
 
 /// The tokenizer that a config names, and what the run record must note of it.
 struct NamedTokenizer {

@@ -2,16 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/build_info.h"
-#include "core/environment.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "data/fetch.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
-#include "store/library_versions.h"
 #include "train/batch_config.h"
 #include "train/json_difference.h"
 #include "train/peak_flops.h"
+#include "train/provenance.h"
 #include "train/run_inputs.h"
 #include "train/train_state.h"
 #include "train/weights.h"
@@ -100,28 +99,9 @@ void check_data(const TrainConfig& config) {
   if (bytes <= kCheckIdsUpTo) source.dataset().check_all_ids();
 }
 
-Json policy_json(const Policy& policy) {
-  return {{"numerics", to_string(policy.numerics)},
-          {"isa", to_string(policy.isa)},
-          {"threads", policy.threads},
-          {"device", policy.device},
-          {"precision", "fp32"}};
-}
-
-Json build_json() {
-  const BuildInfo& info = build_info();
-  Json build = {{"version", info.version},
-                {"git_revision", info.git_revision},
-                {"compiler", info.compiler},
-                {"flags", info.flags},
-                {"libtorch", info.libtorch}};
-  for (const auto& [library, version] : store::library_versions()) build[library] = version;
-  return build;
-}
-
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
                                       const std::string& command_line, double peak_flops) {
-  Json where = environment();
+  Json where = environment_json();
   where["peak_flops"] = peak_flops;
   store::AttemptRecord attempt;
   if (start) {
@@ -131,7 +111,7 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
   attempt.command_line = command_line;
   attempt.policy = policy_json(policy).dump();
   attempt.build = build_json().dump();
-  attempt.environment = where.dump(-1, ' ', false, Json::error_handler_t::replace);
+  attempt.environment = where.dump();
   return attempt;
 }
 
@@ -206,9 +186,10 @@ const char* word_of(Outcome outcome) {
   return outcome == Outcome::kFinished ? "finished" : "stopped";
 }
 
-TrainResult train_and_record(Trainer& trainer, store::RunDb& db, const StopSignals& signals) {
+TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::RunDb& db,
+                             const StopSignals& signals) {
   try {
-    const TrainResult result = trainer.run(signals);
+    const TrainResult result = trainer.run(signals, evaluators);
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
@@ -235,6 +216,9 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   const auto tokenizer = check_named_tokenizer(config);
   if (tokenizer.note) notes.push_back(*tokenizer.note);
   check_data(config);
+  Evaluators evaluators(config, tokenizer.path,
+                        data::evaluation_data_folder(data::default_data_folder()));
+  notes.insert(notes.end(), evaluators.notes().begin(), evaluators.notes().end());
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
   prepare_folder(options, config);
@@ -258,8 +242,9 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   for (const auto& note : notes) db.event(trainer.state().step, "note", note);
   start.reset();  // its tensors have been copied
 
-  SessionResult result{
-      .train = train_and_record(trainer, db, signals), .run_id = db.run_id(), .database = database};
+  SessionResult result{.train = train_and_record(trainer, evaluators, db, signals),
+                       .run_id = db.run_id(),
+                       .database = database};
   return result;
 }
 

@@ -63,7 +63,7 @@ std::int64_t Trainer::last_step() const {
   return std::min(end, config_.stop_at.value_or(end));
 }
 
-TrainResult Trainer::run(const StopSignals& signals) {
+TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators) {
   TrainResult result;
   result.step = state_.step;
   result.first_step = state_.step + 1;
@@ -77,6 +77,7 @@ TrainResult Trainer::run(const StopSignals& signals) {
     record_state_hashes();
     if (!config_.no_pre_train_checkpoint && config_.save_interval) save_in_place();
   }
+  if (resumed_ && config_.eval_on_load) evaluate(evaluators, signals);
   double timed = 0;
   std::optional<Outcome> asked;
   while (state_.step < end && !asked) {
@@ -89,6 +90,10 @@ TrainResult Trainer::run(const StopSignals& signals) {
       record_state_hashes();
     save_if_due();
     asked = wants_to_end(signals, row.ce_loss, seconds_since(start));
+    if (!asked && (due(config_.eval_interval) || state_.step >= last_step())) {
+      line.finish();
+      evaluate(evaluators, signals);
+    }
     state_.min_loss = std::min(state_.min_loss, row.ce_loss);
   }
   line.finish();
@@ -219,6 +224,16 @@ void Trainer::save_if_due() {
     save_in_background(true);
   } else if (writer_.finished()) {
     finish_save(writer_.wait());
+  }
+}
+
+void Trainer::evaluate(Evaluators& evaluators, const StopSignals& signals) {
+  if (evaluators.empty()) return;
+  const auto metrics =
+      evaluators.run(model_, state_.step, db_.attempt(), db_.run_id(), db_.records(), signals);
+  for (const auto& [name, value] : metrics) {
+    db_.record_metric(state_.step, name, value);
+    log_line("step " + std::to_string(state_.step) + "  " + name + " " + std::to_string(value));
   }
 }
 

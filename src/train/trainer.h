@@ -12,6 +12,7 @@
 #include "optim/optimizer.h"
 #include "store/checkpoint_writer.h"
 #include "store/run_db.h"
+#include "train/evaluators.h"
 #include "train/gradient_tree.h"
 #include "train/progress_line.h"
 #include "train/stop_request.h"
@@ -59,9 +60,10 @@ class Trainer {
   /// Starts at `state` instead of at step 0; the weights are already the model's.
   void restore(const TrainState& state, const optim::OptimState& optim);
 
-  /// Trains to the end, to a stop request or to a limit of the config. Throws Error(kDiverged)
-  /// before an update with a loss or gradient that is not finite.
-  TrainResult run(const StopSignals& signals);
+  /// Trains to the end, to a stop request or to a limit of the config, and evaluates every
+  /// eval_interval steps and at the end. Throws Error(kDiverged) before an update with a loss or
+  /// gradient that is not finite.
+  TrainResult run(const StopSignals& signals, Evaluators& evaluators);
 
  private:
   struct Losses {
@@ -81,6 +83,7 @@ class Trainer {
   void save_in_place();
   void finish_save(const std::optional<store::SavedCheckpoint>& saved);
   void save_if_due();
+  void evaluate(Evaluators& evaluators, const StopSignals& signals);
   [[nodiscard]] bool due(const std::optional<std::int64_t>& interval) const;
   [[nodiscard]] std::optional<Outcome> wants_to_end(const StopSignals& signals, double ce_loss,
                                                     double seconds) const;

@@ -66,4 +66,39 @@ TEST_CASE("checkpoint diff exits 5 and names the tensor where two differ", "[cli
   CHECK(json["differences"][0]["first"]["index"] == 9);
 }
 
+TEST_CASE("checkpoint import and export lead back to the same tensors", "[cli]") {
+  const TempFolder folder;
+  const std::string model = OLMO_TEST_DATA "/train/hf/olmo2";
+  const auto to = [&](const char* name) { return (folder.path() / name).string(); };
+  const auto imported = checkpoint("import " + model + " --to " + to("ours") + " --json");
+  CHECK(imported.code == 0);
+  const Json json = Json::parse(imported.output);
+  CHECK(json["source_format"] == "hf-olmo2");
+  CHECK(json["files"].size() == 2);
+  CHECK(json["weights_digest"].get<std::string>().size() == 64);
+  CHECK(checkpoint("verify " + to("ours")).code == 0);
+  const auto exported = checkpoint("export " + to("ours") + " --to " + to("hf"));
+  CHECK(exported.code == 0);
+  CHECK(exported.output.find("config.json") != std::string::npos);
+  CHECK(checkpoint("diff " + model + " " + to("hf")).code == 0);
+  CHECK(checkpoint("export " + to("hf") + " --to " + to("olmo") + " --format olmo").code == 0);
+  CHECK(checkpoint("diff " + to("ours") + " " + to("olmo")).code == 0);
+}
+
+TEST_CASE("checkpoint import and export refuse what they cannot read, and never overwrite",
+          "[cli]") {
+  const TempFolder folder;
+  const std::string model = OLMO_TEST_DATA "/train/hf/olmo1";
+  const std::string there = (folder.path() / "there").string();
+  const std::string fresh = (folder.path() / "new").string();
+  std::filesystem::create_directory(there);
+  CHECK(checkpoint("export " + model + " --to " + there).code == 2);
+  CHECK(checkpoint("export " + model + " --to " + fresh + " --format gguf").code == 2);
+  CHECK(checkpoint("export " + there + " --to " + fresh).code == 3);
+  std::filesystem::copy(model, folder.path() / "cut");
+  std::filesystem::resize_file(folder.path() / "cut/model.safetensors", 5000);
+  CHECK(checkpoint("import " + (folder.path() / "cut").string() + " --to " + fresh).code == 4);
+  CHECK_FALSE(std::filesystem::exists(fresh));
+}
+
 }  // namespace olmo::store::test

@@ -11,12 +11,14 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace {
 
 using olmo::Error;
 using olmo::ErrorKind;
 using olmo::data::Tokenizer;
+using olmo::test::TemporaryDirectory;
 using Ids = std::vector<std::uint32_t>;
 
 const std::filesystem::path kData = std::filesystem::path(OLMO_TEST_DATA) / "data";
@@ -40,10 +42,12 @@ std::vector<nlohmann::json> read_lines(const std::filesystem::path& path) {
   return records;
 }
 
-void check_records(const Tokenizer& tokenizer, const std::filesystem::path& path) {
+/// `key` holds the expected ids.
+void check_records(const Tokenizer& tokenizer, const std::filesystem::path& path,
+                   const char* key = "ids") {
   for (const auto& record : read_lines(path)) {
     const auto text = record["text"].get<std::string>();
-    const auto expected = record["ids"].get<Ids>();
+    const auto expected = record[key].get<Ids>();
     CAPTURE(text);
     CHECK(encode(tokenizer, text) == expected);
     CHECK(tokenizer.decode(expected) == record["decoded"].get<std::string>());
@@ -51,33 +55,37 @@ void check_records(const Tokenizer& tokenizer, const std::filesystem::path& path
   }
 }
 
-/// One line of message of the error that `text` as the content of a tokenizer.json gives.
+/// The tokenizer that `text` as the content of a tokenizer.json gives.
+Tokenizer load_text(const std::string& text) {
+  const TemporaryDirectory folder;
+  olmo::write_file_atomically(folder / "tokenizer.json", text);
+  return Tokenizer::load(folder / "tokenizer.json");
+}
+
+/// One line of message of the error that `text` gives.
 std::string load_error(const std::string& text) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("olmo-tokenizer-" + std::to_string(std::rand()) + ".json");
-  olmo::write_file_atomically(path, text);
   std::string message = "no error";
   try {
-    (void)Tokenizer::load(path);
+    (void)load_text(text);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kInput);
     message = error.what();
   }
-  std::filesystem::remove(path);
   CHECK(message.find('\n') == std::string::npos);
   return message;
 }
 
-nlohmann::json small_json() {
-  return nlohmann::json::parse(olmo::read_file(kData / "tokenizer_small.json"));
+/// The text of a tokenizer's file after `change`.
+template <typename Change>
+std::string changed(const char* file, Change change) {
+  nlohmann::json root = nlohmann::json::parse(olmo::read_file(kData / file));
+  change(root);
+  return root.dump();
 }
 
-/// The error after `change` of the small tokenizer's file.
 template <typename Change>
 std::string load_error_after(Change change) {
-  nlohmann::json root = small_json();
-  change(root);
-  return load_error(root.dump());
+  return load_error(changed("tokenizer_small.json", change));
 }
 
 using Catch::Contains;
@@ -86,6 +94,22 @@ using Catch::Contains;
 
 TEST_CASE("encode and decode give what the tokenizers library gives", "[data]") {
   check_records(small_tokenizer(), kData / "tokenizer_small.golden.jsonl");
+}
+
+TEST_CASE("a tokenizer of OLMo 2's kind gives what the tokenizers library gives", "[data]") {
+  using Json = nlohmann::json;
+  const auto path = kData / "tokenizer_cl100k.golden.jsonl";
+  check_records(Tokenizer::load(kData / "tokenizer_cl100k.json"), path);
+  check_records(load_text(changed("tokenizer_cl100k.json",
+                                  [](Json& root) { root["model"]["ignore_merges"] = false; })),
+                path, "merging");
+  check_records(load_text(changed("tokenizer_cl100k.json",
+                                  [](Json& root) {
+                                    Json& split = root["pre_tokenizer"]["pretokenizers"][0];
+                                    split["behavior"] = "Removed";
+                                    split["invert"] = true;
+                                  })),
+                path);
 }
 
 TEST_CASE("encode appends to the ids that are there", "[data]") {
@@ -129,12 +153,15 @@ TEST_CASE("a text's ids decode to the text if it is normalized and has no stripp
 }
 
 TEST_CASE("long runs of one character take time in proportion", "[data]") {
-  for (const std::string unit : {"a", " ", "!", "\n", "ba", "e\xCC\x81"}) {
+  const Tokenizer cl100k = Tokenizer::load(kData / "tokenizer_cl100k.json");
+  for (const std::string unit : {"a", " ", "!", "\n", "ba", " \n", "e\xCC\x81"}) {
     std::string text;
     for (int i = 0; i < 300000; ++i) text += unit;
-    const Ids ids = encode(small_tokenizer(), text);
-    CHECK(ids.size() <= text.size());
-    CHECK(!ids.empty());
+    for (const Tokenizer* tokenizer : {&small_tokenizer(), &cl100k}) {
+      const Ids ids = encode(*tokenizer, text);
+      CHECK(ids.size() <= text.size());
+      CHECK(!ids.empty());
+    }
   }
 }
 
@@ -185,9 +212,9 @@ TEST_CASE("a tokenizer.json with an unsupported part is refused by the name of t
              }),
              Contains("`normalizer.type` 'NFKC'"));
   CHECK_THAT(load_error_after([](Json& root) {
-               root["pre_tokenizer"] = {{"type", "Sequence"}};
+               root["pre_tokenizer"] = {{"type", "Metaspace"}};
              }),
-             Contains("`pre_tokenizer.type` 'Sequence'"));
+             Contains("`pre_tokenizer.type` 'Metaspace'"));
   CHECK_THAT(load_error_after([](Json& root) { root["pre_tokenizer"]["add_prefix_space"] = true; }),
              Contains("`pre_tokenizer.add_prefix_space`"));
   CHECK_THAT(load_error_after([](Json& root) { root["pre_tokenizer"]["use_regex"] = false; }),
@@ -200,8 +227,36 @@ TEST_CASE("a tokenizer.json with an unsupported part is refused by the name of t
              Contains("`model.type` \"WordPiece\""));
   CHECK_THAT(load_error_after([](Json& root) { root["model"]["dropout"] = 0.1; }),
              Contains("`model.dropout`"));
-  CHECK_THAT(load_error_after([](Json& root) { root["model"]["ignore_merges"] = true; }),
-             Contains("`model.ignore_merges`"));
+}
+
+TEST_CASE("a split that is not quite cl100k_base's is refused by the name of the field", "[data]") {
+  using Json = nlohmann::json;
+  const auto error_after = [](auto change) {
+    return load_error(changed("tokenizer_cl100k.json",
+                              [&](Json& root) { change(root["pre_tokenizer"]["pretokenizers"]); }));
+  };
+  const std::string list = "`pre_tokenizer.pretokenizers";
+  CHECK_THAT(error_after([](Json& parts) { parts = nullptr; }), Contains(list + "` must be two"));
+  CHECK_THAT(error_after([](Json& parts) { parts.push_back(parts[1]); }),
+             Contains(list + "` must be two"));
+  CHECK_THAT(error_after([](Json& parts) { std::swap(parts[0], parts[1]); }),
+             Contains(list + "[0].type` 'ByteLevel'"));
+  CHECK_THAT(error_after([](Json& parts) { parts[0]["type"] = "Digits"; }),
+             Contains(list + "[0].type` 'Digits'"));
+  CHECK_THAT(error_after([](Json& parts) {
+               parts[0]["pattern"] = {{"String", " "}};
+             }),
+             Contains(list + "[0].pattern.Regex` is missing"));
+  CHECK_THAT(error_after([](Json& parts) { parts[0]["pattern"]["Regex"] = "\\p{N}{1,3}"; }),
+             Contains(list + "[0].pattern.Regex`"));
+  CHECK_THAT(error_after([](Json& parts) { parts[0]["behavior"] = "Removed"; }),
+             Contains(list + "[0].behavior` \"Removed\""));
+  CHECK_THAT(error_after([](Json& parts) { parts[0]["invert"] = true; }),
+             Contains(list + "[0].behavior` \"Isolated\""));
+  CHECK_THAT(error_after([](Json& parts) { parts[1]["use_regex"] = true; }),
+             Contains(list + "[1].use_regex`"));
+  CHECK_THAT(error_after([](Json& parts) { parts[1]["add_prefix_space"] = true; }),
+             Contains(list + "[1].add_prefix_space`"));
 }
 
 TEST_CASE("a damaged tokenizer.json is refused with one sentence", "[data]") {

@@ -91,7 +91,7 @@ TEST_CASE("a label keeps its name and says which task it is", "[eval]") {
   const auto catalog = load_catalog();
   const auto task = resolve(catalog, "openbookqa_mc_5shot_bpb", "lm-eval");
   CHECK(task.name == "openbookqa_mc_5shot_bpb");
-  CHECK(task.id == "openbook_qa:mc_5shot_bpb");
+  CHECK(task.id == "openbookqa:mc_5shot_bpb");
   CHECK(task.convention == "oe");
   CHECK(task.primary_metric == "bpb");
   CHECK(resolve(catalog, "arc_easy_rc_0shot", "lm-eval").convention == "oe");

@@ -67,7 +67,8 @@ ALPHABETS = [
     "\U00011935\U00011930\U0001133b\u0c3c\u1df6\u0898\U00016ff0\U000105d2\u0307", "กขคำเแ\u0e38", "אבגדּה\u05b7",
 ]
 PIECES = ["<|endoftext|>", "<|padding|>", "|||IP_ADDRESS|||", "|||EMAIL_ADDRESS|||", "|||PHONE_NUMBER|||", "<|endoftext",
-          "||", "|||", "  ", " " * 25, " the", "\n\n", "\r\n", "I've", "we'll", "don't", "'re", "'", "' s", "<ADD>", "[x]", "Åsa"]
+          "||", "|||", "  ", " " * 25, " the", "\n\n", "\r\n", "I've", "we'll", "don't", "'re", "'", "' s", "<ADD>", "[x]", "Åsa",
+          "'LL", "'Ve", "'rE", "'\u017f", "'\u017fa", "!\r\n\n", " .\n ", "\t'S", "\u00a0a", "\u3000!", "12345678", "<|im_start|>", "<|pad|>"]
 
 
 def generated_texts(count: int, seed: int):
@@ -88,7 +89,7 @@ def generated_texts(count: int, seed: int):
     for _ in range(count):
         yield "".join(piece() for _ in range(int(2 ** rng.uniform(0, 6))))
     for text in ["a" * 100000, " " * 100001, "\n" * 5000 + "x", "ab" * 50000, "日" * 30000, "e\u0301" * 20000, "\u0301" * 3000,
-                 "!'" * 9000, "'s" * 9000, "1" * 70000]:
+                 "!'" * 9000, "'s" * 9000, "1" * 70000, "\n " * 30000, ".\r" * 9000, "\r\n" * 9000 + " ", "'\u017f" * 9000, "٠" * 9000]:
         yield text
 
 
@@ -113,21 +114,21 @@ def records(path: str, width: int):
 class Reference:
     """What the library gives, remembered for each piece of a text.
 
-    The wheel holds some gigabyte of few-shot prompts with the same lines in them. A cut before a line feed that a
-    non-space follows changes nothing: the split ends a pre-token there whatever comes before (white space up to its
-    last character, then that character), no added token has a line feed, and NFC never joins one. `whole` switches the
-    cutting off.
+    The wheel holds some gigabyte of few-shot prompts with the same lines in them. A cut at a line feed that a non-space
+    follows changes nothing, for GPT-2's split before it (which ends a pre-token there whatever comes before: white space
+    up to its last character, then that character), for cl100k_base's behind it (no alternative goes on after a line
+    feed but with white space); no added token has a line feed, and NFC never joins one. `whole` switches the cutting off.
     """
-
-    CUT = re.compile(r"(?=\n\S)")
 
     def __init__(self, path: str, whole: bool):
         self.tokenizer = Tokenizer.from_file(path)
+        is_gpt2 = json.loads(self.tokenizer.pre_tokenizer.__getstate__())["type"] == "ByteLevel"
+        self.cut = re.compile(r"(?=\n\S)" if is_gpt2 else r"(?<=\n)(?=\S)")
         self.whole = whole
         self.known: dict = {}
 
     def pieces(self, text: str):
-        return [text] if self.whole else [piece for piece in self.CUT.split(text) if piece]
+        return [text] if self.whole else [piece for piece in self.cut.split(text) if piece]
 
     def __call__(self, texts):
         new = list(dict.fromkeys(piece for text in texts for piece in self.pieces(text) if piece not in self.known))

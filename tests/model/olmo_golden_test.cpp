@@ -1,10 +1,10 @@
 #include <cstdlib>
 
-#include "model/hf_names.h"
 #include "model/olmo.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"
+#include "train/weights.h"
 
 using olmo::Json;
 using olmo::NamedTensors;
@@ -205,7 +205,7 @@ TEST_CASE("large reference models: Hugging Face's names lead to the same weights
     if (!std::filesystem::exists(file)) continue;
     const auto config = olmo::test::model_config_from(golden.meta.at("config"));
     for (const auto& [name, tensor] :
-         olmo::model::from_hf_names(config, olmo::test::read_golden_tensors(file).tensors)) {
+         olmo::train::read_weights(file, config)) {
       INFO(name);
       CHECK(olmo::test::same_bits(tensor, golden.weights.at(name)));
     }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "ops/linear.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -166,6 +167,60 @@ TEST_CASE("a token's loss does not depend on the tokens beside it", "[ops]") {
   const auto alone = run(ref::plain_policy(), part, 0);
   CHECK(ref::same_bits(alone.ce, whole.ce.narrow(0, 6, 5)));
   CHECK(ref::same_bits(alone.dh, whole.dh.narrow(0, 6, 5)));
+}
+
+TEST_CASE("a row's scores are those of the loss, whatever the labels beside it and the chunk",
+          "[ops]") {
+  auto input = example(40, 83, 12);
+  input.w_VD[17] = input.w_VD[5];  // equal logits: the first is the likeliest
+  input.h_MD[3] = input.w_VD[5] * 10;
+  std::vector<TokenTarget> targets;
+  for (std::int64_t row = 0; row < 40; ++row) {
+    for (const std::int64_t label : {row, std::int64_t{5}, std::int64_t{17}})
+      targets.push_back({row, label});
+  }
+  at::Tensor logits = at::empty({40, 83});
+  linear(ref::plain_policy(), input.h_MD, input.w_VD, logits);
+  std::vector<Result> expected;  // the labels one after the other
+  for (std::size_t i = 0; i < 3; ++i) {
+    HeadInput one = input;
+    one.labels_M = at::empty({40}, at::kLong);
+    for (std::size_t row = 0; row < 40; ++row)
+      one.labels_M.data_ptr<std::int64_t>()[row] = targets[3 * row + i].label;
+    expected.push_back(run(ref::plain_policy(), one, 0));
+  }
+  ref::for_each_policy([&](const Policy& policy) {
+    for (const std::int64_t chunk : {0, 1, 7}) {
+      HeadWorkspace workspace;
+      workspace.chunk = chunk;
+      std::vector<TokenScore> scores(targets.size());
+      head_scores(policy, workspace, input.h_MD, input.w_VD, targets, scores);
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        const auto [row, label] = targets[i];
+        const Result& loss = expected[i % 3];
+        CHECK(scores[i].log_prob == -loss.ce[row].item<float>());
+        CHECK(scores[i].logit == logits[row][label].item<float>());
+        CHECK(scores[i].is_likeliest == (loss.argmax[row].item<std::int64_t>() == label));
+      }
+      CHECK(scores[3 * 3 + 1].is_likeliest);
+      CHECK(!scores[3 * 3 + 2].is_likeliest);
+    }
+  });
+}
+
+TEST_CASE("scores refuse targets that skip rows, and labels beyond the vocabulary", "[ops]") {
+  const auto input = example(3, 9, 4);
+  HeadWorkspace workspace;
+  const auto score = [&](const std::vector<TokenTarget>& targets) {
+    std::vector<TokenScore> scores(targets.size());
+    head_scores(ref::plain_policy(), workspace, input.h_MD, input.w_VD, targets, scores);
+  };
+  CHECK_NOTHROW(score({{0, 1}, {1, 2}, {1, 8}, {2, 0}}));
+  CHECK_THROWS_AS(score({{0, 1}, {2, 2}}), Error);
+  CHECK_THROWS_AS(score({{0, 1}, {1, 2}}), Error);
+  CHECK_THROWS_AS(score({{0, 1}, {1, 2}, {2, 9}}), Error);
+  CHECK_THROWS_AS(score({{0, 1}, {1, -100}, {2, 8}}), Error);
+  CHECK_THROWS_AS(score({}), Error);
 }
 
 TEST_CASE("large logits neither overflow nor lose the loss", "[ops]") {

@@ -17,6 +17,13 @@ TEST_CASE("embedding copies rows, whatever the threads", "[ops]") {
   });
 }
 
+TEST_CASE("embedding widens rows of bf16 exactly", "[ops]") {
+  const at::Tensor table = ref::values({23, 150}, 1).to(at::kBFloat16);
+  const at::Tensor ids = ref::integers(400, 23, 2), x = at::empty({400, 150});
+  embedding(ref::plain_policy(), ids, table, x);
+  CHECK(ref::same_bits(x, table.to(at::kFloat).index_select(0, ids)));
+}
+
 TEST_CASE(
     "embedding gradients fold the tokens of one id in ascending position and leave other rows",
     "[ops]") {

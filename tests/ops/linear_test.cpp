@@ -97,6 +97,21 @@ TEST_CASE("linear products keep the bits of subnormals, huge values and signed z
     check_products(s, true);
 }
 
+TEST_CASE("linear with bf16 weights has the bits of the weights in fp32", "[ops]") {
+  for (const Case& s : {Case{1, 1, 1}, Case{3, 33, 17}, Case{15, 70, 64}, Case{29, 31, 1031},
+                        Case{2, 3, 0}, Case{700, 65, 130}}) {
+    const auto x = random_tensor(s.m, s.k, 1, true);
+    const auto w = random_tensor(s.n, s.k, 2, true).to(at::kBFloat16);
+    for_each_policy([&](const Policy& policy) {
+      INFO(text(policy) << ", m " << s.m << ", n " << s.n << ", k " << s.k);
+      auto y = at::full({s.m, s.n}, NAN), expected = at::full({s.m, s.n}, NAN);
+      ops::linear(policy, x, w, y);
+      ops::linear(policy, x, w.to(at::kFloat), expected);
+      CHECK(same_bits(y, expected));
+    });
+  }
+}
+
 TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them", "[ops]") {
   auto x = random_tensor(20, 30, 1), w = random_tensor(40, 30, 2);
   x.mutable_data_ptr<float>()[3 * 30 + 5] = std::numeric_limits<float>::infinity();

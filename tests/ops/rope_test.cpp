@@ -71,6 +71,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("rows at given positions are rotated as the rows of a sequence", "[ops]") {
+  const AttentionShape shape{1, 30, 4, 2, 20};
+  const auto table = make_rope_table(10000.0, 20, 30);
+  const at::Tensor qkv = ref::values({30, 8 * 20}, 9);
+  const at::Tensor order = ref::integers(50, 30, 10);
+  ref::for_each_policy([&](const Policy& policy) {
+    at::Tensor sequence = qkv.clone(), rows = qkv.index_select(0, order);
+    rope(policy, table, shape, sequence);
+    rope(policy, table, shape, order, rows);
+    CHECK(ref::same_bits(rows, sequence.index_select(0, order)));
+  });
+  for (const std::int64_t bad : {-1, 30}) {
+    CHECK_THROWS_AS(rope(ref::plain_policy(), table, shape, at::full({30}, bad, at::kLong), qkv),
+                    Error);
+  }
+}
+
 TEST_CASE("rope's gradient agrees with LibTorch's autograd in double within 1e-6", "[ops]") {
   const AttentionShape shape{
       .batch = 2, .length = 9, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16};

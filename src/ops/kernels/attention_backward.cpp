@@ -15,7 +15,7 @@ struct Buffers {
 };
 
 Buffers carve(const AttentionProblem& a, float* workspace) {
-  const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a);
+  const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a.head_dim);
   Carver carver{workspace};
   Buffers b{};
   b.k_panels = carver.take(keys * a.head_dim);
@@ -91,7 +91,7 @@ Head head_at(const AttentionProblem& a, std::int64_t sequence, std::int64_t h) {
 
 void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& head,
               std::int64_t q0, const Buffers& b) {
-  const std::int64_t d = a.head_dim, width = padded_dim(a);
+  const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim);
   const Tile t = tile_at(part, q0, part.query_end);
   const float* q = head.q + q0 * head.stride;
   const float* dout = head.dout + q0 * head.out_stride;
@@ -121,7 +121,8 @@ void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& 
 
 void run(const AttentionProblem& a, const AttentionPart& part, float* workspace) {
   const Buffers b = carve(a, workspace);
-  const std::int64_t d = a.head_dim, width = padded_dim(a), group = a.n_heads / a.n_kv_heads;
+  const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim),
+                     group = a.n_heads / a.n_kv_heads;
   const std::int64_t stride = (a.n_heads + 2 * a.n_kv_heads) * d;
   const std::int64_t keys = part.key_end - part.key_begin;
   const std::int64_t first =

@@ -18,17 +18,14 @@ constexpr std::int64_t kQueryVectors = kQueries / 16;
 constexpr std::int64_t kTriangle =
     4;  // rows of the diagonal that share a product: 8 chains fill both FMA units
 
-/// The numbers of the lanes.
-constexpr float kLane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
 OLMO_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 OLMO_INLINE std::int64_t rounded_up(std::int64_t x, std::int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
 
 /// head_dim in whole tiles: the width of the buffers that hold rows of heads.
-OLMO_INLINE std::int64_t padded_dim(const AttentionProblem& a) {
-  return rounded_up(a.head_dim, kTileColumns);
+OLMO_INLINE std::int64_t padded_dim(std::int64_t head_dim) {
+  return rounded_up(head_dim, kTileColumns);
 }
 
 /// Hands out pieces of a workspace, each on a 64-byte boundary and with room for what packing
@@ -88,27 +85,43 @@ inline void scores(const Tile& tile_shape, std::int64_t head_dim, const float* p
   }
 }
 
-/// c[query][e] = chain over the keys that the query sees, ascending, of weights[key][query] *
+/// c[query][e] = or += the chain over `keys` keys, ascending, of weights[key][query] *
 /// rows[key][e].
-inline void product_over_keys(const Tile& t, const float* weights, const float* rows,
-                              std::int64_t width, float* c) {
+inline void product_over_seen(std::int64_t keys, std::int64_t queries, bool accumulate,
+                              const float* weights, const float* rows, std::int64_t width,
+                              float* c) {
   for (std::int64_t e = 0; e < width; e += kTileColumns) {
-    for (std::int64_t i = 0; i < t.queries; i += kTileRows) {
-      tile<1>(smaller(kTileRows, t.queries - i), false,
-              {t.before, weights + i, kQueries, rows + e, width, c + i * width + e, width});
+    for (std::int64_t i = 0; i < queries; i += kTileRows) {
+      tile<1>(smaller(kTileRows, queries - i), accumulate,
+              {keys, weights + i, kQueries, rows + e, width, c + i * width + e, width});
     }
-    const float* diagonal = weights + t.before * kQueries;
-    const float* keys = rows + t.before * width + e;
-    for (std::int64_t i = 0; i < t.diagonal; i += kTriangle) {
-      const std::int64_t count = smaller(kTriangle, t.diagonal - i);
-      tile<1>(count, true, {i, diagonal + i, kQueries, keys, width, c + i * width + e, width});
-      for (std::int64_t r = i; r < i + count; ++r) {
+  }
+}
+
+/// Continues the chains of `count` queries over as many keys, of which query i sees the first i
+/// + 1.
+inline void product_over_diagonal(std::int64_t count, const float* weights, const float* rows,
+                                  std::int64_t width, float* c) {
+  for (std::int64_t e = 0; e < width; e += kTileColumns) {
+    for (std::int64_t i = 0; i < count; i += kTriangle) {
+      const std::int64_t some = smaller(kTriangle, count - i);
+      tile<1>(some, true, {i, weights + i, kQueries, rows + e, width, c + i * width + e, width});
+      for (std::int64_t r = i; r < i + some; ++r) {
         tile<1>(1, true,
-                {r - i + 1, diagonal + i * kQueries + r, kQueries, keys + i * width, width,
+                {r - i + 1, weights + i * kQueries + r, kQueries, rows + i * width + e, width,
                  c + r * width + e, width});
       }
     }
   }
+}
+
+/// c[query][e] = chain over the keys that the query sees, ascending, of weights[key][query] *
+/// rows[key][e].
+inline void product_over_keys(const Tile& t, const float* weights, const float* rows,
+                              std::int64_t width, float* c) {
+  product_over_seen(t.before, t.queries, false, weights, rows, width, c);
+  product_over_diagonal(t.diagonal, weights + t.before * kQueries, rows + t.before * width, width,
+                        c);
 }
 
 /// c[key][e] continues its chain over the tile's queries that see the key, ascending, of

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "ops/kernels/rows.h"
 #include "ops/kernels/tile.h"
 
 namespace olmo::ops::OLMO_ISA {
@@ -61,6 +62,20 @@ void pack_columns(const float* src, std::int64_t src_stride, std::int64_t column
   }
 }
 
+// pack_transposed of bf16, widened on the way.
+template <int kWidth>
+void pack_widened(const std::uint16_t* src, std::int64_t src_stride, std::int64_t rows,
+                  std::int64_t k, float* dst) {
+  constexpr std::int64_t kRun = 64;
+  float run[kWidth * kRun];
+  for (std::int64_t p = 0; p < k; p += kRun) {
+    const std::int64_t count = min(kRun, k - p);
+    for (std::int64_t r = 0; r < rows; ++r)
+      widen_row(src + r * src_stride + p, count, run + r * kRun);
+    pack_transposed<kWidth>(run, kRun, rows, count, dst + p * kWidth);
+  }
+}
+
 // A whose rows are contiguous is packed by copying them to kPanelRow, any other as [k][kTileRows];
 // neither transposes.
 bool row_panels(const GemmProblem& g) { return g.a_k == 1 && g.a_row != 1; }
@@ -97,6 +112,13 @@ void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t
 
 void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k, std::int64_t n,
             float* dst) {
+  if (g.b_bf16 != nullptr) {
+    for (std::int64_t j = 0; j < n; j += kTileColumns) {
+      pack_widened<kTileColumns>(g.b_bf16 + p0 + (j0 + j) * g.b_column, g.b_column,
+                                 min(kTileColumns, n - j), k, dst + j * k);
+    }
+    return;
+  }
   const float* b = g.b + p0 * g.b_k + j0 * g.b_column;
   if (g.b_k != 1 || g.b_column == 1) {
     pack_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
@@ -223,8 +245,13 @@ Corner corner_after(const GemmProblem& g, const GemmBlocking& by, Corner at) {
 void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
               NextSource& source) {
   if (next.i >= g.m) return;
-  const float* b = g.b + next.p * g.b_k + next.j * g.b_column;
   const std::int64_t k = min(by.k, g.k - next.p), n = min(by.n, g.n - next.j);
+  if (g.b_bf16 != nullptr) {  // two to a float
+    const void* pairs = g.b_bf16 + next.p + next.j * g.b_column;
+    source.set_rows(static_cast<const float*>(pairs), g.b_column / 2, n, k / 2, by.k);
+    return;
+  }
+  const float* b = g.b + next.p * g.b_k + next.j * g.b_column;
   if (g.b_column == 1) {
     source.set_rows(b, g.b_k, k, n, by.k);
   } else {

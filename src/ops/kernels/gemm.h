@@ -6,7 +6,7 @@ namespace olmo::ops {
 
 /// C (m, n) = or += A (m, k)·B (k, n), each output one chain of fma over k ascending. Element (i,
 /// p) of A is a[i*a_row + p*a_k] and element (p, j) of B is b[p*b_k + j*b_column]; one of each pair
-/// of strides is 1. C has unit column stride.
+/// of strides is 1. C has unit column stride. B may be bf16, then b_k is 1.
 struct GemmProblem {
   std::int64_t m, n, k;
   const float* a;
@@ -16,6 +16,7 @@ struct GemmProblem {
   float* c;
   std::int64_t c_row;
   bool accumulate;
+  const std::uint16_t* b_bf16 = nullptr;  ///< in place of b
 };
 
 /// Cache blocking of one product on one thread; it never changes bits.

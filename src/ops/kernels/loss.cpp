@@ -29,9 +29,9 @@ float row_max(const float* x, std::int64_t n) {
   return best;
 }
 
-/// row_sum(exp(x - max)); the exponentials replace x if `keep_terms`.
-template <bool kKeepTerms>
-float exp_sum(float* x, std::int64_t n, float max_value) {
+/// row_sum(exp(x - max)); the exponentials replace x if `kKeepTerms`.
+template <bool kKeepTerms, typename Float>
+float exp_sum(Float* x, std::int64_t n, float max_value) {
   const F32x16 m = broadcast(max_value);
   F32x16 sum = zero();
   for_row(n, [&] OLMO_STEP {
@@ -95,9 +95,18 @@ void loss_rows(const LossRows& rows, std::int64_t begin, std::int64_t end) {
   }
 }
 
+void log_sums(const float* logits, std::int64_t columns, float* maxima, float* log_sums,
+              std::int64_t begin, std::int64_t end) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const float* x = logits + row * columns;
+    maxima[row] = row_max(x, columns);
+    log_sums[row] = log_of(exp_sum<false>(x, columns, maxima[row]));
+  }
+}
+
 }  // namespace
 
 extern const LossKernels loss_kernels;
-const LossKernels loss_kernels = {.loss_rows = loss_rows};
+const LossKernels loss_kernels = {.loss_rows = loss_rows, .log_sums = log_sums};
 
 }  // namespace olmo::ops::OLMO_ISA

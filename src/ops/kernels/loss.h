@@ -19,6 +19,9 @@ struct LossRows {
 
 struct LossKernels {
   void (*loss_rows)(const LossRows& rows, std::int64_t begin, std::int64_t end);
+  /// Of rows [begin, end): the maximum, and log(sum) of exp(x - max).
+  void (*log_sums)(const float* logits, std::int64_t columns, float* maxima, float* log_sums,
+                   std::int64_t begin, std::int64_t end);
 };
 
 }  // namespace olmo::ops

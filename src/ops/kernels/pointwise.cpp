@@ -98,8 +98,10 @@ void swiglu_backward_rows(const float* dy, const float* u, float* du, std::int64
 void rope_rows(const RopeArgs& args, float sign, std::int64_t begin, std::int64_t end) {
   const F32x16 direction = broadcast(sign);
   for (std::int64_t row = begin; row < end; ++row) {
-    const float* cosines = args.cos + row % args.length * args.half;
-    const float* sines = args.sin + row % args.length * args.half;
+    const std::int64_t position =
+        args.positions != nullptr ? args.positions[row] : row % args.length;
+    const float* cosines = args.cos + position * args.half;
+    const float* sines = args.sin + position * args.half;
     for (std::int64_t head = 0; head < args.heads; ++head) {
       float* first = args.data + row * args.stride + head * 2 * args.half;
       float* second = first + args.half;

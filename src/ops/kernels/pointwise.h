@@ -4,11 +4,12 @@
 
 namespace olmo::ops {
 
-/// Packed rows to rotate: `heads` heads of 2·half floats each, tables of (length, half); position =
-/// row % length.
+/// Packed rows to rotate: `heads` heads of 2·half floats each, tables of (length, half); a row's
+/// position is positions[row], or row % length without them.
 struct RopeArgs {
   float* data;
   std::int64_t stride, heads, half, length;
+  const std::int64_t* positions;
   const float* cos;
   const float* sin;
 };

@@ -18,6 +18,13 @@ OLMO_INLINE void for_row(std::int64_t n, const Body& body) {
   if (i < n) body(i, n - i);
 }
 
+/// dst[i] = src[i] of bf16, exactly.
+inline void widen_row(const std::uint16_t* __restrict src, std::int64_t n, float* __restrict dst) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    dst[i] = __builtin_bit_cast(float, static_cast<std::uint32_t>(src[i]) << 16);
+  }
+}
+
 /// load_n and store_n that cost nothing where `count` is known to be 16.
 OLMO_INLINE F32x16 load_some(const float* p, std::int64_t count) {
   return count == 16 ? load(p) : load_n(p, count);

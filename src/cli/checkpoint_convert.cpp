@@ -1,0 +1,108 @@
+// `olmo-harness checkpoint import|export`: models to and from the formats of other software.
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/checkpoint_commands.h"
+#include "model/model_size.h"
+#include "train/convert_model.h"
+
+namespace olmo::cli {
+namespace {
+
+struct Options {
+  std::string source;
+  std::string to;
+  std::string format = "hf";
+  std::string dtype = "fp32";
+  bool json = false;
+};
+
+void print(const train::ConvertedModel& converted, const Options& options) {
+  const auto& source = converted.source;
+  const auto parameters = model::count_parameters(source.config).total;
+  if (options.json) {
+    const Json tokenizer =
+        source.tokenizer.file ? Json(source.tokenizer.file->string()) : Json(nullptr);
+    const Json result = {{"source", source.path.string()},
+                         {"source_format", to_string(source.format)},
+                         {"path", converted.path.string()},
+                         {"files", converted.files},
+                         {"bytes", converted.bytes},
+                         {"parameters", parameters},
+                         {"weights_digest", converted.weights_digest.hex()},
+                         {"tokenizer", tokenizer}};
+    std::cout << result.dump() << '\n';
+    return;
+  }
+  std::cout << source.path.string() << " (" << to_string(source.format) << ", " << parameters
+            << " parameters) is now " << converted.path.string() << ":\n";
+  for (const auto& file : converted.files) std::cout << "  " << file << '\n';
+  std::cout << converted.bytes << " bytes; weights sha256 " << converted.weights_digest.hex()
+            << '\n';
+  if (!source.tokenizer.file) {
+    std::cout << "its tokenizer is not on this machine"
+              << (source.tokenizer.identifier ? " (" + *source.tokenizer.identifier + ")" : "")
+              << ": copy its tokenizer.json into the new folder\n";
+  }
+}
+
+constexpr char kToHelp[] = "The folder to make; it must not exist";
+
+}  // namespace
+
+void add_checkpoint_import(CLI::App& checkpoint) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "import", "Make a checkpoint of ours from Hugging Face's or OLMo's files");
+  command
+      ->add_option("FOLDER", options->source,
+                   "Hugging Face (config.json, *.safetensors; OLMo 1 or 2) or OLMo (config.yaml, "
+                   "model.safetensors)")
+      ->required();
+  command->add_option("--to", options->to, kToHelp)->required();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer(
+      "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
+      "and\n"
+      "load_weights take it. Nothing has to be imported to be evaluated.\n"
+      "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
+  command->callback(
+      [options] { print(train::import_model(options->source, options->to), *options); });
+}
+
+void add_checkpoint_export(CLI::App& checkpoint) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "export", "Write a checkpoint's weights for Hugging Face's transformers, or for OLMo");
+  command
+      ->add_option("CHECKPOINT", options->source,
+                   "A checkpoint, a run's folder (its latest), or what `import` reads")
+      ->required();
+  command->add_option("--to", options->to, kToHelp)->required();
+  command
+      ->add_option("--format", options->format,
+                   "hf: config.json and model.safetensors, in shards of 5 GB; olmo: config.yaml "
+                   "and model.safetensors")
+      ->check(CLI::IsMember({"hf", "olmo"}))
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "bf16 rounds to half the size")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer(
+      "Examples:\n"
+      "  olmo-harness checkpoint export runs/quickstart --to quickstart-hf\n"
+      "  olmo-harness checkpoint export runs/quickstart/step100 --to olmo-layout --format olmo\n"
+      "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
+  command->callback([options] {
+    const train::ExportOptions how{
+        .format = options->format == "hf" ? train::ExportFormat::kHf : train::ExportFormat::kOlmo,
+        .bf16 = options->dtype == "bf16"};
+    print(train::export_model(options->source, options->to, how), *options);
+  });
+}
+
+}  // namespace olmo::cli

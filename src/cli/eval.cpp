@@ -1,0 +1,346 @@
+// `olmo-harness eval`: any checkpoint on tasks and perplexity suites.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/eval_commands.h"
+#include "cli/eval_output.h"
+#include "cli/progress_line.h"
+#include "core/environment.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "data/fetch.h"
+#include "eval/perplexity_suite.h"
+#include "eval/task_catalog.h"
+#include "train/evaluation_session.h"
+#include "train/progress_line.h"
+#include "train/provenance.h"
+#include "train/run_inputs.h"
+
+namespace olmo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDefaultSuite[] = "olmo";
+
+struct Options {
+  std::string checkpoint;
+  std::vector<std::string> suites;
+  std::vector<std::string> tasks;
+  std::vector<std::string> perplexity;
+  std::string convention = "olmo";
+  std::string document_convention;
+  std::string split = "val";
+  std::string missing;
+  std::int64_t limit = 0;
+  std::int64_t max_length = 0;
+  std::int64_t batch_tokens = eval::QueueOptions{}.forest_rows;
+  bool no_prefix_sharing = false;
+  bool no_unconditional = false;
+  std::string instances;
+  std::string database;
+  std::string tokenizer;
+  std::string data;
+  std::string definitions;
+  std::string numerics = "portable";
+  std::string isa = "auto";
+  int threads = 0;
+  bool json = false;
+  bool list = false;
+  std::string rescore;
+  std::string command_line;
+};
+
+/// `--data` may name the folder of `data fetch`, or the evaluation data themselves.
+fs::path data_folder(const Options& options) {
+  if (options.data.empty()) return data::evaluation_data_folder(data::default_data_folder());
+  const fs::path inner = data::evaluation_data_folder(options.data);
+  if (!fs::is_directory(options.data))
+    throw Error(ErrorKind::kUsage, options.data + ": --data expects a folder");
+  return fs::exists(inner) ? inner : fs::path(options.data);
+}
+
+/// What was asked for, before the model is known.
+struct Asked {
+  std::vector<eval::Task> tasks;
+  std::vector<eval::PerplexitySuite> suites;
+  nlohmann::ordered_json missing = nlohmann::ordered_json::object();
+};
+
+void add_suite(const Options& options, const eval::DefinitionFile& definition, Asked& asked) {
+  const auto parsed =
+      eval::parse_suite_definition(definition.name, definition.content, definition.origin);
+  const std::vector<fs::path> folders = {data_folder(options),
+                                         data::default_data_folder(),
+                                         definition.parent,
+                                         definition.parent.parent_path(),
+                                         "evals",
+                                         "."};
+  const bool refuse = options.missing.empty() ? parsed.refuse_missing : options.missing == "refuse";
+  auto resolved = eval::resolve_suite(parsed, folders, refuse);
+  for (const auto& source : resolved.missing) {
+    log_warning(parsed.name + ": " + source.name + " is skipped: " + source.path +
+                " is not here; " + source.get);
+    asked.missing[parsed.name].push_back(source.name);
+  }
+  asked.suites.push_back(std::move(resolved.suite));
+}
+
+void add_perplexity(const Options& options, const std::string& text, Asked& asked) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw Error(ErrorKind::kUsage, "--perplexity expects NAME=PATH, got `" + text + "`");
+  std::optional<eval::DocumentConvention> convention;
+  if (!options.document_convention.empty())
+    convention = eval::parse_document_convention(options.document_convention);
+  asked.suites.push_back(eval::open_perplexity_suite(
+      text.substr(0, equals), text.substr(equals + 1), convention, options.split));
+}
+
+/// A suite file that is not in the catalog.
+eval::DefinitionFile read_suite_file(const fs::path& file) {
+  return {.folder = "suites",
+          .name = file.stem().string(),
+          .origin = file.string(),
+          .parent = file.parent_path(),
+          .content = read_json_file(file)};
+}
+
+Asked resolve(const Options& options) {
+  const std::optional<fs::path> folder =
+      options.definitions.empty() ? std::nullopt : std::optional<fs::path>(options.definitions);
+  auto definitions = eval::read_definitions(folder);
+  std::vector<std::string> names = options.tasks;
+  std::vector<std::string> suites = options.suites;
+  if (names.empty() && suites.empty() && options.perplexity.empty()) suites = {kDefaultSuite};
+  Asked asked;
+  std::vector<std::string> perplexity_suites;
+  for (auto& suite : suites) {
+    if (suite.ends_with(".json")) {
+      definitions.push_back(read_suite_file(suite));
+      suite = definitions.back().name;
+    }
+    const auto found = std::find_if(
+        definitions.rbegin(), definitions.rend(),
+        [&](const auto& file) { return file.folder == "suites" && file.name == suite; });
+    if (found != definitions.rend() && found->kind() == "perplexity") {
+      add_suite(options, *found, asked);
+    } else {
+      names.push_back(suite);
+    }
+  }
+  if (!names.empty())
+    asked.tasks = eval::TaskCatalog(std::move(definitions))
+                      .resolve(names, options.convention, data_folder(options));
+  for (const auto& text : options.perplexity) add_perplexity(options, text, asked);
+  return asked;
+}
+
+std::optional<fs::path> tokenizer_file(const Options& options, const train::LoadedModel& loaded) {
+  if (!options.tokenizer.empty()) {
+    const auto found = train::find_tokenizer(options.tokenizer);
+    if (!found)
+      throw Error(ErrorKind::kUsage, "--tokenizer " + options.tokenizer +
+                                         ": no such file, nor one that `olmo-harness data fetch` "
+                                         "has unpacked");
+    return found;
+  }
+  return loaded.files.tokenizer.file;
+}
+
+bool needs_text(const Asked& asked) {
+  if (!asked.tasks.empty()) return true;
+  return std::any_of(asked.suites.begin(), asked.suites.end(), [](const auto& suite) {
+    return std::any_of(suite.sources.begin(), suite.sources.end(), [](const auto& source) {
+      return !source.files.empty() &&
+             eval::file_kind(source.files.front().path) != eval::FileKind::kTokens;
+    });
+  });
+}
+
+std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Asked& asked,
+                                              const train::LoadedModel& loaded) {
+  const auto file = tokenizer_file(options, loaded);
+  if (!file) {
+    if (!needs_text(asked)) return std::nullopt;
+    throw Error(ErrorKind::kUsage, loaded.files.path.string() +
+                                       ": does not say which tokenizer it was trained with; give "
+                                       "--tokenizer FILE (tokenizer.json)");
+  }
+  auto tokenizer = data::Tokenizer::load(*file);
+  if (const auto note = train::check_tokenizer_fits(loaded.files, tokenizer, file->string()))
+    log_line("note: " + *note);
+  return tokenizer;
+}
+
+train::EvaluationPlan plan_of(const Options& options, Asked& asked,
+                              const train::LoadedModel& loaded) {
+  const auto& config = loaded.model.config();
+  const auto eos = loaded.files.tokenizer.ids.eos.value_or(config.eos_token_id);
+  train::EvaluationPlan plan;
+  plan.tasks = std::move(asked.tasks);
+  plan.suites = std::move(asked.suites);
+  if (options.limit > 0) plan.limit = options.limit;
+  plan.max_length = options.max_length > 0 ? options.max_length : config.max_sequence_length;
+  plan.eos_token_id = static_cast<std::uint32_t>(eos);
+  plan.prefix_token = static_cast<std::uint32_t>(loaded.files.tokenizer.ids.bos.value_or(eos));
+  plan.unconditional = !options.no_unconditional;
+  plan.queue = {.forest_rows = options.batch_tokens, .share_prefixes = !options.no_prefix_sharing};
+  return plan;
+}
+
+std::string progress_text(const train::EvaluationProgress& progress) {
+  char text[192];
+  const double left = progress.fraction > 0 ? progress.seconds * (1 / progress.fraction - 1) : 0.0;
+  std::snprintf(text, sizeof text, "%-24s %5.1f %%  %8.0f tokens/s  ETA %s", progress.task.c_str(),
+                100 * progress.fraction,
+                static_cast<double>(progress.rows) / std::max(progress.seconds, 1e-3),
+                train::format_duration(left).c_str());
+  return text;
+}
+
+/// The first failure decides the exit code; the scores of the others are out by then.
+int exit_code_of(const train::EvaluationOutcome& outcome) {
+  for (const auto* results : {&outcome.tasks, &outcome.suites}) {
+    for (const auto& result : *results)
+      if (result.error) return static_cast<int>(result.error->kind());
+  }
+  return 0;
+}
+
+int run(const Options& options) {
+  Asked asked = resolve(options);
+  const Policy policy = resolve_policy(options.numerics, options.isa, options.threads);
+  apply_policy(policy);
+  train::LoadedModel loaded = train::load_model(options.checkpoint, policy);
+  log_line(loaded.description);
+  const auto tokenizer = load_tokenizer(options, asked, loaded);
+  const auto missing = asked.missing;
+  const auto plan = plan_of(options, asked, loaded);
+  const fs::path database =
+      options.database.empty() ? train::default_database(loaded) : fs::path(options.database);
+
+  std::optional<ProgressLine> line(std::in_place);
+  const auto result = train::run_evaluation(
+      loaded, tokenizer ? &*tokenizer : nullptr, plan,
+      {.database = database,
+       .command_line = options.command_line,
+       .on_progress = [&](const auto& progress) { line->show(progress_text(progress)); }});
+  line.reset();
+  if (result.resumed) log_line("went on with evaluation " + result.evaluation_id);
+  if (!options.instances.empty()) {
+    store::RecordDatabase records(database, store::OpenMode::kReadOnly);
+    write_instances(options.instances, store::EvaluationDb(records), result.evaluation_id,
+                    plan.tasks);
+  }
+  if (options.json) {
+    nlohmann::ordered_json json = {{"checkpoint", options.checkpoint},
+                                   {"evaluation_id", result.evaluation_id},
+                                   {"database", database.string()},
+                                   {"weights_digest", loaded.weights_digest.hex()},
+                                   {"policy", train::policy_json(policy)}};
+    json.update(scores_json(result.outcome, plan.tasks));
+    if (!missing.empty()) json["missing"] = missing;
+    json["seconds"] = result.outcome.seconds;
+    json["rows"] = result.outcome.rows;
+    std::cout << json.dump(2) << "\n";
+  } else {
+    print_scores(std::cout, result.outcome, plan.tasks);
+  }
+  log_line("evaluation " + result.evaluation_id + " in " + database.string());
+  return exit_code_of(result.outcome);
+}
+
+void add_what(CLI::App& eval, Options& options) {
+  eval.add_option("CHECKPOINT", options.checkpoint,
+                  "A checkpoint or run directory of ours, or a folder with config.json and "
+                  "safetensors (OLMo 1 and 2)");
+  eval.add_option("--suite", options.suites,
+                  "Suites by name, or .json files (default: olmo, the eight tasks)")
+      ->delimiter(',');
+  eval.add_option("--tasks", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
+      ->delimiter(',');
+  eval.add_option("--convention", options.convention,
+                  "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval");
+  eval.add_option("--perplexity", options.perplexity,
+                  "NAME=PATH: a text or .jsonl(.gz|.zst) file, a folder of sources as Paloma's, or "
+                  "token files");
+  eval.add_option("--document-convention", options.document_convention,
+                  "catwalk (each document by itself) or olmo (in-loop instances); default: olmo "
+                  "for token files");
+  eval.add_option("--split", options.split, "Split of a folder of sources: val or test");
+  eval.add_option("--missing", options.missing,
+                  "Sources of a suite that are not here: skip, refuse")
+      ->check(CLI::IsMember({"skip", "refuse"}));
+  eval.add_option("--limit", options.limit, "First N instances of a task, documents of a source")
+      ->check(CLI::PositiveNumber);
+  eval.add_option("--max-length", options.max_length,
+                  "Tokens that the model sees at most (default: its max_sequence_length)")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24));
+  eval.add_flag("--no-unconditional", options.no_unconditional,
+                "Leave out the requests behind pmi_dc: a third less work");
+}
+
+void add_how(CLI::App& eval, Options& options) {
+  eval.add_option("--tokenizer", options.tokenizer,
+                  "tokenizer.json, if the checkpoint does not say");
+  eval.add_option("--data", options.data, "Folder of `data fetch` (default: its default)");
+  eval.add_option("--definitions", options.definitions,
+                  "Folder with tasks/ and suites/ beside the built-in ones (default: evals/)");
+  eval.add_option("--db", options.database,
+                  "Database of the record (default: the run's, else evaluations.db)");
+  eval.add_option("--instances", options.instances,
+                  "Also write one JSON object per continuation to this file");
+  eval.add_option("--numerics", options.numerics, "portable or fast");
+  eval.add_option("--isa", options.isa, "auto, plain, avx2 or avx512: the same bits");
+  eval.add_option("--threads", options.threads, "0: every core; the same bits")
+      ->check(CLI::NonNegativeNumber);
+  eval.add_option("--batch-tokens", options.batch_tokens,
+                  "Tokens of one forward pass: the same bits, other memory")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+  eval.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
+                "Compute shared contexts again and again: the same bits, slower");
+  eval.add_flag("--json", options.json, "Print the scores as one JSON object on stdout");
+  eval.add_flag("--list", options.list, "List tasks and suites");
+  eval.add_option("--rescore", options.rescore,
+                  "RUN: make the numbers of a recorded evaluation again from its rows, without "
+                  "a model");
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& exit_code) {
+  auto* eval = app.add_subcommand("eval", "Evaluate a checkpoint on tasks and perplexity suites");
+  const auto options = std::make_shared<Options>();
+  add_what(*eval, *options);
+  add_how(*eval, *options);
+  add_eval_show(*eval, exit_code);
+  add_eval_diff(*eval, exit_code);
+  eval->footer(
+      "Rows are recorded as they finish: an interrupted evaluation goes on where it was when the "
+      "same command is given again.\n"
+      "Examples:\n"
+      "  olmo-harness eval runs/a --limit 100\n"
+      "  olmo-harness eval OLMo-1B-hf --suite olmo,paloma --db olmo1b.db --json\n"
+      "  olmo-harness eval OLMo-1B-hf --convention oe --tasks arc_easy,hellaswag_rc_5shot\n"
+      "  olmo-harness eval runs/a --perplexity mine=notes.txt --perplexity c4=c4_val.jsonl.gz\n"
+      "  olmo-harness eval --rescore evaluations.db --json");
+  eval->callback([options, eval, &exit_code] {
+    if (!eval->get_subcommands().empty()) return;
+    options->command_line = command_line();
+    if (options->list) {
+      list_definitions(options->definitions, options->json);
+    } else if (!options->rescore.empty()) {
+      rescore(options->rescore, options->instances, options->json);
+    } else if (options->checkpoint.empty()) {
+      throw Error(ErrorKind::kUsage, "eval: give a CHECKPOINT, or --list, or --rescore RUN");
+    } else {
+      exit_code = run(*options);
+    }
+  });
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,219 @@
+// `olmo-harness eval diff`: two recorded evaluations, instance by instance.
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/eval_commands.h"
+#include "cli/table.h"
+#include "core/error.h"
+#include "store/evaluation_db.h"
+#include "store/run_db.h"
+#include "train/evaluation.h"
+
+namespace olmo::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct Options {
+  std::string a, b;
+  std::vector<std::string> tasks;
+  std::int64_t shown = 10;
+  bool json = false;
+};
+
+/// An evaluation of a database.
+struct Side {
+  explicit Side(const std::string& run)
+      : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
+        db(records),
+        entry(db.entry(db.find(store::parse_run_name(run).run))) {}
+
+  store::RecordDatabase records;
+  store::EvaluationDb db;
+  store::EvaluationEntry entry;
+};
+
+using RowKey = std::pair<std::int64_t, std::int64_t>;  // doc_id, cont_id
+
+/// What two evaluations of a task have in common and where they part.
+struct TaskDifference {
+  std::int64_t instances = 0;  ///< that both have, of the same requests
+  std::int64_t only_a = 0, only_b = 0;
+  std::int64_t other_request = 0;  ///< same number, other text
+  std::int64_t right_both = 0, right_a = 0, right_b = 0, right_none = 0;
+  std::int64_t equal_bits = 0;  ///< continuations with the same log-likelihood
+  std::int64_t continuations = 0;
+  double largest = 0;  ///< difference of log-likelihoods, nats
+  OrderedJson flips = OrderedJson::array();
+
+  [[nodiscard]] bool equal() const {
+    return only_a + only_b + other_request == 0 && equal_bits == continuations;
+  }
+};
+
+std::map<std::int64_t, std::vector<OptionRow>> by_instance(std::vector<OptionRow> rows) {
+  std::map<std::int64_t, std::vector<OptionRow>> instances;
+  for (auto& row : rows) instances[row.doc_id].push_back(std::move(row));
+  return instances;
+}
+
+std::int64_t chosen(const std::vector<OptionRow>& rows) {
+  for (const auto& row : rows)
+    if (row.rank == 1) return row.cont_id;
+  return -1;
+}
+
+bool same_requests(const std::vector<OptionRow>& a, const std::vector<OptionRow>& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
+           return x.cont_id == y.cont_id && x.request_hash == y.request_hash;
+         });
+}
+
+void compare_instance(const std::vector<OptionRow>& a, const std::vector<OptionRow>& b,
+                      TaskDifference& difference) {
+  if (!same_requests(a, b)) {
+    ++difference.other_request;
+    return;
+  }
+  ++difference.instances;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ++difference.continuations;
+    if (a[i].logprob == b[i].logprob) ++difference.equal_bits;
+    difference.largest = std::max(difference.largest, std::abs(a[i].logprob - b[i].logprob));
+  }
+  const auto choice_a = chosen(a), choice_b = chosen(b), label = a.front().label;
+  const bool right_a = choice_a == label, right_b = choice_b == label;
+  ++(right_a ? (right_b ? difference.right_both : difference.right_a)
+             : (right_b ? difference.right_b : difference.right_none));
+  if (choice_a == choice_b) return;
+  const auto margin = [](const std::vector<OptionRow>& rows, std::int64_t choice) {
+    for (const auto& row : rows)
+      if (row.cont_id == choice) return row.margin;
+    return 0.0;
+  };
+  difference.flips.push_back({{"doc_id", a.front().doc_id},
+                              {"native_id", a.front().native_id},
+                              {"label", label},
+                              {"chosen_a", choice_a},
+                              {"chosen_b", choice_b},
+                              {"margin_a", margin(a, choice_a)},
+                              {"margin_b", margin(b, choice_b)}});
+}
+
+TaskDifference compare(const Side& a, const Side& b, const std::string& task) {
+  const auto rows_a = by_instance(a.db.options(a.entry.evaluation_id, task));
+  const auto rows_b = by_instance(b.db.options(b.entry.evaluation_id, task));
+  TaskDifference difference;
+  for (const auto& [doc_id, rows] : rows_a) {
+    const auto other = rows_b.find(doc_id);
+    if (other == rows_b.end()) {
+      ++difference.only_a;
+    } else {
+      compare_instance(rows, other->second, difference);
+    }
+  }
+  for (const auto& [doc_id, rows] : rows_b)
+    if (!rows_a.contains(doc_id)) ++difference.only_b;
+  return difference;
+}
+
+std::vector<std::string> common_tasks(const Side& a, const Side& b, const Options& options) {
+  std::vector<std::string> tasks;
+  const auto of_b = train::recorded_tasks(b.entry.record.settings);
+  for (const auto& task : train::recorded_tasks(a.entry.record.settings)) {
+    const bool wanted =
+        options.tasks.empty() ||
+        std::find(options.tasks.begin(), options.tasks.end(), task.name) != options.tasks.end();
+    if (wanted && std::any_of(of_b.begin(), of_b.end(),
+                              [&](const auto& other) { return other.name == task.name; }))
+      tasks.push_back(task.name);
+  }
+  if (tasks.empty())
+    throw Error(ErrorKind::kUsage, "eval diff: " + a.entry.evaluation_id + " and " +
+                                       b.entry.evaluation_id + " have no such task in common");
+  return tasks;
+}
+
+OrderedJson to_json(const TaskDifference& d) {
+  return {{"instances", d.instances},
+          {"only_a", d.only_a},
+          {"only_b", d.only_b},
+          {"other_request", d.other_request},
+          {"both_right", d.right_both},
+          {"only_a_right", d.right_a},
+          {"only_b_right", d.right_b},
+          {"both_wrong", d.right_none},
+          {"continuations", d.continuations},
+          {"equal_bits", d.equal_bits},
+          {"largest_difference", d.largest},
+          {"flips", d.flips}};
+}
+
+void print(const OrderedJson& json, std::int64_t shown) {
+  TextTable table({"task", "instances", "both right", "only a", "only b", "both wrong", "flips",
+                   "equal bits", "of", "largest difference"});
+  for (const auto& [task, d] : json["tasks"].items())
+    table.add({task, text_of(d["instances"]), text_of(d["both_right"]), text_of(d["only_a_right"]),
+               text_of(d["only_b_right"]), text_of(d["both_wrong"]),
+               std::to_string(d["flips"].size()), text_of(d["equal_bits"]),
+               text_of(d["continuations"]), text_of(d["largest_difference"])});
+  table.print(std::cout);
+  TextTable flips({"task", "instance", "id", "label", "a chose", "by", "b chose", "by"});
+  std::int64_t count = 0;
+  for (const auto& [task, d] : json["tasks"].items()) {
+    for (const auto& flip : d["flips"]) {
+      if (count++ >= shown) continue;
+      flips.add({task, text_of(flip["doc_id"]), text_of(flip["native_id"]), text_of(flip["label"]),
+                 text_of(flip["chosen_a"]), text_of(flip["margin_a"]), text_of(flip["chosen_b"]),
+                 text_of(flip["margin_b"])});
+    }
+  }
+  if (count == 0) return;
+  std::cout << "\nFlips" << (count > shown ? " (the first " + std::to_string(shown) + ")" : "")
+            << ":\n";
+  flips.print(std::cout);
+}
+
+int run(const Options& options) {
+  const Side a(options.a), b(options.b);
+  OrderedJson json = {
+      {"a", a.entry.evaluation_id},
+      {"b", b.entry.evaluation_id},
+      {"same_weights", a.entry.record.weights_digest == b.entry.record.weights_digest},
+      {"tasks", OrderedJson::object()}};
+  bool equal = true;
+  for (const auto& task : common_tasks(a, b, options)) {
+    const auto difference = compare(a, b, task);
+    equal = equal && difference.equal();
+    json["tasks"][task] = to_json(difference);
+  }
+  json["equal"] = equal;
+  if (options.json) {
+    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    print(json, options.shown);
+  }
+  return equal ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+}  // namespace
+
+void add_eval_diff(CLI::App& eval, int& exit_code) {
+  auto* command = eval.add_subcommand(
+      "diff", "Two recorded evaluations, instance by instance; exit 5 if a number differs");
+  const auto options = std::make_shared<Options>();
+  command->add_option("RUN_A", options->a, "FILE.db, or FILE.db:EVALUATION_ID")->required();
+  command->add_option("RUN_B", options->b)->required();
+  command->add_option("--tasks", options->tasks, "Only these")->delimiter(',');
+  command->add_option("--show", options->shown, "Flips to print")->check(CLI::NonNegativeNumber);
+  command->add_flag("--json", options->json);
+  command->footer("Example: olmo-harness eval diff lumi.db mosaic.db --tasks arc_easy");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace olmo::cli

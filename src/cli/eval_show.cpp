@@ -1,0 +1,213 @@
+// `olmo-harness eval show`, `eval --rescore`, `eval --list`: looking at what is recorded and
+// defined.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/eval_commands.h"
+#include "cli/eval_output.h"
+#include "cli/table.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/log.h"
+#include "data/fetch.h"
+#include "eval/encoding.h"
+#include "eval/scoring.h"
+#include "eval/task_catalog.h"
+#include "store/run_db.h"
+
+namespace olmo::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct ShowOptions {
+  std::string run, task, data, definitions;
+  std::int64_t doc_id = 0;
+  bool json = false;
+};
+
+/// The recorded task of that name. Throws Error(kUsage) that lists the names.
+eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string& name) {
+  std::string names;
+  for (auto& task : train::recorded_tasks(entry.record.settings)) {
+    if (task.name == name) return std::move(task);
+    names += (names.empty() ? "" : ", ") + task.name;
+  }
+  throw Error(ErrorKind::kUsage, "evaluation " + entry.evaluation_id + " has no task `" + name +
+                                     "`; it has " + (names.empty() ? "none" : names));
+}
+
+/// The instance as it was asked, rendered again.
+eval::Example render_again(const ShowOptions& options, const eval::Task& recorded,
+                           std::span<const OptionRow> rows) {
+  const std::filesystem::path folder =
+      options.data.empty() ? data::default_data_folder() : std::filesystem::path(options.data);
+  const auto inner = data::evaluation_data_folder(folder);
+  const auto catalog = eval::load_catalog(
+      options.definitions.empty() ? std::nullopt
+                                  : std::optional<std::filesystem::path>(options.definitions));
+  const auto tasks = catalog.resolve(std::vector{recorded.name}, recorded.convention,
+                                     std::filesystem::exists(inner) ? inner : folder);
+  auto examples = eval::load_task(tasks.front(), options.doc_id + 1).examples;
+  for (auto& example : examples) {
+    if (example.doc_id != options.doc_id) continue;
+    for (const auto& row : rows) {
+      const auto index = static_cast<std::size_t>(row.cont_id);
+      if (index >= example.options.size() ||
+          eval::request_hash(example.options[index]) != row.request_hash)
+        throw Error(ErrorKind::kInput,
+                    recorded.name + ": instance " + std::to_string(options.doc_id) +
+                        " was another text when it was evaluated: data or definition of the task "
+                        "have changed since");
+    }
+    return std::move(example);
+  }
+  throw Error(ErrorKind::kInput, recorded.name + ": instance " + std::to_string(options.doc_id) +
+                                     " is not in the data");
+}
+
+OrderedJson option_json(const eval::Task& task, const eval::Option& option, const OptionRow& row) {
+  OrderedJson json = {{"cont_id", row.cont_id},
+                      {"context", option.context},
+                      {"continuation", option.continuation},
+                      {"right", row.cont_id == row.label},
+                      {"rank", row.rank},
+                      {"margin", row.margin},
+                      {"ctx_tokens", row.ctx_tokens},
+                      {"cont_tokens", row.cont_tokens},
+                      {"truncated_tokens", row.truncated_tokens},
+                      {"logprob", row.logprob},
+                      {"is_greedy", row.is_greedy}};
+  for (const auto& metric : task.metrics) {
+    const auto score = eval::find_score(metric.score).of(row);
+    json["scores"][metric.name] = score ? OrderedJson(*score) : OrderedJson(nullptr);
+  }
+  return json;
+}
+
+void print_instance(const OrderedJson& json) {
+  std::cout << json["task"].get<std::string>() << " " << json["doc_id"] << " ("
+            << json["convention"].get<std::string>() << ", ranked by "
+            << json["primary_metric"].get<std::string>() << ")\n";
+  std::string shown;
+  for (const auto& option : json["options"]) {
+    const auto context = option["context"].get<std::string>();
+    if (context != shown) std::cout << "\n----- context\n" << context << "\n-----\n";
+    shown = context;
+  }
+  TextTable table({"", "continuation", "tokens", "log-likelihood", "score", "rank"});
+  for (const auto& option : json["options"]) {
+    const auto& score = option["scores"][json["primary_metric"].get<std::string>()];
+    table.add({std::string(option["rank"] == 1 ? "chosen" : "") +
+                   (option["right"].get<bool>() ? (option["rank"] == 1 ? ", right" : "right") : ""),
+               option["continuation"].get<std::string>(), text_of(option["cont_tokens"]),
+               text_of(option["logprob"]), text_of(score), text_of(option["rank"])});
+  }
+  table.print(std::cout);
+}
+
+void show(const ShowOptions& options) {
+  const auto name = store::parse_run_name(options.run);
+  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
+  const store::EvaluationDb db(records);
+  const auto entry = db.entry(db.find(name.run));
+  const auto task = find_recorded(entry, options.task);
+  const auto rows = db.instance(entry.evaluation_id, options.task, options.doc_id);
+  if (rows.empty())
+    throw Error(ErrorKind::kUsage, "evaluation " + entry.evaluation_id + ": " + options.task +
+                                       " has no instance " + std::to_string(options.doc_id));
+  const auto example = render_again(options, task, rows);
+  OrderedJson json = {{"evaluation_id", entry.evaluation_id},
+                      {"checkpoint", entry.record.checkpoint},
+                      {"task", task.name},
+                      {"convention", task.convention},
+                      {"primary_metric", task.primary_metric},
+                      {"doc_id", options.doc_id},
+                      {"native_id", example.native_id},
+                      {"label", example.label},
+                      {"options", OrderedJson::array()}};
+  for (const auto& row : rows)
+    json["options"].push_back(
+        option_json(task, example.options[static_cast<std::size_t>(row.cont_id)], row));
+  if (options.json) {
+    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    print_instance(json);
+  }
+}
+
+}  // namespace
+
+void rescore(const std::string& run, const std::filesystem::path& instances, bool json) {
+  const auto name = store::parse_run_name(run);
+  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
+  const store::EvaluationDb db(records);
+  const auto entry = db.entry(db.find(name.run));
+  const auto tasks = train::recorded_tasks(entry.record.settings);
+  const auto outcome = train::rescore(db, entry.evaluation_id);
+  if (!instances.empty()) write_instances(instances, db, entry.evaluation_id, tasks);
+  if (!json) {
+    print_scores(std::cout, outcome, tasks);
+    return;
+  }
+  OrderedJson object = {{"checkpoint", entry.record.checkpoint},
+                        {"evaluation_id", entry.evaluation_id},
+                        {"database", name.database.string()},
+                        {"weights_digest", entry.record.weights_digest}};
+  object.update(scores_json(outcome, tasks));
+  std::cout << object.dump(2) << "\n";
+}
+
+void list_definitions(const std::string& definitions, bool json) {
+  const auto catalog = eval::load_catalog(
+      definitions.empty() ? std::nullopt : std::optional<std::filesystem::path>(definitions));
+  if (json) {
+    OrderedJson object = {{"tasks", OrderedJson::array()}, {"suites", OrderedJson::array()}};
+    for (const auto& task : catalog.tasks())
+      object["tasks"].push_back({{"name", task.name},
+                                 {"description", task.description},
+                                 {"category", task.category},
+                                 {"aliases", task.aliases},
+                                 {"conventions", task.conventions},
+                                 {"variants", task.variants}});
+    for (const auto& suite : catalog.suites())
+      object["suites"].push_back({{"name", suite.name},
+                                  {"kind", suite.kind},
+                                  {"description", suite.description},
+                                  {"tasks", suite.tasks}});
+    std::cout << object.dump(2) << "\n";
+    return;
+  }
+  const auto joined = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
+    return text;
+  };
+  TextTable suites({"suite", "kind", "description"});
+  for (const auto& suite : catalog.suites())
+    suites.add({suite.name, suite.kind, suite.description});
+  suites.print(std::cout);
+  std::cout << "\n";
+  TextTable tasks({"task", "conventions", "variants"});
+  for (const auto& task : catalog.tasks())
+    tasks.add({task.name, joined(task.conventions), joined(task.variants)});
+  tasks.print(std::cout);
+}
+
+void add_eval_show(CLI::App& eval, int&) {
+  auto* command = eval.add_subcommand(
+      "show", "One instance of a recorded evaluation: prompt, continuations, scores, choice");
+  const auto options = std::make_shared<ShowOptions>();
+  command->add_option("RUN", options->run, "FILE.db, or FILE.db:EVALUATION_ID")->required();
+  command->add_option("TASK", options->task)->required();
+  command->add_option("DOC_ID", options->doc_id)->required()->check(CLI::NonNegativeNumber);
+  command->add_option("--data", options->data, "Folder of `data fetch`");
+  command->add_option("--definitions", options->definitions, "As in eval");
+  command->add_flag("--json", options->json);
+  command->footer("Example: olmo-harness eval show evaluations.db arc_easy 17");
+  command->callback([options] { show(*options); });
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <ATen/Parallel.h>
+
+namespace olmo {
+
+/// Runs `work(i)` for every i below `count` on LibTorch's threads, each taking the next one when it
+/// is done: for parts of unlike sizes, the largest first.
+template <typename Work>
+void for_each_in_parallel(std::size_t count, const Work& work) {
+  std::atomic<std::size_t> next{0};
+  at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; ++begin) {
+      for (std::size_t i; (i = next++) < count;) work(i);
+    }
+  });
+}
+
+}  // namespace olmo

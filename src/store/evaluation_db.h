@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/evaluation_rows.h"
+#include "store/evaluation_records.h"
+#include "store/record_database.h"
+
+namespace olmo::store {
+
+/// The evaluations of a database: one is written at a time, any number can be read. The database
+/// may be a training run's (`RunDb::records()`), which then has to outlive this object, as any
+/// other.
+///
+/// Rows of scores are committed within half a second (RecordDatabase); beginnings and ends at once.
+/// Numbers that are not finite are kept: NaN as NULL.
+class EvaluationDb {
+ public:
+  explicit EvaluationDb(RecordDatabase& records) : records_(records) {}
+
+  // --- writing ---
+
+  /// Makes a new evaluation durable and returns its id.
+  std::string begin(const EvaluationRecord& evaluation);
+  /// The latest evaluation with this content key that was begun and not finished, if any.
+  [[nodiscard]] std::optional<std::string> find_unfinished(const std::string& content_key) const;
+  /// Goes on with an evaluation; its rows stay.
+  void resume(const std::string& evaluation_id);
+
+  /// Begins a task, or goes on with it: rows that an earlier attempt left are kept if definition,
+  /// data and convention have the same digests and names, else removed.
+  void begin_task(const EvaluationTaskRecord& task);
+  /// doc_id of the instances whose rows are there.
+  [[nodiscard]] std::set<std::int64_t> done_instances(const std::string& task) const;
+  /// Index of the documents whose rows are there.
+  [[nodiscard]] std::set<std::int64_t> done_documents(const std::string& suite) const;
+  /// All options of one instance: they are committed together.
+  void record_options(std::span<const OptionRow> options);
+  void record_documents(std::span<const DocumentRow> documents);
+  /// The numbers of a task, in place of earlier ones.
+  void record_metrics(const std::string& task, std::span<const EvaluationMetric> metrics);
+  /// `status`: finished, failed or skipped; `message` says why.
+  void end_task(const std::string& task, const std::string& status,
+                const std::string& message = "");
+  /// `status`: finished, failed or interrupted.
+  void end(const std::string& status);
+  void flush() { records_.flush(); }
+  /// Of the evaluation that is being written.
+  [[nodiscard]] const std::string& evaluation_id() const { return evaluation_id_; }
+
+  // --- reading; what has been recorded but not yet flushed is not there ---
+
+  /// The evaluation that `prefix` names unambiguously; empty: the latest. Throws Error(kUsage).
+  [[nodiscard]] std::string find(const std::string& prefix) const;
+  /// All, or those of one run, oldest first.
+  [[nodiscard]] std::vector<EvaluationEntry> list(const std::string& run_id = "") const;
+  [[nodiscard]] EvaluationEntry entry(const std::string& evaluation_id) const;
+  /// In the order in which they were begun.
+  [[nodiscard]] std::vector<EvaluationTaskEntry> tasks(const std::string& evaluation_id) const;
+  /// By instance and continuation.
+  [[nodiscard]] std::vector<OptionRow> options(const std::string& evaluation_id,
+                                               const std::string& task) const;
+  /// One instance; empty if it is not there.
+  [[nodiscard]] std::vector<OptionRow> instance(const std::string& evaluation_id,
+                                                const std::string& task, std::int64_t doc_id) const;
+  /// By index.
+  [[nodiscard]] std::vector<DocumentRow> documents(const std::string& evaluation_id,
+                                                   const std::string& suite) const;
+  [[nodiscard]] std::vector<EvaluationMetric> metrics(const std::string& evaluation_id,
+                                                      const std::string& task) const;
+  /// Instances that both evaluations scored and for which they chose differently, by task and
+  /// instance.
+  [[nodiscard]] std::vector<EvaluationFlip> flips(const std::string& evaluation_a,
+                                                  const std::string& evaluation_b) const;
+
+ private:
+  [[nodiscard]] bool has_tables() const { return records_.schema_version() >= 2; }
+
+  RecordDatabase& records_;
+  std::string evaluation_id_;
+};
+
+}  // namespace olmo::store

@@ -1,0 +1,174 @@
+#include "store/record_database.h"
+
+#include <array>
+#include <cstdio>
+#include <random>
+#include <unordered_map>
+
+#include <sys/vfs.h>
+
+#include "core/error.h"
+#include "store/schema.h"
+
+namespace olmo::store {
+namespace {
+
+constexpr auto kFlushInterval = std::chrono::milliseconds(500);
+
+/// WAL needs memory shared between the machines that write; network file systems have none.
+bool is_network_file_system(const std::filesystem::path& path) {
+  struct statfs info {};
+  const auto folder = std::filesystem::absolute(path).parent_path();
+  if (::statfs(folder.c_str(), &info) != 0) return false;
+  constexpr std::array<unsigned long, 8> kMagic = {
+      0x6969,      // NFS
+      0x0BD00BD0,  // Lustre
+      0x47504653,  // GPFS
+      0x19830326,  // BeeGFS
+      0xFF534D42,  // CIFS
+      0xFE534D42,  // SMB2
+      0x00C36400,  // Ceph
+      0x65735546,  // FUSE
+  };
+  return std::find(kMagic.begin(), kMagic.end(),
+                   static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) != kMagic.end();
+}
+
+/// Refuses what SQLite would turn into a sentence about something else.
+const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode mode) {
+  if (mode != OpenMode::kCreate && !std::filesystem::exists(path)) {
+    throw Error(ErrorKind::kUsage, path.string() + ": there is no such run database");
+  }
+  if (std::filesystem::is_directory(path)) {
+    throw Error(ErrorKind::kUsage,
+                path.string() + ": is a folder, a run database is a file such as run.db");
+  }
+  return path;
+}
+
+}  // namespace
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto seconds = std::chrono::system_clock::to_time_t(now);
+  const auto millis =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis));
+  return text.data();
+}
+
+std::string new_record_id() {
+  std::random_device entropy;
+  std::array<char, 16> suffix{};
+  std::snprintf(suffix.data(), suffix.size(), "%08x", entropy());
+  std::string id = utc_now().substr(0, 19);  // 2026-01-31T23:59:59
+  for (const char c : {'-', ':'}) id.erase(std::remove(id.begin(), id.end(), c), id.end());
+  return id + "-" + suffix.data();
+}
+
+RecordDatabase::RecordDatabase(const std::filesystem::path& path, OpenMode mode)
+    : db_(checked(path, mode), mode) {
+  db_.execute("PRAGMA foreign_keys = ON;");
+  check_identity();
+  if (mode == OpenMode::kReadOnly) return;
+  choose_journal();
+  db_.execute("PRAGMA synchronous = FULL;");
+  migrate();
+}
+
+RecordDatabase::~RecordDatabase() {
+  try {
+    flush();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "warning: the last rows of the run record were lost: %s\n", error.what());
+  }
+}
+
+void RecordDatabase::check_identity() {
+  const auto number = [&](const char* pragma) { return std::get<std::int64_t>(db_.value(pragma)); };
+  const auto tables = number("SELECT count(*) FROM sqlite_schema");
+  if (tables > 0 && number("PRAGMA application_id") != kApplicationId) {
+    throw Error(ErrorKind::kDamaged,
+                path().string() + ": is an SQLite database, but not one of olmo-harness");
+  }
+  schema_version_ = number("PRAGMA user_version");
+  if (tables > 0 && schema_version_ < 1) {
+    throw Error(ErrorKind::kDamaged, path().string() + ": has schema version " +
+                                         std::to_string(schema_version_) + ", which never was");
+  }
+  if (schema_version_ > kSchemaVersion) {
+    throw Error(ErrorKind::kDamaged,
+                path().string() + ": has schema version " + std::to_string(schema_version_) +
+                    ", this olmo-harness knows versions up to " + std::to_string(kSchemaVersion) +
+                    ": use a newer olmo-harness");
+  }
+}
+
+void RecordDatabase::migrate() {
+  Transaction transaction(db_);  // holds the write lock: two processes may open a new file at once
+  const auto version = std::get<std::int64_t>(db_.value("PRAGMA user_version"));
+  for (auto from = version; from < kSchemaVersion; ++from) db_.execute(kMigrations[from]);
+  if (version < kSchemaVersion) {
+    db_.execute("PRAGMA application_id = " + std::to_string(kApplicationId) +
+                "; PRAGMA user_version = " + std::to_string(kSchemaVersion));
+  }
+  transaction.commit();
+  schema_version_ = kSchemaVersion;
+}
+
+void RecordDatabase::choose_journal() {
+  const char* wanted = is_network_file_system(path()) ? "TRUNCATE" : "WAL";
+  const auto set = [&](const std::string& mode) {
+    return std::get<std::string>(db_.value("PRAGMA journal_mode = " + mode));
+  };
+  journal_mode_ = set(wanted);
+  if (journal_mode_ != "wal" && journal_mode_ != "truncate") journal_mode_ = set("TRUNCATE");
+}
+
+void RecordDatabase::add(std::vector<Row> rows) {
+  pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
+                  std::make_move_iterator(rows.end()));
+  if (std::chrono::steady_clock::now() - last_flush_ >= kFlushInterval) flush();
+}
+
+void RecordDatabase::write(std::vector<Row> rows) {
+  pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
+                  std::make_move_iterator(rows.end()));
+  flush();
+}
+
+void RecordDatabase::flush() {
+  if (pending_.empty()) return;
+  Transaction transaction(db_);
+  std::unordered_map<const char*, Statement> statements;
+  for (const auto& row : pending_) {
+    auto found = statements.find(row.sql);
+    if (found == statements.end()) found = statements.emplace(row.sql, db_.prepare(row.sql)).first;
+    found->second.bind_all(row.values).step();
+    found->second.reset();
+  }
+  transaction.commit();
+  pending_.clear();
+  last_flush_ = std::chrono::steady_clock::now();
+}
+
+void RecordDatabase::query(const std::string& sql, const std::vector<SqlValue>& parameters,
+                           const OnRow& on_row) const {
+  Statement statement = db_.prepare(sql);
+  statement.bind_all(parameters);
+  std::vector<std::string> names;
+  for (int i = 0; i < statement.column_count(); ++i) names.push_back(statement.column_name(i));
+  std::vector<SqlValue> values(names.size());
+  while (statement.step()) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = statement.column(static_cast<int>(i));
+    on_row(names, values);
+  }
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "train/evaluation.h"
+#include "train/load_model.h"
+
+namespace olmo::train {
+
+struct EvaluationSessionOptions {
+  std::filesystem::path database;
+  std::string command_line;
+  OnEvaluationProgress on_progress;
+};
+
+struct EvaluationSessionResult {
+  std::string evaluation_id;
+  bool resumed = false;  ///< an earlier attempt's rows were kept
+  EvaluationOutcome outcome;
+};
+
+/// Where an evaluation of this checkpoint is recorded unless said otherwise: the database of the
+/// run directory that it lies in, else `evaluations.db` in the current directory.
+std::filesystem::path default_database(const LoadedModel& loaded);
+
+/// Evaluates a checkpoint and records it: an unfinished evaluation of the same weights, tokenizer,
+/// numerics and plan in that database is gone on with, else one is begun. A signal ends it in
+/// order, with Error(kInterrupted) or Error(kStopped); the same command goes on later.
+EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenizer* tokenizer,
+                                       const EvaluationPlan& plan,
+                                       const EvaluationSessionOptions& options);
+
+/// The record of an evaluation of these weights under this plan, for EvaluationDb::begin().
+store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
+                                            const data::Tokenizer* tokenizer,
+                                            const EvaluationPlan& plan);
+
+}  // namespace olmo::train

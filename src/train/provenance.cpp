@@ -1,0 +1,34 @@
+#include "train/provenance.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/build_info.h"
+#include "core/environment.h"
+#include "store/library_versions.h"
+
+namespace olmo::train {
+
+Json policy_json(const Policy& policy) {
+  return {{"numerics", to_string(policy.numerics)},
+          {"isa", to_string(policy.isa)},
+          {"threads", policy.threads},
+          {"device", policy.device},
+          {"precision", "fp32"}};
+}
+
+Json build_json() {
+  const BuildInfo& info = build_info();
+  Json build = {{"version", info.version},
+                {"git_revision", info.git_revision},
+                {"compiler", info.compiler},
+                {"flags", info.flags},
+                {"libtorch", info.libtorch}};
+  for (const auto& [library, version] : store::library_versions()) build[library] = version;
+  return build;
+}
+
+Json environment_json() {
+  return Json::parse(environment().dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace olmo::train

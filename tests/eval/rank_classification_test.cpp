@@ -1,0 +1,192 @@
+#include "eval/rank_classification.h"
+
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "eval/hash_model.h"
+
+using namespace olmo;
+using namespace olmo::eval;
+using test::HashModel;
+
+namespace {
+
+const data::Tokenizer& small_tokenizer() {
+  static const auto tokenizer =
+      data::Tokenizer::load(std::filesystem::path(OLMO_TEST_DATA) / "data/tokenizer_small.json");
+  return tokenizer;
+}
+
+// Instances with shared and with own contexts, as winogrande's.
+LoadedTask make_task(const std::string& name, int count) {
+  LoadedTask loaded;
+  loaded.task.name = name;
+  loaded.task.primary_metric = "acc";
+  loaded.task.metrics = {{"acc", "sum"}, {"pmi_dc", "pmi"}};
+  for (int i = 0; i < count; ++i) {
+    Example example;
+    example.doc_id = i;
+    example.label = i % 2;
+    const std::string context = name + ": the word " + std::to_string(i);
+    for (const std::string end : {" naresi", " bacodu fegilo", " it's"})
+      example.options.push_back({context, end, "Answer:"});
+    example.options.push_back({context + " to", " it's", {}});
+    loaded.examples.push_back(example);
+  }
+  return loaded;
+}
+
+struct Result {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<OptionRow>> rows;
+  std::map<std::string, std::string> failures;
+  std::map<std::string, ErrorKind> kinds;
+  std::vector<std::string> order;  // tasks, as their last instances came
+  std::int64_t done = 0, total = 0;
+};
+
+Result evaluate(const std::vector<LoadedTask>& tasks, const ScoreTokens& model,
+                const RankOptions& options = {}) {
+  Result result;
+  RankCallbacks callbacks;
+  callbacks.on_instance = [&](std::span<const OptionRow> rows) {
+    const auto key = std::pair(rows[0].task, rows[0].doc_id);
+    CHECK(result.rows.try_emplace(key, rows.begin(), rows.end()).second);
+    if (result.order.empty() || result.order.back() != key.first) result.order.push_back(key.first);
+  };
+  callbacks.on_progress = [&](std::int64_t done, std::int64_t total, const std::string& task) {
+    CHECK(done > result.done);
+    CHECK(done <= total);
+    CHECK(!task.empty());
+    result.done = done;
+    result.total = total;
+  };
+  callbacks.on_task_failed = [&](const std::string& task, const Error& error) {
+    CHECK(result.failures.emplace(task, error.what()).second);
+    result.kinds.emplace(task, error.kind());
+  };
+  evaluate_tasks(tasks, small_tokenizer(), model, options, callbacks);
+  return result;
+}
+
+void check_same(const Result& a, const Result& b) {
+  REQUIRE(a.rows.size() == b.rows.size());
+  for (const auto& [key, rows] : a.rows) {
+    const auto& others = b.rows.at(key);
+    REQUIRE(rows.size() == others.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK(rows[i].logprob == others[i].logprob);
+      CHECK(rows[i].unconditional_logprob == others[i].unconditional_logprob);
+      CHECK(rows[i].unconditional_logit_sum == others[i].unconditional_logit_sum);
+      CHECK(rows[i].is_greedy == others[i].is_greedy);
+      CHECK(rows[i].rank == others[i].rank);
+      CHECK(rows[i].margin == others[i].margin);
+    }
+  }
+}
+
+// A model that fails on one token and scores all others.
+ScoreTokens failing_on(std::int64_t id, float score) {
+  return [id, score](const TokenForest& forest, std::span<TokenScore> scores) {
+    HashModel()(forest, scores);
+    for (std::size_t t = 0; t < scores.size(); ++t)
+      if (forest.targets[t].label == id) scores[t].log_prob = score;
+  };
+}
+
+std::int64_t id_of(std::string_view text) {
+  std::vector<std::uint32_t> ids;
+  small_tokenizer().encode(text, ids);
+  return ids.back();
+}
+
+}  // namespace
+
+TEST_CASE("tasks are evaluated one after the other, each instance once", "[eval]") {
+  const std::vector<LoadedTask> tasks = {make_task("zeta", 30), make_task("alpha", 20)};
+  const Result result = evaluate(tasks, HashModel());
+  CHECK(result.rows.size() == 50);
+  CHECK(result.order == std::vector<std::string>{"zeta", "alpha"});
+  CHECK(result.done == result.total);
+  CHECK(result.failures.empty());
+  const auto& rows = result.rows.at({"alpha", 7});
+  REQUIRE(rows.size() == 4);
+  std::int64_t ranks = 0;
+  for (const auto& row : rows) {
+    CHECK(row.label == 1);
+    CHECK(row.logprob < 0);
+    CHECK(row.unconditional_logprob.has_value() == (row.cont_id != 3));
+    CHECK((row.rank == 1) == (row.margin > 0));
+    ranks += row.rank;
+  }
+  CHECK(ranks == 1 + 2 + 3 + 4);
+}
+
+TEST_CASE("neither options of the queue nor other tasks change an instance", "[eval]") {
+  const std::vector<LoadedTask> tasks = {make_task("one", 25), make_task("two", 25)};
+  const Result whole = evaluate(tasks, HashModel());
+  check_same(whole, evaluate(tasks, HashModel(), {.queue = {.forest_rows = 9}}));
+  check_same(whole, evaluate(tasks, HashModel(), {.queue = {.share_prefixes = false}}));
+  check_same(whole, evaluate({tasks[1], tasks[0]}, HashModel()));
+  Result parts = evaluate({tasks[0]}, HashModel());
+  parts.rows.merge(evaluate({tasks[1]}, HashModel()).rows);
+  check_same(whole, parts);
+
+  RankOptions resumed;
+  for (int i = 0; i < 20; ++i) resumed.done.insert({"one", i});
+  Result rest = evaluate(tasks, HashModel(), resumed);
+  CHECK(rest.rows.size() == 30);
+  for (const auto& [key, rows] : whole.rows)
+    if (resumed.done.contains(key)) rest.rows.emplace(key, rows);
+  check_same(whole, rest);
+}
+
+TEST_CASE("a task with bad data fails alone", "[eval]") {
+  std::vector<LoadedTask> tasks = {make_task("bad", 10), make_task("good", 10),
+                                   make_task("odd", 10)};
+  tasks[0].examples[4].options[2].continuation = "";
+  tasks[2].task.primary_metric = "f1";
+  const Result result = evaluate(tasks, HashModel());
+  CHECK(result.rows.size() == 10);
+  CHECK(result.failures.size() == 2);
+  CHECK(result.failures.at("bad").find("bad: doc_id 4, continuation 2 ''") == 0);
+  CHECK(result.kinds.at("bad") == ErrorKind::kInput);
+  CHECK(result.failures.at("odd").find("'f1'") != std::string::npos);
+}
+
+TEST_CASE("a task with scores that are not finite fails alone, and early", "[eval]") {
+  std::vector<LoadedTask> tasks = {make_task("nan", 400), make_task("good", 10)};
+  for (auto& example : tasks[0].examples) example.options[1].continuation = " word!";
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    const Result result = evaluate(tasks, failing_on(id_of("!"), bad));
+    CHECK(result.rows.size() == 10);
+    CHECK(result.failures.size() == 1);
+    CHECK(result.failures.at("nan").find(bad == bad ? "nan: checkpoint gives infinite"
+                                                    : "nan: checkpoint gives NaN") == 0);
+    CHECK(result.kinds.at("nan") == ErrorKind::kDiverged);
+    CHECK(result.done < result.total / 2);
+  }
+}
+
+TEST_CASE("without unconditional requests the rows have none, and cost less", "[eval]") {
+  const std::vector<LoadedTask> tasks = {make_task("one", 25)};
+  const Result both = evaluate(tasks, HashModel());
+  RankOptions options;
+  options.encoding.unconditional = false;
+  const Result result = evaluate(tasks, HashModel(), options);
+  CHECK(result.total < both.total);
+  for (const auto& [key, rows] : result.rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK(!rows[i].unconditional_logprob);
+      CHECK(rows[i].logprob == both.rows.at(key)[i].logprob);
+    }
+  }
+}
+
+TEST_CASE("an error of the model itself ends the evaluation", "[eval]") {
+  const ScoreTokens broken = [](const TokenForest&, std::span<TokenScore>) {
+    throw Error(ErrorKind::kFailure, "no memory");
+  };
+  CHECK_THROWS_AS(evaluate({make_task("one", 3)}, broken), Error);
+}
