@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {
@@ -68,6 +69,7 @@ class SchemaReader {
   ArrowField field(const FlatTable& table, const std::string& parent, int depth) {
     ArrowField field;
     field.name = std::string(table.text(kFieldName));
+    if (!is_utf8(field.name)) refuse("a column's name is not UTF-8");
     const std::string path = parent.empty() ? field.name : parent + "." + field.name;
     if (depth > kMaxDepth) refuse("column `" + path.substr(0, 200) + "` is nested too deep");
     if (++fields_ > kMaxFields) {

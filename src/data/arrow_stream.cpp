@@ -46,15 +46,6 @@ bool bit(Bytes bytes, std::size_t index) {
   return (std::to_integer<unsigned>(bytes[index / 8]) >> (index % 8) & 1U) != 0;
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    if (point.code == kBadUtf8) return false;
-    text.remove_prefix(point.size);
-  }
-  return true;
-}
-
 /// A column of one record batch; every index below `length` is safe.
 struct Column {
   const ArrowField* field = nullptr;

@@ -1,5 +1,7 @@
 #include "data/utf8.h"
 
+#include <cstring>
+
 namespace olmo::data {
 
 CodePoint decode_utf8(std::string_view bytes) {
@@ -24,6 +26,22 @@ CodePoint decode_utf8(std::string_view bytes) {
     high = 0xBF;
   }
   return {code, size};
+}
+
+bool is_utf8(std::string_view bytes) {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080;
+  while (!bytes.empty()) {
+    std::uint64_t word = kHighBits;
+    if (bytes.size() >= sizeof(word)) std::memcpy(&word, bytes.data(), sizeof(word));
+    if ((word & kHighBits) == 0) {  // eight letters of ASCII
+      bytes.remove_prefix(sizeof(word));
+      continue;
+    }
+    const CodePoint point = decode_utf8(bytes);
+    if (point.code == kBadUtf8) return false;
+    bytes.remove_prefix(point.size);
+  }
+  return true;
 }
 
 CodePoint last_code_point(std::string_view text) {

@@ -31,6 +31,8 @@ inline CodePoint decode_valid_utf8(const char* p) {
 inline constexpr std::uint32_t kBadUtf8 = 0xFFFFFFFF;
 CodePoint decode_utf8(std::string_view bytes);
 
+bool is_utf8(std::string_view bytes);
+
 /// The code point that ends at the end of `text` (not empty, well-formed UTF-8).
 CodePoint last_code_point(std::string_view text);
 

@@ -11,13 +11,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTraining = "training:";
-constexpr std::string_view kFetch = "`olmo-harness data fetch` brings it";
 
 bool begins_with(std::string_view text, std::string_view beginning) {
   return text.substr(0, beginning.size()) == beginning;
 }
 
-bool is_arrow(const fs::path& path) { return path.extension() == ".arrow"; }
+/// Of a data set: `datasets` also leaves cache-*.arrow beside them.
+bool is_part(const fs::path& path) {
+  return path.extension() == ".arrow" && begins_with(path.filename().string(), "data-");
+}
 
 }  // namespace
 
@@ -46,12 +48,12 @@ std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& f
   std::set<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (is_arrow(entry.path())) files.insert(entry.path());
+    if (is_part(entry.path())) files.insert(entry.path());
   }
   if (!root.files.is_null()) {
     for (const auto& [name, facts] : root.files.items()) {
       const fs::path file = root.folder / name;
-      if (is_arrow(file) && file.parent_path() == folder) files.insert(file);
+      if (is_part(file) && file.parent_path() == folder) files.insert(file);
     }
   }
   if (files.empty()) files.insert(folder);
@@ -62,11 +64,10 @@ DataFile DataFiles::check(const Root& root, const fs::path& path) const {
   if (!fs::is_regular_file(path)) {
     const bool fetched = root.files.is_null() ||
                          root.files.contains(path.lexically_relative(root.folder).generic_string());
-    throw Error(ErrorKind::kInput,
-                path.string() + ": is missing; " +
-                    (root.folder.empty() ? "its task names it"
-                     : fetched           ? std::string(kFetch)
-                                         : "and `olmo-harness data fetch` does not bring it"));
+    throw Error(ErrorKind::kInput, path.string() + ": is missing; " +
+                                       (root.folder.empty() ? "its task names it"
+                                        : fetched           ? "`olmo-harness data fetch` brings it"
+                                                  : "`olmo-harness data fetch` does not bring it"));
   }
   const DataFile file{.path = path, .digest = sha256_file(path)};
   if (root.files.is_null()) return file;

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/nearest.h"
+#include "eval/bounded_json.h"
 #include "eval/embedded_definitions.h"
 
 namespace olmo::eval {
@@ -17,20 +18,12 @@ constexpr const char* kFolders[] = {"suites", "tasks"};
 
 DefinitionFile parse(const std::string& folder, const std::string& name, std::string origin,
                      fs::path parent, std::string_view text) {
-  DefinitionFile file{.folder = folder,
-                      .name = name,
-                      .origin = std::move(origin),
-                      .parent = std::move(parent),
-                      .content = {}};
-  try {
-    file.content = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw Error(ErrorKind::kUsage, file.origin + ": is not valid JSON (" + error.what() + ")");
-  }
-  if (!file.content.is_object()) {
-    throw Error(ErrorKind::kUsage, file.origin + ": must be a JSON object");
-  }
-  return file;
+  Json content = parse_bounded(text, origin, ErrorKind::kUsage);
+  return {.folder = folder,
+          .name = name,
+          .origin = std::move(origin),
+          .parent = std::move(parent),
+          .content = std::move(content)};
 }
 
 }  // namespace

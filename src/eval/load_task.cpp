@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include <ATen/Parallel.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "data/arrow_stream.h"
 #include "data/text_reader.h"
+#include "eval/bounded_json.h"
 #include "eval/rendering.h"
 #include "eval/request_file.h"
 #include "eval/task.h"
@@ -21,12 +21,8 @@ std::vector<Json> read_lines(const fs::path& file) {
   std::vector<Json> rows;
   data::LineReader lines(file);
   for (data::Line line; lines.next(line);) {
-    Json row = Json::parse(line.bytes, nullptr, /*allow_exceptions=*/false);
-    if (!row.is_object()) {
-      throw Error(ErrorKind::kInput,
-                  file.string() + ":" + std::to_string(line.number) + ": is not a JSON object");
-    }
-    rows.push_back(std::move(row));
+    rows.push_back(parse_bounded(line.bytes, file.string() + ":" + std::to_string(line.number),
+                                 ErrorKind::kInput));
   }
   return rows;
 }

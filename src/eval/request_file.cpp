@@ -1,13 +1,12 @@
 #include "eval/request_file.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <unordered_map>
 
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
-#include "core/json.h"
 #include "data/text_reader.h"
+#include "eval/bounded_json.h"
 
 namespace olmo::eval {
 namespace {
@@ -43,50 +42,45 @@ class RequestReader {
     throw Error(ErrorKind::kInput, path_.string() + ":" + std::to_string(line_) + ": " + what);
   }
 
-  /// The line without the document that the request was made of, by far its largest part.
-  Json parse_line(const std::string& bytes) const {
-    const auto keep = [](int depth, Json::parse_event_t event, Json& parsed) {
-      return !(depth == 1 && event == Json::parse_event_t::key && parsed == "doc");
-    };
-    try {
-      return Json::parse(bytes, keep);
-    } catch (const Json::exception& error) {
-      refuse(std::string("is not valid JSON (") + error.what() + ")");
-    }
-  }
-
-  Request parse(const std::string& bytes) const {
-    const Json json = parse_line(bytes);
-    const auto type = json.is_object() ? json.value("request_type", Json()) : Json();
+  [[nodiscard]] Request parse(const std::string& bytes) const {
+    // The document that the request was made of is by far the largest part of the line.
+    const Json json = parse_bounded(bytes, path_.string() + ":" + std::to_string(line_),
+                                    ErrorKind::kInput, "doc");
+    const std::string type = text_of(json, "request_type");
     if (type != "loglikelihood" && type != "generate_until_and_loglikelihood") {
-      refuse("`request_type` must be \"loglikelihood\", got " + type.dump());
+      refuse("`request_type` must be loglikelihood, got " + type.substr(0, 80));
     }
-    const Json request = json.value("request", Json());
+    const auto request = json.find("request");
+    if (request == json.end() || !request->is_object()) refuse("`request` must be an object");
     Request made;
     made.doc_id = number_of(json, "doc_id");
     made.idx = number_of(json, "idx");
-    made.context = text_of(request, "context");
-    made.continuation = text_of(request, "continuation");
-    const Json label = json.value("label", Json());
-    if (label.is_number_integer()) made.label = label.get<std::int64_t>();
-    const Json native = json.value("native_id", Json());
-    if (!native.is_null())
-      made.native_id = native.is_string() ? native.get<std::string>() : native.dump();
+    made.context = text_of(*request, "context");
+    made.continuation = text_of(*request, "continuation");
+    const auto label = json.find("label");
+    if (label != json.end() && label->is_number_integer()) made.label = label->get<std::int64_t>();
+    const auto native = json.find("native_id");
+    if (native != json.end() && !native->is_null()) {
+      made.native_id = native->is_string() ? native->get<std::string>() : native->dump();
+    }
     return made;
   }
 
-  std::int64_t number_of(const Json& json, const char* key) const {
-    const Json value = json.value(key, Json());
-    if (!value.is_number_integer() || value.get<std::int64_t>() < 0) {
-      refuse(std::string("`") + key + "` must be a number from 0, got " + value.dump());
+  [[nodiscard]] std::int64_t number_of(const Json& json, const char* key) const {
+    const auto value = json.find(key);
+    if (value == json.end() || !value->is_number_unsigned() ||
+        value->get<std::uint64_t>() > INT64_MAX) {
+      refuse(std::string("`") + key + "` must be a number from 0");
     }
-    return value.get<std::int64_t>();
+    return value->get<std::int64_t>();
   }
 
-  std::string text_of(const Json& json, const char* key) const {
-    const Json value = json.is_object() ? json.value(key, Json()) : Json();
-    if (!value.is_string()) refuse(std::string("`request.") + key + "` must be a text");
-    return value.get<std::string>();
+  [[nodiscard]] std::string text_of(const Json& json, const char* key) const {
+    const auto value = json.find(key);
+    if (value == json.end() || !value->is_string()) {
+      refuse(std::string("`") + key + "` must be a text");
+    }
+    return value->get<std::string>();
   }
 
   void add(Request request) {

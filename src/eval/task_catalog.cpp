@@ -333,9 +333,12 @@ Task TaskCatalog::resolve_one(const std::string& name, std::string_view conventi
       entry.keys.value(target.variant.empty() ? "conventions" : "variants", Json::object());
   const std::string part = target.variant.empty() ? std::string(used.name) : target.variant;
   if (!own.contains(part)) {
+    std::vector<std::string> asked = keys_of(own);
+    for (const auto& variant : keys_of(entry.keys.value("variants", Json::object()))) {
+      asked.push_back(target.task + ":" + variant);
+    }
     throw Error(ErrorKind::kUsage, "the task `" + name + "` is not defined under the convention " +
-                                       part + " (" + entry.origin + " has " + join(keys_of(own)) +
-                                       ")");
+                                       part + "; " + entry.origin + " has " + join(asked));
   }
   Json keys = overlay(entry.keys, own[part]);
   if (answers_only) {

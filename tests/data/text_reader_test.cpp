@@ -179,13 +179,6 @@ TEST_CASE("nesting does not exhaust the stack", "[data]") {
   CHECK_FALSE(parse_document(deep).text);
 }
 
-TEST_CASE("white space is stripped as Python strips it", "[data]") {
-  CHECK(strip(" \t\n\r\f\v\x1c\x1f"
-              "a b\u00a0\u2003\u3000\u0085") == "a b");
-  CHECK(strip("\u200b x") == "\u200b x");  // zero width space is no white space
-  CHECK(strip(" \u2028 ").empty());
-}
-
 TEST_CASE("folders become their sorted text files", "[data]") {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder / "sub");

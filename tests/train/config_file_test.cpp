@@ -247,10 +247,3 @@ TEST_CASE("deep nesting, alias bombs and reference bombs end with an error", "[t
   CHECK_FALSE(reference_errors(references).empty());
   CHECK(error_of("a: &x [*x]\n", "c.yaml").find("contains it") != std::string::npos);
 }
-
-TEST_CASE("the nearest name is found, and none if all are far", "[train]") {
-  const std::vector<std::string> known = {"learning_rate", "weight_decay", "eps"};
-  CHECK(nearest("learnig_rate", known) == "learning_rate");
-  CHECK(nearest("esp", known) == "eps");
-  CHECK_FALSE(nearest("zzzzzzzz", known));
-}

