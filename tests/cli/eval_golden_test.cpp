@@ -69,7 +69,7 @@ void check_near(const Json& row, const char* key, std::optional<double> value) {
   if (!row.contains(key)) return;
   INFO(key);
   REQUIRE(value.has_value());
-  CHECK_THAT(*value, Catch::WithinAbs(row.at(key).get<double>(), kNats));
+  CHECK(*value == Approx(row.at(key).get<double>()).margin(kNats).epsilon(0));
 }
 
 void check_option(const Json& row, const OptionRow& option) {
@@ -92,7 +92,7 @@ void check_task(const Json& row, const Json& report) {
     CHECK(report.at("primary_metric") == row.at("primary_metric"));
   for (const auto& [metric, value] : row.at("metrics").items()) {
     INFO(metric);
-    CHECK_THAT(report.at(metric).get<double>(), Catch::WithinRel(value.get<double>(), 1e-5));
+    CHECK(report.at(metric).get<double>() == Approx(value.get<double>()).epsilon(1e-5));
   }
 }
 
@@ -147,11 +147,11 @@ TEST_CASE("documents have the perplexity of lm-eval's rolling windows", "[cli][e
     CHECK(document.bytes == row.at("bytes"));
     CHECK(document.chars == row.at("chars"));
     CHECK(document.words == row.at("words"));
-    CHECK_THAT(document.nll, Catch::WithinRel(row.at("nll").get<double>(), 1e-6));
+    CHECK(document.nll == Approx(row.at("nll").get<double>()).epsilon(1e-6));
     nll += row.at("nll").get<double>();
   }
-  CHECK_THAT(evaluation.report().at("perplexity").at("made").at("nll").get<double>(),
-             Catch::WithinRel(nll, 1e-6));
+  CHECK(evaluation.report().at("perplexity").at("made").at("nll").get<double>() ==
+        Approx(nll).epsilon(1e-6));
 }
 
 TEST_CASE("a token file has the loss of OLMo's in-loop evaluator", "[cli][eval]") {
@@ -161,8 +161,7 @@ TEST_CASE("a token file has the loss of OLMo's in-loop evaluator", "[cli][eval]"
   const Json& report = evaluation.report().at("perplexity").at("made");
   CHECK(report.at("documents") == row.at("n"));
   for (const char* metric : {"ce_loss", "ppl"})
-    CHECK_THAT(report.at(metric).get<double>(),
-               Catch::WithinRel(row.at(metric).get<double>(), 1e-6));
+    CHECK(report.at(metric).get<double>() == Approx(row.at(metric).get<double>()).epsilon(1e-6));
 }
 
 TEST_CASE("scores have the same bits however they are computed", "[cli][eval]") {

@@ -11,7 +11,8 @@ The documents are made up (evaluation_texts.py); the folder has the layout of th
 
 by: `olmo` OLMo's in-loop classes with ICLMetric; `oe` OEEvalTask on the request files with ICLMetric; `lm-eval`
 ConfigurableTask and HFLM.loglikelihood on the transformers model; documents by lm_eval's rolling windows. ce_loss and bpb are
-those of the right continuations. Needs: ai2-olmo==0.6.0 lm_eval==0.4.13 tokenizers==0.23.3 torch==2.11.0 transformers==5.17.0.
+those of the right continuations; `pmi_dc_olmo` is OLMo's pmi_dc, which divides by a sum of logits.
+Needs: ai2-olmo==0.6.0 lm_eval==0.4.13 accelerate tokenizers==0.23.3 torch==2.11.0 transformers==5.17.0.
 Run: python3 tests/goldens/make_evaluation.py
 """
 
@@ -271,7 +272,8 @@ def olmo_rows(model, tokenizer):
             yield {**option_row("olmo", name, sample), "logprob": sums_of(model, task, sample),
                    "unconditional_logprob": log_prob, "unconditional_logit_sum": logits}
         yield {"kind": "task", "convention": "olmo", "task": name, "n": len(task.dataset), "primary_metric": cls.metric_type,
-               "metrics": task_metrics(model, task, [*METRICS, "pmi_dc"])}
+               "metrics": {**task_metrics(model, task, METRICS),
+                           "pmi_dc_olmo": metric_of(model, task, "pmi_dc", task.samples)}}
 
 
 def oe_rows(model, tokenizer):

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "support/catch.h"
 
 using olmo::Error;
 using olmo::ErrorKind;
 using olmo::Json;
+using olmo::nearest;
 using namespace olmo::train;
 
 namespace {
