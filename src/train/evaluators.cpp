@@ -70,9 +70,13 @@ std::set<std::int64_t> shuffled_subset(std::int64_t count, std::int64_t samples,
 }
 
 std::string metric_key(const eval::Task& task) {
-  const auto& metric = task.primary_metric;
-  const bool cost = eval::find_score(metric).is_cost;
-  return "eval/downstream" + (cost ? "_" + metric : std::string()) + "/" + task.name + "_" + metric;
+  const auto primary =
+      std::find_if(task.metrics.begin(), task.metrics.end(),
+                   [&](const auto& metric) { return metric.name == task.primary_metric; });
+  OLMO_CHECK(primary != task.metrics.end());
+  const bool cost = eval::find_score(primary->score).is_cost;
+  return "eval/downstream" + (cost ? "_" + primary->name : std::string()) + "/" + task.name + "_" +
+         primary->name;
 }
 
 void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,

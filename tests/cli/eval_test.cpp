@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "core/error.h"
 #include "store/evaluation_db.h"
 #include "support/catch.h"
 
@@ -140,7 +141,7 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   CHECK(equal.at("equal") == true);
   CHECK(equal.at("same_weights") == true);
   const EvaluationScene cut;
-  parsed(cut.eval({"--tasks", "arc_easy,sciq", "--max-length", "16"}));
+  parsed(cut.eval({"--tasks", "arc_easy,sciq", "--max-length", "24"}));
   const auto unequal = parsed(a.run({"eval", "diff", a.database(), cut.database(), "--json"}), 5);
   CHECK(unequal.at("equal") == false);
   CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
@@ -200,7 +201,9 @@ TEST_CASE("a task whose data are damaged fails alone", "[cli][eval]") {
   fs::copy(kGolden / "data", data, fs::copy_options::recursive);
   const auto file = data / "hf_datasets/sciq/none/validation/data-00000-of-00001.arrow";
   fs::resize_file(file, fs::file_size(file) / 2);
-  const auto ended = scene.eval({"--tasks", "arc_easy,sciq", "--data", data.string()});
+  const auto ended = scene.run({"eval", (kGolden / "model").string(), "--tokenizer",
+                                (kGolden / "tokenizer.json").string(), "--data", data.string(),
+                                "--db", scene.database(), "--tasks", "arc_easy,sciq", "--json"});
   INFO(ended.err);
   CHECK(ended.code == 3);
   const auto report = Json::parse(ended.out);
