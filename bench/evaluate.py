@@ -9,8 +9,8 @@ All score the same requests, the first --docs documents of each task's oe_eval_t
 ones, with the same random weights (d_model 512, 8 layers, 8 heads, vocabulary 50304, tied, length 2048) in fp32 on the CPU.
 lm-eval gets all requests in one call, as its evaluator does; OLMo's takes batches of 32 in the order of the data, with the
 cross-entropy over the whole batch that its trainer computes. Each is a process of its own; "scoring s" leaves out its start:
-imports, model and data. "first s" is from the start of the process until the first batch is scored (ours: until the first
-rows are written). "positions" are what went through the model, padding included. Shared machines drift, so the ratio of a
+imports, model and data. "first s" is from the start of the process until the first batch is scored (ours: until
+its progress line says so). "positions" are what went through the model, padding included. Shared machines drift, so the ratio of a
 round counts and not its absolute figures; "others" is the share of the processors that other processes took meanwhile.
 """
 
@@ -199,10 +199,10 @@ def measure_ours(arguments, name, model, folder):
     instances.unlink(missing_ok=True)
     command = [arguments.binary, "eval", str(model), "--tokenizer", str(arguments.data / TOKENIZER), "--data",
                str(arguments.data), "--tasks", ",".join(TASKS), "--convention", "oe", "--limit", str(arguments.docs),
-               "--threads", str(arguments.threads), "--instances", str(instances), "--json"]
+               "--threads", str(arguments.threads), "--instances", str(instances), "--db", str(folder / "evaluations.db"), "--json"]
     if name == "ours":
         command.append("--no-unconditional")
-    result = watch(command, arguments.threads, lambda _line: False, instances)
+    result = watch(command, arguments.threads, lambda line: "tokens/s" in line)
     report = json.loads("".join(result["lines"]["stdout"]))
     rows = [(r["task"].split(":")[0], r["doc_id"], r["cont_id"], r["logprob"], r["ctx_tokens"], r["cont_tokens"])
             for r in map(json.loads, instances.read_text().splitlines())]

@@ -22,8 +22,9 @@ void ProgressLine::show(std::string_view text) {
     return;
   }
   const auto now = Clock::now();
-  if (now - last_ < std::chrono::seconds(10)) return;
+  if (shown_ && now - last_ < std::chrono::seconds(10)) return;
   last_ = now;
+  shown_ = true;
   log_line(text);
 }
 

@@ -6,8 +6,8 @@
 
 namespace olmo::cli {
 
-/// One line of progress on stderr: rewritten in place on a terminal, otherwise a plain line every
-/// ten seconds.
+/// One line of progress on stderr: rewritten in place on a terminal, otherwise a plain line at
+/// first and every ten seconds.
 class ProgressLine {
  public:
   ProgressLine();
