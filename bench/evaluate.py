@@ -211,12 +211,12 @@ def measure_ours(arguments, name, model, folder):
 
 def difference(rows, others):
     """(largest difference of a log-likelihood, requests that were encoded otherwise)"""
-    known = {("openbookqa" if r[0] == "openbook_qa" else r[0], *r[1:3]): r[3:] for r in others}
+    known = {("openbookqa" if r[0] == "openbook_qa" else r[0], *r[1:3]): tuple(r[3:]) for r in others}
     if len(known) != len(rows):
         sys.exit(f"expected scores of {len(rows)} requests, got {len(known)}")
-    pairs = [(row[3:], known[tuple(row[:3])]) for row in rows]
+    pairs = [(tuple(row[3:]), known[tuple(row[:3])]) for row in rows]
     same = [abs(a[0] - b[0]) for a, b in pairs if a[1:] == b[1:]]
-    return max(same), len(pairs) - len(same)
+    return max(same, default=float("nan")), len(pairs) - len(same)
 
 
 def summarize(name, rounds, base):
