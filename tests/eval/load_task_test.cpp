@@ -1,6 +1,7 @@
 #include "task_data.h"
 #include <nlohmann/json.hpp>
 
+#include "core/files.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;
@@ -8,6 +9,7 @@ using namespace olmo::test;
 using Catch::Matchers::Contains;
 using olmo::ErrorKind;
 using olmo::Json;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -114,6 +116,24 @@ TEST_CASE("a task of one's own needs a JSON file and its rows", "[eval]") {
   REQUIRE(loaded.examples.size() == 1);
   CHECK(as_json(loaded.examples[0]) ==
         Json({{"label", 1}, {"options", {{"Wet?", " ice", nullptr}, {"Wet?", " rain", nullptr}}}}));
+}
+
+TEST_CASE("the example of evals/README.md is a task", "[eval]") {
+  const auto readme = olmo::read_file(fs::path(OLMO_SOURCE_DIR) / "evals" / "README.md");
+  const auto begin = readme.find("```json\n") + 8;
+  const TemporaryDirectory folder;
+  const auto catalog = with_task(folder, readme.substr(begin, readme.find("```", begin) - begin));
+  write_text(folder / "evals" / "tasks" / "my_questions.jsonl",
+             R"({"id": "1", "question": "Which is wet?", "choices": {"text": ["stone", "water"],)"
+             R"( "label": ["A", "B"]}, "answerKey": "B"})");
+  for (const char* convention : {"olmo", "lm-eval"}) {
+    const auto examples = load_task(resolve(catalog, "mine", convention)).examples;
+    REQUIRE(examples.size() == 1);
+    CHECK(examples[0].label == 1);
+    CHECK(examples[0].native_id == "1");
+    CHECK(examples[0].options.at(1).context == "Question: Which is wet?\nAnswer:");
+    CHECK(examples[0].options.at(1).continuation == " water");
+  }
 }
 
 TEST_CASE("rows that the task does not fit are named", "[eval]") {
