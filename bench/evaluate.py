@@ -9,15 +9,17 @@ All score the same requests, the first --docs documents of each task's oe_eval_t
 ones, with the same random weights (d_model 512, 8 layers, 8 heads, vocabulary 50304, tied, length 2048) in fp32 on the CPU.
 lm-eval gets all requests in one call, as its evaluator does; OLMo's takes batches of 32 in the order of the data, with the
 cross-entropy over the whole batch that its trainer computes. Each is a process of its own; "scoring s" leaves out its start:
-imports, model and data. "first s" is from the start of the process until the first batch is scored (ours: until
-its progress line says so). "positions" are what went through the model, padding included. Shared machines drift, so the ratio of a
+imports, model and data. "first s" is from the start of the process until the first batch went through the model (ours: until
+the first scores can be read from the database). "positions" are what went through the model, padding included. Shared machines drift, so the ratio of a
 round counts and not its absolute figures; "others" is the share of the processors that other processes took meanwhile.
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import pathlib
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -194,24 +196,39 @@ def measure_peer(arguments, name, model, folder):
     return result | json.loads(out.read_text())
 
 
-def measure_ours(arguments, name, model, folder):
-    instances = folder / "instances.jsonl"
-    instances.unlink(missing_ok=True)
+def has_scores(database):
+    if not database.exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as records:
+            return records.execute("SELECT 1 FROM evaluation_options LIMIT 1").fetchone() is not None
+    except sqlite3.OperationalError:  # its tables are being made
+        return False
+
+
+def measure_ours(arguments, name, model, parent):
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        return evaluate_ours(arguments, name, model, pathlib.Path(folder))
+
+
+def evaluate_ours(arguments, name, model, folder):
+    instances, database = folder / "instances.jsonl", folder / "evaluations.db"
     command = [arguments.binary, "eval", str(model), "--tokenizer", str(arguments.data / TOKENIZER), "--data",
                str(arguments.data), "--tasks", ",".join(TASKS), "--convention", "oe", "--limit", str(arguments.docs),
-               "--threads", str(arguments.threads), "--instances", str(instances), "--db", str(folder / "evaluations.db"), "--json"]
+               "--threads", str(arguments.threads), "--instances", str(instances), "--db",
+               str(database), "--json"]
     if name == "ours":
         command.append("--no-unconditional")
-    result = watch(command, arguments.threads, lambda line: "tokens/s" in line)
+    result = watch(command, arguments.threads, lambda _line: False, lambda: has_scores(database))
     report = json.loads("".join(result["lines"]["stdout"]))
-    rows = [(r["task"].split(":")[0], r["doc_id"], r["cont_id"], r["logprob"], r["ctx_tokens"], r["cont_tokens"])
+    rows = [(r["task"], r["doc_id"], r["cont_id"], r["logprob"], r["ctx_tokens"], r["cont_tokens"])
             for r in map(json.loads, instances.read_text().splitlines())]
     return result | dict(seconds=report["seconds"], positions=report["rows"], rows=rows)
 
 
 def difference(rows, others):
     """(largest difference of a log-likelihood, requests that were encoded otherwise)"""
-    known = {("openbookqa" if r[0] == "openbook_qa" else r[0], *r[1:3]): tuple(r[3:]) for r in others}
+    known = {tuple(row[:3]): tuple(row[3:]) for row in others}
     if len(known) != len(rows):
         sys.exit(f"expected scores of {len(rows)} requests, got {len(known)}")
     pairs = [(tuple(row[3:]), known[tuple(row[:3])]) for row in rows]
@@ -222,10 +239,10 @@ def difference(rows, others):
 def summarize(name, rounds, base):
     ours, requests = [one[name] for one in rounds], len(rounds[0][base]["rows"])
     largest, otherwise = difference(rounds[0][base]["rows"], ours[0]["rows"])
-    ratios = [one[name]["wall"] / one[base]["wall"] for one in rounds]
+    ratios = {key: spread([one[name][key] / one[base][key] for one in rounds], 2) for key in ("wall", "seconds")}
     label = NAMES.get(name) or f"lm-eval HFLM.loglikelihood, batch {name.removeprefix('lm-eval-')}"
     return (f"| {label} | {spread([one['wall'] for one in ours], 1)} | {spread([one['seconds'] for one in ours], 1)} | "
-            f"{requests / statistics.median(one['seconds'] for one in ours):.1f} | {spread(ratios, 2)} | "
+            f"{requests / statistics.median(one['seconds'] for one in ours):.1f} | {ratios['wall']} | {ratios['seconds']} | "
             f"{ours[0]['positions']} | {max(one['peak_mib'] for one in ours):.0f} | "
             f"{spread([one['first_step'] or one['wall'] for one in ours], 2)} | {largest:.1e} | {otherwise} | "
             f"{100 * max(one['others'] for one in ours):.0f} % |")
@@ -247,8 +264,8 @@ def report(arguments, names, rounds):
         f"d_model 512, 8 layers, 8 heads, vocabulary 50304, tied. Peers: {versions(arguments.peer_python)}.",
         f"Columns of three: min / median / max. Times and log-likelihoods are compared with the row of {NAMES.get(base, base)}; "
         "“encoded otherwise” requests have other numbers of tokens and are not compared.", "",
-        "| implementation | whole process s | scoring s | requests/s | process time, ratio | positions | peak MiB | first s | "
-        "largest difference | encoded otherwise | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+        "| implementation | whole process s | scoring s | requests/s | process, ratio per round | scoring, ratio per round | "
+        "positions | peak MiB | first s | largest difference | encoded otherwise | others |", "| --- " * 12 + "|"]
     return "\n".join(head + [summarize(name, rounds, base) for name in names] + [""])
 
 

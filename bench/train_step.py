@@ -94,10 +94,10 @@ def busy_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def watch(command, threads, is_first_step, file=None):
+def watch(command, threads, is_first_step, is_first_done=None):
     """Runs `command`; returns its output lines, peak memory, times, and what others took of the processors.
 
-    The first step is done when a line says so, or `file` is no longer empty.
+    The first step is done when a line says so, or `is_first_done()`.
     """
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), NO_COLOR="1")
     busy_before, started = busy_seconds(), time.monotonic()
@@ -112,12 +112,12 @@ def watch(command, threads, is_first_step, file=None):
 
     def poll():
         while not ended.is_set() and not first_step:
-            if file.exists() and file.stat().st_size > 0:
+            if is_first_done():
                 first_step.append(time.monotonic() - started)
-            time.sleep(0.01)
+            time.sleep(0.02)
 
     readers = [threading.Thread(target=read, args=(name,)) for name in lines]
-    if file is not None:
+    if is_first_done is not None:
         readers.append(threading.Thread(target=poll))
     for reader in readers:
         reader.start()
