@@ -54,15 +54,6 @@ struct Options {
   std::string command_line;
 };
 
-/// `--data` may name the folder of `data fetch`, or the evaluation data themselves.
-fs::path data_folder(const Options& options) {
-  if (options.data.empty()) return data::evaluation_data_folder(data::default_data_folder());
-  const fs::path inner = data::evaluation_data_folder(options.data);
-  if (!fs::is_directory(options.data))
-    throw Error(ErrorKind::kUsage, options.data + ": --data expects a folder");
-  return fs::exists(inner) ? inner : fs::path(options.data);
-}
-
 /// What was asked for, before the model is known.
 struct Asked {
   std::vector<eval::Task> tasks;
@@ -73,7 +64,7 @@ struct Asked {
 void add_suite(const Options& options, const eval::DefinitionFile& definition, Asked& asked) {
   const auto parsed =
       eval::parse_suite_definition(definition.name, definition.content, definition.origin);
-  const std::vector<fs::path> folders = {data_folder(options),
+  const std::vector<fs::path> folders = {task_data_folder(options.data),
                                          data::default_data_folder(),
                                          definition.parent,
                                          definition.parent.parent_path(),
@@ -110,14 +101,11 @@ eval::DefinitionFile read_suite_file(const fs::path& file) {
 }
 
 Asked resolve(const Options& options) {
-  const std::optional<fs::path> folder =
-      options.definitions.empty() ? std::nullopt : std::optional<fs::path>(options.definitions);
-  auto definitions = eval::read_definitions(folder);
+  auto definitions = eval::read_definitions(if_given(options.definitions));
   std::vector<std::string> names = options.tasks;
   std::vector<std::string> suites = options.suites;
   if (names.empty() && suites.empty() && options.perplexity.empty()) suites = {kDefaultSuite};
   Asked asked;
-  std::vector<std::string> perplexity_suites;
   for (auto& suite : suites) {
     if (suite.ends_with(".json")) {
       definitions.push_back(read_suite_file(suite));
@@ -134,7 +122,7 @@ Asked resolve(const Options& options) {
   }
   if (!names.empty())
     asked.tasks = eval::TaskCatalog(std::move(definitions))
-                      .resolve(names, options.convention, data_folder(options));
+                      .resolve(names, options.convention, task_data_folder(options.data));
   for (const auto& text : options.perplexity) add_perplexity(options, text, asked);
   return asked;
 }

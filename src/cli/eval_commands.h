@@ -2,13 +2,32 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "store/evaluation_db.h"
 
 namespace CLI {
 class App;
 }
 
 namespace olmo::cli {
+
+/// The evaluation that RUN (`FILE.db` or `FILE.db:EVALUATION_ID`) names, opened to be read.
+struct RecordedEvaluation {
+  explicit RecordedEvaluation(const std::string& run);
+
+  store::RecordDatabase records;
+  store::EvaluationDb db;
+  store::EvaluationEntry entry;
+};
+
+/// `--data` may name the folder of `data fetch` (the default), or the evaluation data themselves.
+/// Throws Error(kUsage) if it is no folder.
+std::filesystem::path task_data_folder(const std::string& given);
+
+/// An option that may be left out.
+std::optional<std::filesystem::path> if_given(const std::string& option);
 
 /// `eval show RUN TASK DOC_ID`: prompt, continuations, scores and choice of one instance.
 void add_eval_show(CLI::App& eval, int& exit_code);

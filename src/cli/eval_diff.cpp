@@ -10,7 +10,6 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "store/evaluation_db.h"
-#include "store/run_db.h"
 #include "train/evaluation.h"
 
 namespace olmo::cli {
@@ -24,20 +23,6 @@ struct Options {
   std::int64_t shown = 10;
   bool json = false;
 };
-
-/// An evaluation of a database.
-struct Side {
-  explicit Side(const std::string& run)
-      : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
-        db(records),
-        entry(db.entry(db.find(store::parse_run_name(run).run))) {}
-
-  store::RecordDatabase records;
-  store::EvaluationDb db;
-  store::EvaluationEntry entry;
-};
-
-using RowKey = std::pair<std::int64_t, std::int64_t>;  // doc_id, cont_id
 
 /// What two evaluations of a task have in common and where they part.
 struct TaskDifference {
@@ -105,7 +90,8 @@ void compare_instance(const std::vector<OptionRow>& a, const std::vector<OptionR
                               {"margin_b", margin(b, choice_b)}});
 }
 
-TaskDifference compare(const Side& a, const Side& b, const std::string& task) {
+TaskDifference compare(const RecordedEvaluation& a, const RecordedEvaluation& b,
+                       const std::string& task) {
   const auto rows_a = by_instance(a.db.options(a.entry.evaluation_id, task));
   const auto rows_b = by_instance(b.db.options(b.entry.evaluation_id, task));
   TaskDifference difference;
@@ -122,7 +108,8 @@ TaskDifference compare(const Side& a, const Side& b, const std::string& task) {
   return difference;
 }
 
-std::vector<std::string> common_tasks(const Side& a, const Side& b, const Options& options) {
+std::vector<std::string> common_tasks(const RecordedEvaluation& a, const RecordedEvaluation& b,
+                                      const Options& options) {
   std::vector<std::string> tasks;
   const auto of_b = train::recorded_tasks(b.entry.record.settings);
   for (const auto& task : train::recorded_tasks(a.entry.record.settings)) {
@@ -180,7 +167,7 @@ void print(const OrderedJson& json, std::int64_t shown) {
 }
 
 int run(const Options& options) {
-  const Side a(options.a), b(options.b);
+  const RecordedEvaluation a(options.a), b(options.b);
   OrderedJson json = {
       {"a", a.entry.evaluation_id},
       {"b", b.entry.evaluation_id},

@@ -42,14 +42,9 @@ eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string&
 /// The instance as it was asked, rendered again.
 eval::Example render_again(const ShowOptions& options, const eval::Task& recorded,
                            std::span<const OptionRow> rows) {
-  const std::filesystem::path folder =
-      options.data.empty() ? data::default_data_folder() : std::filesystem::path(options.data);
-  const auto inner = data::evaluation_data_folder(folder);
-  const auto catalog = eval::load_catalog(
-      options.definitions.empty() ? std::nullopt
-                                  : std::optional<std::filesystem::path>(options.definitions));
-  const auto tasks = catalog.resolve(std::vector{recorded.name}, recorded.convention,
-                                     std::filesystem::exists(inner) ? inner : folder);
+  const auto tasks =
+      eval::load_catalog(if_given(options.definitions))
+          .resolve(std::vector{recorded.name}, recorded.convention, task_data_folder(options.data));
   auto examples = eval::load_task(tasks.front(), options.doc_id + 1).examples;
   for (auto& example : examples) {
     if (example.doc_id != options.doc_id) continue;
@@ -109,10 +104,8 @@ void print_instance(const OrderedJson& json) {
 }
 
 void show(const ShowOptions& options) {
-  const auto name = store::parse_run_name(options.run);
-  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
-  const store::EvaluationDb db(records);
-  const auto entry = db.entry(db.find(name.run));
+  const RecordedEvaluation recorded(options.run);
+  const auto& [records, db, entry] = recorded;
   const auto task = find_recorded(entry, options.task);
   const auto rows = db.instance(entry.evaluation_id, options.task, options.doc_id);
   if (rows.empty())
@@ -140,11 +133,26 @@ void show(const ShowOptions& options) {
 
 }  // namespace
 
+RecordedEvaluation::RecordedEvaluation(const std::string& run)
+    : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
+      db(records),
+      entry(db.entry(db.find(store::parse_run_name(run).run))) {}
+
+std::filesystem::path task_data_folder(const std::string& given) {
+  if (given.empty()) return data::evaluation_data_folder(data::default_data_folder());
+  if (!std::filesystem::is_directory(given))
+    throw Error(ErrorKind::kUsage, given + ": --data expects a folder");
+  const auto inner = data::evaluation_data_folder(given);
+  return std::filesystem::exists(inner) ? inner : std::filesystem::path(given);
+}
+
+std::optional<std::filesystem::path> if_given(const std::string& option) {
+  return option.empty() ? std::nullopt : std::optional<std::filesystem::path>(option);
+}
+
 void rescore(const std::string& run, const std::filesystem::path& instances, bool json) {
-  const auto name = store::parse_run_name(run);
-  store::RecordDatabase records(name.database, store::OpenMode::kReadOnly);
-  const store::EvaluationDb db(records);
-  const auto entry = db.entry(db.find(name.run));
+  const RecordedEvaluation recorded(run);
+  const auto& [records, db, entry] = recorded;
   const auto tasks = train::recorded_tasks(entry.record.settings);
   const auto outcome = train::rescore(db, entry.evaluation_id);
   if (!instances.empty()) write_instances(instances, db, entry.evaluation_id, tasks);
@@ -154,15 +162,14 @@ void rescore(const std::string& run, const std::filesystem::path& instances, boo
   }
   OrderedJson object = {{"checkpoint", entry.record.checkpoint},
                         {"evaluation_id", entry.evaluation_id},
-                        {"database", name.database.string()},
+                        {"database", records.path().string()},
                         {"weights_digest", entry.record.weights_digest}};
   object.update(scores_json(outcome, tasks));
   std::cout << object.dump(2) << "\n";
 }
 
 void list_definitions(const std::string& definitions, bool json) {
-  const auto catalog = eval::load_catalog(
-      definitions.empty() ? std::nullopt : std::optional<std::filesystem::path>(definitions));
+  const auto catalog = eval::load_catalog(if_given(definitions));
   if (json) {
     OrderedJson object = {{"tasks", OrderedJson::array()}, {"suites", OrderedJson::array()}};
     for (const auto& task : catalog.tasks())

@@ -4,7 +4,6 @@
 
 #include "core/log.h"
 #include "eval/scoring.h"
-#include "eval/task_catalog.h"
 #include "train/evaluation_session.h"
 #include "train/mapped_weights.h"
 
@@ -115,12 +114,13 @@ Evaluators::Evaluators(const TrainConfig& config, const std::optional<fs::path>&
   const Json list = Json::parse(config.evaluators.text);
   if (list.empty()) return;
   if (tokenizer) tokenizer_ = data::Tokenizer::load(*tokenizer);
+  const auto catalog = eval::load_catalog();
   for (const auto& evaluator : list) {
     const std::string label = evaluator.at("label");
     const std::string type = evaluator.value("type", "lm");
     const auto samples = sample_limit(evaluator, config);
     if (type == "downstream") {
-      add_task(label, samples, data_folder);
+      add_task(label, samples, catalog, data_folder);
     } else if (type == "lm") {
       add_suite(label, evaluator.value("data", Json::object()), samples, config);
     } else {
@@ -140,24 +140,24 @@ EvaluationPlan Evaluators::empty_plan() const {
 }
 
 void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> samples,
-                          const fs::path& data_folder) {
+                          const eval::TaskCatalog& catalog, const fs::path& data_folder) {
   if (!tokenizer_) {
     notes_.push_back("evaluator " + label + " is left out: the tokenizer is not here");
     return;
   }
   try {
-    const auto tasks = eval::load_catalog().resolve(std::vector{label}, "olmo", data_folder);
+    const auto tasks = catalog.resolve(std::vector{label}, "olmo", data_folder);
     std::optional<std::int64_t> limit;
     if (samples) limit = whole_instances(tasks.front(), *samples);
     // Tasks with the same limit share a plan, and so a queue.
-    auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& other) {
-      return other.plan.suites.empty() && other.plan.limit == limit;
+    auto plan = std::find_if(plans_.begin(), plans_.end(), [&](const EvaluationPlan& other) {
+      return other.suites.empty() && other.limit == limit;
     });
-    if (part == parts_.end()) {
-      part = parts_.insert(parts_.end(), Part{"downstream", empty_plan()});
-      part->plan.limit = limit;
+    if (plan == plans_.end()) {
+      plan = plans_.insert(plans_.end(), empty_plan());
+      plan->limit = limit;
     }
-    part->plan.tasks.insert(part->plan.tasks.end(), tasks.begin(), tasks.end());
+    plan->tasks.insert(plan->tasks.end(), tasks.begin(), tasks.end());
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
     notes_.push_back("evaluator " + label + " is left out: " + error.what());
@@ -190,14 +190,14 @@ void Evaluators::add_suite(const std::string& label, const Json& data,
     suite.sources.push_back(std::move(source));
   }
   if (suite.sources.empty()) return;
-  Part part{label, empty_plan()};
+  EvaluationPlan plan = empty_plan();
   if (samples) {
     const auto seed = data.value("seed", Json(nullptr));
-    part.plan.only_documents = shuffled_subset(
+    plan.only_documents = shuffled_subset(
         instances, *samples, seed.is_number() ? seed.get<std::uint64_t>() : config.seed);
   }
-  part.plan.suites.push_back(std::move(suite));
-  parts_.push_back(std::move(part));
+  plan.suites.push_back(std::move(suite));
+  plans_.push_back(std::move(plan));
 }
 
 std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, std::int64_t step,
@@ -207,12 +207,11 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
                                                             const StopSignals& signals) {
   const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
   EvaluationPlan all = empty_plan();
-  for (const auto& part : parts_) {
-    all.tasks.insert(all.tasks.end(), part.plan.tasks.begin(), part.plan.tasks.end());
-    all.suites.insert(all.suites.end(), part.plan.suites.begin(), part.plan.suites.end());
+  for (const auto& plan : plans_) {
+    all.tasks.insert(all.tasks.end(), plan.tasks.begin(), plan.tasks.end());
+    all.suites.insert(all.suites.end(), plan.suites.begin(), plan.suites.end());
   }
-  auto record =
-      describe_evaluation(model, weights_digest(model.parameters()), tokenizer, all);
+  auto record = describe_evaluation(model, weights_digest(model.parameters()), tokenizer, all);
   record.run_id = run_id;
   record.attempt = attempt;
   record.step = step;
@@ -220,13 +219,12 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
   db.begin(record);
   std::vector<std::pair<std::string, double>> metrics;
   try {
-    for (const auto& part : parts_) {
-      const auto outcome =
-          evaluate(model, tokenizer, part.plan, db, [&](const EvaluationProgress&) {
-            if (signals.requested() != StopRequest::kNone)
-              throw Error(ErrorKind::kStopped, "stopped by a signal");
-          });
-      add_metrics(part.plan, outcome, metrics);
+    for (const auto& plan : plans_) {
+      const auto outcome = evaluate(model, tokenizer, plan, db, [&](const EvaluationProgress&) {
+        if (signals.requested() != StopRequest::kNone)
+          throw Error(ErrorKind::kStopped, "stopped by a signal");
+      });
+      add_metrics(plan, outcome, metrics);
     }
   } catch (const Error& error) {
     const bool asked = error.kind() == ErrorKind::kStopped;

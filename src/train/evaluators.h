@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "eval/task_catalog.h"
 #include "train/evaluation.h"
 #include "train/stop_request.h"
 #include "train/train_config.h"
@@ -27,7 +28,7 @@ class Evaluators {
   Evaluators(const TrainConfig& config, const std::optional<std::filesystem::path>& tokenizer,
              const std::filesystem::path& data_folder);
 
-  [[nodiscard]] bool empty() const { return parts_.empty(); }
+  [[nodiscard]] bool empty() const { return plans_.empty(); }
   /// One sentence for each evaluator that was left out, and why.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
@@ -41,14 +42,8 @@ class Evaluators {
                                                   const StopSignals& signals);
 
  private:
-  /// Evaluators that share a plan.
-  struct Part {
-    std::string label;
-    EvaluationPlan plan;
-  };
-
   void add_task(const std::string& label, std::optional<std::int64_t> samples,
-                const std::filesystem::path& data_folder);
+                const eval::TaskCatalog& catalog, const std::filesystem::path& data_folder);
   void add_suite(const std::string& label, const Json& data, std::optional<std::int64_t> samples,
                  const TrainConfig& config);
   [[nodiscard]] EvaluationPlan empty_plan() const;
@@ -56,7 +51,7 @@ class Evaluators {
   std::int64_t max_length_;
   std::uint32_t eos_token_id_;
   std::optional<data::Tokenizer> tokenizer_;
-  std::vector<Part> parts_;
+  std::vector<EvaluationPlan> plans_;  ///< evaluators with the same limit share one
   std::vector<std::string> notes_;
 };
 
