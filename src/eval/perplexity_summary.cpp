@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/pcg64.h"
+#include "core/sorted_quantile.h"
 
 namespace olmo::eval {
 namespace {
@@ -257,16 +258,8 @@ class Summary {
     double squares = 0;
     for (const double value : values) squares += (value - sum / count) * (value - sum / count);
     metric.standard_error = std::sqrt(squares / (count - 1));
-    metric.low = quantile(values, 0.025);
-    metric.high = quantile(values, 0.975);
-  }
-
-  /// Linear between order statistics, as NumPy's default.
-  static double quantile(const std::vector<double>& sorted, double share) {
-    const double place = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+    metric.low = sorted_quantile(values, 0.025);
+    metric.high = sorted_quantile(values, 0.975);
   }
 
   static std::int64_t to_count(std::size_t size) { return static_cast<std::int64_t>(size); }

@@ -5,11 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 
-#include <ATen/Parallel.h>
-
-#include "core/error.h"
+#include "core/sorted_quantile.h"
 #include "report/checks.h"
 #include "report/distributions.h"
 
@@ -43,11 +40,6 @@ bool is_constant(std::span<const double> series) {
   return std::all_of(series.begin(), series.end(), [&](double x) { return x == series[0]; });
 }
 
-double widening(const BlockBootstrap& bootstrap, double level) {
-  const double p = (1 + level) / 2;
-  return student_t_quantile(p, bootstrap.blocks - 1) / normal_quantile(p);
-}
-
 }  // namespace
 
 std::optional<double> autocorrelation_time(std::span<const double> series) {
@@ -70,16 +62,14 @@ std::optional<double> autocorrelation_time(std::span<const double> series) {
 
 Interval BlockBootstrap::interval(double level) const {
   require_fraction(level, "block bootstrap: the level");
-  const double wide = widening(*this, level);
+  const double wide = widening(blocks - 1, level);
   return {mean + wide * sorted_quantile(deviations, (1 - level) / 2),
           mean + wide * sorted_quantile(deviations, (1 + level) / 2)};
 }
 
 std::optional<BlockBootstrap> block_bootstrap_mean(std::span<const double> series,
                                                    const BootstrapOptions& options) {
-  if (options.resamples < kFewestResamples)
-    throw Error(ErrorKind::kUsage, "block bootstrap: resamples must be at least 100, received " +
-                                       std::to_string(options.resamples));
+  require_resamples(options, "block bootstrap");
   const auto tau = autocorrelation_time(series);
   const auto n = std::ssize(series);
   if (!tau || n > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
@@ -101,21 +91,16 @@ std::optional<BlockBootstrap> block_bootstrap_mean(std::span<const double> serie
   const double crossing = (*tau * *tau - 1) / (2 * *tau * static_cast<double>(block));
   const double scale = 1 / std::sqrt((1 - crossing) * (1 - 1 / result.blocks));
 
-  result.deviations.resize(static_cast<std::size_t>(options.resamples));
-  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
-      double sum = 0;
-      for (std::size_t b = 0; b < whole; ++b) {
-        const std::size_t start = draws.below(starts);
-        sum += sums[start + block] - sums[start];
-      }
-      const std::size_t start = draws.below(starts);  // the last block is cut to the series' length
-      sum += sums[start + rest] - sums[start];
-      result.deviations[static_cast<std::size_t>(r)] = scale * sum / static_cast<double>(n);
+  result.deviations = sorted_resamples(options, [&](ResampleDraws& draws) {
+    double sum = 0;
+    for (std::size_t b = 0; b < whole; ++b) {
+      const std::size_t start = draws.below(starts);
+      sum += sums[start + block] - sums[start];
     }
+    const std::size_t start = draws.below(starts);  // the last block is cut to the series' length
+    sum += sums[start + rest] - sums[start];
+    return scale * sum / static_cast<double>(n);
   });
-  std::sort(result.deviations.begin(), result.deviations.end());
   return result;
 }
 
@@ -126,7 +111,7 @@ Equivalence block_equivalence(const BlockBootstrap& bootstrap, double margin, do
   result.estimate = bootstrap.mean;
   result.interval = bootstrap.interval(1 - 2 * alpha);
   result.margin = margin;
-  const double wide = widening(bootstrap, 1 - 2 * alpha);
+  const double wide = widening(bootstrap.blocks - 1, 1 - 2 * alpha);
   const auto beyond = [&](auto outside) {
     return std::count_if(bootstrap.deviations.begin(), bootstrap.deviations.end(),
                          [&](double d) { return outside(bootstrap.mean + wide * d); });

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
+#include "core/sorted_quantile.h"
 #include "report/checks.h"
 #include "report/distributions.h"
 
@@ -141,11 +142,6 @@ double degrees_of_freedom(const std::vector<Sampler>& samplers) {
   return squares > 0 ? variance * variance / squares : most;
 }
 
-double widening(const Bootstrap& bootstrap, double level) {
-  const double p = (1 + level) / 2;
-  return student_t_quantile(p, bootstrap.degrees_of_freedom) / normal_quantile(p);
-}
-
 void check(const Stratum& stratum) {
   require_finite(stratum.differences, "bootstrap: differences");
   if (stratum.differences.size() > std::numeric_limits<std::uint32_t>::max())
@@ -192,22 +188,33 @@ double ResampleDraws::uniform() {
   return static_cast<double>(((high << 32) | word()) >> 11) * 0x1p-53;
 }
 
-double sorted_quantile(std::span<const double> ascending, double p) {
-  if (ascending.empty())
-    throw Error(ErrorKind::kInput, "sorted_quantile: at least one value is needed, got none");
-  if (!(p >= 0 && p <= 1))
-    throw Error(ErrorKind::kUsage,
-                "sorted_quantile: p must lie in [0, 1], received " + std::to_string(p));
-  const double position = p * static_cast<double>(ascending.size() - 1);
-  const auto index = static_cast<std::size_t>(position);
-  if (index + 1 >= ascending.size()) return ascending.back();
-  const double fraction = position - static_cast<double>(index);
-  return ascending[index] + fraction * (ascending[index + 1] - ascending[index]);
+void require_resamples(const BootstrapOptions& options, const std::string& where) {
+  if (options.resamples < kFewestResamples)
+    throw Error(ErrorKind::kUsage, where + ": resamples must be at least 100, received " +
+                                       std::to_string(options.resamples));
+}
+
+std::vector<double> sorted_resamples(const BootstrapOptions& options,
+                                     const std::function<double(ResampleDraws&)>& value) {
+  std::vector<double> values(static_cast<std::size_t>(options.resamples));
+  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
+      values[static_cast<std::size_t>(r)] = value(draws);
+    }
+  });
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+double widening(double degrees_of_freedom, double level) {
+  const double p = (1 + level) / 2;
+  return student_t_quantile(p, degrees_of_freedom) / normal_quantile(p);
 }
 
 Interval Bootstrap::interval(double level) const {
   require_fraction(level, "bootstrap: the level");
-  const double wide = widening(*this, level);
+  const double wide = widening(degrees_of_freedom, level);
   const auto end = [&](double p) {
     return estimate + wide * (sorted_quantile(resampled, p) - estimate);
   };
@@ -217,9 +224,7 @@ Interval Bootstrap::interval(double level) const {
 std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strata,
                                                   const BootstrapOptions& options) {
   if (strata.empty()) throw Error(ErrorKind::kInput, "bootstrap: at least one stratum is needed");
-  if (options.resamples < kFewestResamples)
-    throw Error(ErrorKind::kUsage, "bootstrap: resamples must be at least 100, received " +
-                                       std::to_string(options.resamples));
+  require_resamples(options, "bootstrap");
   std::vector<Sampler> samplers;
   bool enough = true;
   for (const Stratum& stratum : strata) {
@@ -232,16 +237,11 @@ std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strat
   Bootstrap result;
   result.degrees_of_freedom = degrees_of_freedom(samplers);
   for (const Sampler& sampler : samplers) result.estimate += sampler.estimate() / count;
-  result.resampled.resize(static_cast<std::size_t>(options.resamples));
-  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
-      double mean = 0;
-      for (const Sampler& sampler : samplers) mean += sampler.resample(draws) / count;
-      result.resampled[static_cast<std::size_t>(r)] = mean;
-    }
+  result.resampled = sorted_resamples(options, [&](ResampleDraws& draws) {
+    double mean = 0;
+    for (const Sampler& sampler : samplers) mean += sampler.resample(draws) / count;
+    return mean;
   });
-  std::sort(result.resampled.begin(), result.resampled.end());
   return result;
 }
 
@@ -254,7 +254,7 @@ Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, dou
   result.margin = margin;
   const auto& values = bootstrap.resampled;
   // A widened value lies beyond the margin where the value itself lies beyond a nearer bound.
-  const double wide = widening(bootstrap, 1 - 2 * alpha);
+  const double wide = widening(bootstrap.degrees_of_freedom, 1 - 2 * alpha);
   const double high = bootstrap.estimate + (margin - bootstrap.estimate) / wide;
   const double low = bootstrap.estimate + (-margin - bootstrap.estimate) / wide;
   const auto above = values.end() - std::lower_bound(values.begin(), values.end(), high);

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "report/interval.h"
@@ -45,6 +47,16 @@ class ResampleDraws {
   std::array<std::uint32_t, 4> words_{};
   std::size_t used_ = 4;
 };
+
+/// Throws Error(kUsage) "WHERE: …" if resamples < kFewestResamples.
+void require_resamples(const BootstrapOptions& options, const std::string& where);
+
+/// `value` of each resample, ascending; called by several threads at once.
+std::vector<double> sorted_resamples(const BootstrapOptions& options,
+                                     const std::function<double(ResampleDraws&)>& value);
+
+/// What widens a percentile interval of `level`: Student's quantile over the normal one.
+double widening(double degrees_of_freedom, double level);
 
 /// One task or domain: the units that are drawn together (instances, documents, or groups of
 /// instances that share a passage), each with B minus A summed over the unit and with the unit's
@@ -91,8 +103,5 @@ Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, dou
 /// Bits per byte of text whose tokens' negative log-likelihoods sum to `nll` nats. Throws
 /// Error(kInput) unless nll is finite and bytes >= 1.
 double bits_per_byte(double nll, std::int64_t bytes);
-
-/// Quantile of ascending values by linear interpolation at p·(n-1), NumPy's default.
-double sorted_quantile(std::span<const double> ascending, double p);
 
 }  // namespace olmo::report

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/sorted_quantile.h"
 #include "report/bootstrap.h"
 #include "report/checks.h"
 #include "report/trajectory_statistics.h"

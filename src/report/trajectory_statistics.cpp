@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/sorted_quantile.h"
 #include "report/checks.h"
 #include "report/distributions.h"
 

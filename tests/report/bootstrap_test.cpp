@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/sorted_quantile.h"
 #include "report/golden_file.h"
 #include "report/paired_outcomes.h"
 #include "support/catch.h"
