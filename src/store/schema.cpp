@@ -265,6 +265,46 @@ CREATE VIEW evaluation_curve AS
 CREATE VIEW evaluation_choices AS
   SELECT evaluation_id, task, doc_id, native_id, label, cont_id AS chosen, cont_id = label AS correct, margin
   FROM evaluation_options WHERE rank = 1;
+)sql",
+                                                 R"sql(
+-- Steps of a run that another trainer made (`runs import`); what its log does not tell is NULL.
+CREATE TABLE imported_steps (
+  run_id            TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  step              INTEGER NOT NULL,
+  tokens            INTEGER,          -- seen so far
+  ce_loss           REAL,             -- NULL: not finite in the log
+  grad_norm         REAL,
+  lr                REAL,
+  seconds           REAL,
+  tokens_per_second REAL,
+  PRIMARY KEY (run_id, step)
+) STRICT, WITHOUT ROWID;
+
+-- What a sensor measured over an attempt. Absent sensors are a row without joules and with a note.
+CREATE TABLE energy (
+  run_id  TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  source  TEXT NOT NULL,     -- nvml, rocm_smi, rapl, pm_counters, slurm
+  device  TEXT NOT NULL,     -- gpu0, package-0, node, job
+  covers  TEXT NOT NULL,     -- device, package, node, job
+  joules  REAL,              -- since the attempt began; NULL: not measured
+  seconds REAL,              -- that the joules span
+  samples INTEGER NOT NULL,
+  note    TEXT NOT NULL,
+  PRIMARY KEY (run_id, attempt, source, device),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE power_samples (
+  run_id  TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  seconds REAL NOT NULL,     -- monotonic, since the attempt began
+  source  TEXT NOT NULL,
+  device  TEXT NOT NULL,
+  watts   REAL NOT NULL,     -- mean since the sample before
+  PRIMARY KEY (run_id, attempt, source, device, seconds),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 }  // namespace olmo::store

@@ -29,7 +29,7 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations.

@@ -1,0 +1,22 @@
+// A parity report as files.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/parity.h"
+
+namespace olmo::report {
+
+/// One HTML file without any outside resource, at most 2 MB; the same bytes for the same report.
+std::string parity_html(const ParityReport& report);
+/// Every number that the page shows (schema "olmo-harness/parity@1"). Curves are left out.
+nlohmann::ordered_json parity_json(const ParityReport& report);
+/// A summary for an issue or a log.
+std::string parity_markdown(const ParityReport& report);
+/// One line a comparison: section, name, metric, a, b, difference, low95, high95, margin, p,
+/// certified.
+std::string parity_csv(const ParityReport& report);
+
+}  // namespace olmo::report

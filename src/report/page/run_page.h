@@ -1,0 +1,24 @@
+// The page of one run.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/efficiency.h"
+#include "report/parity.h"
+
+namespace olmo::report {
+
+struct RunReport {
+  Side side;
+  std::optional<Efficiency> efficiency;
+  std::vector<Mark> marks;
+  std::string command, version;
+};
+
+std::string run_html(const RunReport& report);
+nlohmann::ordered_json run_json(const RunReport& report);
+std::string run_markdown(const RunReport& report);
+
+}  // namespace olmo::report

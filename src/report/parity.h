@@ -1,0 +1,59 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/efficiency.h"
+#include "report/gate.h"
+#include "report/perplexity_comparison.h"
+#include "report/task_comparison.h"
+#include "report/trajectory.h"
+#include "report/verdict.h"
+
+namespace olmo::report {
+
+/// One side of a comparison. Either may be absent, not both.
+struct Side {
+  std::string label;            ///< name of the run, or of what the command line named
+  std::string database;         ///< file name
+  std::string database_sha256;  ///< of the file, hex; empty if it cannot be read
+  std::optional<RecordedRun> run;
+  std::optional<EvaluationData> evaluation;
+};
+
+/// All that a parity report says; the page, the JSON, the CSV and the Markdown show this and
+/// compute nothing.
+struct ParityReport {
+  Verdict verdict = Verdict::kInvalidData;
+  std::string reason;                ///< one sentence
+  std::vector<std::string> caveats;  ///< why the verdict is not better, what to run, power
+  Kind kind = Kind::kTrajectory;
+  std::string kind_reason;  ///< one sentence: how it is known
+  Side a, b;
+  Gate gate;
+  std::vector<std::string> damage;  ///< INVALID_DATA: one sentence each
+  Identity identity;
+  NoiseFloor noise;
+  std::optional<Trajectory> trajectory;
+  std::optional<TasksComparison> tasks;
+  std::optional<PerplexityComparison> perplexity;
+  std::optional<Efficiency> efficiency_a, efficiency_b;
+  std::string command;  ///< that makes this report again
+  std::string version;  ///< of the harness
+};
+
+/// What the command line may say.
+struct ParityOptions {
+  std::optional<Kind> kind;
+  bool skip_evaluations = false;
+  std::string cluster_a, cluster_b;  ///< files; empty: none
+  std::string command, version;
+};
+
+/// Compares two runs, each named as `FILE.db`, `FILE.db:ID` (of a run or an evaluation) or a run
+/// directory. A database that is damaged makes a report of the verdict INVALID_DATA. Throws
+/// Error(kUsage) for names that name nothing, and where `kind` is needed and missing.
+ParityReport compare(const std::string& a, const std::string& b, const ParityOptions& options);
+
+}  // namespace olmo::report
