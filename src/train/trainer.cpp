@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/hash_chain.h"
 #include "core/log.h"
 #include "model/model_size.h"
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"
 #include "store/checkpoint_folder.h"
 #include "train/batch_config.h"
-#include "train/hash_chain.h"
+#include "train/tensor_hashes.h"
 #include "train/train_state.h"
 
 namespace olmo::train {

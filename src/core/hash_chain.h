@@ -1,13 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/hash.h"
-#include "core/named_tensors.h"
-#include "store/run_records.h"
 
-namespace olmo::train {
+namespace olmo {
 
 /// What one step adds to the chain. Floats enter with all their bits.
 struct StepProof {
@@ -25,7 +22,4 @@ Digest chain_start(const Digest& experiment);
 /// same exactly as far as their chains agree.
 Digest chain_next(const Digest& previous, const StepProof& proof);
 
-/// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
-std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors);
-
-}  // namespace olmo::train
+}  // namespace olmo

@@ -1,11 +1,10 @@
-#include "train/hash_chain.h"
+#include "core/hash_chain.h"
 
 #include <cmath>
 
 #include "support/catch.h"
 
 using namespace olmo;
-using namespace olmo::train;
 
 namespace {
 
@@ -21,7 +20,7 @@ StepProof a_proof() {
 
 }  // namespace
 
-TEST_CASE("each part of a step changes the chain", "[train]") {
+TEST_CASE("each part of a step changes the chain", "[core]") {
   const Digest start = chain_start(sha256("experiment"));
   const Digest sound = chain_next(start, a_proof());
   CHECK(sound == chain_next(start, a_proof()));
@@ -37,18 +36,4 @@ TEST_CASE("each part of a step changes the chain", "[train]") {
   CHECK_FALSE(sound == changed([](StepProof& p) { p.z_loss = -p.z_loss; }));
   CHECK_FALSE(sound ==
               changed([](StepProof& p) { p.grad_norm = std::nextafterf(p.grad_norm, 0.0F); }));
-}
-
-TEST_CASE("tensors are hashed by their bytes, each under its name", "[train]") {
-  const at::Tensor a = at::ones({3});
-  at::Tensor b = at::ones({3});
-  b.data_ptr<float>()[2] = std::nextafterf(1.0F, 2.0F);
-  const auto hashes = hash_tensors("model", {{"a", a}, {"same", a.clone()}, {"b", b}});
-  REQUIRE(hashes.size() == 3);
-  CHECK(hashes[0].part == "model");
-  CHECK(hashes[2].name == "b");
-  CHECK(hashes[0].sha256 == hashes[1].sha256);
-  CHECK(hashes[0].sha256 != hashes[2].sha256);
-  CHECK(hashes[0].sha256 ==
-        sha256(std::string_view(static_cast<const char*>(a.const_data_ptr()), 12)).hex());
 }
