@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/run_db.h"
+#include "store/record_database.h"
 
 namespace olmo::report {
 
@@ -72,6 +72,7 @@ struct RecordedRun {
   bool imported = false;
   bool tokens_known = true;
   StepColumns steps;
+  std::string last_chain;  ///< hash chain after the last step, hex; empty: imported
   std::vector<RecordedAttempt> attempts;
   std::vector<RecordedInput> inputs;
   std::vector<RecordedEvent> events;
@@ -82,8 +83,8 @@ struct RecordedRun {
   std::vector<std::string> damage;
 };
 
-/// Reads a run (`find_run`). The hash chain is computed again from the rows, so that an altered
+/// Reads the run with this id. The hash chain is computed again from the rows, so that an altered
 /// value shows. Throws Error(kDamaged) for a database that cannot be read.
-RecordedRun read_run(const store::RunDb& db, const std::string& run_id);
+RecordedRun read_run(const store::RecordDatabase& records, const std::string& run_id);
 
 }  // namespace olmo::report

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "report/parity_parts.h"
+#include "store/run_db.h"
+
+namespace olmo::report {
+namespace {
+
+namespace fs = std::filesystem;
+using store::EvaluationDb;
+using store::EvaluationEntry;
+
+/// A database that is being read, and what its name on the command line stands for.
+struct Source {
+  std::unique_ptr<store::RecordDatabase> records;
+  std::string run_id;                        ///< empty: no run
+  std::vector<EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
+};
+
+bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
+  bool found = false;
+  records.query("SELECT 1 FROM runs WHERE substr(run_id, 1, ?) = ? LIMIT 1",
+                {static_cast<std::int64_t>(prefix.size()), prefix},
+                [&](const auto&, const auto&) { found = true; });
+  return found;
+}
+
+Source open_source(const std::string& text, const store::RunName& name) {
+  Source source;
+  if (!fs::exists(name.database))
+    throw Error(ErrorKind::kUsage, text + ": there is no such database");
+  auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
+  source.records =
+      std::make_unique<store::RecordDatabase>(name.database, store::OpenMode::kReadOnly);
+  EvaluationDb evaluations(*source.records);
+  if (has_run(*source.records, name.run)) {
+    source.run_id = db.find_run(name.run);
+    for (const auto& entry : evaluations.list(source.run_id))
+      if (entry.status == "finished") source.evaluations.push_back(entry);
+  } else {
+    source.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
+  }
+  return source;
+}
+
+/// The last component that tells runs apart: `runs/a/run.db` is `a`.
+std::string label_of(const std::string& text, const store::RunName& name) {
+  const fs::path path = name.database;
+  std::string label = path.filename() == "run.db" && path.has_parent_path()
+                          ? fs::weakly_canonical(path).parent_path().filename().string()
+                          : path.stem().string();
+  if (label.empty()) label = text;
+  return name.run.empty() ? label : label + ":" + name.run;
+}
+
+std::set<std::string> task_names(const Source& source, const EvaluationEntry& entry) {
+  std::set<std::string> names;
+  for (const auto& task : EvaluationDb(*source.records).tasks(entry.evaluation_id))
+    if (task.status == "finished") names.insert(task.record.task);
+  return names;
+}
+
+/// Whether two evaluations may be set against each other.
+bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<Kind> kind) {
+  const auto& x = a.record;
+  const auto& y = b.record;
+  if (kind == Kind::kCheckpoint && !x.weights_digest.empty() && !y.weights_digest.empty())
+    return x.weights_digest == y.weights_digest;
+  return !x.step || !y.step || *x.step == *y.step;
+}
+
+struct Pair {
+  const EvaluationEntry* a = nullptr;
+  const EvaluationEntry* b = nullptr;
+};
+
+/// The pair at the latest step that has most tasks in common; among equals the latest.
+Pair choose_pair(const Source& a, const Source& b, std::optional<Kind> kind) {
+  std::map<std::string, std::set<std::string>> names;
+  for (const auto& entry : a.evaluations) names["a" + entry.evaluation_id] = task_names(a, entry);
+  for (const auto& entry : b.evaluations) names["b" + entry.evaluation_id] = task_names(b, entry);
+  Pair best;
+  std::tuple<std::int64_t, std::size_t, std::string, std::string> rank{-1, 0, "", ""};
+  for (const auto& x : a.evaluations) {
+    for (const auto& y : b.evaluations) {
+      if (!may_pair(x, y, kind)) continue;
+      const auto& in_a = names["a" + x.evaluation_id];
+      const auto& in_b = names["b" + y.evaluation_id];
+      const auto common = static_cast<std::size_t>(std::count_if(
+          in_a.begin(), in_a.end(), [&](const auto& task) { return in_b.count(task) > 0; }));
+      const std::tuple now{x.record.step.value_or(0), common, x.created_utc, y.created_utc};
+      if (now <= rank) continue;
+      rank = now;
+      best = {&x, &y};
+    }
+  }
+  if (!best.a && a.evaluations.size() == 1 && b.evaluations.size() == 1)
+    best = {&a.evaluations[0], &b.evaluations[0]};
+  return best;
+}
+
+void choose_evaluations(ParityReport& report, const Source& a, const Source& b,
+                        const ParityOptions& options) {
+  if (options.skip_evaluations) return;
+  const Pair pair = choose_pair(a, b, options.kind);
+  if (pair.a) {
+    report.a.evaluation = read_evaluation(*a.records, pair.a->evaluation_id);
+    report.b.evaluation = read_evaluation(*b.records, pair.b->evaluation_id);
+    return;
+  }
+  const bool in_a = !a.evaluations.empty(), in_b = !b.evaluations.empty();
+  if (!in_a && !in_b) return;
+  const Side& without = in_a ? report.b : report.a;
+  report.damage.push_back(
+      in_a && in_b
+          ? "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
+            "out with --skip-evaluations."
+          : without.label +
+                " holds no finished evaluation, the other side does: a metric that is missing is "
+                "no pass; evaluate both, or leave them out with --skip-evaluations.");
+}
+
+/// Repeated evaluations of the same weights in the side's own database.
+std::vector<EvaluationData> repeated_evaluations(const Side& side, const Source& source) {
+  std::vector<EvaluationData> repeats{*side.evaluation};
+  if (side.evaluation->weights_digest.empty()) return repeats;
+  constexpr std::size_t kMostRepeats = 8;
+  for (const auto& entry : EvaluationDb(*source.records).list()) {
+    if (repeats.size() == kMostRepeats) break;
+    if (entry.status == "finished" && entry.evaluation_id != side.evaluation->evaluation_id &&
+        entry.record.weights_digest == side.evaluation->weights_digest)
+      repeats.push_back(read_evaluation(*source.records, entry.evaluation_id));
+  }
+  return repeats;
+}
+
+std::vector<DiscordanceFloor> floor_of_both(const ParityReport& report, const Source& a,
+                                            const Source& b) {
+  std::map<std::string, double> largest;
+  for (const auto& repeats :
+       {repeated_evaluations(report.a, a), repeated_evaluations(report.b, b)}) {
+    if (repeats.size() < 2) continue;
+    for (const auto& floor : discordance_floor(repeats))
+      largest[floor.task] = std::max(largest[floor.task], floor.share);
+  }
+  std::vector<DiscordanceFloor> floor;
+  for (const auto& [task, share] : largest) floor.push_back({task, share});
+  return floor;
+}
+
+void add_damage(ParityReport& report, const Side& side) {
+  const auto add = [&](const std::vector<std::string>& sentences) {
+    for (const auto& sentence : sentences)
+      report.damage.push_back(side.label + ": " + sentence + ".");
+  };
+  if (side.run) add(side.run->damage);
+  if (side.evaluation) add(side.evaluation->damage);
+}
+
+void compare_sources(ParityReport& report, const Source& a, const Source& b,
+                     const ParityOptions& options) {
+  for (auto [side, source] : {std::pair{&report.a, &a}, std::pair{&report.b, &b}}) {
+    if (source->run_id.empty() || options.kind == Kind::kCheckpoint) continue;
+    side->run = read_run(*source->records, source->run_id);
+    side->run->label = side->label;
+    side->run->database = side->database;
+  }
+  if (report.a.run && report.b.run && report.a.run->steps.size() == 0 &&
+      report.b.run->steps.size() == 0) {
+    report.a.run.reset();
+    report.b.run.reset();
+  }
+  choose_evaluations(report, a, b, options);
+  add_damage(report, report.a);
+  add_damage(report, report.b);
+  if (report.damage.empty())
+    report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
+  report.gate = compare_settings(report.a, report.b, report.kind);
+  const bool training = report.a.run && report.b.run && report.a.run->steps.size() > 0 &&
+                        report.b.run->steps.size() > 0;
+  if (training) report.identity = find_identity(*report.a.run, *report.b.run);
+  if (!report.damage.empty()) return;
+  if (training) {
+    report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
+    if (report.trajectory->loss.values.empty())
+      report.damage.push_back("The runs have no step at the same number of tokens in common.");
+    report.noise = noise_floor(report.a, report.b, find_repeats(report.a, *a.records),
+                               find_repeats(report.b, *b.records), report.trajectory->share);
+    test_trajectory(*report.trajectory, report.noise);
+    report.trajectory->last_a = report.noise.values_a.front();
+    report.trajectory->last_b = report.noise.values_b.front();
+  } else if (report.a.run || report.b.run) {
+    report.damage.push_back((report.a.run ? report.b : report.a).label +
+                            " holds no steps, the other side does.");
+  }
+  if (!report.a.evaluation) return;
+  report.tasks = compare_tasks(*report.a.evaluation, *report.b.evaluation, report.kind,
+                               floor_of_both(report, a, b));
+  report.perplexity = compare_perplexity(*report.a.evaluation, *report.b.evaluation);
+  if (report.tasks->tasks.empty() && report.tasks->invalid.empty() &&
+      report.tasks->mismatched.empty())
+    report.tasks.reset();
+}
+
+}  // namespace
+
+ParityReport compare(const std::string& a, const std::string& b, const ParityOptions& options) {
+  ParityReport report;
+  report.command = options.command;
+  report.version = options.version;
+  if (options.kind) report.kind = *options.kind;
+  const auto name_a = store::parse_run_name(a), name_b = store::parse_run_name(b);
+  for (auto [side, text, name] :
+       {std::tuple{&report.a, &a, &name_a}, std::tuple{&report.b, &b, &name_b}}) {
+    side->label = label_of(*text, *name);
+    side->database = fs::path(name->database).filename().string();
+    if (fs::is_regular_file(name->database))
+      side->database_sha256 = sha256_file(name->database).hex();
+  }
+  if (report.a.label == report.b.label) {
+    report.a.label += " (A)";
+    report.b.label += " (B)";
+  }
+  const Cluster cluster_a = options.cluster_a.empty() ? Cluster{} : read_cluster(options.cluster_a);
+  const Cluster cluster_b = options.cluster_b.empty() ? Cluster{} : read_cluster(options.cluster_b);
+  try {
+    const Source source_a = open_source(a, name_a), source_b = open_source(b, name_b);
+    compare_sources(report, source_a, source_b, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kDamaged) throw;
+    report.damage.push_back(error.what());
+  }
+  decide(report);
+  if (report.a.run) report.efficiency_a = efficiency_of(*report.a.run, cluster_a);
+  if (report.b.run) report.efficiency_b = efficiency_of(*report.b.run, cluster_b);
+  return report;
+}
+
+}  // namespace olmo::report

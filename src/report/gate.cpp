@@ -1,0 +1,264 @@
+#include "report/gate.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "report/parity_parts.h"
+
+namespace olmo::report {
+namespace {
+
+using Leaves = std::map<std::string, std::string>;
+
+Json parse(const std::string& text, const std::string& where) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    throw Error(ErrorKind::kDamaged, where + ": is not JSON, so the record is damaged");
+  return json;
+}
+
+void add_leaves(const Json& json, const std::string& path, int depth, Leaves& leaves) {
+  constexpr int kDeepest = 32;
+  if (json.is_object() && depth < kDeepest) {
+    for (const auto& [key, value] : json.items())
+      add_leaves(value, path.empty() ? key : path + "." + key, depth + 1, leaves);
+  } else if (!json.is_null()) {
+    leaves[path] = json.is_string() ? json.get<std::string>() : json.dump();
+  }
+}
+
+Leaves leaves_of(const std::string& text, const std::string& where) {
+  Leaves leaves;
+  add_leaves(parse(text, where), "", 0, leaves);
+  return leaves;
+}
+
+/// What a config key decides. Keys that are not listed are confounds: better named than missed.
+struct Rule {
+  const char* prefix;  ///< of the key
+  MismatchClass mismatch;
+  const char* reason;
+};
+constexpr const char* kComputesTheSame = "It does not change what is computed.";
+constexpr const char* kRounding = "It changes the order or rounding of operations only.";
+constexpr std::array<Rule, 38> kRules = {{
+    {"model.flash_attention", MismatchClass::kBenign, kRounding},
+    {"model.init_device", MismatchClass::kBenign, kComputesTheSame},
+    {"model.", MismatchClass::kFatal, "Another model."},
+    {"tokenizer.", MismatchClass::kBenign, "Its digest is compared instead of its path."},
+    {"data.paths", MismatchClass::kBenign, "Their digests are compared instead of their paths."},
+    {"data.label_mask_paths", MismatchClass::kBenign, "Their digests are compared instead."},
+    {"data.seed", MismatchClass::kBenign, "The batches' hashes are compared instead."},
+    {"data.num_workers", MismatchClass::kBenign, kComputesTheSame},
+    {"data.pin_memory", MismatchClass::kBenign, kComputesTheSame},
+    {"data.prefetch_factor", MismatchClass::kBenign, kComputesTheSame},
+    {"data.persistent_workers", MismatchClass::kBenign, kComputesTheSame},
+    {"data.timeout", MismatchClass::kBenign, kComputesTheSame},
+    {"data.", MismatchClass::kConfound, "The batches are made in another way."},
+    {"seed", MismatchClass::kBenign, "The starts and batches are compared instead."},
+    {"global_train_batch_size", MismatchClass::kConfound, "The runs are aligned on tokens."},
+    {"device_train_microbatch_size", MismatchClass::kBenign, kRounding},
+    {"device_train_batch_size", MismatchClass::kBenign, kRounding},
+    {"numerics", MismatchClass::kBenign, kRounding},
+    {"isa", MismatchClass::kBenign, kRounding},
+    {"threads", MismatchClass::kBenign, kRounding},
+    {"device", MismatchClass::kBenign, kRounding},
+    {"compile", MismatchClass::kBenign, kRounding},
+    {"fused_loss", MismatchClass::kBenign, kRounding},
+    {"activation_checkpointing", MismatchClass::kBenign, kRounding},
+    {"fsdp", MismatchClass::kBenign, kRounding},
+    {"distributed_strategy", MismatchClass::kBenign, kRounding},
+    {"load_weights", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
+    {"load_path", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
+    {"hash_interval", MismatchClass::kBenign, kComputesTheSame},
+    {"run_name", MismatchClass::kBenign, kComputesTheSame},
+    {"save_", MismatchClass::kBenign, kComputesTheSame},
+    {"eval", MismatchClass::kBenign, kComputesTheSame},
+    {"stop_", MismatchClass::kBenign, "The common steps are compared."},
+    {"time_limit", MismatchClass::kBenign, kComputesTheSame},
+    {"console_log_interval", MismatchClass::kBenign, kComputesTheSame},
+    {"wandb", MismatchClass::kBenign, kComputesTheSame},
+    {"speed_monitor", MismatchClass::kBenign, kComputesTheSame},
+    {"precision", MismatchClass::kConfound, "Another precision."},
+}};
+
+Rule rule_of(const std::string& key) {
+  for (const Rule& rule : kRules)
+    if (key.rfind(rule.prefix, 0) == 0) return rule;
+  return {"", MismatchClass::kConfound, "It changes the training."};
+}
+
+class Comparer {
+ public:
+  void leaf_by_leaf(const Leaves& a, const Leaves& b, const std::string& prefix, auto rule) {
+    Leaves all = a;
+    all.insert(b.begin(), b.end());
+    for (const auto& [key, unused] : all) {
+      const auto of = [&, name = key](const Leaves& leaves) {
+        const auto found = leaves.find(name);
+        return found == leaves.end() ? std::string("not set") : found->second;
+      };
+      if (of(a) == of(b)) continue;
+      const auto [mismatch, reason] = rule(key);
+      add(prefix + key, of(a), of(b), mismatch, reason);
+    }
+  }
+
+  void add(const std::string& what, const std::string& a, const std::string& b,
+           MismatchClass mismatch, const std::string& reason) {
+    gate_.mismatches.push_back({what, a, b, mismatch, reason});
+  }
+  void same(const std::string& what) { gate_.equal.push_back(what); }
+  void unknown(const std::string& what) { gate_.unknown.push_back(what); }
+
+  /// A fingerprint: fatal where both are known and differ.
+  void fingerprint(const std::string& what, const std::string& a, const std::string& b,
+                   const std::string& reason) {
+    if (a.empty() || b.empty()) return unknown(what);
+    if (a == b) return same(what);
+    add(what, a, b, MismatchClass::kFatal, reason);
+  }
+
+  Gate take() {
+    std::stable_sort(gate_.mismatches.begin(), gate_.mismatches.end(),
+                     [](const auto& x, const auto& y) { return x.mismatch < y.mismatch; });
+    return std::move(gate_);
+  }
+
+ private:
+  Gate gate_;
+};
+
+std::string digests(const RecordedRun& run, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const auto& input : run.inputs)
+    if (input.kind == kind) found.push_back(input.sha256);
+  std::string joined;
+  for (const auto& digest : found) joined += (joined.empty() ? "" : " ") + digest.substr(0, 16);
+  return joined;
+}
+
+void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
+  const Leaves x = leaves_of(a.config, a.label + ": its config");
+  const Leaves y = leaves_of(b.config, b.label + ": its config");
+  if (x.empty() || y.empty()) return compare.unknown("config");
+  compare.leaf_by_leaf(x, y, "", [](const std::string& key) {
+    const Rule rule = rule_of(key);
+    return std::pair{rule.mismatch, rule.reason};
+  });
+  if (x == y) compare.same("config");
+}
+
+void compare_places(Comparer& compare, const std::string& what, const std::string& a,
+                    const std::string& b) {
+  const Leaves x = leaves_of(a, what);
+  const Leaves y = leaves_of(b, what);
+  if (x == y) return compare.same(what);
+  compare.leaf_by_leaf(x, y, what + ".", [](const std::string& key) {
+    const bool confound = key == "precision";
+    return std::pair{confound ? MismatchClass::kConfound : MismatchClass::kBenign,
+                     confound ? "Another precision." : "This is what is being compared."};
+  });
+}
+
+/// Facts of a place that say nothing about the computation change from minute to minute.
+std::string stable_facts(const std::string& environment) {
+  const Json json = parse(environment, "environment");
+  Json kept = Json::object();
+  for (const char* key : {"host", "architecture", "cpu", "cores_usable", "kernel", "os", "devices"})
+    if (json.contains(key)) kept[key] = json[key];
+  return kept.dump();
+}
+
+void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b, Kind kind) {
+  compare_configs(compare, a, b);
+  compare.fingerprint("tokenizer", digests(a, "tokenizer"), digests(b, "tokenizer"),
+                      "Another tokenizer: the same text is other tokens, so no loss compares.");
+  compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"),
+                      "Other training data.");
+  const Comparability found = comparability(a, b);
+  const bool trajectory = kind == Kind::kTrajectory;
+  if (!found.order_known) {
+    compare.unknown("data order");
+  } else if (found.same_order) {
+    compare.same("data order (the hash of every common batch)");
+  } else if (trajectory && found.same_batch_size) {
+    compare.add("data order", "", "", MismatchClass::kFatal,
+                "The same steps saw other batches, so this is no trajectory of one training.");
+  }
+  if (!found.start_known) {
+    compare.unknown("initial weights");
+  } else if (found.same_start) {
+    compare.same("initial weights (the hash of every tensor)");
+  } else {
+    const bool close = found.first_loss && *found.first_loss <= kFirstLossTolerance;
+    compare.add("initial weights", "", "",
+                trajectory && !close ? MismatchClass::kFatal : MismatchClass::kBenign,
+                !trajectory ? "Independent trainings start anew."
+                : close     ? "A perturbation below the first loss's rounding."
+                            : "Another start, so this is no trajectory of one training.");
+  }
+  const bool same_first_batch = found.order_known ? found.same_order : true;
+  const bool same_start = found.start_known ? found.same_start : true;
+  if (trajectory && same_first_batch && same_start && found.same_batch_size && found.first_loss) {
+    if (*found.first_loss > kFirstLossTolerance) {
+      const auto text = [](const RecordedRun& run) { return Json(run.steps.loss[0]).dump(); };
+      compare.add("loss of the first step", text(a), text(b), MismatchClass::kFatal,
+                  "With the same start and data it may differ by 2e-5 (relative) at most: this is "
+                  "a difference of configuration or code, not of hardware.");
+    } else {
+      compare.same("loss of the first step (within 2e-5)");
+    }
+  }
+  if (a.attempts.empty() || b.attempts.empty()) return;
+  compare_places(compare, "policy", a.attempts.back().policy, b.attempts.back().policy);
+  compare_places(compare, "build", a.attempts.back().build, b.attempts.back().build);
+  compare_places(compare, "environment", stable_facts(a.attempts.back().environment),
+                 stable_facts(b.attempts.back().environment));
+}
+
+void compare_evaluations(Comparer& compare, const EvaluationData& a, const EvaluationData& b,
+                         Kind kind) {
+  if (kind == Kind::kCheckpoint)
+    compare.fingerprint("weights", a.weights_digest, b.weights_digest,
+                        "Other weights, so this is not one checkpoint on two machines.");
+  compare.fingerprint("tokenizer of the evaluation", a.tokenizer_digest, b.tokenizer_digest,
+                      "Another tokenizer: prompts become other tokens.");
+  compare_places(compare, "evaluation policy", a.policy, b.policy);
+  if (kind == Kind::kCheckpoint) {
+    compare_places(compare, "evaluation build", a.build, b.build);
+    compare_places(compare, "evaluation environment", stable_facts(a.environment),
+                   stable_facts(b.environment));
+  }
+}
+
+}  // namespace
+
+bool Gate::has(MismatchClass mismatch) const {
+  return std::any_of(mismatches.begin(), mismatches.end(),
+                     [&](const Mismatch& found) { return found.mismatch == mismatch; });
+}
+
+Gate compare_settings(const Side& a, const Side& b, Kind kind) {
+  Comparer compare;
+  if (a.run && b.run && kind != Kind::kCheckpoint) compare_runs(compare, *a.run, *b.run, kind);
+  if (a.evaluation && b.evaluation)
+    compare_evaluations(compare, *a.evaluation, *b.evaluation, kind);
+  return compare.take();
+}
+
+bool are_repeats(const RecordedRun& a, const RecordedRun& b) {
+  Comparer compare;
+  compare_configs(compare, a, b);
+  compare.fingerprint("tokenizer", digests(a, "tokenizer"), digests(b, "tokenizer"), "");
+  compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"), "");
+  const Gate gate = compare.take();
+  return !gate.has(MismatchClass::kFatal) && !gate.has(MismatchClass::kConfound);
+}
+
+}  // namespace olmo::report

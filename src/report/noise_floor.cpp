@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/parity_parts.h"
+#include "report/run_groups.h"
+
+namespace olmo::report {
+namespace {
+
+/// Runs of a side that a verdict of EQUIVALENT needs.
+constexpr std::int64_t kRepeats = 4;
+
+bool is_repeat_tag(const std::string& tag) {
+  return tag.rfind("noise", 0) == 0 || tag.rfind("repeat", 0) == 0;
+}
+
+std::string label_of(const RecordedRun& run) {
+  std::string label = run.run_id;
+  for (const auto& tag : run.tags)
+    if (is_repeat_tag(tag)) label += " (" + tag + ")";
+  return label;
+}
+
+/// Of all runs about the mean of their side.
+std::optional<double> pooled_deviation(const std::vector<double>& a, const std::vector<double>& b) {
+  double squares = 0, degrees = 0;
+  for (const auto* side : {&a, &b}) {
+    if (side->size() < 2) continue;
+    const double deviation = sample_standard_deviation(*side);
+    squares += deviation * deviation * static_cast<double>(side->size() - 1);
+    degrees += static_cast<double>(side->size() - 1);
+  }
+  return degrees > 0 ? std::optional(std::sqrt(squares / degrees)) : std::nullopt;
+}
+
+/// The largest |difference| of any repeat to its run in each of ten bins per factor of ten tokens.
+void add_envelope(NoiseFloor& noise, const RecordedRun& run,
+                  const std::vector<RecordedRun>& repeats, std::map<int, double>& bins) {
+  for (const auto& repeat : repeats) {
+    const CurveDifference apart = difference_on_common_tokens(
+        {run.steps.tokens, run.steps.loss}, {repeat.steps.tokens, repeat.steps.loss});
+    for (std::size_t i = 0; i < apart.tokens.size(); ++i) {
+      const int bin =
+          static_cast<int>(std::floor(10 * std::log10(static_cast<double>(apart.tokens[i]))));
+      bins[bin] = std::max(bins[bin], std::abs(apart.values[i]));
+    }
+  }
+  noise.envelope_tokens.clear();
+  noise.envelope.clear();
+  for (const auto& [bin, largest] : bins) {
+    noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
+    noise.envelope.push_back(largest);
+  }
+}
+
+std::string what_to_run(const NoiseFloor& noise) {
+  if (noise.k_a >= kRepeats && noise.k_b >= kRepeats) return "";
+  return "At least " + std::to_string(kRepeats) + " runs a side are needed (now " +
+         std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) +
+         "): train the same config again on each side into the same database, with another seed or "
+         "thread count or one weight changed by an ulp, and mark the repeats with `olmo-harness "
+         "runs tag FILE.db:RUN_ID noise:seed` (noise:threads, noise:ulp, noise:library).";
+}
+
+}  // namespace
+
+std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatabase& records) {
+  std::vector<RecordedRun> repeats;
+  if (!side.run) return repeats;
+  std::vector<std::string> ids;
+  records.query(
+      "SELECT DISTINCT run_id, tag FROM tags WHERE run_id <> ? ORDER BY run_id", {side.run->run_id},
+      [&](const auto&, const auto& row) {
+        const auto& id = std::get<std::string>(row[0]);
+        if (is_repeat_tag(std::get<std::string>(row[1])) && (ids.empty() || ids.back() != id))
+          ids.push_back(id);
+      });
+  for (const auto& id : ids) {
+    RecordedRun repeat = read_run(records, id);
+    const bool as_long = repeat.steps.size() > 0 && side.run->steps.size() > 0 &&
+                         repeat.steps.tokens.back() >= side.run->steps.tokens.back();
+    if (as_long && repeat.damage.empty() && are_repeats(*side.run, repeat))
+      repeats.push_back(std::move(repeat));
+  }
+  return repeats;
+}
+
+NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedRun>& repeats_a,
+                       const std::vector<RecordedRun>& repeats_b, double share) {
+  NoiseFloor noise;
+  std::map<int, double> bins;
+  const auto gather = [&](const RecordedRun& run, const std::vector<RecordedRun>& repeats,
+                          std::vector<std::string>& labels, std::vector<double>& values) {
+    values.push_back(last_mean(run, share));
+    for (const auto& repeat : repeats) {
+      labels.push_back(label_of(repeat));
+      values.push_back(last_mean(repeat, share));
+    }
+    add_envelope(noise, run, repeats, bins);
+  };
+  gather(*a.run, repeats_a, noise.runs_a, noise.values_a);
+  gather(*b.run, repeats_b, noise.runs_b, noise.values_b);
+  noise.k_a = std::ssize(noise.values_a);
+  noise.k_b = std::ssize(noise.values_b);
+  noise.seed_deviation = pooled_deviation(noise.values_a, noise.values_b);
+  if (noise.k_a >= 2 && noise.k_b >= 2) {
+    const PermutationTest test = permutation_test(noise.values_a, noise.values_b);
+    noise.p = test.p;
+    noise.minimum_p = test.minimum_p;
+    noise.equivalence =
+        welch_equivalence(noise.values_a, noise.values_b, loss_margin(*noise.seed_deviation));
+  }
+  noise.to_run = what_to_run(noise);
+  return noise;
+}
+
+}  // namespace olmo::report

@@ -1,0 +1,229 @@
+#include "report/recorded_run.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "core/hash_chain.h"
+
+namespace olmo::report {
+namespace {
+
+using store::SqlValue;
+using store::Statement;
+
+double real(const Statement& row, int index) {
+  const SqlValue value = row.column(index);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<double>(*number);
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::optional<double> optional_real(const Statement& row, int index) {
+  const double value = real(row, index);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+std::string text(const Statement& row, int index) {
+  const SqlValue value = row.column(index);
+  const auto* found = std::get_if<std::string>(&value);
+  return found ? *found : "";
+}
+
+std::uint64_t prefix(const Digest& digest) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) value = (value << 8) | digest.bytes[static_cast<std::size_t>(i)];
+  return value;
+}
+
+/// Reads the rows of one run and looks for damage on the way.
+class Reader {
+ public:
+  Reader(const store::Database& db, std::int64_t schema, const std::string& run_id)
+      : db_(db), schema_(schema) {
+    run_.run_id = run_id;
+  }
+
+  RecordedRun read() {
+    check_pages();
+    read_run();
+    read_attempts();
+    read_inputs();
+    read_rest();
+    if (schema_ >= 3) read_energy();
+    if (run_.imported) {
+      read_imported_steps();
+    } else {
+      read_steps();
+    }
+    check_order();
+    return std::move(run_);
+  }
+
+ private:
+  Statement rows(const char* sql) {
+    Statement statement = db_.prepare(sql);
+    statement.bind_all({run_.run_id});
+    return statement;
+  }
+
+  void damaged(const std::string& sentence) {
+    constexpr std::size_t kMostSentences = 20;
+    if (run_.damage.size() < kMostSentences) run_.damage.push_back(sentence);
+  }
+
+  void check_pages() {
+    Statement check = db_.prepare("PRAGMA quick_check(1)");
+    if (check.step() && check.text(0) != "ok")
+      throw Error(ErrorKind::kDamaged, db_.path().string() + ": " + check.text(0));
+  }
+
+  void read_run() {
+    auto row = rows(
+        "SELECT name, created_utc, status, config, experiment_digest, n_parameters, max_steps "
+        "FROM runs WHERE run_id = ?");
+    OLMO_CHECK(row.step());
+    run_.name = text(row, 0);
+    run_.created_utc = text(row, 1);
+    run_.status = text(row, 2);
+    run_.config = text(row, 3);
+    run_.experiment_digest = text(row, 4);
+    run_.n_parameters = row.integer(5);
+    run_.max_steps = row.integer(6);
+    run_.imported = run_.experiment_digest.empty();
+  }
+
+  void read_attempts() {
+    auto row = rows(
+        "SELECT attempt, start_step, started_utc, ended_utc, outcome, resumed_from, command_line, "
+        "policy, build, environment FROM attempts WHERE run_id = ? ORDER BY attempt");
+    while (row.step()) {
+      run_.attempts.push_back({row.integer(0), row.integer(1), text(row, 2), text(row, 3),
+                               text(row, 4), text(row, 5), text(row, 6), text(row, 7), text(row, 8),
+                               text(row, 9)});
+    }
+  }
+
+  void read_inputs() {
+    auto row = rows("SELECT kind, path, sha256, bytes FROM inputs WHERE run_id = ? ORDER BY 1, 2");
+    while (row.step())
+      run_.inputs.push_back({text(row, 0), text(row, 1), text(row, 2), row.integer(3)});
+  }
+
+  void read_rest() {
+    auto event = rows(
+        "SELECT attempt, step, utc, kind, message FROM events WHERE run_id = ? ORDER BY event_id");
+    while (event.step()) {
+      run_.events.push_back(
+          {event.integer(0), event.integer(1), text(event, 2), text(event, 3), text(event, 4)});
+    }
+    auto hash = rows(
+        "SELECT step, part, name, sha256 FROM state_hashes s WHERE run_id = ? AND attempt = "
+        "(SELECT max(attempt) FROM state_hashes t WHERE t.run_id = s.run_id AND t.step = s.step) "
+        "ORDER BY step, part, name");
+    while (hash.step())
+      run_.state_hashes.push_back({hash.integer(0), text(hash, 1), text(hash, 2), text(hash, 3)});
+    auto tag = rows("SELECT tag FROM tags WHERE run_id = ? ORDER BY tag");
+    while (tag.step()) run_.tags.push_back(text(tag, 0));
+  }
+
+  void read_energy() {
+    auto row = rows(
+        "SELECT attempt, source, device, covers, joules, seconds, samples, note FROM energy "
+        "WHERE run_id = ? ORDER BY attempt, source, device");
+    while (row.step()) {
+      run_.energy.push_back({row.integer(0), text(row, 1), text(row, 2), text(row, 3),
+                             optional_real(row, 4), optional_real(row, 5), row.integer(6),
+                             text(row, 7)});
+    }
+  }
+
+  void add(const Statement& row) {
+    StepColumns& steps = run_.steps;
+    steps.step.push_back(row.integer(0));
+    steps.tokens.push_back(row.integer(1));
+    steps.loss.push_back(real(row, 2));
+    steps.grad_norm.push_back(real(row, 3));
+    steps.lr.push_back(real(row, 4));
+    steps.seconds.push_back(real(row, 5));
+    steps.tokens_per_second.push_back(real(row, 6));
+  }
+
+  void read_imported_steps() {
+    auto row = rows(
+        "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second "
+        "FROM imported_steps WHERE run_id = ? ORDER BY step");
+    while (row.step()) {
+      if (std::holds_alternative<std::monostate>(row.column(1))) run_.tokens_known = false;
+      add(row);
+    }
+    if (!run_.tokens_known) run_.steps.tokens = run_.steps.step;
+  }
+
+  /// A later attempt that started before a step has replaced it (view surviving_steps; written out
+  /// with the attempts' starts, because the view looks them up for every row).
+  bool survives(std::int64_t attempt, std::int64_t step) const {
+    for (const auto& later : run_.attempts)
+      if (later.attempt > attempt && later.start_step < step) return false;
+    return true;
+  }
+
+  void read_steps() {
+    auto row = rows(
+        "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, z_loss, "
+        "batch_hash, chain_hash, attempt FROM steps WHERE run_id = ? ORDER BY attempt, step");
+    Digest chain = chain_start(Digest::from_hex(run_.experiment_digest));
+    bool sound = true;
+    while (row.step()) {
+      const std::int64_t step = row.integer(0);
+      if (!survives(row.integer(10), step)) continue;
+      add(row);
+      const double z_loss = real(row, 7);
+      const Digest batch = Digest::from_hex(row.text(8));
+      const Digest recorded = Digest::from_hex(row.text(9));
+      chain =
+          chain_next(chain, {step, batch, run_.steps.loss.back(), std::isnan(z_loss) ? 0.0 : z_loss,
+                             static_cast<float>(run_.steps.grad_norm.back())});
+      if (sound && !(chain == recorded)) {
+        damaged("step " + std::to_string(step) +
+                ": the recorded batch, losses and gradient norm do not give the recorded chain "
+                "hash: the record was altered here, or steps before it are missing");
+        sound = false;
+      }
+      chain = recorded;
+      run_.steps.batch.push_back(prefix(batch));
+      run_.steps.chain.push_back(prefix(recorded));
+    }
+    if (run_.steps.size() > 0) run_.last_chain = chain.hex();
+  }
+
+  void check_order() {
+    const StepColumns& steps = run_.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!std::isfinite(steps.loss[i]))
+        damaged("step " + std::to_string(steps.step[i]) + ": the loss is missing or not finite");
+      if (i == 0) continue;
+      if (steps.step[i] <= steps.step[i - 1])
+        damaged("step " + std::to_string(steps.step[i]) + " comes after step " +
+                std::to_string(steps.step[i - 1]));
+      if (!run_.imported && steps.step[i] > steps.step[i - 1] + 1)
+        damaged("steps " + std::to_string(steps.step[i - 1] + 1) + " to " +
+                std::to_string(steps.step[i] - 1) + " are missing");
+      if (steps.tokens[i] <= steps.tokens[i - 1])
+        damaged("step " + std::to_string(steps.step[i]) + ": the tokens seen so far do not grow (" +
+                std::to_string(steps.tokens[i]) + ")");
+    }
+  }
+
+  const store::Database& db_;
+  std::int64_t schema_;
+  RecordedRun run_;
+};
+
+}  // namespace
+
+RecordedRun read_run(const store::RecordDatabase& records, const std::string& run_id) {
+  return Reader(records.connection(), records.schema_version(), run_id).read();
+}
+
+}  // namespace olmo::report
