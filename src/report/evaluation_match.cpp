@@ -27,12 +27,11 @@ std::string counted(std::int64_t count, const char* unit) {
   return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
 }
 
-void say_alone(const std::string& name, std::int64_t only_a, std::int64_t only_b, const char* unit,
+void say_alone(const std::string& name, std::int64_t count, const char* unit, char side,
                Findings& findings) {
-  if (only_a > 0)
-    findings.invalid.push_back(name + ": only A has " + counted(only_a, unit) + " of it");
-  if (only_b > 0)
-    findings.invalid.push_back(name + ": only B has " + counted(only_b, unit) + " of it");
+  if (count > 0)
+    findings.invalid.push_back(name + ": " + counted(count, unit) + (count == 1 ? " is" : " are") +
+                               " only in " + side);
 }
 
 void say_missing(const std::string& name, char side, Findings& findings) {
@@ -73,7 +72,8 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
           ++answers;
       },
       [&](const EvaluatedInstance&, char side) { ++(side == 'A' ? only_a : only_b); });
-  say_alone(a.task, only_a, only_b, "instance", findings);
+  say_alone(a.task, only_a, "instance", 'A', findings);
+  say_alone(a.task, only_b, "instance", 'B', findings);
   say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
   say_different(a.task, requests, "instance", "requests", findings.mismatched);
   if (pair.instances.empty())
@@ -103,7 +103,8 @@ SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool sam
           pair.documents.push_back({&in_a, &in_b});
       },
       [&](const EvaluatedDocument&, char side) { ++(side == 'A' ? only_a : only_b); });
-  say_alone(a.suite, only_a, only_b, "document", findings);
+  say_alone(a.suite, only_a, "document", 'A', findings);
+  say_alone(a.suite, only_b, "document", 'B', findings);
   say_different(a.suite, texts, "document", "texts or sources", findings.mismatched);
   say_different(a.suite, counts, "document", "counts of tokens or bytes", findings.invalid);
   if (pair.documents.empty() && texts == 0)

@@ -96,7 +96,7 @@ TEST_CASE("missing documents and unequal counts are invalid", "[report]") {
   }
   SECTION("document") {
     documents.pop_back();
-    CHECK(mentions(compare_perplexity(a, b).invalid, "paloma: only A has 1 document of it"));
+    CHECK(mentions(compare_perplexity(a, b).invalid, "paloma: 1 document is only in A"));
   }
   SECTION("counts") {
     ++documents[0].tokens;

@@ -105,8 +105,8 @@ TEST_CASE("what one side lacks is invalid and never a pass", "[report]") {
     a.tasks[0].instances.erase(a.tasks[0].instances.begin());
     b.tasks[0].instances.resize(kEnough - 2);
     const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
-    CHECK(mentions(result.invalid, "arc: only A has 2 instances of it"));
-    CHECK(mentions(result.invalid, "arc: only B has 1 instance of it"));
+    CHECK(mentions(result.invalid, "arc: 2 instances are only in A"));
+    CHECK(mentions(result.invalid, "arc: 1 instance is only in B"));
     CHECK(result.tasks[0].n == kEnough - 3);
     CHECK(result.all_pass_p == 1);
   }
