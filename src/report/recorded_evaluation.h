@@ -18,6 +18,7 @@ struct EvaluatedInstance {
   std::int32_t chosen = 0;     ///< cont_id with rank 1
   double margin = 0;           ///< primary score of the chosen one minus the best other's
   std::uint64_t requests = 0;  ///< hash of the options' request hashes; 0 where unknown
+  std::int32_t answer_bytes = 0, answer_tokens = 0;  ///< of the right option; 0 where unknown
 
   [[nodiscard]] bool right() const { return chosen == label; }
 };
@@ -26,17 +27,22 @@ struct EvaluatedTask {
   std::string task, convention, definition_digest, data_digest, primary_metric;
   std::vector<EvaluatedInstance> instances;  ///< by doc_id
   std::vector<double> logprobs;              ///< of all options, nats
+
+  /// The metric is the cost of the right answer and not whether it is chosen: `bpb`, `ce_loss`, and
+  /// wherever the right answer is the only option (the tasks `*_bpb`), as being right is certain
+  /// there. compare_perplexity compares these, compare_tasks the others.
+  [[nodiscard]] bool is_cost() const;
 };
 
 struct EvaluatedDocument {
   std::string source;
   std::int64_t index = 0, tokens = 0, bytes = 0;
-  std::uint64_t text = 0;  ///< first 64 bits of the text's hash
+  std::uint64_t text = 0;  ///< hash of the text's SHA-256; 0 where unknown
   double nll = 0;          ///< nats
 };
 
 struct EvaluatedSuite {
-  std::string suite, definition_digest, data_digest;
+  std::string suite, convention, definition_digest, data_digest;
   std::vector<EvaluatedDocument> documents;  ///< by index
 };
 
@@ -47,12 +53,15 @@ struct EvaluationData {
   std::string settings, policy, build, environment;  ///< JSON
   std::vector<EvaluatedTask> tasks;                  ///< by name
   std::vector<EvaluatedSuite> suites;                ///< by name
-  /// Unfinished tasks, values that are not finite, instances without one chosen option.
+  /// What makes the record unfit: unfinished tasks, scores that are missing or not finite,
+  /// instances without exactly one chosen option, options that are missing, impossible counts. One
+  /// sentence each, with numbers. Such instances and documents are left out of the lists.
   std::vector<std::string> damage;
 };
 
-/// Reads an evaluation, row by row: 200,000 instances take well under 100 MB.
-EvaluationData read_evaluation(const store::RecordDatabase& records,
-                               const std::string& evaluation_id);
+/// Reads an evaluation (`EvaluationDb::find`) row by row: 200,000 instances of four options take
+/// about 20 MB. Throws Error(kUsage) if it is not there, Error(kDamaged) for a database that cannot
+/// be read.
+EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id);
 
 }  // namespace olmo::report

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct Flip {
   std::int64_t doc_id = 0, label = 0, chosen_a = 0, chosen_b = 0;
   double margin_a = 0, margin_b = 0;           ///< of the primary metric's score
   std::vector<double> logprobs_a, logprobs_b;  ///< nats, by option
-  bool explained = false;                      ///< both margins are within the noise
+  bool explained = false;                      ///< margin_a + margin_b <= 2 × the task's noise
 };
 
 /// Differences of the options' log-likelihoods, B minus A (Bland and Altman 1986).
@@ -42,23 +44,30 @@ struct TaskComparison {
   double detectable = 0;         ///< smallest difference found with power 0.8
   std::int64_t needed_n = 0;     ///< instances to certify the margin at the discordance seen
   ScoreAgreement agreement;
+  double noise = 0;  ///< of this task's margins (flip_noise), in their unit
   std::int64_t flips = 0, explained_flips = 0;
 };
 
 struct MacroComparison {
   double accuracy_a = 0, accuracy_b = 0, difference = 0;
-  Interval interval95;      ///< stratified paired bootstrap
-  Equivalence equivalence;  ///< macro_equivalence
+  /// By the stratified paired bootstrap; macro_interval where that has none or, as without any
+  /// discordant pair, no width.
+  Interval interval95;
+  Equivalence equivalence;  ///< macro_equivalence against macro_margin
 };
 
+/// Tasks by name. Those whose metric is a cost (EvaluatedTask::is_cost) are left to
+/// compare_perplexity.
 struct TasksComparison {
   std::vector<TaskComparison> tasks;
-  std::optional<MacroComparison> macro;
-  double noise = 0;          ///< of a margin: what explains a flip
-  std::string noise_source;  ///< one sentence
-  std::vector<Flip> flips;   ///< unexplained ones first, at most kListedFlips
+  std::optional<MacroComparison> macro;  ///< absent with fewer than two tasks
+  double noise = 0;                      ///< the largest of the tasks' noises
+  std::string noise_source;              ///< one sentence
+  std::vector<Flip> flips;               ///< unexplained ones first, at most kListedFlips
   std::int64_t all_flips = 0, all_explained = 0;
-  double all_pass_p = 1;                ///< intersection-union p of all equivalences
+  /// Intersection-union p of all equivalences, the macro average's included; 1 where a task or an
+  /// instance is invalid or mismatched.
+  double all_pass_p = 1;
   std::vector<std::string> invalid;     ///< missing or unequal: INVALID_DATA
   std::vector<std::string> mismatched;  ///< other prompts or data: NOT_COMPARABLE
 };
@@ -70,12 +79,23 @@ struct DiscordanceFloor {
   double share = 0;
 };
 
+/// The margin of one task: task_margin, but at most one half, as more would say nothing.
+double capped_task_margin(std::int64_t n, double d0);
+/// The margin of the mean of T tasks' differences: one percentage point, or 2.926 · sqrt(Σ d0/n)/T
+/// if that is more; at most one half. It is task_margin for the variance of the mean, and like that
+/// known before the comparison. One d0 and n for each task.
+double macro_margin(std::span<const double> d0, std::span<const std::int64_t> n);
+
+/// Instances are matched by doc_id. A task or an instance that one side lacks is invalid; another
+/// definition, data set, convention, metric, label, number of options or request is a mismatch,
+/// unless one side does not know it. Instances with other labels or options are not counted.
 /// `kind` decides what can explain a flip: with the same weights numeric noise, else nothing.
 TasksComparison compare_tasks(const EvaluationData& a, const EvaluationData& b, Kind kind,
                               const std::vector<DiscordanceFloor>& floor);
 
 /// The discordance of repeated evaluations: for each task the largest share of instances that
-/// exactly one of two repeats gets right.
+/// exactly one of two repeats gets right, over all pairs of repeats with the same definition and
+/// data. Tasks that fewer than two repeats have, and costs, are left out.
 std::vector<DiscordanceFloor> discordance_floor(const std::vector<EvaluationData>& repeats);
 
 }  // namespace olmo::report

@@ -1,0 +1,151 @@
+#include "report/evaluation_match.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace olmo::report {
+namespace {
+
+/// Walks two lists that ascend in `key`: calls `both(a, b)` for equal keys, `alone(item, side)` for
+/// the others.
+template <typename Item, typename Key, typename Both, typename Alone>
+void walk(const std::vector<Item>& a, const std::vector<Item>& b, const Key& key, const Both& both,
+          const Alone& alone) {
+  auto i = a.begin();
+  auto j = b.begin();
+  while (i != a.end() || j != b.end()) {
+    if (j == b.end() || (i != a.end() && key(*i) < key(*j)))
+      alone(*i++, 'A');
+    else if (i == a.end() || key(*j) < key(*i))
+      alone(*j++, 'B');
+    else
+      both(*i++, *j++);
+  }
+}
+
+std::string counted(std::int64_t count, const char* unit) {
+  return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
+}
+
+void say_alone(const std::string& name, std::int64_t count, const char* unit, char side,
+               Findings& findings) {
+  if (count > 0)
+    findings.invalid.push_back(name + ": " + counted(count, unit) + (count == 1 ? " is" : " are") +
+                               " only in " + side);
+}
+
+void say_missing(const std::string& name, char side, Findings& findings) {
+  findings.invalid.push_back(name + ": only " + side + " has it");
+}
+
+void say_conflict(const std::string& name, const char* what, const std::string& a,
+                  const std::string& b, Findings& findings) {
+  if (conflicts(a, b))
+    findings.mismatched.push_back(name + ": the " + what + " differs, " + a.substr(0, 16) +
+                                  " and " + b.substr(0, 16));
+}
+
+/// `count` units differ in `what`.
+void say_different(const std::string& name, std::int64_t count, const char* unit, const char* what,
+                   std::vector<std::string>& sentences) {
+  if (count > 0)
+    sentences.push_back(name + ": " + counted(count, unit) + (count == 1 ? " has" : " have") +
+                        " other " + what);
+}
+
+bool differ(std::uint64_t a, std::uint64_t b) { return a != 0 && b != 0 && a != b; }
+
+TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings) {
+  say_conflict(a.task, "definition", a.definition_digest, b.definition_digest, findings);
+  say_conflict(a.task, "data set", a.data_digest, b.data_digest, findings);
+  say_conflict(a.task, "convention", a.convention, b.convention, findings);
+  say_conflict(a.task, "primary metric", a.primary_metric, b.primary_metric, findings);
+  TaskPair pair{&a, &b, {}};
+  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0;
+  walk(
+      a.instances, b.instances, [](const EvaluatedInstance& instance) { return instance.doc_id; },
+      [&](const EvaluatedInstance& in_a, const EvaluatedInstance& in_b) {
+        requests += differ(in_a.requests, in_b.requests);
+        if (in_a.label == in_b.label && in_a.options == in_b.options)
+          pair.instances.push_back({&in_a, &in_b});
+        else
+          ++answers;
+      },
+      [&](const EvaluatedInstance&, char side) { ++(side == 'A' ? only_a : only_b); });
+  say_alone(a.task, only_a, "instance", 'A', findings);
+  say_alone(a.task, only_b, "instance", 'B', findings);
+  say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
+  say_different(a.task, requests, "instance", "requests", findings.mismatched);
+  if (pair.instances.empty())
+    findings.invalid.push_back(a.task + ": there is no instance to compare");
+  return pair;
+}
+
+bool unequal_counts(const EvaluatedDocument& a, const EvaluatedDocument& b, bool same_tokenizer) {
+  return a.bytes != b.bytes || (same_tokenizer && a.tokens != b.tokens);
+}
+
+SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool same_tokenizer,
+                      Findings& findings) {
+  say_conflict(a.suite, "definition", a.definition_digest, b.definition_digest, findings);
+  say_conflict(a.suite, "data set", a.data_digest, b.data_digest, findings);
+  say_conflict(a.suite, "convention", a.convention, b.convention, findings);
+  SuitePair pair{&a, &b, {}};
+  std::int64_t only_a = 0, only_b = 0, texts = 0, counts = 0;
+  walk(
+      a.documents, b.documents, [](const EvaluatedDocument& document) { return document.index; },
+      [&](const EvaluatedDocument& in_a, const EvaluatedDocument& in_b) {
+        if (in_a.source != in_b.source || differ(in_a.text, in_b.text))
+          ++texts;
+        else if (unequal_counts(in_a, in_b, same_tokenizer))
+          ++counts;
+        else
+          pair.documents.push_back({&in_a, &in_b});
+      },
+      [&](const EvaluatedDocument&, char side) { ++(side == 'A' ? only_a : only_b); });
+  say_alone(a.suite, only_a, "document", 'A', findings);
+  say_alone(a.suite, only_b, "document", 'B', findings);
+  say_different(a.suite, texts, "document", "texts or sources", findings.mismatched);
+  say_different(a.suite, counts, "document", "counts of tokens or bytes", findings.invalid);
+  if (pair.documents.empty() && texts == 0)
+    findings.invalid.push_back(a.suite + ": there is no document to compare");
+  return pair;
+}
+
+}  // namespace
+
+bool conflicts(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+std::vector<TaskPair> match_tasks(const EvaluationData& a, const EvaluationData& b,
+                                  TaskMetric metric, Findings& findings) {
+  const bool cost = metric == TaskMetric::kCost;
+  std::vector<TaskPair> pairs;
+  walk(
+      a.tasks, b.tasks, [](const EvaluatedTask& task) { return task.task; },
+      [&](const EvaluatedTask& in_a, const EvaluatedTask& in_b) {
+        if ((in_a.is_cost() || in_b.is_cost()) != cost) return;
+        TaskPair pair = match_task(in_a, in_b, findings);
+        if (!pair.instances.empty()) pairs.push_back(std::move(pair));
+      },
+      [&](const EvaluatedTask& task, char side) {
+        if (task.is_cost() == cost) say_missing(task.task, side, findings);
+      });
+  return pairs;
+}
+
+std::vector<SuitePair> match_suites(const EvaluationData& a, const EvaluationData& b,
+                                    bool same_tokenizer, Findings& findings) {
+  std::vector<SuitePair> pairs;
+  walk(
+      a.suites, b.suites, [](const EvaluatedSuite& suite) { return suite.suite; },
+      [&](const EvaluatedSuite& in_a, const EvaluatedSuite& in_b) {
+        SuitePair pair = match_suite(in_a, in_b, same_tokenizer, findings);
+        if (!pair.documents.empty()) pairs.push_back(std::move(pair));
+      },
+      [&](const EvaluatedSuite& suite, char side) { say_missing(suite.suite, side, findings); });
+  return pairs;
+}
+
+}  // namespace olmo::report
