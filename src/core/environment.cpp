@@ -101,20 +101,20 @@ Json environment() {
   return facts;
 }
 
+std::string shell_quoted(const std::string& word) {
+  const bool plain =
+      !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos;
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string command_line() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::string line;
   for (std::string word; std::getline(in, word, '\0');) {
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos;
-    if (!line.empty()) line += ' ';
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
+    line += (line.empty() ? "" : " ") + shell_quoted(word);
   }
   return line;
 }

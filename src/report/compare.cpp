@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
 #include <tuple>
 
 #include "core/error.h"
-#include "core/hash.h"
 #include "report/parity_parts.h"
-#include "store/run_db.h"
+#include "report/source.h"
 
 namespace olmo::report {
 namespace {
@@ -15,49 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 using store::EvaluationDb;
 using store::EvaluationEntry;
-
-/// A database that is being read, and what its name on the command line stands for.
-struct Source {
-  std::unique_ptr<store::RecordDatabase> records;
-  std::string run_id;                        ///< empty: no run
-  std::vector<EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
-};
-
-bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
-  bool found = false;
-  records.query("SELECT 1 FROM runs WHERE substr(run_id, 1, ?) = ? LIMIT 1",
-                {static_cast<std::int64_t>(prefix.size()), prefix},
-                [&](const auto&, const auto&) { found = true; });
-  return found;
-}
-
-Source open_source(const std::string& text, const store::RunName& name) {
-  Source source;
-  if (!fs::exists(name.database))
-    throw Error(ErrorKind::kUsage, text + ": there is no such database");
-  auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
-  source.records =
-      std::make_unique<store::RecordDatabase>(name.database, store::OpenMode::kReadOnly);
-  EvaluationDb evaluations(*source.records);
-  if (has_run(*source.records, name.run)) {
-    source.run_id = db.find_run(name.run);
-    for (const auto& entry : evaluations.list(source.run_id))
-      if (entry.status == "finished") source.evaluations.push_back(entry);
-  } else {
-    source.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
-  }
-  return source;
-}
-
-/// The last component that tells runs apart: `runs/a/run.db` is `a`.
-std::string label_of(const std::string& text, const store::RunName& name) {
-  const fs::path path = name.database;
-  std::string label = path.filename() == "run.db" && path.has_parent_path()
-                          ? fs::weakly_canonical(path).parent_path().filename().string()
-                          : path.stem().string();
-  if (label.empty()) label = text;
-  return name.run.empty() ? label : label + ":" + name.run;
-}
 
 std::set<std::string> task_names(const Source& source, const EvaluationEntry& entry) {
   std::set<std::string> names;
@@ -218,10 +173,7 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   const auto name_a = store::parse_run_name(a), name_b = store::parse_run_name(b);
   for (auto [side, text, name] :
        {std::tuple{&report.a, &a, &name_a}, std::tuple{&report.b, &b, &name_b}}) {
-    side->label = label_of(*text, *name);
-    side->database = fs::path(name->database).filename().string();
-    if (fs::is_regular_file(name->database))
-      side->database_sha256 = sha256_file(name->database).hex();
+    *side = name_side(*text, *name);
   }
   if (report.a.label == report.b.label) {
     report.a.label += " (A)";

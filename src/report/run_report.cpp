@@ -1,0 +1,27 @@
+#include "report/run_report.h"
+
+#include "report/parity_parts.h"
+#include "report/source.h"
+
+namespace olmo::report {
+
+RunReport report_run(const std::string& run, const std::string& cluster) {
+  const store::RunName name = store::parse_run_name(run);
+  const Cluster place = cluster.empty() ? Cluster{} : read_cluster(cluster);
+  RunReport found;
+  found.side = name_side(run, name);
+  const Source source = open_source(run, name);
+  if (!source.run_id.empty()) {
+    found.side.run = read_run(*source.records, source.run_id);
+    found.side.run->label = found.side.label;
+    found.side.run->database = found.side.database;
+    found.marks = marks_of(*found.side.run, 'A');
+    found.efficiency = efficiency_of(*found.side.run, place);
+  }
+  if (!source.evaluations.empty())
+    found.side.evaluation =
+        read_evaluation(*source.records, source.evaluations.back().evaluation_id);
+  return found;
+}
+
+}  // namespace olmo::report

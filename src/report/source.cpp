@@ -1,0 +1,58 @@
+#include "report/source.h"
+
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace olmo::report {
+namespace {
+
+namespace fs = std::filesystem;
+using store::EvaluationDb;
+
+bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
+  bool found = false;
+  records.query("SELECT 1 FROM runs WHERE substr(run_id, 1, ?) = ? LIMIT 1",
+                {static_cast<std::int64_t>(prefix.size()), prefix},
+                [&](const auto&, const auto&) { found = true; });
+  return found;
+}
+
+/// The last component that tells runs apart: `runs/a/run.db` is `a`.
+std::string label_of(const std::string& text, const store::RunName& name) {
+  const fs::path path = name.database;
+  std::string label = path.filename() == "run.db" && path.has_parent_path()
+                          ? fs::weakly_canonical(path).parent_path().filename().string()
+                          : path.stem().string();
+  if (label.empty()) label = text;
+  return name.run.empty() ? label : label + ":" + name.run;
+}
+
+}  // namespace
+
+Source open_source(const std::string& text, const store::RunName& name) {
+  Source source;
+  if (!fs::exists(name.database))
+    throw Error(ErrorKind::kUsage, text + ": there is no such database");
+  auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
+  source.records =
+      std::make_unique<store::RecordDatabase>(name.database, store::OpenMode::kReadOnly);
+  EvaluationDb evaluations(*source.records);
+  if (has_run(*source.records, name.run)) {
+    source.run_id = db.find_run(name.run);
+    for (const auto& entry : evaluations.list(source.run_id))
+      if (entry.status == "finished") source.evaluations.push_back(entry);
+  } else {
+    source.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
+  }
+  return source;
+}
+
+Side name_side(const std::string& text, const store::RunName& name) {
+  Side side;
+  side.label = label_of(text, name);
+  side.database = name.database.filename().string();
+  if (fs::is_regular_file(name.database)) side.database_sha256 = sha256_file(name.database).hex();
+  return side;
+}
+
+}  // namespace olmo::report
