@@ -143,6 +143,23 @@ std::string digests(const RecordedRun& run, const std::string& kind) {
   return joined;
 }
 
+/// The tokenizer's digest; where a side lacks it, the name that its config gives.
+void compare_tokenizers(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
+  std::string x = digests(a, "tokenizer"), y = digests(b, "tokenizer");
+  if (x.empty() || y.empty()) {
+    const auto named = [](const RecordedRun& run) {
+      const Leaves leaves = leaves_of(run.config, run.label + ": its config");
+      const auto found = leaves.find("tokenizer.identifier");
+      return found == leaves.end() ? std::string()
+                                   : found->second.substr(found->second.rfind('/') + 1);
+    };
+    x = named(a);
+    y = named(b);
+  }
+  compare.fingerprint("tokenizer", x, y,
+                      "Another tokenizer: the same text is other tokens, so no loss compares.");
+}
+
 void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
   const Leaves x = leaves_of(a.config, a.label + ": its config");
   const Leaves y = leaves_of(b.config, b.label + ": its config");
@@ -177,8 +194,7 @@ std::string stable_facts(const std::string& environment) {
 
 void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b, Kind kind) {
   compare_configs(compare, a, b);
-  compare.fingerprint("tokenizer", digests(a, "tokenizer"), digests(b, "tokenizer"),
-                      "Another tokenizer: the same text is other tokens, so no loss compares.");
+  compare_tokenizers(compare, a, b);
   compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"),
                       "Other training data.");
   const Comparability found = comparability(a, b);
@@ -255,7 +271,7 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind) {
 bool are_repeats(const RecordedRun& a, const RecordedRun& b) {
   Comparer compare;
   compare_configs(compare, a, b);
-  compare.fingerprint("tokenizer", digests(a, "tokenizer"), digests(b, "tokenizer"), "");
+  compare_tokenizers(compare, a, b);
   compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"), "");
   const Gate gate = compare.take();
   return !gate.has(MismatchClass::kFatal) && !gate.has(MismatchClass::kConfound);
