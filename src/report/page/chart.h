@@ -1,0 +1,92 @@
+// Charts as inline SVG that fills its width: lines are stretched, texts are not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/interval.h"
+
+namespace olmo::report::page {
+
+/// Columns into which a curve is divided; each keeps its smallest and its largest value.
+inline constexpr int kColumns = 600;
+
+struct Tick {
+  double value = 0;
+  std::string label;
+};
+
+/// From a value to its place. Logarithmic axes take only positive values; a signed one is linear
+/// within ±knee and logarithmic beyond.
+struct Axis {
+  enum class Scale { kLinear, kLog, kSigned };
+
+  Scale scale = Scale::kLinear;
+  double low = 0, high = 1, knee = 1;
+  std::string label;
+  bool counts = false;  ///< labels as 250k, 1.5M
+
+  /// 0 at low, 1 at high.
+  [[nodiscard]] double place(double value) const;
+  [[nodiscard]] std::vector<Tick> ticks() const;
+};
+
+/// An axis that holds `values` that are finite (and positive, if logarithmic), 0 to 1 if there is
+/// none, with a little room at both ends where `room`.
+Axis axis_over(std::span<const double> values, Axis::Scale scale, const std::string& label,
+               bool room = true);
+
+struct Point {
+  double x = 0, y = 0;  ///< y not finite: the line is broken
+};
+
+/// At most kColumns columns of the axis, each with its smallest and its largest value.
+std::vector<Point> thinned(std::span<const std::int64_t> x, std::span<const double> y,
+                           const Axis& axis);
+
+class Chart {
+ public:
+  /// `description` is for those who cannot see it.
+  Chart(std::string title, std::string description, Axis x, Axis y);
+
+  [[nodiscard]] const Axis& x() const { return x_; }
+
+  /// `classes` choose colour and dashes; `name` stands in the legend unless it is empty.
+  void line(std::span<const Point> points, const char* classes, const std::string& name);
+  /// A horizontal band, or one that spans all values from x = `from` on.
+  void band(double low, double high, const char* classes, const std::string& name);
+  void stretch(double from, double to, const char* classes, const std::string& name);
+  void rule(double y, const char* classes);
+  /// A vertical line with a text for the pointer.
+  void mark(double x, const char* classes, const std::string& text);
+  [[nodiscard]] bool empty() const { return curves_ == 0; }
+  [[nodiscard]] std::string html() const;
+
+ private:
+  void legend(const char* classes, const std::string& name, const char* shape);
+
+  std::string title_, description_;
+  Axis x_, y_;
+  std::string behind_, lines_, legend_;
+  int curves_ = 0;
+};
+
+/// One line of a forest plot. Numbers are in the unit of the axis.
+struct ForestRow {
+  std::string name;
+  double estimate = 0;
+  std::optional<Interval> interval95, interval90;
+  std::optional<double> margin;
+  bool certified = false;
+  bool summary = false;  ///< an average over the others
+  std::string value;     ///< the estimate as text
+  std::string remark;    ///< n, flips
+};
+
+std::string forest(const std::string& title, const std::string& axis_label,
+                   std::span<const ForestRow> rows);
+
+}  // namespace olmo::report::page

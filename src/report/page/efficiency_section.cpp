@@ -1,0 +1,137 @@
+#include <functional>
+
+#include "report/page/html.h"
+#include "report/page/numbers.h"
+#include "report/page/sections.h"
+
+namespace olmo::report::page {
+namespace {
+
+using Value = std::function<std::string(const Efficiency&)>;
+
+std::string quantity(Quantity value, const std::string& unit, std::string_view missing = {}) {
+  if (!value) return absent(missing);
+  return number(*value, 5) + (unit.empty() ? "" : " " + escape(unit));
+}
+
+std::string sourced(Quantity value, const std::string& unit, const std::string& source) {
+  if (!value) return absent("not stated");
+  return quantity(value, unit) +
+         (source.empty() ? "" : "<br><span class=\"note\">" + shown(source) + "</span>");
+}
+
+std::string seconds(Quantity value) { return value ? duration(*value) : absent(); }
+
+class EfficiencyTable {
+ public:
+  explicit EfficiencyTable(std::span<const NamedSide> sides)
+      : sides_(sides), table_(columns(sides)) {}
+
+  void row(const char* name, const char* formula, const Value& value) {
+    std::vector<std::string> cells = {name};
+    for (const NamedSide& side : sides_)
+      cells.push_back(side.efficiency == nullptr ? absent() : value(*side.efficiency));
+    cells.push_back(element("span", "note", formula));
+    table_.row(cells);
+  }
+  [[nodiscard]] std::string html() const { return table_.html(); }
+
+ private:
+  static std::vector<Column> columns(std::span<const NamedSide> sides) {
+    std::vector<Column> columns = {{"", false}};
+    for (const NamedSide& side : sides) columns.push_back({std::string(1, side.letter), false});
+    columns.push_back({"How", false});
+    return columns;
+  }
+
+  std::span<const NamedSide> sides_;
+  Table table_;
+};
+
+void speed_rows(EfficiencyTable& table) {
+  table.row("Device", "as recorded", [](const Efficiency& e) {
+    const std::string name = e.device.empty() ? e.cluster.device : e.device;
+    return name.empty() ? absent() : shown(name, 160);
+  });
+  table.row("Devices", "", [](const Efficiency& e) { return quantity(e.devices, ""); });
+  table.row("Tokens", "steps that survived", [](const Efficiency& e) {
+    return e.tokens ? count(static_cast<std::int64_t>(*e.tokens)) : absent();
+  });
+  table.row("Time to these tokens", "steps that survived",
+            [](const Efficiency& e) { return seconds(e.train_seconds); });
+  table.row("Time redone", "steps that a resume replaced",
+            [](const Efficiency& e) { return seconds(e.redone_seconds); });
+  table.row("Tokens per second", "median over the steps, all devices",
+            [](const Efficiency& e) { return quantity(e.tokens_per_second, ""); });
+  table.row("Per device", "tokens per second ÷ devices",
+            [](const Efficiency& e) { return quantity(e.tokens_per_second_per_device, ""); });
+  table.row("FLOP per token", "of the model, without recomputation",
+            [](const Efficiency& e) { return sourced(e.flops_per_token, "", e.flops_formula); });
+  table.row("Peak of a device", "stated",
+            [](const Efficiency& e) { return sourced(e.peak_flops, "FLOP/s", e.peak_source); });
+  table.row("Utilisation (MFU)", "tokens/s × FLOP per token ÷ (devices × peak)",
+            [](const Efficiency& e) { return e.mfu ? percent(*e.mfu) : absent(); });
+}
+
+void energy_rows(EfficiencyTable& table) {
+  table.row("Energy of the equipment", "joules; method and coverage", [](const Efficiency& e) {
+    return e.joules ? sourced(e.joules, "J", e.energy_method) : absent(e.energy_method);
+  });
+  table.row("Coverage", "measured seconds ÷ seconds of all attempts", [](const Efficiency& e) {
+    return e.energy_coverage ? percent(*e.energy_coverage) : absent();
+  });
+  table.row("Energy", "joules ÷ 3.6×10⁶",
+            [](const Efficiency& e) { return quantity(e.kwh, "kWh", e.energy_method); });
+  table.row("PUE", "stated",
+            [](const Efficiency& e) { return sourced(e.cluster.pue, "", e.cluster.pue_source); });
+  table.row("Energy of the site", "kWh × PUE",
+            [](const Efficiency& e) { return quantity(e.facility_kwh, "kWh"); });
+  table.row("Carbon intensity", "stated, by location", [](const Efficiency& e) {
+    return sourced(e.cluster.kg_per_kwh, "kg CO₂e/kWh", e.cluster.kg_per_kwh_source);
+  });
+  table.row("Carbon", "kWh × PUE × intensity",
+            [](const Efficiency& e) { return quantity(e.carbon_kg, "kg CO₂e"); });
+  table.row("Tokens per joule", "tokens ÷ joules",
+            [](const Efficiency& e) { return quantity(e.tokens_per_joule, ""); });
+  table.row("Device hours", "devices × hours",
+            [](const Efficiency& e) { return quantity(e.device_hours, ""); });
+  table.row("Price of a device hour", "stated", [](const Efficiency& e) {
+    return sourced(e.cluster.price_per_device_hour, e.cluster.currency, e.cluster.price_source);
+  });
+  table.row("Cost", "device hours × price",
+            [](const Efficiency& e) { return quantity(e.cost, e.cluster.currency); });
+}
+
+std::string sources_table(std::span<const NamedSide> sides) {
+  Table table({{"Source", false},
+               {"Side", false},
+               {"Device", false},
+               {"Covers", false},
+               {"Energy", true},
+               {"Time", true},
+               {"Samples", true},
+               {"Note", false}});
+  for (const NamedSide& side : sides) {
+    if (side.efficiency == nullptr) continue;
+    for (const RecordedEnergy& energy : side.efficiency->sources)
+      table.row({shown(energy.source, 60), side_mark(side.letter), shown(energy.device, 80),
+                 shown(energy.covers, 60),
+                 energy.joules ? number(*energy.joules, 5) + " J" : absent(energy.note),
+                 energy.seconds ? duration(*energy.seconds) : absent(), count(energy.samples),
+                 shown(energy.note, 200)});
+  }
+  return table.empty() ? note("No source of energy was recorded.")
+                       : folded("Sources of energy", table.html());
+}
+
+}  // namespace
+
+std::string efficiency_section(std::span<const NamedSide> sides) {
+  EfficiencyTable table(sides);
+  speed_rows(table);
+  energy_rows(table);
+  return section("efficiency", "Efficiency, energy and cost",
+                 throughput_chart(sides) + table.html() + sources_table(sides));
+}
+
+}  // namespace olmo::report::page

@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <cmath>
+
+#include "report/page/numbers.h"
+#include "report/page/sections.h"
+
+namespace olmo::report::page {
+namespace {
+
+std::string plural(std::int64_t n, const std::string& noun) {
+  return count(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+std::int64_t number_of(const Gate& gate, MismatchClass mismatch) {
+  return std::count_if(gate.mismatches.begin(), gate.mismatches.end(),
+                       [&](const Mismatch& m) { return m.mismatch == mismatch; });
+}
+
+Finding of_gate(const Gate& gate) {
+  const auto fatal = number_of(gate, MismatchClass::kFatal);
+  const auto confounds = number_of(gate, MismatchClass::kConfound);
+  const auto equal = static_cast<std::int64_t>(gate.equal.size());
+  Finding finding{"gate", "Comparability", Standing::kGood, ""};
+  if (fatal > 0) {
+    finding.standing = Standing::kBad;
+    finding.text = count(fatal) + (fatal == 1 ? " fatal mismatch: " : " fatal mismatches, first ") +
+                   gate.mismatches.front().what;
+  } else if (confounds > 0) {
+    finding.standing = Standing::kWarning;
+    finding.text = plural(confounds, "declared confound");
+  } else if (equal == 0) {
+    finding.standing = gate.unknown.empty() ? Standing::kAbsent : Standing::kWarning;
+    finding.text = gate.unknown.empty() ? "nothing was compared" : "the records tell too little";
+  } else {
+    finding.text = "nothing differs that could change the result";
+  }
+  if (equal > 0) finding.text += "; " + plural(equal, "fingerprint") + " equal";
+  return finding;
+}
+
+Finding of_identity(const Identity& identity) {
+  Finding finding{"identity", "Identity", Standing::kAbsent, "no hash chain on both sides"};
+  if (!identity.known) return finding;
+  const bool identical = identity.first_different == 0;
+  finding.standing = identical ? Standing::kGood : Standing::kOpen;
+  finding.text = identical
+                     ? "the same bits for all " + plural(identity.equal_steps, "step")
+                     : "the same bits for " + plural(identity.equal_steps, "step") + "; step " +
+                           count(identity.first_different) + " differs" +
+                           (identity.first_field.empty() ? "" : " in " + identity.first_field);
+  return finding;
+}
+
+Finding of_noise(const NoiseFloor& noise) {
+  Finding finding{"noise", "Noise floor", Standing::kOpen, ""};
+  finding.text = plural(noise.k_a, "run") + " of A and " + plural(noise.k_b, "run") + " of B";
+  if (noise.seed_deviation)
+    finding.text += ", deviation between runs " + number(*noise.seed_deviation, 4) + " nats";
+  if (noise.equivalence)
+    finding.standing = noise.equivalence->certified ? Standing::kGood : Standing::kOpen;
+  else if (!noise.to_run.empty())
+    finding.standing = Standing::kWarning;
+  return finding;
+}
+
+Finding of_trajectory(const std::optional<Trajectory>& trajectory) {
+  Finding finding{"trajectory", "Trajectory", Standing::kAbsent, "no training steps on both sides"};
+  if (!trajectory) return finding;
+  finding.standing = Standing::kOpen;
+  const auto& last = trajectory->last;
+  finding.text = "last " + number(100 * trajectory->share, 3) + " % of tokens: loss " +
+                 signed_number(last.mean) + " nats";
+  if (last.test) {
+    finding.text += " " + interval_text(last.test->interval) +
+                    (last.test->certified ? ", inside ±" : ", not inside ±") +
+                    number(last.test->margin, 4);
+    if (last.test->certified) finding.standing = Standing::kGood;
+  } else {
+    finding.text += "; too few independent points for a test";
+  }
+  return finding;
+}
+
+Finding of_tasks(const std::optional<TasksComparison>& tasks) {
+  Finding finding{"tasks", "Tasks", Standing::kAbsent, "no evaluation on both sides"};
+  if (!tasks) return finding;
+  if (!tasks->invalid.empty() || !tasks->mismatched.empty()) {
+    finding.standing = Standing::kBad;
+    finding.text = tasks->invalid.empty() ? tasks->mismatched.front() : tasks->invalid.front();
+    return finding;
+  }
+  if (tasks->tasks.empty()) {
+    finding.text = "no task on both sides";
+    return finding;
+  }
+  const auto certified =
+      std::count_if(tasks->tasks.begin(), tasks->tasks.end(),
+                    [](const TaskComparison& task) { return task.equivalence.certified; });
+  const auto all = static_cast<std::int64_t>(tasks->tasks.size());
+  finding.standing = certified == all ? Standing::kGood : Standing::kOpen;
+  if (tasks->macro) finding.text = "macro average " + points(tasks->macro->difference) + " pp; ";
+  finding.text += count(certified) + " of " + plural(all, "task") + " certified; " +
+                  plural(tasks->all_flips, "flip") + ", " + count(tasks->all_explained) +
+                  " explained by noise";
+  return finding;
+}
+
+Finding of_perplexity(const std::optional<PerplexityComparison>& perplexity) {
+  Finding finding{"perplexity", "Bits per byte", Standing::kAbsent, "not evaluated on both sides"};
+  if (!perplexity) return finding;
+  if (!perplexity->invalid.empty() || !perplexity->mismatched.empty()) {
+    finding.standing = Standing::kBad;
+    finding.text =
+        perplexity->invalid.empty() ? perplexity->mismatched.front() : perplexity->invalid.front();
+    return finding;
+  }
+  if (perplexity->sources.empty()) return finding;
+  std::int64_t certified = 0;
+  double largest = 0;
+  for (const SourceComparison& source : perplexity->sources) {
+    if (source.equivalence && source.equivalence->certified) ++certified;
+    if (std::fabs(source.difference) > std::fabs(largest)) largest = source.difference;
+  }
+  const auto all = static_cast<std::int64_t>(perplexity->sources.size());
+  finding.standing = certified == all ? Standing::kGood : Standing::kOpen;
+  finding.text = count(certified) + " of " + plural(all, "comparison") +
+                 " certified; largest difference " + signed_number(largest);
+  return finding;
+}
+
+Finding of_efficiency(const ParityReport& report) {
+  Finding finding{"efficiency", "Efficiency", Standing::kAbsent, ""};
+  const auto rate = [](const std::optional<Efficiency>& efficiency) {
+    return efficiency && efficiency->tokens_per_second
+               ? number(*efficiency->tokens_per_second, 4) + " tokens/s"
+               : std::string("not measured");
+  };
+  finding.text = "A " + rate(report.efficiency_a) + ", B " + rate(report.efficiency_b);
+  return finding;
+}
+
+}  // namespace
+
+std::string interval_text(const Interval& interval) {
+  return "[" + signed_number(interval.low) + ", " + signed_number(interval.high) + "]";
+}
+
+VerdictLook look_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kEquivalent:
+      return {"✓", "good"};
+    case Verdict::kConsistent:
+      return {"≈", "good"};
+    case Verdict::kInconclusive:
+      return {"?", "warn"};
+    case Verdict::kDifferentNegligible:
+      return {"≠", "warn"};
+    case Verdict::kDifferent:
+      return {"≠", "bad"};
+    case Verdict::kNotComparable:
+      return {"∅", "bad"};
+    case Verdict::kInvalidData:
+      break;
+  }
+  return {"✕", "bad"};
+}
+
+std::vector<Finding> findings(const ParityReport& report) {
+  return {of_gate(report.gate),   of_identity(report.identity),
+          of_noise(report.noise), of_trajectory(report.trajectory),
+          of_tasks(report.tasks), of_perplexity(report.perplexity),
+          of_efficiency(report)};
+}
+
+}  // namespace olmo::report::page

@@ -1,0 +1,133 @@
+#include "report/page/json_parts.h"
+
+#include <cmath>
+
+namespace olmo::report::page {
+namespace {
+
+OrderedJson run_json(const RecordedRun& run) {
+  const StepColumns& steps = run.steps;
+  OrderedJson json = {{"run_id", run.run_id},
+                      {"name", run.name},
+                      {"status", run.status},
+                      {"created_utc", run.created_utc},
+                      {"experiment_digest", run.experiment_digest},
+                      {"tags", run.tags},
+                      {"imported", run.imported},
+                      {"parameters", run.n_parameters},
+                      {"steps", steps.size()},
+                      {"last_step", nullptr},
+                      {"tokens", nullptr},
+                      {"last_loss", nullptr},
+                      {"attempts", run.attempts.size()}};
+  if (!steps.step.empty()) json["last_step"] = steps.step.back();
+  if (!steps.tokens.empty() && run.tokens_known) json["tokens"] = steps.tokens.back();
+  if (!steps.loss.empty()) json["last_loss"] = json_of(steps.loss.back());
+  return json;
+}
+
+OrderedJson evaluation_json(const EvaluationData& evaluation) {
+  return {{"evaluation_id", evaluation.evaluation_id},
+          {"created_utc", evaluation.created_utc},
+          {"checkpoint", evaluation.checkpoint},
+          {"weights_digest", evaluation.weights_digest},
+          {"tokenizer_digest", evaluation.tokenizer_digest},
+          {"step", evaluation.step ? OrderedJson(*evaluation.step) : OrderedJson(nullptr)},
+          {"tasks", evaluation.tasks.size()},
+          {"suites", evaluation.suites.size()}};
+}
+
+OrderedJson energy_json(const RecordedEnergy& energy) {
+  return {{"source", energy.source},
+          {"device", energy.device},
+          {"covers", energy.covers},
+          {"joules", json_of(energy.joules)},
+          {"seconds", json_of(energy.seconds)},
+          {"samples", energy.samples},
+          {"note", energy.note}};
+}
+
+OrderedJson cluster_json(const Cluster& cluster) {
+  return {{"name", cluster.name},
+          {"device", cluster.device},
+          {"devices_per_node", json_of(cluster.devices_per_node)},
+          {"peak_flops", json_of(cluster.peak_flops)},
+          {"peak_source", cluster.peak_source},
+          {"pue", json_of(cluster.pue)},
+          {"pue_source", cluster.pue_source},
+          {"kg_per_kwh", json_of(cluster.kg_per_kwh)},
+          {"kg_per_kwh_source", cluster.kg_per_kwh_source},
+          {"price_per_device_hour", json_of(cluster.price_per_device_hour)},
+          {"currency", cluster.currency},
+          {"price_source", cluster.price_source}};
+}
+
+}  // namespace
+
+OrderedJson json_of(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+
+OrderedJson json_of(const std::optional<double>& value) {
+  return value ? json_of(*value) : OrderedJson(nullptr);
+}
+
+OrderedJson json_of(const Interval& interval) {
+  return OrderedJson::array({json_of(interval.low), json_of(interval.high)});
+}
+
+OrderedJson json_of(const Equivalence& equivalence) {
+  return {{"estimate", json_of(equivalence.estimate)},
+          {"interval90", json_of(equivalence.interval)},
+          {"margin", json_of(equivalence.margin)},
+          {"p", json_of(equivalence.p)},
+          {"certified", equivalence.certified}};
+}
+
+OrderedJson json_of(const Side& side) {
+  return {
+      {"label", side.label},
+      {"database", side.database},
+      {"sha256",
+       side.database_sha256.empty() ? OrderedJson(nullptr) : OrderedJson(side.database_sha256)},
+      {"run", side.run ? run_json(*side.run) : OrderedJson(nullptr)},
+      {"evaluation", side.evaluation ? evaluation_json(*side.evaluation) : OrderedJson(nullptr)}};
+}
+
+OrderedJson json_of(const Mark& mark) {
+  return {{"side", std::string(1, mark.side)},
+          {"step", mark.step},
+          {"tokens", mark.tokens},
+          {"kind", mark.kind},
+          {"text", mark.text}};
+}
+
+OrderedJson json_of(const Efficiency& e) {
+  OrderedJson sources = OrderedJson::array();
+  for (const RecordedEnergy& energy : e.sources) sources.push_back(energy_json(energy));
+  return {{"device", e.device},
+          {"devices", json_of(e.devices)},
+          {"tokens", json_of(e.tokens)},
+          {"train_seconds", json_of(e.train_seconds)},
+          {"redone_seconds", json_of(e.redone_seconds)},
+          {"tokens_per_second", json_of(e.tokens_per_second)},
+          {"tokens_per_second_per_device", json_of(e.tokens_per_second_per_device)},
+          {"flops_per_token", json_of(e.flops_per_token)},
+          {"flops_formula", e.flops_formula},
+          {"peak_flops", json_of(e.peak_flops)},
+          {"peak_source", e.peak_source},
+          {"mfu", json_of(e.mfu)},
+          {"device_hours", json_of(e.device_hours)},
+          {"joules", json_of(e.joules)},
+          {"energy_method", e.energy_method},
+          {"energy_coverage", json_of(e.energy_coverage)},
+          {"kwh", json_of(e.kwh)},
+          {"facility_kwh", json_of(e.facility_kwh)},
+          {"carbon_kg", json_of(e.carbon_kg)},
+          {"tokens_per_joule", json_of(e.tokens_per_joule)},
+          {"cost", json_of(e.cost)},
+          {"cluster", cluster_json(e.cluster)},
+          {"energy_sources", sources}};
+}
+
+}  // namespace olmo::report::page

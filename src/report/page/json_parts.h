@@ -1,0 +1,34 @@
+// Parts of the reports' JSON. A number that is not finite or absent is null.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/parity.h"
+
+namespace olmo::report::page {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson json_of(double value);
+OrderedJson json_of(const std::optional<double>& value);
+OrderedJson json_of(const Interval& interval);
+OrderedJson json_of(const Equivalence& equivalence);
+OrderedJson json_of(const Side& side);
+OrderedJson json_of(const Mark& mark);
+OrderedJson json_of(const Efficiency& efficiency);
+
+OrderedJson json_list(const auto& values) {
+  OrderedJson list = OrderedJson::array();
+  for (const auto& value : values) list.push_back(json_of(value));
+  return list;
+}
+
+template <typename Value>
+OrderedJson json_or_null(const std::optional<Value>& value) {
+  return value ? json_of(*value) : OrderedJson(nullptr);
+}
+
+}  // namespace olmo::report::page

@@ -1,0 +1,97 @@
+#include "report/page/run_page.h"
+
+#include <array>
+
+#include "report/page/html.h"
+#include "report/page/json_parts.h"
+#include "report/page/numbers.h"
+#include "report/page/sections.h"
+#include "report/page/text_files.h"
+
+namespace olmo::report {
+namespace {
+
+using namespace page;
+
+std::vector<std::string> damage_of(const Side& side) {
+  std::vector<std::string> damage;
+  if (side.run) damage = side.run->damage;
+  if (side.evaluation)
+    damage.insert(damage.end(), side.evaluation->damage.begin(), side.evaluation->damage.end());
+  return damage;
+}
+
+/// Lines of text without markup.
+std::vector<std::string> summary(const RunReport& report) {
+  if (!report.side.run) return {"No training steps are recorded."};
+  const RecordedRun& run = *report.side.run;
+  const StepColumns& steps = run.steps;
+  std::string size = count(static_cast<std::int64_t>(steps.size())) + " steps";
+  if (run.tokens_known && !steps.tokens.empty())
+    size += ", " + count(steps.tokens.back()) + " tokens";
+  if (run.n_parameters > 0)
+    size += ", " + compact(static_cast<double>(run.n_parameters)) + " parameters";
+  std::vector<std::string> lines = {size};
+  if (!steps.loss.empty()) lines.push_back("Last loss: " + number(steps.loss.back(), 6) + " nats");
+  if (report.efficiency && report.efficiency->tokens_per_second)
+    lines.push_back(number(*report.efficiency->tokens_per_second) + " tokens/s (median)");
+  lines.push_back(count(static_cast<std::int64_t>(run.attempts.size())) +
+                  (run.attempts.size() == 1 ? " attempt, " : " attempts, ") +
+                  count(static_cast<std::int64_t>(report.marks.size())) + " marked events");
+  return lines;
+}
+
+std::string title_of(const Side& side) {
+  return side.run && !side.run->name.empty() ? side.run->name : side.label;
+}
+
+std::string header(const RunReport& report) {
+  const auto damage = damage_of(report.side);
+  std::string html = "<header>\n<p class=\"kicker\">One run" +
+                     (report.side.run ? ": " + shown(report.side.run->status, 60) : std::string()) +
+                     "</p>\n<h1>" + shown(title_of(report.side), 200) + "</h1>\n" +
+                     list_of(summary(report));
+  if (!damage.empty()) html += "<h2 class=\"bad\">What is damaged</h2>\n" + list_of(damage);
+  return html + "</header>\n";
+}
+
+}  // namespace
+
+std::string run_html(const RunReport& report) {
+  const std::array<NamedSide, 1> sides = {
+      {{'A', &report.side, report.efficiency ? &*report.efficiency : nullptr}}};
+  const std::string charts = loss_charts(sides, report.marks);
+  const std::string body =
+      header(report) +
+      section("trajectory", "Training",
+              (charts.empty() ? note("No training steps are recorded.") : charts) +
+                  events_table(report.marks)) +
+      efficiency_section(sides) + provenance_section(sides) +
+      command_section(report.command, report.version, sides);
+  return document(clip(title_of(report.side), 120), body,
+                  run_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+nlohmann::ordered_json run_json(const RunReport& report) {
+  nlohmann::ordered_json json = {{"schema", "olmo-harness/run@1"}};
+  json.update(json_of(report.side));
+  json["damage"] = damage_of(report.side);
+  json["marks"] = json_list(report.marks);
+  json["efficiency"] = json_or_null(report.efficiency);
+  json["command"] = report.command;
+  json["version"] = report.version;
+  return json;
+}
+
+std::string run_markdown(const RunReport& report) {
+  std::string out = "# " + markdown_text(title_of(report.side)) + "\n\n";
+  for (const std::string& line : summary(report)) out += "- " + markdown_text(line) + "\n";
+  for (const std::string& line : damage_of(report.side))
+    out += "- damaged: " + markdown_text(line) + "\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(report.marks.size(), kShownRows); ++i)
+    out += "- " + markdown_text(report.marks[i].kind) + " at step " + count(report.marks[i].step) +
+           ": " + markdown_text(report.marks[i].text) + "\n";
+  return out;
+}
+
+}  // namespace olmo::report

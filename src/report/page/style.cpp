@@ -1,0 +1,135 @@
+#include "report/page/style.h"
+
+namespace olmo::report::page {
+
+// Colours of the sides are Okabe and Ito's blue and vermillion (sky blue and orange on dark), which
+// are told apart with every kind of colour vision; side B is dashed as well.
+const char* style_sheet() {
+  return R"css(
+:root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--mute:#626b76;--line:#dfe3e8;--soft:#f5f7f9;
+--a:#0072b2;--b:#d55e00;--good:#00795a;--warn:#a35f00;--bad:#b42318;--band:#009e7326;--late:#56b4e91f;--d:#1b1f24}
+@media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--mute:#9aa4ae;--line:#2d333a;--soft:#1c2024;
+--a:#56b4e9;--b:#f0a13a;--good:#3fc79a;--warn:#e8b04a;--bad:#ff8a7a;--band:#009e7340;--late:#56b4e926;--d:#e6e9ec}}
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--bg);color:var(--fg);font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
+font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+main{max-width:62rem;margin:0 auto;padding:2.5rem 1.5rem 4rem}
+h1,h2,h3{line-height:1.2;letter-spacing:-.01em}
+h2{font-size:1.3rem;margin:0 0 .7rem}h3{font-size:1rem;margin:1.6rem 0 .4rem}
+section{margin-top:2.6rem;padding-top:1.6rem;border-top:1px solid var(--line)}
+p{margin:.5rem 0;max-width:46rem}ul{margin:.5rem 0;padding-left:1.2rem;max-width:46rem}li{margin:.15rem 0}
+code,pre{font:.86em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
+pre{background:var(--soft);padding:.8rem 1rem;border-radius:6px;white-space:pre-wrap}
+a{color:inherit}
+.note,.unit,.xl,.absent{color:var(--mute)}.note,.xl{font-size:.88rem}.absent{font-style:italic}
+.kicker{color:var(--mute);font-size:.88rem;margin:0}
+.verdict{font-size:clamp(1.9rem,7vw,3.4rem);font-weight:700;letter-spacing:-.025em;margin:.1rem 0 .5rem;overflow-wrap:normal}
+.verdict span{font-weight:400;margin-right:.18em}
+.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.ok{color:var(--good)}
+.reason{font-size:1.2rem;line-height:1.45;margin:0 0 1rem}
+.caveats{border-left:3px solid var(--warn);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
+.caveats ul{margin:0;padding-left:1.1rem}
+.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem;margin:1.5rem 0}
+.sides>div{border:1px solid var(--line);border-radius:8px;padding:.8rem 1rem}
+.sides .name{font-weight:600;font-size:1.05rem}.sides p{margin:.1rem 0;font-size:.9rem}
+.side{display:inline-block;min-width:1.45em;text-align:center;border-radius:4px;color:var(--bg);font-size:.85em;line-height:1.5;margin-right:.35em}
+.side-a{background:var(--a)}.side-b{background:var(--b)}
+.glance{list-style:none;padding:0;margin:1.5rem 0 0;max-width:none;border-top:1px solid var(--line)}
+.glance li{display:grid;grid-template-columns:1.6rem 9rem 1fr;gap:.2rem .6rem;padding:.45rem 0;border-bottom:1px solid var(--line);margin:0}
+.glance a{font-weight:600;text-decoration:none}.glance a:hover{text-decoration:underline}
+.glance .m{text-align:center;font-weight:700}
+.scroll{overflow-x:auto;margin:.8rem 0}
+table{border-collapse:collapse;width:100%;font-size:.88rem}
+th,td{text-align:left;vertical-align:top;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}
+td:last-child,th:last-child{padding-right:0}
+thead th{color:var(--mute);font-weight:500;border-bottom-color:var(--mute);vertical-align:bottom}
+tbody th{font-weight:500}.n{text-align:right}td.n{white-space:nowrap}td.n .absent{white-space:normal}
+tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
+.tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}
+details{margin:.7rem 0}summary{cursor:pointer;font-weight:500}
+figure{margin:1.4rem 0}
+figcaption{display:flex;flex-wrap:wrap;gap:.1rem .9rem;align-items:baseline;margin-bottom:.5rem;font-size:.92rem}
+.legend{display:flex;flex-wrap:wrap;gap:.1rem .9rem;margin-left:auto;color:var(--mute);font-size:.85rem}
+.key{display:inline-flex;align-items:center;gap:.35rem}
+.plot{display:grid;grid-template-columns:4.4rem 1fr;grid-template-rows:15rem 1.4rem;position:relative;font-size:.76rem;color:var(--mute)}
+.plot>svg{width:100%;height:100%;border-bottom:1px solid var(--mute);overflow:visible}
+.ys,.xs{position:relative}.xs{grid-column:2}
+.ys span{position:absolute;right:.6rem;transform:translateY(-50%);white-space:nowrap}
+.xs span{position:absolute;top:.25rem;transform:translateX(-50%);white-space:nowrap}
+.xs .first{transform:none}.xs .last{transform:translateX(-100%)}
+.xl{text-align:center;margin:.1rem 0 0 4.4rem;max-width:none;font-size:.8rem}
+svg path{fill:none;vector-effect:non-scaling-stroke;stroke-linejoin:round}
+.grid{stroke:var(--line);stroke-width:1}
+.a{stroke:var(--a);stroke-width:1.6;stroke-linecap:round}.b{stroke:var(--b);stroke-width:1.6;stroke-dasharray:5 3}
+.diff{stroke:var(--d);stroke-width:1.1;stroke-linecap:round}.thin{opacity:.75}
+.fit{stroke:var(--b);stroke-width:2;stroke-dasharray:8 4}.noise{stroke:var(--a);stroke-width:1.6;stroke-dasharray:2 3}
+svg .band{fill:var(--band)}svg .late{fill:var(--late)}
+.edge{stroke:var(--good);stroke-width:1;stroke-dasharray:4 3}.zero{stroke:var(--mute);stroke-width:1}
+.event-a{stroke:var(--a);stroke-width:1;stroke-dasharray:1 3}.event-b{stroke:var(--b);stroke-width:1;stroke-dasharray:3 3}
+.mean{stroke:var(--good);stroke-width:3}
+.forest .row{display:grid;grid-template-columns:10.5rem 1fr 6.2rem 12.5rem;column-gap:.9rem;align-items:center;font-size:.88rem}
+.forest .row>svg{width:100%;height:1.75rem;display:block}
+.forest .value{text-align:right}.forest .remark{color:var(--mute);font-size:.82rem}
+.forest .sum{font-weight:650;border-top:1px solid var(--line)}
+.forest .axis{height:1.5rem}.ticks{grid-column:2;position:relative;height:100%;border-top:1px solid var(--mute);font-size:.76rem;color:var(--mute)}
+.ticks span{position:absolute;top:.2rem;transform:translateX(-50%);white-space:nowrap}
+.forest .xl{margin:.2rem 0 0;text-align:left}
+.margin-mark{stroke:var(--good);stroke-width:1.6}svg .margin-area{fill:var(--band)}
+.i95{stroke:var(--fg);stroke-width:1.3}.i90{stroke:var(--fg);stroke-width:4}
+.dot{stroke:var(--fg);stroke-width:10;stroke-linecap:round}.dot-sum{stroke-linecap:square}
+.k95,.k90{display:inline-block;width:1.3rem;background:var(--fg);height:1.3px}.k90{height:4px}
+.km{display:inline-block;width:1.3rem;height:.7rem;background:var(--band);border:solid var(--good);border-width:0 2px}
+.cursor{position:absolute;top:0;width:1px;height:15rem;background:var(--fg);opacity:.5;pointer-events:none}
+.readout{display:block;min-height:1.3em;font-size:.8rem;color:var(--mute);text-align:center}
+footer{margin-top:2.6rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--mute);font-size:.85rem}
+@media (max-width:44rem){
+main{padding:1.4rem 1rem 3rem}.sides{grid-template-columns:1fr}
+.glance li{grid-template-columns:1.4rem 1fr}.glance li>:last-child{grid-column:2}
+.legend{margin-left:0}.plot{grid-template-columns:3.6rem 1fr;grid-template-rows:12rem 1.4rem}.cursor{height:12rem}.xl{margin-left:3.6rem}
+.xs span:nth-child(even){display:none}
+.forest .row{grid-template-columns:1fr auto;row-gap:0;padding:.3rem 0}
+.forest .row>svg{grid-column:1/-1;grid-row:2}.forest .remark{grid-column:1/-1}
+.forest .axis{padding:0}.ticks{grid-column:1/-1}
+thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+table,tbody,tr,th,td{display:block}tbody tr{padding:.5rem 0;border-bottom:1px solid var(--line)}
+tbody th,tbody td{border:0;padding:.1rem 0;text-align:left}tbody th{font-weight:650}
+tbody td{display:grid;grid-template-columns:8.5rem 1fr;gap:.6rem}td.n{white-space:normal}
+tbody td::before{content:attr(data-h);color:var(--mute)}tr.differs td,tr.differs th{background:none}}
+@page{size:A4;margin:16mm}
+@media print{:root{--bg:#fff;--fg:#000;--mute:#555;--line:#ccc;--soft:#f4f4f4;--a:#0072b2;--b:#d55e00;--good:#00674c;--warn:#8a5000;--bad:#a01010;--d:#000}
+body{font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}
+section{margin-top:1.4rem;padding-top:1rem}figure,tr,.sides,.glance li{break-inside:avoid}h2,h3{break-after:avoid}
+.plot{grid-template-rows:11rem 1.4rem}.readout,.cursor{display:none}}
+)css";
+}
+
+const char* hover_script() {
+  return R"js(
+for (const svg of document.querySelectorAll('.plot>svg')) {
+  const axis = (text) => {
+    const [scale, ...n] = text.split(','), [low, high, knee] = n.map(Number);
+    const warp = {linear: v => v, log: Math.log10, signed: v => Math.asinh(v / knee)}[scale];
+    const back = {linear: v => v, log: v => 10 ** v, signed: v => Math.sinh(v) * knee}[scale];
+    return share => back(warp(low) + share * (warp(high) - warp(low)));
+  };
+  const x = axis(svg.dataset.x), y = axis(svg.dataset.y);
+  const curves = [...svg.querySelectorAll('g')].map(g => [g.dataset.name,
+    g.firstChild.getAttribute('d').replace(/h0/g, '').split(/[ML]/).slice(1).map(p => p.split(' ').map(Number))]);
+  const cursor = document.createElement('div'), readout = document.createElement('output');
+  cursor.className = 'cursor'; cursor.hidden = true; readout.className = 'readout';
+  svg.parentNode.append(cursor); svg.closest('figure').append(readout);
+  svg.addEventListener('pointermove', event => {
+    const box = svg.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
+    cursor.hidden = false; cursor.style.left = box.left - svg.parentNode.getBoundingClientRect().left + share * box.width + 'px';
+    readout.textContent = [Math.round(x(share)).toLocaleString('en'), ...curves.map(([name, points]) => {
+      const p = points.reduce((best, p) => Math.abs(p[0] - share * 1000) < Math.abs(best[0] - share * 1000) ? p : best);
+      return name + ' ' + y(1 - p[1] / 1000).toPrecision(4);
+    })].join('   ');
+  });
+  svg.addEventListener('pointerleave', () => { cursor.hidden = true; readout.textContent = ''; });
+}
+)js";
+}
+
+}  // namespace olmo::report::page

@@ -1,0 +1,14 @@
+// Fields of Markdown and of CSV files, safe against the text of hostile records.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace olmo::report::page {
+
+/// One line of plain Markdown text: marks escaped, line ends as spaces.
+std::string markdown_text(std::string_view text);
+/// RFC 4180; a text that a spreadsheet would run as a formula gets an apostrophe before it.
+std::string csv_text(std::string_view text);
+
+}  // namespace olmo::report::page

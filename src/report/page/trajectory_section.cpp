@@ -1,0 +1,296 @@
+// Noise floor and trajectory.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "report/page/chart.h"
+#include "report/page/html.h"
+#include "report/page/numbers.h"
+#include "report/page/sections.h"
+
+namespace olmo::report::page {
+namespace {
+
+using Scale = Axis::Scale;
+
+constexpr std::size_t kMarksOnChart = 200;
+/// Beyond so many margins a difference is drawn on the signed logarithmic axis.
+constexpr double kLinearMargins = 12;
+
+std::string values_text(const std::vector<double>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(values.size(), 24); ++i)
+    text += (i == 0 ? "" : ", ") + number(values[i], 6);
+  return text + (values.size() > 24 ? ", …" : "");
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 24); ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  return names.empty() ? "none" : text + (names.size() > 24 ? ", …" : "");
+}
+
+Axis axis_of_steps(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
+                   Scale scale, bool tokens_known) {
+  std::vector<double> ends;
+  for (const auto* tokens : {&a, &b}) {
+    if (tokens->empty()) continue;
+    ends.push_back(static_cast<double>(tokens->front()));
+    ends.push_back(static_cast<double>(tokens->back()));
+  }
+  Axis axis =
+      axis_over(ends, scale, tokens_known ? "tokens" : "steps (tokens are not recorded)", false);
+  axis.counts = true;
+  return axis;
+}
+
+Axis axis_of_difference(std::vector<double> values, double margin, const std::string& label) {
+  double largest = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+  }
+  const bool far = margin > 0 && largest > kLinearMargins * margin;
+  values.push_back(1.3 * margin);
+  values.push_back(-1.3 * margin);
+  Axis axis = axis_over(values, far ? Scale::kSigned : Scale::kLinear,
+                        far ? label + ", logarithmic beyond the margin" : label);
+  axis.knee = far ? margin : 1;
+  return axis;
+}
+
+void draw_marks(Chart& chart, std::span<const Mark> marks) {
+  for (const Mark& mark : marks.first(std::min(marks.size(), kMarksOnChart)))
+    chart.mark(static_cast<double>(mark.tokens), mark.side == 'B' ? "event-b" : "event-a",
+               std::string(1, mark.side) + ", step " + count(mark.step) + ": " + mark.kind + ". " +
+                   clip(mark.text, 120));
+}
+
+/// A column of the steps to be drawn.
+struct DrawnColumn {
+  const char* title;
+  const char* unit;
+  const std::vector<double> StepColumns::*values;
+  bool may_be_log;
+  bool from_zero;
+};
+
+std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& quantity,
+                        std::span<const Mark> marks) {
+  std::vector<double> values;
+  std::vector<std::vector<std::int64_t>> tokens(2);
+  bool tokens_known = true;
+  for (std::size_t i = 0; i < std::min<std::size_t>(sides.size(), 2); ++i) {
+    if (sides[i].side == nullptr || !sides[i].side->run) continue;
+    const RecordedRun& run = *sides[i].side->run;
+    const auto& column = run.steps.*quantity.values;
+    if (column.empty() || run.steps.tokens.empty()) continue;
+    values.insert(values.end(), column.begin(), column.end());
+    tokens[i] = {run.steps.tokens.front(), run.steps.tokens.back()};
+    tokens_known = tokens_known && run.tokens_known;
+  }
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return {};
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const bool log = quantity.may_be_log && *low > 0 && *high > 30 * *low;
+  if (quantity.from_zero) values = {0, *high};
+  Axis y = axis_over(values, log ? Scale::kLog : Scale::kLinear, quantity.unit);
+  if (quantity.from_zero) y.low = 0;
+  y.counts = quantity.from_zero;
+  Chart chart(quantity.title, "From " + number(*low, 4) + " to " + number(*high, 4) + ".",
+              axis_of_steps(tokens[0], tokens[1], Scale::kLinear, tokens_known), y);
+  draw_marks(chart, marks);
+  for (const NamedSide& side : sides) {
+    if (side.side == nullptr || !side.side->run) continue;
+    const StepColumns& steps = side.side->run->steps;
+    chart.line(thinned(steps.tokens, steps.*quantity.values, chart.x()),
+               side.letter == 'B' ? "b" : "a", std::string(1, side.letter));
+  }
+  return chart.empty() ? std::string() : chart.html();
+}
+
+std::string difference_chart(const Trajectory& t) {
+  if (t.loss.tokens.empty()) return {};
+  Chart chart("Difference of the loss, B minus A",
+              "The margin is ±" + number(t.margin, 4) + ", the largest difference " +
+                  number(t.largest, 4) + ".",
+              axis_of_steps(t.loss.tokens, {}, Scale::kLinear, t.tokens_known),
+              axis_of_difference(t.loss.values, t.margin, "nats"));
+  if (t.last.points > 0)
+    chart.stretch(static_cast<double>(t.last.from_tokens), chart.x().high, "late",
+                  "tested stretch");
+  chart.band(-t.margin, t.margin, "band", "margin");
+  chart.rule(t.margin, "edge");
+  chart.rule(-t.margin, "edge");
+  chart.rule(0, "zero");
+  draw_marks(chart, t.marks);
+  chart.line(thinned(t.loss.tokens, t.loss.values, chart.x()), "diff", "B − A");
+  if (t.last.points > 0) {
+    const std::array<Point, 2> mean = {
+        {{static_cast<double>(t.last.from_tokens), t.last.mean}, {chart.x().high, t.last.mean}}};
+    chart.line(mean, "mean", "mean");
+  }
+  return chart.html();
+}
+
+std::vector<Point> fitted(const Growth& growth, const Axis& x) {
+  const auto at = [&](double tokens) {
+    return Point{tokens,
+                 std::exp(growth.log_level +
+                          growth.slope * std::min(0.0, std::log(tokens / growth.knee_tokens)))};
+  };
+  std::vector<Point> points = {at(x.low)};
+  if (growth.knee_tokens > x.low && growth.knee_tokens < x.high)
+    points.push_back(at(growth.knee_tokens));
+  points.push_back(at(x.high));
+  return points;
+}
+
+std::string growth_chart(const Trajectory& t, const NoiseFloor& noise) {
+  std::vector<double> sizes = t.loss.values;
+  for (double& value : sizes) value = value == 0 ? std::nan("") : std::fabs(value);
+  std::vector<double> all = sizes;
+  all.insert(all.end(), noise.envelope.begin(), noise.envelope.end());
+  if (std::none_of(sizes.begin(), sizes.end(), [](double v) { return std::isfinite(v); }))
+    return {};
+  Chart chart("Growth of the distance",
+              t.growth ? "Power law with the exponent " + number(t.growth->slope, 3) + "."
+                       : "Too few points for a fit.",
+              axis_of_steps(t.loss.tokens, {}, Scale::kLog, t.tokens_known),
+              axis_over(all, Scale::kLog, "|difference|, nats"));
+  chart.line(thinned(t.loss.tokens, sizes, chart.x()), "diff thin", "|B − A|");
+  std::vector<Point> envelope;
+  for (std::size_t i = 0; i < std::min(noise.envelope.size(), noise.envelope_tokens.size()); ++i)
+    envelope.push_back(
+        {noise.envelope_tokens[i], noise.envelope[i] > 0 ? noise.envelope[i] : std::nan("")});
+  chart.line(envelope, "noise", "largest among repeats");
+  if (t.growth) chart.line(fitted(*t.growth, chart.x()), "fit", "fit");
+  return chart.html();
+}
+
+std::string last_stretch(const Trajectory& t) {
+  Table table({{"Last stretch", false}, {"", false}});
+  const LastStretch& last = t.last;
+  table.row({"Tested", "the last " + number(100 * t.share, 3) + " % of the tokens, from " +
+                           count(last.from_tokens) + " on: " + count(last.points) + " points"});
+  table.row({"Mean loss", side_mark('A') + number(t.last_a, 6) + " &ensp;" + side_mark('B') +
+                              number(t.last_b, 6)});
+  table.row(
+      {"Difference",
+       "<b>" + signed_number(last.mean) + "</b> nats" +
+           (t.last_interval95 ? ", 95 % interval " + interval_text(*t.last_interval95) : "")});
+  table.row({"Margin", "±" + number(t.margin, 4) + " nats. " + shown(t.margin_source)});
+  table.row({"Equivalence", last.test
+                                ? std::string(last.test->certified ? "<b class=\"ok\">certified</b>"
+                                                                   : "<b>not certified</b>") +
+                                      ": 90 % interval " + interval_text(last.test->interval) +
+                                      ", p " + p_value(last.test->p)
+                                : absent("too few independent points in the stretch")});
+  if (last.bootstrap)
+    table.row({"Method", "moving-block bootstrap, blocks of " + count(last.bootstrap->block) +
+                             " points, autocorrelation time " +
+                             number(last.bootstrap->autocorrelation_time, 3) + " points"});
+  if (t.drift)
+    table.row({"Drift", count(t.drift->positive) + " of " + count(t.drift->blocks) +
+                            " blocks above 0 (sign test p " + p_value(t.drift->sign_p) +
+                            "), slope " + signed_number(t.drift->slope, 3) + " per point (p " +
+                            p_value(t.drift->slope_p) + ")"});
+  return table.html();
+}
+
+std::string distances(const Trajectory& t) {
+  std::string text =
+      "Loss of the first common step: " + number(t.first_loss_relative, 3) +
+      " apart, relative (a configuration bug above " + number(kFirstLossTolerance, 2) +
+      "). Largest difference: " + number(t.largest, 4) + " nats (" + number(t.largest_relative, 3) +
+      " relative), " + number(t.largest_smoothed, 4) + " after smoothing over 1 %.";
+  if (t.growth)
+    text += " |Difference| grows as tokens<sup>" + number(t.growth->slope, 3) + "</sup>" +
+            (t.growth->saturated
+                 ? " until " + compact(t.growth->knee_tokens) + " tokens, then stays at " +
+                       number(std::exp(t.growth->log_level), 3) + " nats"
+                 : "") +
+            ".";
+  if (t.loss.only_a > 0 || t.loss.only_b > 0)
+    text += " Without a partner: " + count(t.loss.only_a) + " points of A, " +
+            count(t.loss.only_b) + " of B.";
+  if (t.binned) text += " Batch sizes differ: means in bins of " + count(t.bin_tokens) + " tokens.";
+  return paragraph(text);
+}
+
+}  // namespace
+
+std::string noise_section(const ParityReport& report) {
+  const NoiseFloor& noise = report.noise;
+  std::string html = paragraph("What chance alone does, from repeated runs of a side.");
+  Table table({{"", false}, {"A", false}, {"B", false}});
+  table.row({"Runs (K)", count(noise.k_a), count(noise.k_b)});
+  table.row(
+      {"Repeats", shown(names_text(noise.runs_a), 1500), shown(names_text(noise.runs_b), 1500)});
+  if (!noise.values_a.empty() || !noise.values_b.empty())
+    table.row({"Mean loss of the last stretch", values_text(noise.values_a),
+               values_text(noise.values_b)});
+  html += table.html();
+  html += paragraph(
+      "Standard deviation between runs: " +
+      (noise.seed_deviation ? number(*noise.seed_deviation, 4) + " nats"
+                            : absent("repeats are needed")) +
+      ". Label permutation test: " +
+      (noise.p
+           ? "p " + p_value(*noise.p) +
+                 (noise.minimum_p ? " (smallest possible " + p_value(*noise.minimum_p) + ")" : "")
+           : absent("two runs a side are needed")) +
+      ".");
+  if (noise.equivalence)
+    html += paragraph(
+        "Means of the sides: " + signed_number(noise.equivalence->estimate) +
+        " nats, 90 % interval " + interval_text(noise.equivalence->interval) + " against ±" +
+        number(noise.equivalence->margin, 4) + ": " +
+        (noise.equivalence->certified ? "<b class=\"ok\">certified</b>" : "<b>not certified</b>") +
+        ".");
+  if (!noise.to_run.empty())
+    html += element("div", "caveats", paragraph("<b>To run</b>: " + shown(noise.to_run, 1500)));
+  return section("noise", "Noise floor", html);
+}
+
+std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks) {
+  return curve_chart(sides, {"Training loss", "nats", &StepColumns::loss, false, false}, marks) +
+         curve_chart(sides,
+                     {"Gradient norm", "before clipping", &StepColumns::grad_norm, true, false},
+                     {}) +
+         curve_chart(sides, {"Learning rate", "", &StepColumns::lr, false, false}, {});
+}
+
+std::string throughput_chart(std::span<const NamedSide> sides) {
+  return curve_chart(sides,
+                     {"Throughput", "tokens/s", &StepColumns::tokens_per_second, false, true}, {});
+}
+
+std::string events_table(std::span<const Mark> marks) {
+  if (marks.empty()) return note("No spike, restart, gap or skipped step.");
+  Table table(
+      {{"Event", false}, {"Side", false}, {"Step", true}, {"Tokens", true}, {"What", false}});
+  for (const Mark& mark : marks)
+    table.row({shown(mark.kind, 60), side_mark(mark.side), count(mark.step), count(mark.tokens),
+               shown(mark.text)});
+  const auto n = static_cast<std::int64_t>(marks.size());
+  return folded(count(n) + (n == 1 ? " event" : " events"), table.html());
+}
+
+std::string trajectory_section(const ParityReport& report) {
+  const std::array<NamedSide, 2> sides = {{{'A', &report.a, nullptr}, {'B', &report.b, nullptr}}};
+  const std::span<const Mark> marks =
+      report.trajectory ? std::span<const Mark>(report.trajectory->marks) : std::span<const Mark>();
+  std::string html;
+  if (report.trajectory) {
+    const Trajectory& t = *report.trajectory;
+    html += last_stretch(t) + difference_chart(t) + distances(t) + growth_chart(t, report.noise);
+  } else {
+    html += note("No training steps on both sides to compare.");
+  }
+  html += loss_charts(sides, marks);
+  if (report.trajectory) html += "<h3>Events</h3>\n" + events_table(marks);
+  return section("trajectory", "Trajectory", html);
+}
+
+}  // namespace olmo::report::page

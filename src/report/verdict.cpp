@@ -1,0 +1,46 @@
+#include "report/verdict.h"
+
+#include "core/error.h"
+#include "report/gate.h"
+
+namespace olmo::report {
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kEquivalent:
+      return "EQUIVALENT";
+    case Verdict::kConsistent:
+      return "CONSISTENT";
+    case Verdict::kInconclusive:
+      return "INCONCLUSIVE";
+    case Verdict::kDifferent:
+      return "DIFFERENT";
+    case Verdict::kDifferentNegligible:
+      return "DIFFERENT_NEGLIGIBLE";
+    case Verdict::kNotComparable:
+      return "NOT_COMPARABLE";
+    case Verdict::kInvalidData:
+      break;
+  }
+  return "INVALID_DATA";
+}
+
+const char* to_string(Kind kind) {
+  if (kind == Kind::kCheckpoint) return "checkpoint";
+  return kind == Kind::kTrajectory ? "trajectory" : "outcome";
+}
+
+Kind kind_named(const std::string& name) {
+  for (const Kind kind : {Kind::kCheckpoint, Kind::kTrajectory, Kind::kOutcome}) {
+    if (name == to_string(kind)) return kind;
+  }
+  throw Error(ErrorKind::kUsage,
+              "kind: must be checkpoint, trajectory or outcome, is `" + name + "`");
+}
+
+const char* to_string(MismatchClass mismatch) {
+  if (mismatch == MismatchClass::kFatal) return "fatal";
+  return mismatch == MismatchClass::kConfound ? "declared confound" : "benign";
+}
+
+}  // namespace olmo::report

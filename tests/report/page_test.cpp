@@ -1,0 +1,192 @@
+#include <fstream>
+#include <limits>
+
+#include "core/error.h"
+#include "report/page/chart.h"
+#include "report/page/html.h"
+#include "report/page/numbers.h"
+#include "report/page/text_files.h"
+#include "report/synthetic_report.h"
+#include "support/catch.h"
+
+namespace olmo::report {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("numbers on a page are short and the same everywhere", "[report]") {
+  using namespace page;
+  CHECK(number(0.00123456) == "0.0012346");
+  CHECK(number(1234567.0) == "1.2346×10⁶");
+  CHECK(number(-12345.6) == "−12,346");
+  CHECK(number(1e-9) == "1×10⁻⁹");
+  CHECK(number(std::nan("")) == "not finite");
+  CHECK(signed_number(0.5) == "+0.5");
+  CHECK(count(-1234567) == "−1,234,567");
+  CHECK(points(0.0012) == "+0.12");
+  CHECK(points(-0.000001) == "0.00");
+  CHECK(percent(0.4531) == "45.31 %");
+  CHECK(compact(1.5e9) == "1.5B");
+  CHECK(p_value(1e-7) == "< 0.0001");
+  CHECK(exact(0.1) == "0.1");
+}
+
+TEST_CASE("text of a record cannot become markup", "[report]") {
+  CHECK(page::escape("<b a='\"'>&") == "&lt;b a=&#39;&quot;&#39;&gt;&amp;");
+  CHECK(page::escape("é✓") == "é✓");
+  CHECK(page::escape("a\xff\xc0\xaf\xed\xa0\x80z").find_first_of("\xff\xc0") == std::string::npos);
+  CHECK(page::escape("\xE2\x80\xAE") == "\xEF\xBF\xBD");
+  CHECK(page::clip("ééé", 3) == "é…");
+  CHECK(page::csv_text("=1+1,\"x\"") == "\"'=1+1,\"\"x\"\"\"");
+  CHECK(page::markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
+}
+
+TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
+  const std::string hostile = "</script><script>alert(1)</script><img src=x onerror='a'>\"\xff";
+  ParityReport r = synthetic_report(50, 3);
+  r.reason = r.kind_reason = r.command = r.version = hostile;
+  r.caveats = r.damage = r.gate.equal = r.gate.unknown = r.noise.runs_a = {hostile};
+  r.gate.mismatches.push_back({hostile, hostile, hostile, MismatchClass::kFatal, hostile});
+  for (Side* side : {&r.a, &r.b}) {
+    side->label = side->database = side->database_sha256 = hostile;
+    side->run->name = side->run->status = side->run->run_id = hostile;
+    side->run->attempts[0].environment = R"({"<script>":"<script>"})";
+    side->run->attempts[0].build = "{" + hostile;
+    side->run->attempts[0].policy = std::string(100'000, '[');
+    side->run->inputs[0].path = hostile;
+  }
+  r.identity.first_field = r.identity.first_tensor = r.noise.to_run = hostile;
+  r.trajectory->margin_source = r.trajectory->marks[0].text = r.trajectory->marks[0].kind = hostile;
+  r.tasks->tasks[0].task = r.tasks->flips[0].task = r.tasks->noise_source = hostile;
+  r.tasks->invalid = r.tasks->mismatched = {hostile};
+  r.perplexity->sources[0].source = hostile;
+  r.efficiency_a->energy_method = r.efficiency_a->device = hostile;
+  const std::string html = parity_html(r);
+  CHECK(occurrences(html, "<script") == 2);
+  CHECK(occurrences(html, "</script") == 2);
+  CHECK(occurrences(html, "<img") == 0);
+  CHECK(html.find('\xff') == std::string::npos);
+  CHECK_THAT(parity_markdown(r), !Contains("<script"));
+  const RunReport run{r.a, r.efficiency_a, r.trajectory->marks, hostile, hostile};
+  CHECK(occurrences(run_html(run), "<script") == 2);
+  CHECK_THAT(run_markdown(run), !Contains("<script"));
+}
+
+TEST_CASE("a page is one file, small, and the same for the same report", "[report]") {
+  const ParityReport report = synthetic_report(1'000'000, 200);
+  const std::string html = parity_html(report);
+  CHECK(html == parity_html(report));
+  CHECK(html.size() <= 2'000'000);
+  CHECK(occurrences(html, "http") == occurrences(html, "http-equiv"));
+  for (const char* outside : {"src=", "@import", "url(", "<link"})
+    CHECK_THAT(html, !Contains(outside));
+  CHECK_THAT(html, Contains("id=\"report\""));
+}
+
+TEST_CASE("a curve keeps its spikes and its gaps when it is thinned", "[report]") {
+  std::vector<std::int64_t> x;
+  std::vector<double> y;
+  for (int i = 0; i < 100'000; ++i) {
+    x.push_back(i);
+    y.push_back(i == 54'321 ? 9 : i == 77'777 ? -9 : 0);
+  }
+  y[20'000] = std::nan("");
+  page::Axis axis;
+  axis.high = 99'999;
+  const auto points = page::thinned(x, y, axis);
+  CHECK(points.size() <= 2 * page::kColumns + 1);
+  const auto has = [&](double value) {
+    return std::any_of(points.begin(), points.end(),
+                       [&](const page::Point& p) { return p.y == value; });
+  };
+  CHECK(has(9));
+  CHECK(has(-9));
+  CHECK(std::count_if(points.begin(), points.end(),
+                      [](const page::Point& p) { return std::isnan(p.y); }) == 1);
+}
+
+TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.trajectory->last_a = std::numeric_limits<double>::quiet_NaN();
+  const auto json = parity_json(r);
+  CHECK(json["schema"] == "olmo-harness/parity@1");
+  CHECK(json["verdict"] == "CONSISTENT");
+  CHECK(json["exit_code"] == 10);
+  CHECK(json["trajectory"]["last_stretch"]["loss_a"].is_null());
+  CHECK(json["noise_floor"]["p"].is_null());
+  CHECK(json["efficiency"]["a"]["joules"].is_null());
+  CHECK(json["efficiency"]["b"]["joules"] == 6.1e9);
+  CHECK(json["tasks"]["tasks"].size() == 8);
+  const std::string html = parity_html(r);
+  CHECK_THAT(html, Contains("not measured: no sensor could be read on this node"));
+  CHECK_THAT(html, Contains("tokens/s × FLOP per token"));
+}
+
+TEST_CASE("a report of nothing, and of either side alone, is still a page", "[report]") {
+  ParityReport nothing;
+  nothing.damage = {"lumi.db: not a database"};
+  CHECK_THAT(parity_html(nothing), Contains("INVALID_<wbr>DATA"));
+  CHECK(parity_json(nothing)["trajectory"].is_null());
+  CHECK(parity_json(nothing)["identity"].is_null());
+  CHECK(parity_csv(nothing) ==
+        "section,name,metric,a,b,difference,low95,high95,margin,p,certified\n");
+  const auto without = [](auto change) {
+    ParityReport r = synthetic_report(50, 3);
+    change(r);
+    const std::string html = parity_html(r);
+    CHECK_THAT(html, Contains("</html>"));
+    CHECK(parity_markdown(r).size() > 100);
+    return html;
+  };
+  without([](ParityReport& r) { r.a.run.reset(); });
+  without([](ParityReport& r) { r.tasks.reset(); });
+  without([](ParityReport& r) { r.perplexity.reset(); });
+  without([](ParityReport& r) { r.efficiency_a.reset(); });
+  without([](ParityReport& r) { r.trajectory.reset(); });
+  without([](ParityReport& r) { *r.trajectory = Trajectory{}; });
+  without([](ParityReport& r) { r.a.run->steps = r.b.run->steps = StepColumns{}; });
+  without([](ParityReport& r) { r.a.run->steps.loss.assign(50, std::nan("")); });
+  without([](ParityReport& r) { r.trajectory->loss.values.assign(50, 0.0); });
+  CHECK_THAT(run_html({}), Contains("No training steps"));
+}
+
+TEST_CASE("the CSV has a line for each comparison", "[report]") {
+  const std::string csv = parity_csv(synthetic_report(50, 3));
+  CHECK_THAT(csv, Contains("trajectory,last stretch,ce_loss,2.33841,2.33827,-0.000137,-0.00072,"
+                           "0.00045,0.0024,0.0009,yes\n"));
+  CHECK_THAT(csv, Contains("\ntasks,boolq,len_norm,"));
+  CHECK_THAT(csv, Contains("\nefficiency,run,joules,,6.1e+09,,,,,,\n"));
+}
+
+TEST_CASE("verdicts and kinds have names", "[report]") {
+  CHECK(to_string(Verdict::kDifferentNegligible) == std::string("DIFFERENT_NEGLIGIBLE"));
+  for (const Kind kind : {Kind::kCheckpoint, Kind::kTrajectory, Kind::kOutcome})
+    CHECK(kind_named(to_string(kind)) == kind);
+  CHECK_THROWS_AS(kind_named("outcomes"), Error);
+}
+
+TEST_CASE("pages to look at", "[.page]") {
+  const auto write = [](const char* path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  };
+  const ParityReport r = synthetic_report(4000, 60);
+  write("/tmp/page.html", parity_html(r));
+  write("/tmp/page.md", parity_markdown(r));
+  write("/tmp/page_run.html",
+        run_html({r.a, r.efficiency_a, r.trajectory->marks, r.command, r.version}));
+  ParityReport bad;
+  bad.damage = {"lumi.db: step 17 is there twice"};
+  bad.reason = "The record of A is damaged.";
+  write("/tmp/page_bad.html", parity_html(bad));
+}
+
+}  // namespace olmo::report

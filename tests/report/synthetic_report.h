@@ -1,0 +1,223 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "report/page/parity_page.h"
+#include "report/page/run_page.h"
+
+namespace olmo::report {
+
+/// Numbers that look like noise and are the same everywhere.
+inline double wobble(std::int64_t i, int which) {
+  auto word = static_cast<std::uint64_t>(i * 8 + which + 1) * 0x9E3779B97F4A7C15U;
+  word = (word ^ (word >> 29U)) * 0xBF58476D1CE4E5B9U;
+  return static_cast<double>((word ^ (word >> 32U)) >> 11U) * 0x1p-52 - 1;
+}
+
+inline RecordedRun synthetic_run(std::int64_t steps, int which) {
+  RecordedRun run;
+  run.label = which == 0 ? "lumi.db" : "mosaic.db";
+  run.database = run.label;
+  run.run_id = which == 0 ? "7f3a9c11" : "0b88d2e4";
+  run.name = which == 0 ? "olmo-1b-mi250x" : "olmo-1b-a100";
+  run.created_utc = "2026-05-01T08:00:00Z";
+  run.status = "finished";
+  run.experiment_digest = std::string(64, 'e');
+  run.n_parameters = 1'176'764'416;
+  run.max_steps = steps;
+  for (std::int64_t i = 1; i <= steps; ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(steps);
+    const double apart = which * 1e-6 * std::pow(static_cast<double>(i), 0.9) * wobble(i, 3);
+    run.steps.step.push_back(i);
+    run.steps.tokens.push_back(i * 4'194'304);
+    run.steps.loss.push_back(2.3 + 8.7 * std::exp(-30 * share) + 0.5 * std::exp(-3 * share) +
+                             0.03 * wobble(i, 1) + std::min(apart, 0.004));
+    run.steps.grad_norm.push_back(0.3 + 4 * std::exp(-40 * share) + 0.05 * wobble(i, 2) +
+                                  (i == steps / 2 && which == 1 ? 6 : 0));
+    run.steps.lr.push_back(share < 0.05 ? 4e-4 * share / 0.05
+                                        : 2.2e-4 + 1.8e-4 * std::cos(3.14159 * share));
+    run.steps.tokens_per_second.push_back((which == 0 ? 3.1e5 : 4.4e5) * (1 + 0.02 * wobble(i, 4)));
+    run.steps.seconds.push_back(13.5);
+  }
+  RecordedAttempt attempt;
+  attempt.attempt = 1;
+  attempt.started_utc = "2026-05-01T08:00:00Z";
+  attempt.ended_utc = "2026-05-03T19:12:44Z";
+  attempt.outcome = "finished";
+  attempt.command_line = "olmo-harness train configs/OLMo-1B.json";
+  attempt.policy = R"({"numerics":"fast","threads":8,"isa":"avx2"})";
+  attempt.build = R"({"version":"0.1.0","compiler":"GNU 12.2.0","libraries":{"torch":"2.11.0"}})";
+  attempt.environment = which == 0
+                            ? R"({"host":"nid005012","cpu":"AMD EPYC 7A53","devices":["MI250X"]})"
+                            : R"({"host":"a100-07","cpu":"AMD EPYC 7763","devices":["A100"]})";
+  run.attempts = {attempt};
+  run.inputs = {{"data", "preprocessed/part-0-00000.npy", std::string(64, 'd'), 4'294'967'296}};
+  return run;
+}
+
+inline Trajectory synthetic_trajectory(const RecordedRun& a, const RecordedRun& b) {
+  Trajectory t;
+  t.loss.tokens = a.steps.tokens;
+  for (std::size_t i = 0; i < a.steps.size(); ++i)
+    t.loss.values.push_back(b.steps.loss[i] - a.steps.loss[i]);
+  t.first_loss_relative = 3.2e-7;
+  t.largest = 0.0039;
+  t.largest_relative = 0.0017;
+  t.largest_smoothed = 0.0004;
+  t.growth = Growth{
+      0.91, std::log(0.0012), static_cast<double>(a.steps.tokens.back()) * 0.4, true, 34, 0.2};
+  t.margin = 0.0024;
+  t.margin_source = "Twice the standard deviation between seeds, 0.0012 nats.";
+  const auto from = a.steps.tokens[a.steps.size() * 9 / 10];
+  t.last.from_tokens = from;
+  t.last.points = static_cast<std::int64_t>(a.steps.size() / 10);
+  t.last.mean = -1.37e-4;
+  t.last.bootstrap = BlockBootstrap{-1.37e-4, 2.4, 10, 40, {}};
+  t.last.test = Equivalence{-1.37e-4, {-6.1e-4, 3.4e-4}, 0.0024, 0.0009, true};
+  t.last_interval95 = Interval{-7.2e-4, 4.5e-4};
+  t.last_a = 2.33841;
+  t.last_b = 2.33827;
+  t.drift = Drift{40, 22, 18, 0.64, -2e-8, 0.41};
+  t.marks = {{'B', static_cast<std::int64_t>(a.steps.size() / 2),
+              a.steps.tokens[a.steps.size() / 2], "spike", "gradient norm 6.3, 9 deviations"},
+             {'A', static_cast<std::int64_t>(a.steps.size() / 3),
+              a.steps.tokens[a.steps.size() / 3], "restart", "attempt 2 from a checkpoint"}};
+  return t;
+}
+
+inline TasksComparison synthetic_tasks(std::int64_t flips) {
+  struct Row {
+    const char* task;
+    std::int64_t n;
+    double a, difference, half;
+  };
+  TasksComparison tasks;
+  for (const Row& row :
+       {Row{"arc_challenge", 299, .3445, .0033, .021}, Row{"arc_easy", 570, .6333, -.0018, .012},
+        Row{"boolq", 3270, .6107, .0009, .004}, Row{"hellaswag", 10042, .6287, -.0004, .0023},
+        Row{"openbookqa", 500, .362, .004, .013}, Row{"piqa", 1838, .7514, -.0011, .0062},
+        Row{"sciq", 1000, .921, .001, .005}, Row{"winogrande", 1267, .597, .0032, .0094}}) {
+    TaskComparison t;
+    t.task = row.task;
+    t.metric = "len_norm";
+    t.n = row.n;
+    t.counts = {row.n / 2, 9, 11, row.n / 2 - 20};
+    t.accuracy_a = row.a;
+    t.accuracy_b = row.a + row.difference;
+    t.difference = row.difference;
+    t.interval95 = {row.difference - row.half, row.difference + row.half};
+    t.p = 0.43;
+    t.equivalence = {row.difference,
+                     {row.difference - .84 * row.half, row.difference + .84 * row.half},
+                     std::max(.01, .3 / std::sqrt(static_cast<double>(row.n))),
+                     .01,
+                     row.half < .02};
+    t.detectable = 1.2 * row.half;
+    t.needed_n = 1420;
+    t.discordance_floor = .011;
+    t.agreement = {4 * row.n, row.n, 1e-7, 3e-5, -6e-5, 6e-5, 4.1e-4};
+    t.flips = 20;
+    t.explained_flips = 18;
+    tasks.tasks.push_back(t);
+  }
+  tasks.macro = MacroComparison{
+      .6061, .6072, .0011, {-.0024, .0046}, {.0011, {-.0018, .004}, .01, .0004, true}};
+  tasks.noise = 4.1e-4;
+  tasks.noise_source = "The largest difference of a score between repeats.";
+  tasks.all_pass_p = .03;
+  tasks.all_flips = flips;
+  tasks.all_explained = flips * 9 / 10;
+  for (std::int64_t i = 0; i < flips; ++i)
+    tasks.flips.push_back({"hellaswag",
+                           31 * i,
+                           2,
+                           2,
+                           1,
+                           2e-4,
+                           3e-4,
+                           {-41.2345, -39.88, -38.101, -44.7},
+                           {-41.2349, -38.0, -38.1005, -44.7},
+                           i > flips / 10});
+  return tasks;
+}
+
+/// A report with every section, of `steps` steps and `flips` flips a side.
+inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
+  ParityReport r;
+  r.verdict = Verdict::kConsistent;
+  r.reason = "No difference was found; equivalence is not certified, as side B has one run only.";
+  r.caveats = {"Run side B three more times with other seeds (K = 4) to allow EQUIVALENT.",
+               "arc_challenge needs n = 1,420 to certify ±1 percentage point; it has 299."};
+  r.kind = Kind::kTrajectory;
+  r.kind_reason = "Both runs start from the same weights and read the same batches.";
+  r.a.run = synthetic_run(steps, 0);
+  r.b.run = synthetic_run(steps, 1);
+  for (Side* side : {&r.a, &r.b}) {
+    side->label = side->run->name;
+    side->database = side->run->database;
+    side->database_sha256 = std::string(64, side == &r.a ? 'a' : 'b');
+  }
+  r.gate.mismatches = {{"global_train_batch_size", "2048", "1024", MismatchClass::kConfound,
+                        "Runs are aligned on tokens and the verdict is capped."},
+                       {"host.device", "AMD MI250X", "NVIDIA A100", MismatchClass::kBenign,
+                        "It is what is compared."}};
+  r.gate.equal = {"model",       "tokenizer", "data order",      "initial weights",
+                  "lr schedule", "precision", "numerics policy", "code version"};
+  r.gate.unknown = {"library versions of B"};
+  r.identity = {true,
+                steps,
+                0,
+                1,
+                "ce_loss",
+                steps,
+                steps,
+                3,
+                226,
+                "parameters/wte.weight",
+                steps,
+                std::string(64, '1'),
+                std::string(64, '2')};
+  r.noise.runs_a = {"seed-1 (seed)", "seed-2 (seed)", "seed-3 (seed)"};
+  r.noise.k_a = 4;
+  r.noise.values_a = {2.33841, 2.33907, 2.33712, 2.33866};
+  r.noise.values_b = {2.33827};
+  r.noise.seed_deviation = 0.0012;
+  r.noise.to_run = "three more runs of side B with other seeds, tagged `seed`";
+  r.trajectory = synthetic_trajectory(*r.a.run, *r.b.run);
+  for (int i = 0; i < 40; ++i) {
+    r.noise.envelope_tokens.push_back(4.2e6 * std::pow(static_cast<double>(steps), i / 39.0));
+    r.noise.envelope.push_back(
+        std::min(0.006, 2e-6 * std::pow(r.noise.envelope_tokens.back() / 4.2e6, .95)));
+  }
+  r.tasks = synthetic_tasks(flips);
+  r.perplexity.emplace();
+  for (const char* source : {"c4_en", "dolma_books", "dolma_wiki", "m2d2_s2orc", "pile", ""})
+    r.perplexity->sources.push_back(
+        {"paloma", source, 512, 524'288, 2'211'840, .9312, .93135, 1.5e-4, Interval{-3e-4, 6e-4},
+         Equivalence{1.5e-4, {-2.2e-4, 5.2e-4}, kBpbMargin, .0003, true}, .4, 1, 12});
+  r.efficiency_a.emplace();
+  r.efficiency_a->device = "AMD MI250X (one GCD)";
+  r.efficiency_a->devices = 128;
+  r.efficiency_a->tokens = 4'194'304.0 * static_cast<double>(steps);
+  r.efficiency_a->train_seconds = 212'400;
+  r.efficiency_a->tokens_per_second = 310'000;
+  r.efficiency_a->tokens_per_second_per_device = 2421.9;
+  r.efficiency_a->mfu = .191;
+  r.efficiency_a->peak_flops = 1.915e14;
+  r.efficiency_a->peak_source = "AMD's data sheet, dense bf16";
+  r.efficiency_a->energy_method = "no sensor could be read on this node";
+  r.efficiency_b = r.efficiency_a;
+  r.efficiency_b->device = "NVIDIA A100-SXM4-40GB";
+  r.efficiency_b->tokens_per_second = 440'000;
+  r.efficiency_b->joules = 6.1e9;
+  r.efficiency_b->kwh = 1694.4;
+  r.efficiency_b->energy_method = "NVML, total energy of each GPU";
+  r.efficiency_b->energy_coverage = .997;
+  r.efficiency_b->sources = {{1, "nvml", "gpu0", "device", 6.1e9, 212'000.0, 2'120'000, ""}};
+  r.command = "olmo-harness report parity lumi.db mosaic.db --out parity.html";
+  r.version = "0.1.0";
+  return r;
+}
+
+}  // namespace olmo::report
