@@ -45,6 +45,7 @@ th,td{text-align:left;vertical-align:top;padding:.38rem .7rem .38rem 0;border-bo
 td:last-child,th:last-child{padding-right:0}
 thead th{color:var(--mute);font-weight:500;border-bottom-color:var(--mute);vertical-align:bottom}
 tbody th{font-weight:500}.n{text-align:right}.n+:not(.n){padding-left:.6rem}td.n{white-space:nowrap}td.n .absent{white-space:normal}
+table .note{font-size:.92em}td code{overflow-wrap:anywhere}
 tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
 .tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}
 details{margin:.7rem 0}summary{cursor:pointer;font-weight:500}
@@ -98,8 +99,10 @@ tbody td,.n+td:not(.n){position:relative;padding-left:9rem;min-height:1.6em}tbod
 tbody td::before{content:attr(data-h);color:var(--mute);position:absolute;left:0;width:8.5rem}tbody td[data-h=""]{padding-left:0}tr.differs td,tr.differs th{background:none}}
 @page{size:A4;margin:16mm}
 @media print{:root{--bg:#fff;--fg:#000;--mute:#555;--line:#ccc;--soft:#f4f4f4;--a:#0072b2;--b:#d55e00;--good:#00674c;--warn:#8a5000;--bad:#a01010;--d:#000}
-body{font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}
+html{font-size:10pt}body{print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}
 section{margin-top:1.4rem;padding-top:1rem}figure,tr,.sides,.glance li{break-inside:avoid}h2,h3{break-after:avoid}
+.scroll{overflow:visible}table{font-size:7.6pt}th,td{padding:.25rem .4rem .25rem 0}
+.forest .row{grid-template-columns:8rem 1fr 5.2rem 10rem;font-size:9pt}.ticks span:nth-child(even){display:none}
 .plot{grid-template-rows:11rem 1.4rem}.readout,.cursor{display:none}}
 )css";
 }
