@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "report/page/chart.h"
 #include "report/page/numbers.h"
@@ -14,7 +15,10 @@ double warped(const Axis& axis, double value) {
 }
 
 Tick tick(const Axis& axis, double value) {
-  return {value, axis.counts ? compact(value) : number(value, 4)};
+  std::string label = axis.counts ? compact(value) : number(value, 4);
+  constexpr std::string_view kOneTimes = "1×10";
+  if (label.compare(0, kOneTimes.size(), kOneTimes) == 0) label.erase(0, kOneTimes.size() - 2);
+  return {value, label};
 }
 
 /// 1, 2 or 5 times a power of ten, so that about `parts` fit into `width`.

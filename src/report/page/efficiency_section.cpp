@@ -15,7 +15,7 @@ std::string quantity(Quantity value, const std::string& unit, std::string_view m
 }
 
 std::string sourced(Quantity value, const std::string& unit, const std::string& source) {
-  if (!value) return absent("not stated");
+  if (!value) return element("span", "absent", "not stated");
   return quantity(value, unit) +
          (source.empty() ? "" : "<br><span class=\"note\">" + shown(source) + "</span>");
 }

@@ -44,7 +44,8 @@ table{border-collapse:collapse;width:100%;font-size:.88rem}
 th,td{text-align:left;vertical-align:top;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}
 td:last-child,th:last-child{padding-right:0}
 thead th{color:var(--mute);font-weight:500;border-bottom-color:var(--mute);vertical-align:bottom}
-tbody th{font-weight:500}.n{text-align:right}td.n{white-space:nowrap}td.n .absent{white-space:normal}
+tbody th{font-weight:500}.n{text-align:right}.n+:not(.n){padding-left:.6rem}td.n{white-space:nowrap}td.n .absent{white-space:normal}
+table .note{font-size:.92em}td code{overflow-wrap:anywhere}
 tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
 .tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}
 details{margin:.7rem 0}summary{cursor:pointer;font-weight:500}
@@ -67,7 +68,7 @@ svg path{fill:none;vector-effect:non-scaling-stroke;stroke-linejoin:round}
 svg .band{fill:var(--band)}svg .late{fill:var(--late)}
 .edge{stroke:var(--good);stroke-width:1;stroke-dasharray:4 3}.zero{stroke:var(--mute);stroke-width:1}
 .event-a{stroke:var(--a);stroke-width:1;stroke-dasharray:1 3}.event-b{stroke:var(--b);stroke-width:1;stroke-dasharray:3 3}
-.mean{stroke:var(--good);stroke-width:3}
+.mean{stroke:var(--good);stroke-width:4}
 .forest .row{display:grid;grid-template-columns:10.5rem 1fr 6.2rem 12.5rem;column-gap:.9rem;align-items:center;font-size:.88rem}
 .forest .row>svg{width:100%;height:1.75rem;display:block}
 .forest .value{text-align:right}.forest .remark{color:var(--mute);font-size:.82rem}
@@ -94,12 +95,14 @@ main{padding:1.4rem 1rem 3rem}.sides{grid-template-columns:1fr}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 table,tbody,tr,th,td{display:block}tbody tr{padding:.5rem 0;border-bottom:1px solid var(--line)}
 tbody th,tbody td{border:0;padding:.1rem 0;text-align:left}tbody th{font-weight:650}
-tbody td{display:grid;grid-template-columns:8.5rem 1fr;gap:.6rem}td.n{white-space:normal}
-tbody td::before{content:attr(data-h);color:var(--mute)}tr.differs td,tr.differs th{background:none}}
+tbody td,.n+td:not(.n){position:relative;padding-left:9rem;min-height:1.6em}tbody td.n{white-space:normal;text-align:left;padding-left:9rem}
+tbody td::before{content:attr(data-h);color:var(--mute);position:absolute;left:0;width:8.5rem}tbody td[data-h=""]{padding-left:0}tr.differs td,tr.differs th{background:none}}
 @page{size:A4;margin:16mm}
 @media print{:root{--bg:#fff;--fg:#000;--mute:#555;--line:#ccc;--soft:#f4f4f4;--a:#0072b2;--b:#d55e00;--good:#00674c;--warn:#8a5000;--bad:#a01010;--d:#000}
-body{font-size:10pt;print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}
+html{font-size:10pt}body{print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}
 section{margin-top:1.4rem;padding-top:1rem}figure,tr,.sides,.glance li{break-inside:avoid}h2,h3{break-after:avoid}
+.scroll{overflow:visible}table{font-size:7.6pt}th,td{padding:.25rem .4rem .25rem 0}
+.forest .row{grid-template-columns:8rem 1fr 5.2rem 10rem;font-size:9pt}.ticks span:nth-child(even){display:none}
 .plot{grid-template-rows:11rem 1.4rem}.readout,.cursor{display:none}}
 )css";
 }

@@ -180,12 +180,13 @@ std::string last_stretch(const Trajectory& t) {
        "<b>" + signed_number(last.mean) + "</b> nats" +
            (t.last_interval95 ? ", 95 % interval " + interval_text(*t.last_interval95) : "")});
   table.row({"Margin", "±" + number(t.margin, 4) + " nats. " + shown(t.margin_source)});
-  table.row({"Equivalence", last.test
-                                ? std::string(last.test->certified ? "<b class=\"ok\">certified</b>"
-                                                                   : "<b>not certified</b>") +
-                                      ": 90 % interval " + interval_text(last.test->interval) +
-                                      ", p " + p_value(last.test->p)
-                                : absent("too few independent points in the stretch")});
+  table.row({"Equivalence",
+             last.test ? std::string(last.test->certified ? "<b class=\"ok\">certified</b>"
+                                                          : "<b>not certified</b>") +
+                             ": 90 % interval " + interval_text(last.test->interval) + ", p " +
+                             p_value(last.test->p)
+                       : element("span", "absent",
+                                 "not tested: too few independent points in the stretch")});
   if (last.bootstrap)
     table.row({"Method", "moving-block bootstrap, blocks of " + count(last.bootstrap->block) +
                              " points, autocorrelation time " +
@@ -234,12 +235,12 @@ std::string noise_section(const ParityReport& report) {
   html += paragraph(
       "Standard deviation between runs: " +
       (noise.seed_deviation ? number(*noise.seed_deviation, 4) + " nats"
-                            : absent("repeats are needed")) +
+                            : element("span", "absent", "needs repeated runs")) +
       ". Label permutation test: " +
       (noise.p
            ? "p " + p_value(*noise.p) +
                  (noise.minimum_p ? " (smallest possible " + p_value(*noise.minimum_p) + ")" : "")
-           : absent("two runs a side are needed")) +
+           : element("span", "absent", "needs two runs a side")) +
       ".");
   if (noise.equivalence)
     html += paragraph(

@@ -111,7 +111,9 @@ std::string gate_section(const ParityReport& report) {
   Table table({{"What", false}, {"Class", false}, {"A", false}, {"B", false}, {"Why", false}});
   for (const Mismatch& m : report.gate.mismatches)
     table.row({code(m.what), mismatch_tag(m.mismatch), code(m.a), code(m.b), shown(m.reason)});
-  html += table.empty() ? paragraph("Nothing that was compared differs.") : table.html();
+  html += !table.empty()              ? table.html()
+          : report.gate.equal.empty() ? note("Nothing was compared.")
+                                      : paragraph("Nothing that was compared differs.");
   if (!report.gate.equal.empty())
     html += paragraph("<b>Equal</b>: " + joined(report.gate.equal) + ".");
   if (!report.gate.unknown.empty())
@@ -138,7 +140,7 @@ std::string identity_section(const ParityReport& report) {
                     " common steps saw the same batch.");
   html += tensors_text(identity);
   if (!identity.chain_a.empty() || !identity.chain_b.empty())
-    html += note("Last chain hash: " + side_mark('A') + code(identity.chain_a) + " &ensp;" +
+    html += note("Last chain hashes<br>" + side_mark('A') + code(identity.chain_a) + "<br>" +
                  side_mark('B') + code(identity.chain_b));
   return section("identity", "Identity", html);
 }
