@@ -104,15 +104,21 @@ Evidence judge_pair(const Trajectory& trajectory, Kind kind) {
   const LastStretch& last = trajectory.last;
   const std::string numbers = "the loss of the last stretch differs by " + number(last.mean) +
                               " nats, margin ±" + number(trajectory.margin);
-  if (!last.test) {
-    const bool equal = trajectory.largest == 0 && !trajectory.loss.values.empty();
-    return {equal ? Finding::kNothing : Finding::kOpen,
-            "the common stretch has too few independent steps for a test (" +
-                std::to_string(trajectory.loss.values.size()) + " points)"};
+  const double margin = trajectory.margin;
+  if (!last.test) {  // a trend: without independent steps only what holds for all of them counts
+    const Interval& range = trajectory.last_range;
+    const bool beyond = last.points > 0 && (range.low > margin || range.high < -margin);
+    const std::string few = "the last stretch has too few independent steps for a test (" +
+                            std::to_string(last.points) + " points)";
+    if (beyond && kind == Kind::kTrajectory)
+      return {Finding::kDifferent, numbers + ", and every single step by more than the margin"};
+    const bool within = last.points > 0 && range.inside(margin);
+    return {within ? Finding::kNothing : Finding::kOpen,
+            few + (within ? ", though each lies within the margin" : "")};
   }
   if (last.test->certified) return {Finding::kCertified, ""};
   const Interval& wide = *trajectory.last_interval95;
-  const bool beyond = wide.low > trajectory.margin || wide.high < -trajectory.margin;
+  const bool beyond = wide.low > margin || wide.high < -margin;
   if (beyond && kind == Kind::kTrajectory) return {Finding::kDifferent, numbers};
   return {Finding::kOpen, numbers + (beyond ? ", but one run a side cannot tell chance from a "
                                               "difference"

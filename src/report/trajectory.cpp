@@ -144,11 +144,13 @@ void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise) {
           : "0.002 nats, as there are no repeated runs to measure chance with.";
   if (trajectory.loss.values.empty()) return;
   trajectory.last = test_last_stretch(trajectory.loss, trajectory.share, trajectory.margin);
+  const auto values = std::span<const double>(trajectory.loss.values)
+                          .last(static_cast<std::size_t>(trajectory.last.points));
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  trajectory.last_range = {*low, *high};
   if (!trajectory.last.bootstrap) return;
   trajectory.last_interval95 = trajectory.last.bootstrap->interval(0.95);
-  const std::span<const double> values = trajectory.loss.values;
-  const auto points = static_cast<std::size_t>(trajectory.last.points);
-  trajectory.drift = drift_test(values.last(points), trajectory.last.bootstrap->block);
+  trajectory.drift = drift_test(values, trajectory.last.bootstrap->block);
 }
 
 }  // namespace olmo::report

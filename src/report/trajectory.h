@@ -67,6 +67,7 @@ struct Trajectory {
   std::string margin_source;  ///< one sentence
   LastStretch last;
   std::optional<Interval> last_interval95;
+  Interval last_range;            ///< smallest and largest difference in the last stretch
   double last_a = 0, last_b = 0;  ///< mean losses of the last stretch
   std::optional<Drift> drift;
   std::vector<Mark> marks;

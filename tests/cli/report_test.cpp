@@ -108,9 +108,10 @@ TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cl
 
 TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli][report]") {
   const Pair pair;
-  pair.trained("a", "a");
+  pair.trained("a", "a", {"model.embedding_size=1024"});
   pair.trained("b", "b",
-               {"tokenizer.identifier=" OLMO_SOURCE_DIR "/tests/data/data/tokenizer_small.json",
+               {"model.embedding_size=1024",
+                "tokenizer.identifier=" OLMO_SOURCE_DIR "/tests/data/data/tokenizer_small.json",
                 "allow_eos_mismatch=true"});
   const auto report = pair.report(pair.database("a"), pair.database("b"));
   CHECK(report["verdict"] == "NOT_COMPARABLE");
