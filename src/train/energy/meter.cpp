@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenSamples = std::chrono::seconds(1);
-/// A month of a node with eight devices is some 50 MB at this rate.
+/// A month of a node with eight devices is some 100 MB at this rate.
 constexpr int kSamplesPerPowerRow = 10;
 
 /// The channels of one kind of sensor, each read as soon as they are open.

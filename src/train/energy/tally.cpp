@@ -13,7 +13,8 @@ std::optional<double> EnergyTally::between(const Reading& before, const Reading&
                       ? (before.value + after.value) / 2 * seconds
                       : after.value - before.value;
   if (joules < 0) joules += channel_.wraps_at;
-  return joules >= 0 && joules <= kMostWatts * std::max(1.0, seconds) ? std::optional(joules) : std::nullopt;
+  return joules >= 0 && joules <= kMostWatts * std::max(1.0, seconds) ? std::optional(joules)
+                                                                      : std::nullopt;
 }
 
 void EnergyTally::sample(double seconds) {
