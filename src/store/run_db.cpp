@@ -98,6 +98,26 @@ void RunDb::record_checkpoint_deleted(const std::string& path) {
         {utc_now(), run_id_, path}}});
 }
 
+void RunDb::record_energy(const std::vector<EnergyRecord>& energy) {
+  std::vector<RecordDatabase::Row> rows;
+  for (const auto& row : energy) {
+    rows.push_back(
+        {"INSERT OR REPLACE INTO energy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         {run_id_, attempt_, row.source, row.device, row.covers, optional_value(row.joules),
+          optional_value(row.seconds), row.samples, row.note}});
+  }
+  records_->add(std::move(rows));
+}
+
+void RunDb::record_power(const std::vector<PowerSample>& samples) {
+  std::vector<RecordDatabase::Row> rows;
+  for (const auto& row : samples) {
+    rows.push_back({"INSERT OR REPLACE INTO power_samples VALUES (?, ?, ?, ?, ?, ?)",
+                    {run_id_, attempt_, row.seconds, row.source, row.device, row.watts}});
+  }
+  records_->add(std::move(rows));
+}
+
 void RunDb::event(std::int64_t step, const std::string& kind, const std::string& message) {
   records_->write(
       {{"INSERT INTO events (run_id, attempt, step, utc, kind, message) VALUES (?, ?, ?, ?, ?, ?)",

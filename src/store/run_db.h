@@ -10,7 +10,7 @@
 namespace olmo::store {
 
 /// The runs of a database (RecordDatabase says how and when rows become durable): one run and
-/// attempt is written at a time. Everything but steps and metrics is committed at once.
+/// attempt is written at a time. Everything but steps, metrics and energy is committed at once.
 class RunDb {
  public:
   /// Throws as RecordDatabase.
@@ -28,6 +28,9 @@ class RunDb {
   void record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes);
   void record_checkpoint(const CheckpointRecord& row);
   void record_checkpoint_deleted(const std::string& path);
+  /// Replaces what the attempt's same sources and devices had recorded.
+  void record_energy(const std::vector<EnergyRecord>& rows);
+  void record_power(const std::vector<PowerSample>& rows);
   void event(std::int64_t step, const std::string& kind, const std::string& message);
   /// `outcome`: finished, stopped, diverged or failed.
   void end_attempt(const std::string& outcome);

@@ -69,4 +69,22 @@ struct CheckpointRecord {
   double stall_seconds = 0;
 };
 
+/// What a sensor measured over the attempt so far.
+struct EnergyRecord {
+  std::string source;                  ///< nvml, rocm_smi, rapl, pm_counters, slurm
+  std::string device;                  ///< e.g. gpu0, package-0, node
+  std::string covers;                  ///< device, package, node, job
+  std::optional<double> joules = {};   ///< nothing: not measured, `note` says why
+  std::optional<double> seconds = {};  ///< that the joules span
+  std::int64_t samples = 0;
+  std::string note = {};
+};
+
+struct PowerSample {
+  double seconds = 0;  ///< since the attempt began
+  std::string source;
+  std::string device;
+  double watts = 0;  ///< mean since the sample before
+};
+
 }  // namespace olmo::store

@@ -8,6 +8,7 @@
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
 #include "train/batch_config.h"
+#include "train/energy/meter.h"
 #include "train/json_difference.h"
 #include "train/peak_flops.h"
 #include "train/provenance.h"
@@ -188,8 +189,10 @@ const char* word_of(Outcome outcome) {
 
 TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::RunDb& db,
                              const StopSignals& signals) {
+  EnergyMeter energy;
   try {
-    const TrainResult result = trainer.run(signals, evaluators);
+    const TrainResult result = trainer.run(signals, evaluators, energy);
+    energy.finish(db);
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
@@ -198,6 +201,7 @@ TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::Ru
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
     if (!diverged) db.event(trainer.state().step, "error", error.what());
+    energy.finish(db);
     db.end_attempt(diverged ? "diverged" : "failed");
     throw;
   }

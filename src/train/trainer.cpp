@@ -64,7 +64,7 @@ std::int64_t Trainer::last_step() const {
   return std::min(end, config_.stop_at.value_or(end));
 }
 
-TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators) {
+TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy) {
   TrainResult result;
   result.step = state_.step;
   result.first_step = state_.step + 1;
@@ -87,6 +87,7 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators) {
     if (row.step > result.first_step) timed += row.seconds;
     result.last_loss = row.ce_loss;
     line.show(row);
+    energy.record(db_);
     if (config_.hash_interval > 0 && state_.step % config_.hash_interval == 0)
       record_state_hashes();
     save_if_due();

@@ -12,6 +12,7 @@
 #include "optim/optimizer.h"
 #include "store/checkpoint_writer.h"
 #include "store/run_db.h"
+#include "train/energy/meter.h"
 #include "train/evaluators.h"
 #include "train/gradient_tree.h"
 #include "train/progress_line.h"
@@ -63,7 +64,7 @@ class Trainer {
   /// Trains to the end, to a stop request or to a limit of the config, and evaluates every
   /// eval_interval steps and at the end. Throws Error(kDiverged) before an update with a loss or
   /// gradient that is not finite.
-  TrainResult run(const StopSignals& signals, Evaluators& evaluators);
+  TrainResult run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy);
 
  private:
   struct Losses {

@@ -70,6 +70,14 @@ TEST_CASE("runs export writes CSV and Markdown with one line a row below its hea
   CHECK(trained.runs({"export", trained.database + ":nothing"}).code == 2);
 }
 
+TEST_CASE("a run records what each energy sensor measured, or why it did not", "[cli]") {
+  const Trained trained;
+  const auto record = trained.record("run");
+  CHECK(record.value("SELECT count(DISTINCT source) FROM energy WHERE attempt = 1") == "5");
+  CHECK(record.value("SELECT count(*) FROM energy WHERE joules <= 0 OR note = '' OR "
+                     "(joules IS NULL AND seconds IS NOT NULL)") == "0");
+}
+
 TEST_CASE("runs list, show and tag tell of the run, its inputs and its checkpoints", "[cli]") {
   const Trained trained;
   CHECK(trained.runs({"tag", trained.database, "seed-repeat", "b"}).code == 0);

@@ -1,0 +1,234 @@
+#include "report/efficiency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/sorted_quantile.h"
+#include "report/utc_seconds.h"
+
+namespace olmo::report {
+namespace {
+
+/// What of a JSON object is a number, at least `least`; nothing else is believed.
+Quantity number(const Json& object, const char* key, double least) {
+  if (!object.is_object()) return std::nullopt;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  const auto value = found->get<double>();
+  return value >= least && std::isfinite(value) ? Quantity(value) : std::nullopt;
+}
+
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? json : Json::object();
+}
+
+// --- steps ---
+
+/// Tokens that the steps trained on: a run that goes on from another's state begins above 0.
+Quantity tokens_trained(const RecordedRun& run) {
+  const auto& tokens = run.steps.tokens;
+  if (!run.tokens_known || tokens.empty()) return std::nullopt;
+  if (run.steps.step.front() <= 1) return static_cast<double>(tokens.back());
+  if (tokens.size() < 2) return std::nullopt;
+  const auto before = std::max<std::int64_t>(0, 2 * tokens.front() - tokens[1]);
+  return static_cast<double>(tokens.back() - before);
+}
+
+/// Absent where a step is missing or has no time.
+Quantity seconds_of_steps(const StepColumns& steps) {
+  if (steps.seconds.empty() || steps.seconds.size() != steps.size()) return std::nullopt;
+  if (steps.step.back() - steps.step.front() + 1 != static_cast<std::int64_t>(steps.size()))
+    return std::nullopt;
+  const double sum = std::accumulate(steps.seconds.begin(), steps.seconds.end(), 0.0);
+  return sum > 0 && std::isfinite(sum) ? Quantity(sum) : std::nullopt;
+}
+
+Quantity median_rate(const std::vector<double>& rates) {
+  std::vector<double> known;
+  std::copy_if(rates.begin(), rates.end(), std::back_inserter(known),
+               [](double rate) { return std::isfinite(rate) && rate > 0; });
+  if (known.empty()) return std::nullopt;
+  std::sort(known.begin(), known.end());
+  return sorted_quantile(known, 0.5);
+}
+
+// --- attempts ---
+
+/// From the attempt's start to its end; a killed one lasted at least as long as it was measured.
+Quantity seconds_of(const RecordedAttempt& attempt, const std::vector<RecordedEnergy>& energy) {
+  const auto start = utc_seconds(attempt.started_utc), end = utc_seconds(attempt.ended_utc);
+  if (start && end) return *end >= *start ? Quantity(*end - *start) : std::nullopt;
+  Quantity longest;
+  for (const auto& row : energy) {
+    if (row.attempt == attempt.attempt && row.covers != "job" && row.seconds)
+      longest = std::max(longest.value_or(0), *row.seconds);
+  }
+  return longest;
+}
+
+Quantity seconds_of_attempts(const RecordedRun& run) {
+  double sum = 0;
+  for (const auto& attempt : run.attempts) {
+    const auto seconds = seconds_of(attempt, run.energy);
+    if (!seconds) return std::nullopt;
+    sum += *seconds;
+  }
+  return sum > 0 ? Quantity(sum) : std::nullopt;
+}
+
+/// The last attempt's environment: what a run says of its machine.
+Json environment_of(const RecordedRun& run) {
+  return run.attempts.empty() ? Json::object() : parsed(run.attempts.back().environment);
+}
+
+void describe_devices(const Json& environment, Efficiency& result) {
+  if (const auto found = environment.find("devices");
+      found != environment.end() && found->is_array() && !found->empty())
+    result.devices = static_cast<double>(found->size());
+  if (const auto cpu = environment.find("cpu"); cpu != environment.end() && cpu->is_string())
+    result.device = cpu->get<std::string>();
+}
+
+// --- work ---
+
+/// As the trainer's `mfu` (model::FlopsPerToken::model_forward and _backward): every matrix product
+/// that training needs, the head with them and the look-up not, and the causal half of attention.
+Quantity flops_per_token(const RecordedRun& run) {
+  const Json config = parsed(run.config);
+  const auto found = config.find("model");
+  if (found == config.end() || !found->is_object() || run.n_parameters <= 0) return std::nullopt;
+  const Json& model = *found;
+  const auto width = number(model, "d_model", 1), layers = number(model, "n_layers", 1);
+  const auto length = number(model, "max_sequence_length", 1);
+  auto rows = number(model, "embedding_size", 1);
+  if (!rows) rows = number(model, "vocab_size", 1);
+  const auto tying = model.find("weight_tying");
+  if (!width || !layers || !length || !rows || tying == model.end() || !tying->is_boolean())
+    return std::nullopt;
+  const double look_up = tying->get<bool>() ? 0 : *rows * *width;
+  const double products = static_cast<double>(run.n_parameters) - look_up;
+  return products > 0 ? Quantity(6 * (products + *layers * *width * *length)) : std::nullopt;
+}
+
+constexpr const char* kFlopsFormula =
+    "6 (N + n_layers d_model T) FLOP per token: N the parameters with the head and without the "
+    "embedding look-up, T = max_sequence_length, causal attention";
+
+// --- energy ---
+
+/// Rows of one sensor over all attempts. Slurm counts a job from its start, so that the last row of
+/// a job holds those before.
+std::vector<RecordedEnergy> summed(const std::vector<RecordedEnergy>& rows) {
+  std::vector<RecordedEnergy> sums;
+  const auto merge = [](Quantity& sum, const Quantity& value, bool total) {
+    if (value) sum = total ? std::max(sum.value_or(0), *value) : sum.value_or(0) + *value;
+  };
+  for (const auto& row : rows) {
+    auto sum = std::find_if(sums.begin(), sums.end(), [&](const auto& other) {
+      return other.source == row.source && other.device == row.device && other.covers == row.covers;
+    });
+    if (sum == sums.end()) {
+      sum = sums.emplace(sums.end());
+      sum->source = row.source;
+      sum->device = row.device;
+      sum->covers = row.covers;
+    }
+    // 0 is what a die reads whose energy its neighbour counts, not a measurement.
+    const bool measured = row.joules && std::isfinite(*row.joules) && *row.joules > 0;
+    if (measured) merge(sum->joules, row.joules, row.covers == "job");
+    if (measured) merge(sum->seconds, row.seconds, row.covers == "job");
+    sum->attempt = row.attempt;
+    sum->samples += row.samples;
+    if (sum->note.empty() || measured) sum->note = row.note;
+  }
+  return sums;
+}
+
+/// The sensors to add: those of the widest coverage. A node holds its packages and devices.
+std::vector<RecordedEnergy> widest(const std::vector<RecordedEnergy>& sums) {
+  const std::vector<std::vector<std::string>> kinds = {{"node"}, {"job"}, {"package", "device"}};
+  std::vector<RecordedEnergy> chosen;
+  for (const auto& kind : kinds) {
+    std::copy_if(sums.begin(), sums.end(), std::back_inserter(chosen), [&](const auto& row) {
+      return row.joules && std::find(kind.begin(), kind.end(), row.covers) != kind.end();
+    });
+    if (!chosen.empty()) break;
+  }
+  return chosen;
+}
+
+/// "nvml gpu0 (device), rapl package-0 (package)", or why nothing was measured.
+std::string method_of(const std::vector<RecordedEnergy>& chosen,
+                      const std::vector<RecordedEnergy>& sums) {
+  if (sums.empty()) return "not measured: the run has no record of energy";
+  std::string text;
+  for (const auto& row : chosen)
+    text += (text.empty() ? "" : ", ") + row.source + " " + row.device + " (" + row.covers + ")";
+  if (!text.empty()) return text;
+  for (const auto& row : sums)
+    text += (text.empty() ? "not measured: " : "; ") + row.source + ": " + row.note;
+  return text;
+}
+
+void add_energy(const RecordedRun& run, Efficiency& result) {
+  result.sources = summed(run.energy);
+  const auto chosen = widest(result.sources);
+  result.energy_method = method_of(chosen, result.sources);
+  double measured = 0;
+  for (const auto& row : chosen) {
+    result.joules = result.joules.value_or(0) + *row.joules;
+    measured += row.seconds.value_or(0);
+  }
+  if (measured > 0 && result.attempt_seconds)
+    result.energy_coverage =
+        std::min(1.0, measured / static_cast<double>(chosen.size()) / *result.attempt_seconds);
+}
+
+Quantity thousandfold(Quantity value) { return value ? Quantity(*value * 1000) : std::nullopt; }
+
+}  // namespace
+
+Efficiency efficiency_of(const RecordedRun& run, const Cluster& cluster) {
+  Efficiency result;
+  result.cluster = cluster;
+  const Json environment = environment_of(run);
+  describe_devices(environment, result);
+  result.tokens = tokens_trained(run);
+  result.train_seconds = seconds_of_steps(run.steps);
+  result.attempt_seconds = seconds_of_attempts(run);
+  if (run.attempts.size() == 1) result.redone_seconds = 0;
+  result.tokens_per_second = median_rate(run.steps.tokens_per_second);
+  if (result.tokens_per_second && result.devices)
+    result.tokens_per_second_per_device = *result.tokens_per_second / *result.devices;
+
+  result.flops_per_token = flops_per_token(run);
+  if (result.flops_per_token) result.flops_formula = kFlopsFormula;
+  result.peak_flops = cluster.peak_flops;
+  result.peak_source = cluster.peak_source;
+  if (!result.peak_flops) {
+    result.peak_flops = number(environment, "peak_flops", 1);
+    result.peak_source = result.peak_flops ? "matrix products measured before training" : "";
+  }
+  result.mfu = model_flops_utilisation(result.tokens_per_second, result.flops_per_token,
+                                       result.devices, result.peak_flops);
+
+  add_energy(run, result);
+  const auto seconds = result.attempt_seconds ? result.attempt_seconds : result.train_seconds;
+  result.device_hours = device_hours(seconds, result.devices);
+  result.cost = cost(result.device_hours, cluster.price_per_device_hour);
+  const auto mwh = megawatt_hours(result.joules);
+  result.kwh = thousandfold(mwh);
+  result.facility_kwh = facility_energy(result.kwh, cluster.pue);
+  result.carbon_kg = thousandfold(carbon_tonnes(mwh, cluster.pue, cluster.kg_per_kwh));
+  result.carbon_kg_market =
+      thousandfold(carbon_tonnes(mwh, cluster.pue, cluster.kg_per_kwh_market));
+  result.tokens_per_joule = tokens_per_joule(result.tokens, result.joules);
+  return result;
+}
+
+}  // namespace olmo::report

@@ -1,0 +1,222 @@
+#include "report/efficiency.h"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "model/model_size.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "train/config_file.h"
+
+namespace olmo::report {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Cluster cluster_named(const std::string& name) {
+  return read_cluster(OLMO_SOURCE_DIR "/configs/clusters/" + name + ".json");
+}
+
+RecordedEnergy measured(std::int64_t attempt, const std::string& source, const std::string& device,
+                        const std::string& covers, std::optional<double> joules,
+                        std::optional<double> seconds = 100) {
+  RecordedEnergy row;
+  row.attempt = attempt;
+  row.source = source;
+  row.device = device;
+  row.covers = covers;
+  row.joules = joules;
+  row.seconds = joules ? seconds : std::nullopt;
+  row.note = joules ? "counted" : "not there";
+  return row;
+}
+
+/// Four steps of 1000 tokens and a second each; one attempt of 200 seconds.
+RecordedRun recorded_run() {
+  RecordedRun run;
+  run.config =
+      R"({"model": {"d_model": 64, "n_layers": 2, "max_sequence_length": 32, "vocab_size": 500,
+                    "embedding_size": 512, "weight_tying": false}})";
+  run.n_parameters = 200'000;
+  run.steps.step = {1, 2, 3, 4};
+  run.steps.tokens = {1000, 2000, 3000, 4000};
+  run.steps.seconds = {1, 1, 1, 1};
+  run.steps.tokens_per_second = {500, 1000, 1100, 1200};
+  RecordedAttempt attempt;
+  attempt.attempt = 1;
+  attempt.started_utc = "2026-01-31T23:59:00.000Z";
+  attempt.ended_utc = "2026-02-01T00:02:20.000Z";
+  attempt.environment =
+      R"({"cpu": "a processor", "devices": [{"kind": "cpu"}], "peak_flops": 2e11})";
+  run.attempts = {attempt};
+  return run;
+}
+
+void check_refused(const std::string& text, const std::string& says) {
+  const test::TemporaryDirectory folder;
+  const auto path = (folder / "c.json").string();
+  std::ofstream(path) << text;
+  try {
+    read_cluster(path);
+    FAIL("read: " << text);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    CHECK_THAT(error.what(), Contains(path) && Contains(says));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the cluster files give the carbon of OLMo's paper", "[report]") {
+  RecordedRun run;
+  run.energy = {measured(1, "pm_counters", "node", "node", 104 * 3.6e9)};
+  const auto a100 = efficiency_of(run, cluster_named("mosaicml-a100"));
+  CHECK(a100.kwh.value() == Approx(104e3));
+  CHECK(a100.facility_kwh.value() == Approx(114.4e3));
+  CHECK(a100.carbon_kg.value() == Approx(69'784));
+  CHECK_FALSE(a100.carbon_kg_market);
+  run.energy = {measured(1, "pm_counters", "node", "node", 135 * 3.6e9)};
+  const auto lumi = efficiency_of(run, cluster_named("lumi-mi250x"));
+  CHECK(lumi.carbon_kg.value() == Approx(3564));
+  CHECK(lumi.carbon_kg_market.value() == 0);
+}
+
+TEST_CASE("every cluster file can be read and leaves out what nobody states", "[report]") {
+  for (const char* name : {"lumi-mi250x", "mosaicml-a100", "h100-sxm", "h200-sxm", "laptop"})
+    CHECK_FALSE(cluster_named(name).name.empty());
+  CHECK(cluster_named("lumi-mi250x").peak_flops.value() == 191.5e12);
+  CHECK(cluster_named("h200-sxm").peak_flops.value() == 989e12);
+  CHECK_FALSE(cluster_named("h100-sxm").pue);
+  CHECK_FALSE(cluster_named("laptop").peak_flops);
+}
+
+TEST_CASE("a cluster file with a mistake is refused by file and key", "[report]") {
+  check_refused(R"({"name": "x", "peek_flops": 1})",
+                "`peek_flops` is unknown; did you mean `peak_flops`?");
+  check_refused(R"({"name": "x", "pue": 1.1})", "`pue` needs `pue_source`");
+  check_refused(R"({"name": "x", "pue": 0.9, "pue_source": "s"})",
+                "`pue` must be a number, at least 1");
+  check_refused(R"({"name": "x", "pue": "1.1", "pue_source": "s"})", "`pue` must be a number");
+  check_refused(R"({"name": "x", "pue_source": "s"})", "`pue_source` is the source of nothing");
+  check_refused(R"({"name": "x", "kg_per_kwh": -1, "kg_per_kwh_source": "s"})", "`kg_per_kwh`");
+  check_refused(R"({"name": "x", "price_per_device_hour": 2, "price_per_device_hour_source": "s"})",
+                "needs `currency`");
+  check_refused(R"({"name": 3})", "`name` must be text");
+  check_refused(R"({"device": "x"})", "`name` is missing");
+  check_refused("[1]", "must hold a JSON object");
+}
+
+TEST_CASE("work per token is what the trainer's MFU takes", "[report]") {
+  for (const char* name : {"olmo-1b", "olmo-7b", "olmo-150m", "tiny"}) {
+    for (const char* tying : {"true", "false"}) {
+      const auto loaded =
+          train::load_config(OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json",
+                             {"model.weight_tying=" + std::string(tying)});
+      const auto& model = loaded.config.model;
+      RecordedRun run;
+      run.config = train::to_json(loaded.config).dump();
+      run.n_parameters = model::count_parameters(model).total;
+      const auto flops = model::flops_per_token(model, model.max_sequence_length);
+      INFO(name << " " << tying);
+      CHECK(efficiency_of(run, {}).flops_per_token.value() ==
+            static_cast<double>(flops.model_forward + flops.model_backward));
+    }
+  }
+}
+
+TEST_CASE("rates, utilisation and hours of a recorded run", "[report]") {
+  const auto result = efficiency_of(recorded_run(), {});
+  CHECK(result.tokens.value() == 4000);
+  CHECK(result.train_seconds.value() == 4);
+  CHECK(result.attempt_seconds.value() == Approx(200));
+  CHECK(result.redone_seconds.value() == 0);
+  CHECK(result.tokens_per_second.value() == 1050);
+  CHECK(result.tokens_per_second_per_device.value() == 1050);
+  const double flops = 6.0 * (200'000 - 512 * 64 + 2 * 64 * 32);
+  CHECK(result.flops_per_token.value() == flops);
+  CHECK(result.mfu.value() == Approx(1050 * flops / 2e11));
+  CHECK(result.device_hours.value() == Approx(200.0 / 3600));
+  CHECK(result.device == "a processor");
+  const auto h100 = efficiency_of(recorded_run(), cluster_named("h100-sxm"));
+  CHECK(h100.mfu.value() == Approx(1050 * flops / 989e12));
+  auto resumed = recorded_run();  // goes on from another run's state
+  resumed.steps.step = {11, 12, 13, 14};
+  resumed.steps.tokens = {11'000, 12'000, 13'000, 14'000};
+  CHECK(efficiency_of(resumed, {}).tokens.value() == 4000);
+}
+
+TEST_CASE("what a run does not record stays absent", "[report]") {
+  RecordedRun run;
+  run.config = R"({"model": {"d_model": "wide", "n_layers": -2}})";
+  const auto empty = efficiency_of(run, {});
+  for (const auto& quantity :
+       {empty.devices, empty.tokens, empty.train_seconds, empty.attempt_seconds,
+        empty.redone_seconds, empty.tokens_per_second, empty.flops_per_token, empty.peak_flops,
+        empty.mfu, empty.device_hours, empty.joules, empty.energy_coverage, empty.carbon_kg,
+        empty.carbon_kg_market, empty.tokens_per_joule, empty.cost})
+    CHECK_FALSE(quantity);
+  CHECK_THAT(empty.energy_method, Contains("no record of energy"));
+
+  auto unmeasured = recorded_run();
+  unmeasured.energy = {measured(1, "rapl", "package-0", "package", std::nullopt)};
+  const auto result = efficiency_of(unmeasured, cluster_named("lumi-mi250x"));
+  CHECK_FALSE(result.joules);
+  CHECK_FALSE(result.carbon_kg_market);
+  CHECK(result.energy_method == "not measured: rapl: not there");
+  for (const char* text : {"{", "[]", "3", R"({"devices": 2, "peak_flops": "much"})"}) {
+    auto broken = recorded_run();
+    broken.attempts[0].environment = text;
+    broken.attempts[0].ended_utc = "2026-02-31T00:00:00Z";
+    CHECK_FALSE(efficiency_of(broken, {}).mfu);
+    CHECK_FALSE(efficiency_of(broken, {}).attempt_seconds);
+  }
+}
+
+TEST_CASE("a die whose energy its neighbour counts adds nothing", "[report]") {
+  auto run = recorded_run();
+  run.energy = {measured(1, "rocm_smi", "gpu0", "package", 50'000.0, 200),
+                measured(1, "rocm_smi", "gpu1", "package", 0.0, 200)};
+  const auto result = efficiency_of(run, {});
+  CHECK(result.joules.value() == 50'000);
+  CHECK(result.energy_coverage.value() == Approx(1));
+  CHECK(result.energy_method == "rocm_smi gpu0 (package)");
+  CHECK(result.tokens_per_joule.value() == Approx(0.08));
+}
+
+TEST_CASE("energy is that of the widest coverage, and of it alone", "[report]") {
+  auto run = recorded_run();
+  run.energy = {measured(1, "rapl", "package-0", "package", 1000),
+                measured(1, "nvml", "gpu0", "device", 4000)};
+  CHECK(efficiency_of(run, {}).joules.value() == 5000);
+  CHECK(efficiency_of(run, {}).energy_coverage.value() == Approx(0.5));
+  run.energy.push_back(measured(1, "slurm", "job-7", "job", 7000, std::nullopt));
+  CHECK(efficiency_of(run, {}).joules.value() == 7000);
+  CHECK_FALSE(efficiency_of(run, {}).energy_coverage);
+  run.energy.push_back(measured(1, "pm_counters", "node", "node", 6500, 200));
+  CHECK(efficiency_of(run, {}).joules.value() == 6500);
+  CHECK(efficiency_of(run, {}).energy_coverage.value() == Approx(1));
+  CHECK(efficiency_of(run, {}).sources.size() == 4);
+}
+
+TEST_CASE("energy is summed over attempts, a job's is counted once", "[report]") {
+  auto run = recorded_run();
+  run.attempts.push_back(run.attempts[0]);
+  run.attempts[1].attempt = 2;
+  run.attempts[1].ended_utc.clear();  // killed: it lasted at least as long as it was measured
+  run.energy = {measured(1, "nvml", "gpu0", "device", 1000, 200),
+                measured(2, "nvml", "gpu0", "device", 500, 80)};
+  const auto result = efficiency_of(run, {});
+  CHECK(result.joules.value() == 1500);
+  CHECK(result.attempt_seconds.value() == Approx(280));
+  CHECK(result.energy_coverage.value() == Approx(1));
+  CHECK_FALSE(result.redone_seconds);
+  run.energy = {measured(1, "slurm", "job-7", "job", 1000),
+                measured(2, "slurm", "job-7", "job", 1800),
+                measured(2, "slurm", "job-8", "job", 100)};
+  CHECK(efficiency_of(run, {}).joules.value() == 1900);
+}
+
+}  // namespace olmo::report
