@@ -1,5 +1,6 @@
 #include "store/import_evaluation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -24,9 +25,24 @@ std::string content_key(const std::vector<InstanceFile>& files, ImportMetric met
   return hash.finish().hex();
 }
 
+bool has_lengths(const InstanceFile& file) {
+  return std::all_of(file.rows.begin(), file.rows.end(),
+                     [](const OptionRow& row) { return row.cont_chars > 0; });
+}
+
+/// Tasks in the form of our own evaluations' settings, so that they can be compared and scored
+/// again.
 std::string describe(const std::vector<InstanceFile>& files, ImportMetric metric) {
-  Json settings = {{"imported", true}, {"metric", to_string(metric)}, {"files", Json::array()}};
+  Json settings = {{"imported", true}, {"tasks", Json::array()}, {"files", Json::array()}};
   for (const auto& file : files) {
+    Json metrics = {{{"name", "acc"}, {"score", "sum"}}};
+    if (has_lengths(file)) metrics.push_back({{"name", "acc_norm"}, {"score", "per_char"}});
+    settings["tasks"].push_back({{"name", file.task},
+                                 {"id", file.task},
+                                 {"convention", file.convention},
+                                 {"category", ""},
+                                 {"primary_metric", to_string(metric)},
+                                 {"metrics", metrics}});
     settings["files"].push_back(
         {{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   }

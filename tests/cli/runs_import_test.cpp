@@ -85,8 +85,10 @@ TEST_CASE("runs import --instances makes an evaluation of another evaluator's in
   const auto ended = runs({"--instances", samples, "--name", "theirs", "--json"});
   REQUIRE(ended.code == 0);
   CHECK(Json::parse(ended.out).at("instances") == Json{{"copa", 1}});
-  const auto shown = harness(folder / "log", {"eval", "show", database, "copa", "0"});
-  CHECK(shown.code == 0);
+  const auto rescored = harness(folder / "log", {"eval", "--rescore", database});
+  CHECK(rescored.code == 0);
+  CHECK(rescored.out.find("copa") != std::string::npos);
+  CHECK(harness(folder / "log", {"eval", "diff", database, database}).code == 0);
 }
 
 }  // namespace olmo::test
