@@ -1,4 +1,4 @@
-// `olmo-harness runs list|show|export|tag`: what the run databases hold.
+// `olmo-harness runs list|show|export|import|tag`: what the run databases hold.
 #include <fstream>
 #include <iostream>
 
@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/runs_commands.h"
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -118,6 +119,10 @@ void show(const Options& options) {
 std::string export_sql(const Options& options) {
   static const std::vector<std::pair<std::string, std::string>> kTables = {
       {"steps", "SELECT * FROM surviving_steps WHERE run_id = ? ORDER BY step"},
+      {"imported_steps", "SELECT * FROM imported_steps WHERE run_id = ? ORDER BY step"},
+      {"energy", "SELECT * FROM energy WHERE run_id = ? ORDER BY attempt, source, device"},
+      {"power_samples",
+       "SELECT * FROM power_samples WHERE run_id = ? ORDER BY attempt, source, device, seconds"},
       {"attempts", "SELECT * FROM attempts WHERE run_id = ? ORDER BY attempt"},
       {"inputs", "SELECT * FROM inputs WHERE run_id = ? ORDER BY kind, path"},
       {"metrics", "SELECT * FROM metrics WHERE run_id = ? ORDER BY step, attempt, name"},
@@ -155,12 +160,16 @@ void export_table(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
+  bool has_table = false;  // a file of an older schema lacks the later ones
+  db.query("SELECT 1 FROM sqlite_schema WHERE name = ?", {options.table},
+           [&](const auto&, const auto&) { has_table = true; });
   const auto send = [&](std::ostream& out) {
     bool first = true;
-    db.query(sql, {run}, [&](const auto& names, const auto& values) {
-      write(out, names, values, first);
-      first = false;
-    });
+    if (has_table)
+      db.query(sql, {run}, [&](const auto& names, const auto& values) {
+        write(out, names, values, first);
+        first = false;
+      });
     out.flush();
     if (!out)
       throw Error(ErrorKind::kFailure,
@@ -180,10 +189,10 @@ void tag(const Options& options) {
 
 }  // namespace
 
-void add_runs(CLI::App& app, int&) {
+void add_runs(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* runs =
-      app.add_subcommand("runs", "What the run databases hold: list, show, export, tag");
+      app.add_subcommand("runs", "What the run databases hold: list, show, export, import, tag");
   runs->require_subcommand(1);
   runs->footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
@@ -210,7 +219,8 @@ void add_runs(CLI::App& app, int&) {
       ->required();
   export_command
       ->add_option("--table", options->table,
-                   "steps, metrics, state_hashes, attempts, inputs, checkpoints, events or runs")
+                   "steps, imported_steps, metrics, state_hashes, energy, power_samples, attempts, "
+                   "inputs, checkpoints, events or runs")
       ->capture_default_str();
   export_command->add_option("--format", options->format, "jsonl, csv or md")
       ->capture_default_str();
@@ -220,6 +230,8 @@ void add_runs(CLI::App& app, int&) {
   export_command->footer(
       "Example: olmo-harness runs export run.db --table steps --format csv --out steps.csv");
   export_command->callback([options] { export_table(*options); });
+
+  add_runs_import(*runs, exit_code);
 
   CLI::App* tag_command =
       runs->add_subcommand("tag", "Add words to a run, by which reports can find it");

@@ -9,7 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/hash.h"
+#include "core/option_ranks.h"
 #include "data/utf8.h"
 
 namespace olmo::eval {
@@ -175,9 +175,7 @@ void check_doc_ids(const Task& task, std::span<const Example* const> examples) {
 }  // namespace
 
 std::string request_hash(const Option& option) {
-  Sha256 hash;
-  hash.update(option.context).update(std::string_view("\0", 1)).update(option.continuation);
-  return hash.finish().hex();
+  return olmo::request_hash(option.context, option.continuation);
 }
 
 std::vector<EncodedExample> encode_examples(const Task& task,

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "core/error.h"
+#include "core/option_ranks.h"
 
 namespace olmo::eval {
 namespace {
@@ -151,17 +151,7 @@ void rank_options(const Task& task, std::span<OptionRow> rows) {
   std::vector<double> values;
   for (const auto& row : rows)
     values.push_back(score->is_cost ? -*score->of(row) : *score->of(row));
-
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].rank = 1;
-    double best_other = -std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < rows.size(); ++j) {
-      if (i == j) continue;
-      if (values[j] > values[i] || (values[j] == values[i] && j < i)) ++rows[i].rank;
-      best_other = std::max(best_other, values[j]);
-    }
-    rows[i].margin = rows.size() > 1 ? values[i] - best_other : 0;
-  }
+  rank_by(values, rows);
 }
 
 std::vector<EvaluationMetric> aggregate(const Task& task, std::span<const OptionRow> rows) {

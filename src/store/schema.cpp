@@ -305,6 +305,22 @@ CREATE TABLE power_samples (
   PRIMARY KEY (run_id, attempt, source, device, seconds),
   FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+
+-- How far is each run, ours or imported, how fast, how good?
+DROP VIEW run_overview;
+CREATE VIEW run_overview AS
+  SELECT r.run_id, r.name, r.status, r.created_utc, r.n_parameters, r.max_steps,
+         (SELECT count(*) FROM attempts a WHERE a.run_id = r.run_id) AS attempts,
+         coalesce(last.step, imported.step) AS step, coalesce(last.tokens, imported.tokens) AS tokens,
+         coalesce(last.ce_loss, imported.ce_loss) AS ce_loss,
+         coalesce(last.tokens_per_second, imported.tokens_per_second) AS tokens_per_second,
+         last.chain_hash AS chain_hash,
+         (SELECT group_concat(tag, ' ') FROM tags t WHERE t.run_id = r.run_id) AS tags
+  FROM runs r
+  LEFT JOIN surviving_steps last ON last.run_id = r.run_id
+       AND last.step = (SELECT max(step) FROM surviving_steps s WHERE s.run_id = r.run_id)
+  LEFT JOIN imported_steps imported ON imported.run_id = r.run_id
+       AND imported.step = (SELECT max(step) FROM imported_steps s WHERE s.run_id = r.run_id);
 )sql"};
 
 }  // namespace olmo::store

@@ -1,0 +1,94 @@
+#include <bit>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/training.h"
+#include "support/catch.h"
+
+namespace olmo::test {
+
+TEST_CASE("runs import puts another trainer's log beside our runs, or writes nothing", "[cli]") {
+  const TemporaryDirectory folder;
+  const std::string database = (folder / "other.db").string();
+  const std::string log = (folder / "theirs.csv").string();
+  const auto runs = [&](Words words) {
+    words.insert(words.begin(), "runs");
+    return harness(folder / "log", words);
+  };
+  std::ofstream(log) << "Step,my-run - train/CrossEntropyLoss,perplexity\n1,0.1,9\n2,,9\n1,x,9\n";
+  const auto bad = runs({"import", log, "--db", database});
+  CHECK(bad.code == 3);
+  CHECK(bad.err.find(log + ":4: column 'my-run - train/CrossEntropyLoss' must be a number, got "
+                           "'x'") != std::string::npos);
+  CHECK_FALSE(fs::exists(database));
+
+  std::ofstream(log) << "Step,my-run - train/CrossEntropyLoss,perplexity\n1,0.1,9\n2,,9\n3,0.3,9\n";
+  const auto missing = runs({"import", log, "--db", database, "--map", "lr=LR"});
+  CHECK(missing.code == 2);
+  CHECK(missing.err.find("has no column 'LR' for the lr") != std::string::npos);
+  CHECK_FALSE(fs::exists(database));
+
+  std::ofstream(folder / "config.json") << R"({"seed": 6198, "model": {"d_model": 4}})";
+  const Words import = {"import", log,        "--db",
+                        database, "--name",   "theirs",
+                        "--tag",  "h100",     "--tokens-per-step",
+                        "64",     "--config", (folder / "config.json").string(),
+                        "--json"};
+  const auto first = runs(import);
+  REQUIRE(first.code == 0);
+  const Json result = Json::parse(first.out);
+  CHECK(result.at("steps") == 2);
+  CHECK(result.at("rows_without_loss") == 1);
+  CHECK(first.err.find("imported before") == std::string::npos);
+  const auto again = runs(import);
+  CHECK(again.code == 0);
+  CHECK(again.err.find("was imported before, as run " + result.at("run_id").get<std::string>()) !=
+        std::string::npos);
+
+  const auto list = Json::parse(runs({"list", database, "--json"}).out).at("runs");
+  REQUIRE(list.size() == 2);
+  CHECK(list[0]["name"] == "theirs");
+  CHECK(list[0]["step"] == 3);
+  CHECK(list[0]["tokens"] == 192);
+  CHECK(list[0]["ce_loss"] == 0.3);
+  CHECK(list[0]["tags"] == "h100");
+  const auto shown = Json::parse(runs({"show", database, "--json"}).out);
+  CHECK(shown["config"]["seed"] == 6198);
+  CHECK(shown["inputs"][0]["kind"] == "log");
+  CHECK(shown["inputs"][0]["sha256"] == sha256_file(log).hex());
+  const auto rows = runs({"export", database, "--table", "imported_steps"}).out;
+  const Json row = Json::parse(rows.substr(0, rows.find('\n')));
+  CHECK(std::bit_cast<std::uint64_t>(row.at("ce_loss").get<double>()) ==
+        std::bit_cast<std::uint64_t>(0.1));
+  CHECK(runs({"export", database, "--table", "energy"}).out.empty());
+}
+
+TEST_CASE("runs import --instances makes an evaluation of another evaluator's instances", "[cli]") {
+  const TemporaryDirectory folder;
+  const std::string database = (folder / "other.db").string();
+  const std::string samples = (folder / "samples_copa_2026-01-31T23-59-59.1.jsonl").string();
+  std::ofstream(samples)
+      << R"({"doc_id": 0, "target": "1", "arguments": [["Q", " a"], ["Q", " b"]],)"
+      << R"( "resps": [[[-2.5, false]], [[-1.5, true]]], "acc": 1.0})";
+  const auto runs = [&](const Words& words) {
+    Words all = {"runs", "import", "--db", database};
+    all.insert(all.end(), words.begin(), words.end());
+    return harness(folder / "log", all);
+  };
+  CHECK(runs({}).code == 2);
+  CHECK(runs({samples, "--instances", samples}).code == 2);
+  CHECK(runs({"--instances", samples, "--metric", "f1"}).code == 2);
+  CHECK(runs({"--instances", samples, "--weights-digest", "abc"}).code == 2);
+  CHECK(runs({"--instances", samples, "--run", "x"}).code == 2);
+  CHECK(runs({"--instances", samples, samples}).code == 2);
+  CHECK_FALSE(fs::exists(database));
+  const auto ended = runs({"--instances", samples, "--name", "theirs", "--json"});
+  REQUIRE(ended.code == 0);
+  CHECK(Json::parse(ended.out).at("instances") == Json{{"copa", 1}});
+  const auto rescored = harness(folder / "log", {"eval", "--rescore", database});
+  CHECK(rescored.code == 0);
+  CHECK(rescored.out.find("copa") != std::string::npos);
+  CHECK(harness(folder / "log", {"eval", "diff", database, database}).code == 0);
+}
+
+}  // namespace olmo::test
