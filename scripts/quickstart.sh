@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# From a bare machine to a trained and evaluated model: set-up, build, public data, tokens, training, a stop half-way, a resume, evaluation.
+# From a bare machine to a trained and evaluated model: set-up, build, public data, tokens, training, a stop half-way, a resume, evaluation,
+# and a report whether a second training, without the stop, is the same.
 # Options are passed to scripts/build.sh. Everything that can be reused is cached; each call trains a new run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -62,10 +63,24 @@ print("loss fell from %.3f to %.3f over %s tokens" % (float(rows[0]["ce_loss"]),
 step "evaluating it: the first 100 instances of all eight tasks, and a small perplexity suite"
 "$harness" eval "$run" --suite olmo,sample --limit 100
 
+step "the same training again, without the stop"
+again=$run-again
+"$harness" train configs/train/quickstart.json "data.paths=[$corpus.npy]" --run-dir "$again"
+"$harness" eval "$again" --suite olmo,sample --limit 100 >/dev/null
+
+step "are they the same training?"
+verdict=0
+"$harness" report parity "$run" "$again" --out "$run/parity.html" || verdict=$?
+case $verdict in
+  0 | 10) ;;  # EQUIVALENT needs repeats on each side; CONSISTENT is what one run a side can show
+  *) echo "quickstart.sh: the two trainings were expected to be the same, the report says otherwise ($verdict)" >&2; exit 1 ;;
+esac
+
 cat <<EOF
 
 Made in $(minutes $((SECONDS - started))):
   $run/run.db           the record: every step, event, input digest (open it with sqlite3, too)
+  $run/parity.html      the report: verdict, evidence, curves (open it in a browser)
   $run/latest           the last checkpoint: weights, moments and state in HDF5
   $corpus.npy    the tokens
 Next:

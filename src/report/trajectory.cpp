@@ -104,6 +104,7 @@ Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b) {
   found.tokens_known = a.tokens_known && b.tokens_known;
   const FiniteCurve loss_a(a.steps, a.steps.loss), loss_b(b.steps, b.steps.loss);
   const FiniteCurve norm_a(a.steps, a.steps.grad_norm), norm_b(b.steps, b.steps.grad_norm);
+  const bool norms = !norm_a.values.empty() && !norm_b.values.empty();
   found.loss = difference_on_common_tokens(loss_a.view(), loss_b.view());
   const auto shorter = std::min(loss_a.tokens.size(), loss_b.tokens.size());
   found.binned = 2 * found.loss.tokens.size() < shorter &&
@@ -111,8 +112,8 @@ Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b) {
   if (found.binned) {
     found.bin_tokens = bin_of(a.steps, b.steps);
     found.loss = difference_in_bins(loss_a.view(), loss_b.view(), found.bin_tokens);
-    found.grad_norm = difference_in_bins(norm_a.view(), norm_b.view(), found.bin_tokens);
-  } else {
+    if (norms) found.grad_norm = difference_in_bins(norm_a.view(), norm_b.view(), found.bin_tokens);
+  } else if (norms) {
     found.grad_norm = difference_on_common_tokens(norm_a.view(), norm_b.view());
   }
   found.first_loss_relative = comparability(a, b).first_loss.value_or(0);
