@@ -21,17 +21,19 @@ std::string Digest::hex() const {
 }
 
 Digest Digest::from_hex(std::string_view hex) {
-  const auto value = [&](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  Digest digest;
+  bool valid = hex.size() == 64;
+  const auto value = [&](char c) {  // without a branch a digit: a record has millions
+    valid &= (c >= '0' && c <= '9') | (c >= 'a' && c <= 'f');
+    return (c & 15) + (c >> 6) * 9;
+  };
+  for (std::size_t i = 0; valid && i < 32; ++i) {
+    const int high = value(hex[2 * i]), low = value(hex[2 * i + 1]);
+    digest.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  if (!valid)
     throw Error(ErrorKind::kDamaged, "a SHA-256 must be 64 hexadecimal digits, got '" +
                                          std::string(hex.substr(0, 80)) + "'");
-  };
-  if (hex.size() != 64) value('?');
-  Digest digest;
-  for (std::size_t i = 0; i < 32; ++i) {
-    digest.bytes[i] = static_cast<std::uint8_t>(value(hex[2 * i]) * 16 + value(hex[2 * i + 1]));
-  }
   return digest;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <future>
 #include <map>
 #include <set>
 #include <tuple>
@@ -118,13 +119,21 @@ void add_damage(ParityReport& report, const Side& side) {
   if (side.evaluation) add(side.evaluation->damage);
 }
 
+/// Reads the run of a side, if it has one; the sides have a connection each, so both can be read at
+/// once.
+void add_run(Side& side, const Source& source) {
+  if (source.run_id.empty()) return;
+  side.run = read_run(*source.records, source.run_id);
+  side.run->label = side.label;
+  side.run->database = side.database;
+}
+
 void compare_sources(ParityReport& report, const Source& a, const Source& b,
                      const ParityOptions& options) {
-  for (auto [side, source] : {std::pair{&report.a, &a}, std::pair{&report.b, &b}}) {
-    if (source->run_id.empty() || options.kind == Kind::kCheckpoint) continue;
-    side->run = read_run(*source->records, source->run_id);
-    side->run->label = side->label;
-    side->run->database = side->database;
+  if (options.kind != Kind::kCheckpoint) {
+    auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
+    add_run(report.a, a);
+    other.get();
   }
   if (report.a.run && report.b.run && report.a.run->steps.size() == 0 &&
       report.b.run->steps.size() == 0) {
