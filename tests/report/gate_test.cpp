@@ -1,0 +1,160 @@
+#include "report/gate.h"
+
+#include "core/error.h"
+#include "report/parity_parts.h"
+#include "support/catch.h"
+
+using namespace olmo::report;
+
+namespace {
+
+/// Two steps of eight tokens, a start and a tokenizer: all that the gate looks at.
+RecordedRun a_run(const std::string& config = R"({"model":{"d_model":8}})") {
+  RecordedRun run;
+  run.label = "a run";
+  run.config = config;
+  run.steps.step = {1, 2};
+  run.steps.tokens = {8, 16};
+  run.steps.loss = {10.0, 9.0};
+  run.steps.grad_norm = {1.0, 1.0};
+  run.steps.batch = {11, 12};
+  run.steps.chain = {21, 22};
+  run.state_hashes = {{0, "model", "weight", "hash of the start"}};
+  run.inputs = {{"tokenizer", "tokenizer.json", "0123456789abcdef", 5},
+                {"tokens", "part-0.npy", "fedcba9876543210", 9}};
+  return run;
+}
+
+Side side(RecordedRun run) {
+  Side made;
+  made.run = std::move(run);
+  return made;
+}
+
+Gate gate_of(const RecordedRun& a, const RecordedRun& b, Kind kind = Kind::kTrajectory) {
+  return compare_settings(side(a), side(b), kind);
+}
+
+/// The only mismatch of two configs.
+Mismatch mismatch_of(const std::string& config_a, const std::string& config_b) {
+  const Gate gate = gate_of(a_run(config_a), a_run(config_b));
+  REQUIRE(gate.mismatches.size() == 1);
+  CHECK(!gate.mismatches[0].reason.empty());
+  return gate.mismatches[0];
+}
+
+Mismatch only_mismatch(const RecordedRun& a, const RecordedRun& b, Kind kind = Kind::kTrajectory) {
+  const Gate gate = gate_of(a, b, kind);
+  REQUIRE(gate.mismatches.size() == 1);
+  return gate.mismatches[0];
+}
+
+}  // namespace
+
+TEST_CASE("equal runs pass the gate", "[report]") {
+  const Gate gate = gate_of(a_run(), a_run());
+  CHECK(gate.mismatches.empty());
+  CHECK(gate.unknown.empty());
+  CHECK(gate.equal.size() == 6);
+  CHECK(are_repeats(a_run(), a_run()));
+}
+
+TEST_CASE("the key of a config decides how much its difference weighs", "[report]") {
+  const Mismatch model = mismatch_of(R"({"model":{"d_model":8}})", R"({"model":{"d_model":16}})");
+  CHECK(model.mismatch == MismatchClass::kFatal);
+  CHECK(model.what == "model.d_model");
+  CHECK(model.a == "8");
+  CHECK(model.b == "16");
+
+  const auto weight = [](const std::string& a, const std::string& b) {
+    return mismatch_of(a, b).mismatch;
+  };
+  CHECK(weight(R"({"model":{"flash_attention":true}})", R"({"model":{"flash_attention":false}})") ==
+        MismatchClass::kBenign);
+  CHECK(weight(R"({"optimizer":{"learning_rate":1e-3}})",
+               R"({"optimizer":{"learning_rate":2e-3}})") == MismatchClass::kConfound);
+  CHECK(weight(R"({"run_name":"one"})", R"({"run_name":"two"})") == MismatchClass::kBenign);
+  CHECK(weight(R"({"nobody_knows":1})", R"({"nobody_knows":2})") == MismatchClass::kConfound);
+  CHECK(weight(R"({"precision":"fp32"})", R"({"precision":"bf16"})") == MismatchClass::kConfound);
+}
+
+TEST_CASE("a key that one config lacks is a difference, null is none", "[report]") {
+  const Mismatch absent = mismatch_of(R"({"seed":1,"clip":1.0})", R"({"seed":1})");
+  CHECK(absent.a == "1.0");
+  CHECK(absent.b == "not set");
+  CHECK(gate_of(a_run(R"({"seed":1,"clip":null})"), a_run(R"({"seed":1})")).mismatches.empty());
+}
+
+TEST_CASE("fatal mismatches come first", "[report]") {
+  const Gate gate = gate_of(a_run(R"({"clip":1,"model":{"d_model":8},"run_name":"x"})"),
+                            a_run(R"({"clip":2,"model":{"d_model":9},"run_name":"y"})"));
+  REQUIRE(gate.mismatches.size() == 3);
+  CHECK(gate.mismatches[0].what == "model.d_model");
+  CHECK(gate.mismatches[1].what == "clip");
+  CHECK(gate.mismatches[2].what == "run_name");
+  CHECK(gate.has(MismatchClass::kFatal));
+}
+
+TEST_CASE("a config that is not JSON is damage", "[report]") {
+  CHECK_THROWS_AS(gate_of(a_run("{"), a_run()), olmo::Error);
+}
+
+TEST_CASE("other tokenizers or token files are fatal", "[report]") {
+  RecordedRun other = a_run();
+  other.inputs[0].sha256 = "another tokenizer";
+  CHECK(only_mismatch(a_run(), other).what == "tokenizer");
+  CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
+  CHECK(!are_repeats(a_run(), other));
+
+  other = a_run();
+  other.inputs[1].sha256 = "other tokens";
+  CHECK(only_mismatch(a_run(), other, Kind::kOutcome).mismatch == MismatchClass::kFatal);
+
+  other.inputs.clear();
+  const Gate gate = gate_of(a_run(), other);
+  CHECK(gate.mismatches.empty());
+  CHECK(gate.unknown == std::vector<std::string>{"tokenizer", "token files"});
+}
+
+TEST_CASE("with the same start and data the first losses agree", "[report]") {
+  RecordedRun near = a_run(), far = a_run();
+  near.steps.loss[0] *= 1 + 1e-6;
+  far.steps.loss[0] *= 1 + 3e-5;
+  CHECK(gate_of(a_run(), near).mismatches.empty());
+  const Mismatch found = only_mismatch(a_run(), far);
+  CHECK(found.mismatch == MismatchClass::kFatal);
+  CHECK(found.what == "loss of the first step");
+  CHECK(gate_of(a_run(), far, Kind::kOutcome).mismatches.empty());
+}
+
+TEST_CASE("another start is fatal for a trajectory unless the first losses agree", "[report]") {
+  RecordedRun other = a_run();
+  other.state_hashes[0].sha256 = "another start";
+  CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kBenign);
+  other.steps.loss[0] = 11;
+  CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
+  CHECK(only_mismatch(a_run(), other, Kind::kOutcome).mismatch == MismatchClass::kBenign);
+}
+
+TEST_CASE("another data order is fatal for a trajectory only", "[report]") {
+  RecordedRun other = a_run();
+  other.steps.batch[1] = 99;
+  CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
+  CHECK(gate_of(a_run(), other, Kind::kOutcome).mismatches.empty());
+}
+
+TEST_CASE("the kind of a comparison follows from starts and batches", "[report]") {
+  const auto kind_of = [](const RecordedRun& b) {
+    std::string reason;
+    const Kind kind = find_kind(side(a_run()), side(b), std::nullopt, reason);
+    CHECK(!reason.empty());
+    return kind;
+  };
+  CHECK(kind_of(a_run()) == Kind::kTrajectory);
+  RecordedRun other = a_run();
+  other.steps.batch[0] = 99;
+  CHECK(kind_of(other) == Kind::kOutcome);
+  other = a_run();
+  other.imported = true;
+  CHECK_THROWS_AS(kind_of(other), olmo::Error);
+}

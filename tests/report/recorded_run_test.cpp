@@ -1,0 +1,184 @@
+#include "report/recorded_run.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/hash_chain.h"
+#include "store/run_db.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+using namespace olmo::report;
+using olmo::test::TemporaryDirectory;
+
+namespace {
+
+/// A database with one run, whose steps a test writes with their right chain hashes.
+class RunFile {
+ public:
+  explicit RunFile(const std::string& experiment = sha256("experiment").hex())
+      : db_(store::RunDb::open(directory_ / "run.db", store::OpenMode::kCreate)) {
+    id_ = db_.begin_run({.name = "test",
+                         .config = R"({"seed":1})",
+                         .experiment_digest = experiment,
+                         .seed = 1,
+                         .n_parameters = 10,
+                         .max_steps = 100},
+                        attempt(0), {});
+    if (!experiment.empty()) chain_ = {chain_start(Digest::from_hex(experiment))};
+  }
+
+  void write_steps(std::int64_t first, std::int64_t last, double loss_of_first = 10) {
+    for (std::int64_t step = first; step <= last; ++step) {
+      store::StepRecord row;
+      row.step = step;
+      row.tokens = 8 * step;
+      row.ce_loss = loss_of_first / static_cast<double>(step);
+      if (step % 2 == 0) row.z_loss = 0.125;
+      row.grad_norm = 0.1F;
+      const Digest batch = sha256("batch " + std::to_string(step));
+      const Digest chain = chain_next(chain_.at(static_cast<std::size_t>(step - 1)),
+                                      {step, batch, row.ce_loss, row.z_loss.value_or(0), 0.1F});
+      chain_.resize(static_cast<std::size_t>(step));
+      chain_.push_back(chain);
+      row.batch_hash = batch.hex();
+      row.chain_hash = chain.hex();
+      db_.record_step(row);
+    }
+    db_.flush();
+  }
+
+  void resume(std::int64_t start_step) { db_.resume_run(id_, attempt(start_step)); }
+  void sql(const std::string& text) {
+    db_.flush();
+    db_.records().connection().execute(text);
+  }
+  void import(std::int64_t step, const std::string& tokens, const std::string& loss) {
+    sql("INSERT INTO imported_steps VALUES ('" + id_ + "', " + std::to_string(step) + ", " +
+        tokens + ", " + loss + ", NULL, NULL, NULL, NULL)");
+  }
+
+  RecordedRun read() { return read_run(db_.records(), id_); }
+  [[nodiscard]] std::string last_chain() const { return chain_.back().hex(); }
+
+ private:
+  static store::AttemptRecord attempt(std::int64_t start_step) {
+    return {.start_step = start_step,
+            .resumed_from = {},
+            .command_line = "train",
+            .policy = "{}",
+            .build = "{}",
+            .environment = "{}"};
+  }
+
+  TemporaryDirectory directory_;
+  store::RunDb db_;
+  std::string id_;
+  std::vector<Digest> chain_;  ///< after so many steps
+};
+
+bool mentions(const std::vector<std::string>& sentences, const std::string& words) {
+  for (const auto& sentence : sentences)
+    if (sentence.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a sound run is read without damage", "[report]") {
+  RunFile file;
+  file.write_steps(1, 4);
+  const RecordedRun run = file.read();
+  CHECK(run.damage.empty());
+  CHECK(!run.imported);
+  CHECK(run.steps.step == std::vector<std::int64_t>{1, 2, 3, 4});
+  CHECK(run.steps.tokens == std::vector<std::int64_t>{8, 16, 24, 32});
+  CHECK(run.steps.loss == std::vector<double>{10, 5, 10.0 / 3, 2.5});
+  CHECK(run.steps.batch.size() == 4);
+  CHECK(run.last_chain == file.last_chain());
+  CHECK(run.attempts.size() == 1);
+}
+
+TEST_CASE("an altered value breaks the hash chain where it was altered", "[report]") {
+  const std::string change = GENERATE("ce_loss = ce_loss + 1e-12", "grad_norm = 0.2",
+                                      "z_loss = 0.25", "batch_hash = chain_hash");
+  RunFile file;
+  file.write_steps(1, 4);
+  file.sql("UPDATE steps SET " + change + " WHERE step = 2");
+  const RecordedRun run = file.read();
+  REQUIRE(run.damage.size() == 1);
+  CHECK(run.damage[0].rfind("step 2: ", 0) == 0);
+}
+
+TEST_CASE("an altered chain hash is damage", "[report]") {
+  RunFile file;
+  file.write_steps(1, 3);
+  file.sql("UPDATE steps SET chain_hash = batch_hash WHERE step = 3");
+  CHECK(mentions(file.read().damage, "step 3: "));
+  file.sql("UPDATE steps SET chain_hash = 'no hash' WHERE step = 3");
+  CHECK_THROWS_AS(file.read(), Error);
+}
+
+TEST_CASE("missing steps are damage", "[report]") {
+  RunFile file;
+  file.write_steps(1, 6);
+  file.sql("DELETE FROM steps WHERE step IN (3, 4)");
+  const RecordedRun run = file.read();
+  CHECK(mentions(run.damage, "steps 3 to 4 are missing"));
+  CHECK(mentions(run.damage, "chain hash"));
+  file.sql("DELETE FROM steps WHERE step < 5");
+  CHECK(mentions(file.read().damage, "step 5: "));
+}
+
+TEST_CASE("tokens that do not grow are damage", "[report]") {
+  RunFile file;
+  file.write_steps(1, 3);
+  file.sql("UPDATE steps SET tokens = 8 WHERE step = 2");
+  CHECK(mentions(file.read().damage, "the tokens seen so far do not grow (8)"));
+}
+
+TEST_CASE("only the steps that survive a resumption are read", "[report]") {
+  RunFile file;
+  file.write_steps(1, 5);
+  file.resume(3);
+  file.write_steps(4, 6, 20);
+  const RecordedRun run = file.read();
+  CHECK(run.damage.empty());
+  CHECK(run.steps.step == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
+  CHECK(run.steps.loss[2] == 10.0 / 3);
+  CHECK(run.steps.loss[3] == 5);
+  CHECK(run.steps.loss[4] == 4);
+  CHECK(run.attempts.size() == 2);
+  CHECK(run.last_chain == file.last_chain());
+}
+
+TEST_CASE("an imported log may have gaps, but no losses that are not finite", "[report]") {
+  RunFile file("");
+  file.import(10, "80", "3.5");
+  file.import(20, "160", "3.0");
+  RecordedRun run = file.read();
+  CHECK(run.imported);
+  CHECK(run.tokens_known);
+  CHECK(run.damage.empty());
+  CHECK(run.steps.batch.empty());
+  CHECK(run.last_chain.empty());
+  CHECK(std::isnan(run.steps.grad_norm[0]));
+
+  file.import(30, "240", "NULL");
+  file.import(40, "320", "9e999");
+  run = file.read();
+  REQUIRE(run.damage.size() == 2);
+  CHECK(run.damage[0] == "step 30: the loss is missing or not finite");
+  CHECK(run.damage[1] == "step 40: the loss is missing or not finite");
+}
+
+TEST_CASE("an imported log without tokens is aligned on steps", "[report]") {
+  RunFile file("");
+  file.import(10, "NULL", "3.5");
+  file.import(20, "NULL", "3.0");
+  const RecordedRun run = file.read();
+  CHECK(!run.tokens_known);
+  CHECK(run.steps.tokens == std::vector<std::int64_t>{10, 20});
+  CHECK(run.damage.empty());
+}
