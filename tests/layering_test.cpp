@@ -28,9 +28,9 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
 // External header prefix -> the only room that may include it (torch/: none, core/tensor.h is
 // enough).
 const std::map<std::string, std::string> kHomes = {
-    {"hdf5.h", "store"},    {"sqlite3.h", "store"}, {"CLI/", "cli"},    {"torch/", "nowhere"},
-    {"yaml-cpp/", "train"}, {"zip.h", "data"},      {"zlib.h", "data"}, {"zstd.h", "data"},
-    {"utf8proc.h", "data"}, {"openssl/", "core"},  {"boost/", "report"},
+    {"hdf5.h", "store"},    {"sqlite3.h", "store"}, {"CLI/", "cli"},      {"torch/", "nowhere"},
+    {"yaml-cpp/", "train"}, {"zip.h", "data"},      {"zlib.h", "data"},   {"zstd.h", "data"},
+    {"utf8proc.h", "data"}, {"openssl/", "core"},   {"boost/", "report"},
 };
 
 std::vector<fs::path> sources() {

@@ -204,8 +204,7 @@ TEST_CASE("large reference models: Hugging Face's names lead to the same weights
     const auto file = golden.directory / "weights.hf.safetensors";
     if (!std::filesystem::exists(file)) continue;
     const auto config = olmo::test::model_config_from(golden.meta.at("config"));
-    for (const auto& [name, tensor] :
-         olmo::train::read_weights(file, config)) {
+    for (const auto& [name, tensor] : olmo::train::read_weights(file, config)) {
       INFO(name);
       CHECK(olmo::test::same_bits(tensor, golden.weights.at(name)));
     }

@@ -194,8 +194,9 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.perplexity.emplace();
   for (const char* source : {"c4_en", "dolma_books", "dolma_wiki", "m2d2_s2orc", "pile", ""})
     r.perplexity->sources.push_back(
-        {"paloma", source, "bits per byte", 512, 524'288, 2'211'840, .9312, .93135, 1.5e-4, Interval{-3e-4, 6e-4},
-         Equivalence{1.5e-4, {-2.2e-4, 5.2e-4}, kBpbMargin, .0003, true}, .4, 1, 12});
+        {"paloma", source, "bits per byte", 512, 524'288, 2'211'840, .9312, .93135, 1.5e-4,
+         Interval{-3e-4, 6e-4}, Equivalence{1.5e-4, {-2.2e-4, 5.2e-4}, kBpbMargin, .0003, true}, .4,
+         1, 12});
   r.efficiency_a.emplace();
   r.efficiency_a->device = "AMD MI250X (one GCD)";
   r.efficiency_a->devices = 128;
