@@ -35,6 +35,16 @@ void OpTrace::add(std::string_view operation, double value) {
                       Sha256().update_u64(std::bit_cast<std::uint64_t>(value)).finish()});
 }
 
+OpScope::OpScope(OpTrace* trace, std::string_view name) : trace_(trace) {
+  if (trace_ == nullptr) return;
+  outer_ = trace_->prefix_.size();
+  trace_->prefix_ += name;
+}
+
+OpScope::~OpScope() {
+  if (trace_ != nullptr) trace_->prefix_.resize(outer_);
+}
+
 std::optional<TraceDifference> first_difference(std::span<const OpDigest> a,
                                                 std::span<const OpDigest> b) {
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {

@@ -21,8 +21,6 @@ struct OpDigest {
 /// can name the first operation on which they part.
 class OpTrace {
  public:
-  /// What the names of the operations to come begin with, e.g. "micro_batch.0/forward/".
-  void enter(std::string prefix) { prefix_ = std::move(prefix); }
   /// Adds the tensor's elements, as they are when this is called.
   void add(std::string_view operation, const at::Tensor& output);
   void add(std::string_view operation, double value);
@@ -30,8 +28,23 @@ class OpTrace {
   [[nodiscard]] const std::vector<OpDigest>& digests() const { return digests_; }
 
  private:
+  friend class OpScope;
   std::string prefix_;
   std::vector<OpDigest> digests_;
+};
+
+/// Adds `name` in front of the names of operations for as long as it lives. Without a trace it does
+/// nothing.
+class OpScope {
+ public:
+  OpScope(OpTrace* trace, std::string_view name);
+  ~OpScope();
+  OpScope(const OpScope&) = delete;
+  OpScope& operator=(const OpScope&) = delete;
+
+ private:
+  OpTrace* trace_;
+  std::size_t outer_ = 0;  ///< length of the prefix outside
 };
 
 /// The first operation on which two traces of one step part.

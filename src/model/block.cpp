@@ -30,17 +30,20 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
   k_MK.copy_(out.k_MK);
   norm_forward(context, q_MD, weights.q_norm, out.q_MD, saved.q_stats);
   norm_forward(context, k_MK, weights.k_norm, out.k_MK, saved.k_stats);
+  context.traced("qk_norm", qkv_MQ);
 }
 
 /// heads = attention of the packed projections of h.
 void attention_forward(const BlockContext& context, const BlockTensors& weights,
                        const at::Tensor& h_MD, BlockSaved& saved) {
-  const auto& [policy, config, rope, shape, forest] = context;
+  const auto& [policy, config, rope, shape, forest, trace] = context;
   at::Tensor qkv_MQ = saved.qkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::linear(policy, h_MD, weights.att_proj, qkv_MQ);
+  context.traced("att_proj", qkv_MQ);
   if (config.clip_qkv) {
     ops::clamp(policy, qkv_MQ, static_cast<float>(*config.clip_qkv),
                saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
+    context.traced("clip_qkv", qkv_MQ);
   }
   if (config.attention_layer_norm) normalise_query_key(context, weights, saved, qkv_MQ);
   at::Tensor heads_MD = saved.heads_MD.shaped({context.tokens(), config.d_model});
@@ -50,71 +53,86 @@ void attention_forward(const BlockContext& context, const BlockTensors& weights,
     return;
   }
   ops::rope(policy, rope, shape, qkv_MQ);
+  context.traced("rope", qkv_MQ);
   at::Tensor lse_BNL = saved.lse_BNL.shaped({shape.batch, shape.n_heads, shape.length});
   ops::attention(policy, shape, qkv_MQ, heads_MD, lse_BNL);
+  context.traced("attention", heads_MD);
 }
 
 /// From the gradient of `heads` to that of attention's packed projections, and of the QK-norms.
 at::Tensor attention_backward(const BlockContext& context, const BlockTensors& weights,
                               const BlockSaved& saved, BlockScratch& scratch,
                               const at::Tensor& dheads_MD, const BlockTensors& gradients) {
-  const auto& [policy, config, rope, shape, forest] = context;
+  const auto& [policy, config, rope, shape, forest, trace] = context;
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::attention_backward(policy, shape, dheads_MD, saved.qkv_MQ.get(), saved.heads_MD.get(),
                           saved.lse_BNL.get(), dqkv_MQ);
+  context.traced("attention.grad", dqkv_MQ);
   ops::rope_backward(policy, rope, shape, dqkv_MQ);
+  context.traced("rope.grad", dqkv_MQ);
   if (config.attention_layer_norm) {
     const QueryKey d = query_key(config, dqkv_MQ);
     norm_backward(context, d.q_MD, saved.q_MD.get(), weights.q_norm, saved.q_stats, d.q_MD, false,
                   gradients.q_norm);
     norm_backward(context, d.k_MK, saved.k_MK.get(), weights.k_norm, saved.k_stats, d.k_MK, false,
                   gradients.k_norm);
+    context.traced("qk_norm.grad", dqkv_MQ);
   }
-  if (config.clip_qkv) ops::clamp_backward(policy, saved.clip_MQ.get(), dqkv_MQ);
+  if (config.clip_qkv) {
+    ops::clamp_backward(policy, saved.clip_MQ.get(), dqkv_MQ);
+    context.traced("clip_qkv.grad", dqkv_MQ);
+  }
   return dqkv_MQ;
 }
 
 /// What a half of the block feeds to its first linear layer: its input, or the norm of it.
-at::Tensor half_input(const BlockContext& context, const at::Tensor& x_MD, const NormTensors& norm,
-                      Buffer& stats, BlockScratch& scratch) {
+at::Tensor half_input(const BlockContext& context, std::string_view name, const at::Tensor& x_MD,
+                      const NormTensors& norm, Buffer& stats, BlockScratch& scratch) {
   if (context.config.norm_after) return x_MD;
   at::Tensor h_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
   norm_forward(context, x_MD, norm, h_MD, stats);
+  context.traced(name, h_MD);
   return h_MD;
 }
 
 /// y = x + out, or x + norm(out), where `out` is the last linear layer of a half; `kept` is its
 /// buffer.
-void add_half(const BlockContext& context, const at::Tensor& x_MD, const at::Tensor& out_MD,
-              const NormTensors& norm, Buffer& stats, BlockScratch& scratch,
-              const at::Tensor& y_MD) {
+void add_half(const BlockContext& context, std::string_view name, const at::Tensor& x_MD,
+              const at::Tensor& out_MD, const NormTensors& norm, Buffer& stats,
+              BlockScratch& scratch, const at::Tensor& y_MD) {
   at::Tensor term_MD = out_MD;
   if (context.config.norm_after) {
     term_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
     norm_forward(context, out_MD, norm, term_MD, stats);
+    context.traced(name, term_MD);
   }
   ops::add(context.policy, x_MD, term_MD, y_MD);
+  context.traced("residual", y_MD);
 }
 
 /// Gradient of add_half's `out` from that of its y.
-at::Tensor half_output_gradient(const BlockContext& context, const at::Tensor& dy_MD,
-                                const Buffer& out_MD, const NormTensors& norm, const Buffer& stats,
-                                BlockScratch& scratch, const NormTensors& gradients) {
+at::Tensor half_output_gradient(const BlockContext& context, std::string_view name,
+                                const at::Tensor& dy_MD, const Buffer& out_MD,
+                                const NormTensors& norm, const Buffer& stats, BlockScratch& scratch,
+                                const NormTensors& gradients) {
   if (!context.config.norm_after) return dy_MD;
   at::Tensor g_MD = scratch.g_MD.shaped({context.tokens(), context.config.d_model});
   norm_backward(context, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
+  context.traced(name, g_MD);
   return g_MD;
 }
 
 /// dx += the gradient of half_input's x from that of its result.
-void add_half_input_gradient(const BlockContext& context, const at::Tensor& dh_MD,
-                             const at::Tensor& x_MD, const NormTensors& norm, const Buffer& stats,
-                             const at::Tensor& dx_MD, const NormTensors& gradients) {
+void add_half_input_gradient(const BlockContext& context, std::string_view name,
+                             const at::Tensor& dh_MD, const at::Tensor& x_MD,
+                             const NormTensors& norm, const Buffer& stats, const at::Tensor& dx_MD,
+                             const NormTensors& gradients) {
   if (context.config.norm_after) {
     ops::add(context.policy, dx_MD, dh_MD, dx_MD);
   } else {
     norm_backward(context, dh_MD, x_MD, norm, stats, dx_MD, true, gradients);
   }
+  context.traced(name, dx_MD);
 }
 
 void mlp_half_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
@@ -124,22 +142,29 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
   const std::int64_t m = context.tokens(), d = context.config.d_model,
                      f = context.config.fused_mlp_size() / 2;
   const at::Tensor& u_M2F = saved.u_M2F.get();
-  const at::Tensor dout_MD = half_output_gradient(context, dx_MD, saved.mlp_MD, weights.ff_norm,
-                                                  saved.ff_stats, scratch, gradients.ff_norm);
+  const at::Tensor dout_MD =
+      half_output_gradient(context, "ff_norm.grad", dx_MD, saved.mlp_MD, weights.ff_norm,
+                           saved.ff_stats, scratch, gradients.ff_norm);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
   ops::swiglu(policy, u_M2F, act_MF);
+  context.traced("swiglu", act_MF);
   ops::linear_backward_weight(policy, dout_MD, act_MF, gradients.ff_out, accumulate);
+  context.traced("ff_out.weight.grad", gradients.ff_out);
   at::Tensor dact_MF = scratch.dact_MF.shaped({m, f});
   ops::linear_backward_input(policy, dout_MD, weights.ff_out, dact_MF);
+  context.traced("ff_out.grad", dact_MF);
   ops::swiglu_backward(policy, dact_MF, u_M2F, u_M2F);
+  context.traced("swiglu.grad", u_M2F);
   const at::Tensor& du_M2F = u_M2F;
   const at::Tensor h_MD =
-      half_input(context, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
+      half_input(context, "ff_norm", saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
   ops::linear_backward_weight(policy, du_M2F, h_MD, gradients.ff_proj, accumulate);
+  context.traced("ff_proj.weight.grad", gradients.ff_proj);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(policy, du_M2F, weights.ff_proj, dh_MD);
-  add_half_input_gradient(context, dh_MD, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats,
-                          dx_MD, gradients.ff_norm);
+  context.traced("ff_proj.grad", dh_MD);
+  add_half_input_gradient(context, "ff_half.grad", dh_MD, saved.mid_MD.get(), weights.ff_norm,
+                          saved.ff_stats, dx_MD, gradients.ff_norm);
 }
 
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
@@ -147,28 +172,33 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
                              BlockTensors& gradients, bool accumulate) {
   const Policy& policy = context.policy;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
-  const at::Tensor dout_MD = half_output_gradient(context, dx_MD, saved.att_MD, weights.attn_norm,
-                                                  saved.attn_stats, scratch, gradients.attn_norm);
+  const at::Tensor dout_MD =
+      half_output_gradient(context, "attn_norm.grad", dx_MD, saved.att_MD, weights.attn_norm,
+                           saved.attn_stats, scratch, gradients.attn_norm);
   ops::linear_backward_weight(policy, dout_MD, saved.heads_MD.get(), gradients.attn_out,
                               accumulate);
+  context.traced("attn_out.weight.grad", gradients.attn_out);
   at::Tensor dheads_MD = scratch.h_MD.shaped({m, d});
   ops::linear_backward_input(policy, dout_MD, weights.attn_out, dheads_MD);
+  context.traced("attn_out.grad", dheads_MD);
   const at::Tensor dqkv_MQ =
       attention_backward(context, weights, saved, scratch, dheads_MD, gradients);
-  const at::Tensor h_MD =
-      half_input(context, saved.x_MD.get(), weights.attn_norm, saved.attn_stats, scratch);
+  const at::Tensor h_MD = half_input(context, "attn_norm", saved.x_MD.get(), weights.attn_norm,
+                                     saved.attn_stats, scratch);
   ops::linear_backward_weight(policy, dqkv_MQ, h_MD, gradients.att_proj, accumulate);
+  context.traced("att_proj.weight.grad", gradients.att_proj);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(policy, dqkv_MQ, weights.att_proj, dh_MD);
-  add_half_input_gradient(context, dh_MD, saved.x_MD.get(), weights.attn_norm, saved.attn_stats,
-                          dx_MD, gradients.attn_norm);
+  context.traced("att_proj.grad", dh_MD);
+  add_half_input_gradient(context, "att_half.grad", dh_MD, saved.x_MD.get(), weights.attn_norm,
+                          saved.attn_stats, dx_MD, gradients.attn_norm);
 }
 
 /// The rest of a block after attention, rows by themselves: attn_out, the residual sum and the MLP.
 void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                      BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
                      const at::Tensor& y_MD) {
-  const auto& [policy, config, rope, shape, forest] = context;
+  const auto& [policy, config, rope, shape, forest, trace] = context;
   const std::int64_t m = x_MD.size(0), d = config.d_model, f = config.fused_mlp_size() / 2;
   // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
   // buffer.
@@ -178,17 +208,23 @@ void after_attention(const BlockContext& context, const BlockTensors& weights, B
 
   at::Tensor att_MD = half_output(saved.att_MD);
   ops::linear(policy, heads_MD, weights.attn_out, att_MD);
+  context.traced("attn_out", att_MD);
   const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
-  add_half(context, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
+  add_half(context, "attn_norm", x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch,
+           mid_MD);
 
   at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
-  ops::linear(policy, half_input(context, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
+  ops::linear(policy,
+              half_input(context, "ff_norm", mid_MD, weights.ff_norm, saved.ff_stats, scratch),
               weights.ff_proj, u_M2F);
+  context.traced("ff_proj", u_M2F);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
   ops::swiglu(policy, u_M2F, act_MF);
+  context.traced("swiglu", act_MF);
   at::Tensor mlp_MD = half_output(saved.mlp_MD);
   ops::linear(policy, act_MF, weights.ff_out, mlp_MD);
-  add_half(context, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
+  context.traced("ff_out", mlp_MD);
+  add_half(context, "ff_norm", mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
 }
 
 }  // namespace
@@ -225,16 +261,18 @@ void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::
 void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                    BlockScratch& scratch, const at::Tensor& y_MD) {
   const at::Tensor& x_MD = saved.x_MD.get();
-  attention_forward(context, weights,
-                    half_input(context, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
+  attention_forward(
+      context, weights,
+      half_input(context, "attn_norm", x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
   after_attention(context, weights, saved, scratch, x_MD, saved.heads_MD.get(), y_MD);
 }
 
 void block_forward_rows(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                         BlockScratch& scratch, const at::Tensor& rows_R, const at::Tensor& y_RD) {
   const at::Tensor& x_MD = saved.x_MD.get();
-  attention_forward(context, weights,
-                    half_input(context, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
+  attention_forward(
+      context, weights,
+      half_input(context, "attn_norm", x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
   after_attention(context, weights, saved, scratch, x_MD.index_select(0, rows_R),
                   saved.heads_MD.get().index_select(0, rows_R), y_RD);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/op_trace.h"
 #include "core/policy.h"
 #include "model/buffer.h"
 #include "model/model_config.h"
@@ -26,8 +27,12 @@ struct BlockContext {
   const ops::RopeTable& rope;
   ops::AttentionShape shape;
   ForestRows* forest = nullptr;  ///< forward only; `shape` then is the plan's
+  OpTrace* trace = nullptr;      ///< receives every operation's output
 
   [[nodiscard]] std::int64_t tokens() const { return shape.batch * shape.length; }
+  void traced(std::string_view operation, const at::Tensor& output) const {
+    if (trace != nullptr) trace->add(operation, output);
+  }
 };
 
 /// What a block keeps from forward to backward. The outputs of its norms (before a linear layer)

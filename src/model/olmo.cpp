@@ -34,6 +34,8 @@ NamedTensors make_parameters(const ModelConfig& config) {
   return make_tensors(parameter_specs(config));
 }
 
+std::string block_scope(std::size_t layer) { return "blocks." + std::to_string(layer) + "."; }
+
 /// Zeroes the gradients that the operations always continue; the linear layers set theirs.
 void begin_gradients(const ModelTensors& gradients) {
   gradients.wte.zero_();
@@ -105,7 +107,7 @@ BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positi
                            ForestRows* forest) {
   if (!rope_.cos.defined() || rope_.cos.size(0) < positions)
     rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
-  return {policy_, config_, rope_, shape, forest};
+  return {policy_, config_, rope_, shape, forest, nullptr};
 }
 
 BlockContext Olmo::context(const at::Tensor& ids_BL) {
@@ -115,10 +117,13 @@ BlockContext Olmo::context(const at::Tensor& ids_BL) {
 at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                              const Observer& observe) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
+  const OpScope forward(context.trace, "forward/");
   at::Tensor x_MD = saved_.front().x_MD.shaped({m, d});
   ops::embedding(policy_, ids_BL.view({m}), weights_.wte, x_MD);
+  context.traced("embedding", x_MD);
   if (observe) observe("embedding", x_MD);
   for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
+    const OpScope scope(context.trace, block_scope(layer));
     const bool last = layer + 1 == weights_.blocks.size();
     BlockSaved& saved = saved_[training ? layer : 0];
     // A block's output is the next one's saved input: the residual stream is never copied.
@@ -137,6 +142,7 @@ at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_
   }
   at::Tensor final_MD = final_MD_.shaped({x_MD.size(0), d});
   norm_forward(context, x_MD, weights_.ln_f, final_MD, ln_f_stats_);
+  context.traced("ln_f", final_MD);
   if (observe) observe("ln_f", final_MD);
   if (config_.scale_logits) ops::scale(policy_, final_MD, logit_scale());
   return final_MD;
@@ -145,33 +151,46 @@ at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_
 void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
                         ModelTensors& gradients, bool accumulate) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
+  const OpScope backward(context.trace, "backward/");
   const at::Tensor& dfinal_MD = dfinal_MD_.get();
   if (config_.scale_logits) ops::scale(policy_, dfinal_MD, logit_scale());
   const at::Tensor dx_MD = dx_MD_.shaped({m, d});
   norm_backward(context, dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD, false,
                 gradients.ln_f);
+  context.traced("ln_f.grad", dx_MD);
   for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
+    const OpScope scope(context.trace, block_scope(layer));
     block_backward(context, weights_.blocks[layer], saved_[layer], scratch_, dx_MD,
                    gradients.blocks[layer], accumulate);
   }
   ops::embedding_backward(policy_, ids_BL.view({m}), dx_MD, gradients.wte);
+  context.traced("wte.weight.grad", gradients.wte);
 }
 
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
-                                const NamedTensors& gradients, bool accumulate) {
+                                const NamedTensors& gradients, bool accumulate, OpTrace* trace) {
   require_trainable();
   check_batch(batch);
   ModelTensors places = place_tensors(config_, gradients);
   if (!accumulate) begin_gradients(places);
-  const BlockContext pass = context(batch.ids_BL);
+  BlockContext pass = context(batch.ids_BL);
+  pass.trace = trace;
   const std::int64_t m = pass.tokens();
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, true, {});
   const ops::HeadGradients head{.grad_scale = weights.scale,
                                 .z_multiplier = weights.z_multiplier,
                                 .dh_MD = dfinal_MD_.shaped({m, config_.d_model}),
                                 .dw_VD = places.head};
+  ops::HeadTokenValues values;
+  if (trace != nullptr) values = {at::empty({m}, at::kFloat), at::empty({m}, at::kFloat), {}};
   const auto loss = ops::head_loss_backward(
-      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head);
+      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head, values);
+  if (trace != nullptr) {
+    trace->add("head/ce_loss", values.ce_M);
+    trace->add("head/log_sum_exp", values.lse_M);
+    trace->add("head/grad", head.dh_MD);
+    trace->add("head/weight.grad", head.dw_VD);
+  }
   run_backward(pass, batch.ids_BL, places, accumulate);
   return to_sums(loss);
 }

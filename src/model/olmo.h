@@ -77,9 +77,10 @@ class Olmo {
 
   /// Loss and its gradient. `accumulate` continues the sums in `gradients` (micro-batches of one
   /// chain), else they are overwritten. Throws Error(kInput) for ids or labels outside of the
-  /// embedding.
+  /// embedding. `trace` receives the output of every operation.
   LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
-                            const NamedTensors& gradients, bool accumulate);
+                            const NamedTensors& gradients, bool accumulate,
+                            OpTrace* trace = nullptr);
 
   /// Loss alone; needs the activations of one block only.
   LossSums forward(const TokenBatch& batch, const Observer& observe = {});

@@ -46,7 +46,7 @@ struct Rule {
 };
 constexpr const char* kComputesTheSame = "It does not change what is computed.";
 constexpr const char* kRounding = "It changes the order or rounding of operations only.";
-constexpr std::array<Rule, 38> kRules = {{
+constexpr std::array<Rule, 39> kRules = {{
     {"model.flash_attention", MismatchClass::kBenign, kRounding},
     {"model.init_device", MismatchClass::kBenign, kComputesTheSame},
     {"model.", MismatchClass::kFatal, "Another model."},
@@ -76,6 +76,7 @@ constexpr std::array<Rule, 38> kRules = {{
     {"load_weights", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
     {"load_path", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
     {"hash_interval", MismatchClass::kBenign, kComputesTheSame},
+    {"trace_interval", MismatchClass::kBenign, kComputesTheSame},
     {"run_name", MismatchClass::kBenign, kComputesTheSame},
     {"save_", MismatchClass::kBenign, kComputesTheSame},
     {"eval", MismatchClass::kBenign, kComputesTheSame},

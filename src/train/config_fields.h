@@ -147,6 +147,7 @@ void visit_fields(T& c, Visitor& visit) {
   visit("isa", c.isa);
   visit("threads", c.threads);
   visit("hash_interval", c.hash_interval);
+  visit("trace_interval", c.trace_interval);
   visit("allow_eos_mismatch", c.allow_eos_mismatch);
 }
 

@@ -224,6 +224,7 @@ void check_saving(Checks& checks, const TrainConfig& config) {
   checks.between("eval_interval", config.eval_interval, 1, kMaxInterval);
   checks.between("eval_subset_num_batches", config.eval_subset_num_batches, -1, kMaxInterval);
   checks.between("hash_interval", config.hash_interval, 0, kMaxInterval);
+  checks.between("trace_interval", config.trace_interval, 0, kMaxInterval);
   checks.between("threads", config.threads, 0, 4096);
   checks.one_of("numerics", config.numerics, {"portable", "fast"});
   checks.one_of("isa", config.isa, {"auto", "plain", "avx2", "avx512"});
@@ -345,6 +346,7 @@ Digest experiment_digest(const TrainConfig& config) {
                           "isa",
                           "threads",
                           "hash_interval",
+                          "trace_interval",
                           "allow_eos_mismatch",
                           "tokenizer"}) {
     json.erase(key);

@@ -83,6 +83,8 @@ struct TrainConfig {
   std::string isa = "auto";                 ///< auto | plain | avx2 | avx512
   std::int64_t threads = 0;                 ///< 0: every core that the process may use
   std::int64_t hash_interval = 100;         ///< steps between hashes of the whole state; 0 never
+  std::int64_t trace_interval =
+      1000;  ///< steps between hashes of every operation's output; 0 never, not even of step 1
   bool allow_eos_mismatch =
       false;  ///< train although the tokenizer disagrees with model.eos_token_id
 

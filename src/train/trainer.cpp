@@ -5,14 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
 #include "core/log.h"
 #include "model/model_size.h"
-#include "ops/reduce.h"
-#include "optim/lr_schedule.h"
+#include "store/audit_records.h"
 #include "store/checkpoint_folder.h"
-#include "train/batch_config.h"
-#include "train/tensor_hashes.h"
 #include "train/train_state.h"
 
 namespace olmo::train {
@@ -28,40 +24,22 @@ double seconds_since(Clock::time_point start) {
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
                  store::RunDb& db, std::optional<double> peak_flops)
-    : config_(std::move(config)),
-      policy_(policy),
+    : policy_(policy),
       run_dir_(std::move(run_dir)),
       db_(db),
       peak_flops_(peak_flops),
-      batches_(batch_config(config_)),
-      model_(config_.model, policy),
-      gradients_(model_.make_gradients()),
-      optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
-                 model_.parameters(), gradients_),
-      tree_(policy, gradients_, [this] { return model_.make_gradients(); }),
+      stepper_(std::move(config), policy),
+      config_(stepper_.config()),
+      state_(stepper_.state()),
       writer_(run_dir_) {
-  state_.chain = chain_start(experiment_digest(config_));
   const auto flops = model::flops_per_token(config_.model, config_.model.max_sequence_length);
   flops_per_token_ = static_cast<double>(flops.model_forward + flops.model_backward);
 }
 
 void Trainer::restore(const TrainState& state, const optim::OptimState& optim) {
-  state_ = state;
+  stepper_.restore(state, optim);
   saved_step_ = state.step;
   resumed_ = true;
-  optimizer_.load_state(optim);
-}
-
-optim::Progress Trainer::progress() const {
-  return {.global_step = state_.step,
-          .tokens_seen = state_.tokens,
-          .tokens_per_batch = config_.tokens_per_step(),
-          .batches_per_epoch = static_cast<std::int64_t>(batches_.steps_per_epoch())};
-}
-
-std::int64_t Trainer::last_step() const {
-  const auto end = optim::max_steps(config_.max_duration, progress());
-  return std::min(end, config_.stop_at.value_or(end));
 }
 
 TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy) {
@@ -72,7 +50,7 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
   const auto process_end =
       state_.step +
       config_.stop_after.value_or(std::numeric_limits<std::int64_t>::max() - state_.step);
-  const auto end = std::min(last_step(), process_end);
+  const auto end = std::min(stepper_.last_step(), process_end);
   ProgressLine line(result.first_step, end);
   if (state_.step == 0) {
     record_state_hashes();
@@ -82,7 +60,7 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
   double timed = 0;
   std::optional<Outcome> asked;
   while (state_.step < end && !asked) {
-    const auto row = train_step();
+    const auto row = train_step(traces_step(result.first_step));
     if (row.step == result.first_step) result.first_loss = row.ce_loss;
     if (row.step > result.first_step) timed += row.seconds;
     result.last_loss = row.ce_loss;
@@ -92,11 +70,11 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
       record_state_hashes();
     save_if_due();
     asked = wants_to_end(signals, row.ce_loss, seconds_since(start));
-    if (!asked && (due(config_.eval_interval) || state_.step >= last_step())) {
+    if (!asked && (due(config_.eval_interval) || state_.step >= stepper_.last_step())) {
       line.finish();
       evaluate(evaluators, signals);
     }
-    state_.min_loss = std::min(state_.min_loss, row.ce_loss);
+    stepper_.note_loss(row.ce_loss);
   }
   line.finish();
   result.step = state_.step;
@@ -106,85 +84,41 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
   finish_save(writer_.wait());
   if (saved_step_ != state_.step) save_in_place();
   if (asked) result.outcome = *asked;
-  if (result.outcome == Outcome::kFinished && state_.step < last_step())
+  if (result.outcome == Outcome::kFinished && state_.step < stepper_.last_step())
     result.outcome = Outcome::kStopped;
   record_state_hashes();
   result.checkpoint = last_checkpoint_;
   return result;
 }
 
-store::StepRecord Trainer::train_step() {
+bool Trainer::traces_step(std::int64_t first_step) const {
+  if (config_.trace_interval <= 0) return false;
+  const auto next = state_.step + 1;
+  return next == first_step || next % config_.trace_interval == 0;
+}
+
+store::StepRecord Trainer::train_step(bool traced) {
   const auto start = Clock::now();
-  const data::Batch batch = batches_.batch(static_cast<std::uint64_t>(state_.step) + 1);
-  const Losses losses = forward_backward(batch);
-  const optim::ClipPlan plan = optimizer_.plan_clip(policy_, state_.step + 1);
-  stop_if_not_finite(batch, losses, plan.norms.total);
-
-  state_.step += 1;
-  state_.tokens += config_.tokens_per_step();
-  const auto now = optim::schedule_now(config_.scheduler, progress());
-  const auto end = optim::schedule_end(config_.scheduler, config_.max_duration, progress());
-  const double lr =
-      optim::learning_rate_at(config_.scheduler, config_.optimizer.learning_rate, now, end);
-  const optim::ClipLimits next{
-      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm, now),
-      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm_ratio, now)};
-  optimizer_.step(policy_, plan, lr, next);
-  state_.chain = chain_next(
-      state_.chain, {state_.step, batch.digest, losses.ce_loss, losses.z_loss, plan.norms.total});
-
-  store::StepRecord row;
-  row.step = state_.step;
-  row.epoch = static_cast<std::int64_t>(batch.epoch);
-  row.tokens = state_.tokens;
-  row.lr = lr;
-  row.ce_loss = losses.ce_loss;
-  row.ce_loss_per_label = losses.ce_loss_per_label;
-  if (config_.softmax_auxiliary_loss) row.z_loss = losses.z_loss;
-  row.loss = losses.loss;
-  row.grad_norm = plan.norms.total;
-  row.max_grad_norm = plan.limits.max_grad_norm;
-  row.clipping_rate = plan.clipping_rate();
-  row.param_norm = ops::norm(policy_, model_.parameters());
-  row.masked_instances = std::count(batch.instance_mask.begin(), batch.instance_mask.end(), 0);
+  OpTrace trace;
+  OpTrace* const into = traced ? &trace : nullptr;
+  const StepGradients gradients = stepper_.gradients(into);
+  stop_if_not_finite(gradients);
+  store::StepRecord row = stepper_.update(gradients, into);
   row.seconds = seconds_since(start);
   row.tokens_per_second = static_cast<double>(config_.tokens_per_step()) / row.seconds;
   if (peak_flops_) row.mfu = row.tokens_per_second * flops_per_token_ / *peak_flops_;
-  row.batch_hash = batch.digest.hex();
-  row.chain_hash = state_.chain.hex();
   db_.record_step(row);
+  if (traced) {
+    store::record_trace(db_.records(), db_.run_id(), {.attempt = db_.attempt(), .audit = 0},
+                        row.step, trace.digests());
+  }
   return row;
 }
 
-Trainer::Losses Trainer::forward_backward(const data::Batch& batch) {
-  const auto rows = batch.input_ids_BL.size(0);
-  const auto micro = std::min(config_.device_train_microbatch_size, rows);
-  const auto tokens = static_cast<double>(batch.input_ids_BL.numel());
-  const model::LossWeights weights{static_cast<float>(1.0 / tokens),
-                                   static_cast<float>(config_.z_multiplier())};
-  model::LossSums sums;
-  for (std::int64_t begin = 0; begin < rows; begin += micro) {
-    const auto count = std::min(micro, rows - begin);
-    const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, count),
-                                 batch.labels_BL.narrow(0, begin, count)};
-    const auto loss = model_.forward_backward(part, weights, tree_.leaf(), /*accumulate=*/false);
-    tree_.push();
-    sums.ce_sum += loss.ce_sum;
-    sums.z_sum += loss.z_sum;
-    sums.labels += loss.labels;
-  }
-  tree_.finish();
-  Losses losses;
-  losses.ce_loss = sums.ce_sum / tokens;
-  losses.ce_loss_per_label = sums.labels > 0 ? sums.ce_sum / static_cast<double>(sums.labels) : 0.0;
-  losses.z_loss = config_.z_multiplier() * sums.z_sum / tokens;
-  losses.loss = losses.ce_loss + losses.z_loss;
-  return losses;
-}
-
-void Trainer::stop_if_not_finite(const data::Batch& batch, const Losses& losses, float grad_norm) {
-  const bool loss_ok = std::isfinite(losses.loss);
-  if (loss_ok && std::isfinite(grad_norm)) return;
+void Trainer::stop_if_not_finite(const StepGradients& gradients) {
+  if (gradients.finite()) return;
+  const data::Batch& batch = gradients.batch;
+  const bool loss_ok = std::isfinite(gradients.losses.loss);
   std::string instances;
   for (const auto index : batch.indices)
     instances += (instances.empty() ? "" : ",") + std::to_string(index);
@@ -204,12 +138,9 @@ void Trainer::stop_if_not_finite(const data::Batch& batch, const Losses& losses,
 }
 
 void Trainer::record_state_hashes() {
-  auto hashes = hash_tensors("model", model_.parameters());
-  if (state_.step > 0) {  // before, the moments are zero
-    const auto optim = hash_tensors("optim", optimizer_.state().tensors);
-    hashes.insert(hashes.end(), optim.begin(), optim.end());
-  }
-  db_.record_state_hashes(state_.step, hashes);
+  if (hashed_step_ == state_.step) return;
+  hashed_step_ = state_.step;
+  db_.record_state_hashes(state_.step, stepper_.state_hashes());
 }
 
 bool Trainer::due(const std::optional<std::int64_t>& interval) const {
@@ -231,8 +162,8 @@ void Trainer::save_if_due() {
 
 void Trainer::evaluate(Evaluators& evaluators, const StopSignals& signals) {
   if (evaluators.empty()) return;
-  const auto metrics =
-      evaluators.run(model_, state_.step, db_.attempt(), db_.run_id(), db_.records(), signals);
+  const auto metrics = evaluators.run(stepper_.model(), state_.step, db_.attempt(), db_.run_id(),
+                                      db_.records(), signals);
   for (const auto& [name, value] : metrics) {
     db_.record_metric(state_.step, name, value);
     log_line("step " + std::to_string(state_.step) + "  " + name + " " + std::to_string(value));
@@ -240,11 +171,11 @@ void Trainer::evaluate(Evaluators& evaluators, const StopSignals& signals) {
 }
 
 store::CheckpointContents Trainer::contents() const {
-  const optim::OptimState optim = optimizer_.state();
+  const optim::OptimState optim = stepper_.optim_state();
   store::CheckpointContents contents;
-  contents.trainer = to_json(state_, db_.run_id(), config_, batches_);
+  contents.trainer = to_json(state_, db_.run_id(), config_, stepper_.batches());
   contents.config = to_json(config_);
-  contents.model = model_.parameters();
+  contents.model = stepper_.model().parameters();
   contents.optim = optim.tensors;
   contents.optim_state = to_json(optim.limits);
   return contents;

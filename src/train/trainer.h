@@ -5,29 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "core/hash.h"
-#include "data/batch.h"
-#include "model/olmo.h"
-#include "optim/duration.h"
-#include "optim/optimizer.h"
 #include "store/checkpoint_writer.h"
 #include "store/run_db.h"
 #include "train/energy/meter.h"
 #include "train/evaluators.h"
-#include "train/gradient_tree.h"
 #include "train/progress_line.h"
+#include "train/stepper.h"
 #include "train/stop_request.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
-
-/// All that a resume needs beside weights, moments and the config.
-struct TrainState {
-  std::int64_t step = 0;  ///< finished steps
-  std::int64_t tokens = 0;
-  Digest chain;
-  double min_loss = std::numeric_limits<double>::infinity();  ///< for early_stopping_factor
-};
 
 /// How a run ended.
 enum class Outcome {
@@ -46,17 +32,18 @@ struct TrainResult {
   std::optional<std::filesystem::path> checkpoint;
 };
 
-/// The training loop. Owns model, optimizer and data order; the run record belongs to the command.
+/// The training loop around a Stepper: records, checkpoints, evaluates, stops. The run record
+/// belongs to the command.
 class Trainer {
  public:
   /// `peak_flops`: of this machine, for MFU; nothing leaves MFU empty.
   Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir, store::RunDb& db,
           std::optional<double> peak_flops);
 
-  [[nodiscard]] model::Olmo& model() { return model_; }
-  [[nodiscard]] data::BatchSource& batches() { return batches_; }
+  [[nodiscard]] model::Olmo& model() { return stepper_.model(); }
+  [[nodiscard]] data::BatchSource& batches() { return stepper_.batches(); }
   [[nodiscard]] const TrainState& state() const { return state_; }
-  [[nodiscard]] std::int64_t last_step() const;
+  [[nodiscard]] std::int64_t last_step() const { return stepper_.last_step(); }
 
   /// Starts at `state` instead of at step 0; the weights are already the model's.
   void restore(const TrainState& state, const optim::OptimState& optim);
@@ -67,14 +54,11 @@ class Trainer {
   TrainResult run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy);
 
  private:
-  struct Losses {
-    double ce_loss = 0, ce_loss_per_label = 0, z_loss = 0, loss = 0;
-  };
-
-  store::StepRecord train_step();
-  Losses forward_backward(const data::Batch& batch);
-  void stop_if_not_finite(const data::Batch& batch, const Losses& losses, float grad_norm);
-  [[nodiscard]] optim::Progress progress() const;
+  /// The first step of a process (another machine may have made those before) and every
+  /// trace_interval steps.
+  [[nodiscard]] bool traces_step(std::int64_t first_step) const;
+  store::StepRecord train_step(bool traced);
+  void stop_if_not_finite(const StepGradients& gradients);
   void record_state_hashes();
   [[nodiscard]] store::CheckpointContents contents() const;
   [[nodiscard]] store::SaveOptions save_options(bool ephemeral) const;
@@ -89,19 +73,16 @@ class Trainer {
   [[nodiscard]] std::optional<Outcome> wants_to_end(const StopSignals& signals, double ce_loss,
                                                     double seconds) const;
 
-  TrainConfig config_;
   Policy policy_;
   std::filesystem::path run_dir_;
   store::RunDb& db_;
   std::optional<double> peak_flops_;
-  data::BatchSource batches_;
-  model::Olmo model_;
-  NamedTensors gradients_;
-  optim::Optimizer optimizer_;
-  GradientTree tree_;
+  Stepper stepper_;
+  const TrainConfig& config_;  ///< the stepper's
+  const TrainState& state_;    ///< the stepper's
   store::CheckpointWriter writer_;
-  TrainState state_;
   std::int64_t saved_step_ = -1;
+  std::int64_t hashed_step_ = -1;
   bool resumed_ = false;  ///< later checkpoints of the line that was left are replaced
   std::optional<std::filesystem::path> last_checkpoint_;
   double flops_per_token_ = 0;

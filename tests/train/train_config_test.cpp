@@ -78,7 +78,7 @@ std::string everything() {
     "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
     "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
     "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
-    "numerics": "fast", "isa": "plain", "threads": 3, "hash_interval": 0, "allow_eos_mismatch": true,
+    "numerics": "fast", "isa": "plain", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
     "auxiliary_loss_multiplier_": 0})";
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("the experiment digest leaves out where and how, and keeps what", "[tr
   const auto base = digest({});
   for (const auto* same : {"run_name=other", "threads=1", "isa=plain", "numerics=fast",
                            "data.paths=[x]", "save_folder=y", "save_interval=3", "stop_at=5",
-                           "hash_interval=1", "dry_run=true", "load_weights=w"}) {
+                           "hash_interval=1", "trace_interval=3", "dry_run=true", "load_weights=w"}) {
     INFO(same);
     CHECK(digest({same}) == base);
   }

@@ -1,0 +1,140 @@
+#include "train/stepper.h"
+
+#include <cmath>
+
+#include "core/hash_chain.h"
+#include "ops/reduce.h"
+#include "optim/lr_schedule.h"
+#include "train/batch_config.h"
+#include "train/tensor_hashes.h"
+
+namespace olmo::train {
+
+bool StepGradients::finite() const {
+  return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
+}
+
+Stepper::Stepper(TrainConfig config, const Policy& policy)
+    : config_(std::move(config)),
+      policy_(policy),
+      batches_(batch_config(config_)),
+      model_(config_.model, policy),
+      gradients_(model_.make_gradients()),
+      optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
+                 model_.parameters(), gradients_),
+      tree_(policy, gradients_, [this] { return model_.make_gradients(); }) {
+  state_.chain = chain_start(experiment_digest(config_));
+}
+
+void Stepper::restore(const TrainState& state, const optim::OptimState& optim) {
+  state_ = state;
+  optimizer_.load_state(optim);
+}
+
+optim::Progress Stepper::progress() const {
+  return {.global_step = state_.step,
+          .tokens_seen = state_.tokens,
+          .tokens_per_batch = config_.tokens_per_step(),
+          .batches_per_epoch = static_cast<std::int64_t>(batches_.steps_per_epoch())};
+}
+
+std::int64_t Stepper::last_step() const {
+  const auto end = optim::max_steps(config_.max_duration, progress());
+  return std::min(end, config_.stop_at.value_or(end));
+}
+
+StepGradients Stepper::gradients(OpTrace* trace) {
+  StepGradients step;
+  step.batch = batches_.batch(static_cast<std::uint64_t>(state_.step) + 1);
+  step.losses = forward_backward(step.batch, trace);
+  step.plan = optimizer_.plan_clip(policy_, state_.step + 1);
+  if (trace != nullptr) {
+    for (const auto& [name, tensor] : gradients_) trace->add("gradient/" + name, tensor);
+    trace->add("clip/grad_norm", step.plan.norms.total);
+  }
+  return step;
+}
+
+store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace) {
+  state_.step += 1;
+  state_.tokens += config_.tokens_per_step();
+  const auto now = optim::schedule_now(config_.scheduler, progress());
+  const auto end = optim::schedule_end(config_.scheduler, config_.max_duration, progress());
+  const double lr =
+      optim::learning_rate_at(config_.scheduler, config_.optimizer.learning_rate, now, end);
+  const optim::ClipLimits next{
+      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm, now),
+      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm_ratio, now)};
+  optimizer_.step(policy_, gradients.plan, lr, next);
+  state_.chain =
+      chain_next(state_.chain, {state_.step, gradients.batch.digest, gradients.losses.ce_loss,
+                                gradients.losses.z_loss, gradients.plan.norms.total});
+  if (trace != nullptr) {
+    trace->add("update/learning_rate", lr);
+    for (const auto& [name, tensor] : optimizer_.state().tensors)
+      trace->add("update/" + name, tensor);
+    for (const auto& [name, tensor] : model_.parameters()) trace->add("update/" + name, tensor);
+  }
+  return row_of(gradients, lr);
+}
+
+store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) const {
+  const auto& [batch, losses, plan] = gradients;
+  store::StepRecord row;
+  row.step = state_.step;
+  row.epoch = static_cast<std::int64_t>(batch.epoch);
+  row.tokens = state_.tokens;
+  row.lr = lr;
+  row.ce_loss = losses.ce_loss;
+  row.ce_loss_per_label = losses.ce_loss_per_label;
+  if (config_.softmax_auxiliary_loss) row.z_loss = losses.z_loss;
+  row.loss = losses.loss;
+  row.grad_norm = plan.norms.total;
+  row.max_grad_norm = plan.limits.max_grad_norm;
+  row.clipping_rate = plan.clipping_rate();
+  row.param_norm = ops::norm(policy_, model_.parameters());
+  row.masked_instances = std::count(batch.instance_mask.begin(), batch.instance_mask.end(), 0);
+  row.batch_hash = batch.digest.hex();
+  row.chain_hash = state_.chain.hex();
+  return row;
+}
+
+StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
+  const auto rows = batch.input_ids_BL.size(0);
+  const auto micro = std::min(config_.device_train_microbatch_size, rows);
+  const auto tokens = static_cast<double>(batch.input_ids_BL.numel());
+  const model::LossWeights weights{static_cast<float>(1.0 / tokens),
+                                   static_cast<float>(config_.z_multiplier())};
+  model::LossSums sums;
+  for (std::int64_t begin = 0; begin < rows; begin += micro) {
+    const OpScope scope(trace, "micro_batch." + std::to_string(begin / micro) + "/");
+    const auto count = std::min(micro, rows - begin);
+    const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, count),
+                                 batch.labels_BL.narrow(0, begin, count)};
+    const auto loss =
+        model_.forward_backward(part, weights, tree_.leaf(), /*accumulate=*/false, trace);
+    tree_.push();
+    sums.ce_sum += loss.ce_sum;
+    sums.z_sum += loss.z_sum;
+    sums.labels += loss.labels;
+  }
+  tree_.finish();
+  StepLosses losses;
+  losses.ce_loss = sums.ce_sum / tokens;
+  losses.ce_loss_per_label = sums.labels > 0 ? sums.ce_sum / static_cast<double>(sums.labels) : 0.0;
+  losses.z_loss = config_.z_multiplier() * sums.z_sum / tokens;
+  losses.loss = losses.ce_loss + losses.z_loss;
+  return losses;
+}
+
+std::vector<store::StateHash> Stepper::state_hashes() const {
+  auto hashes = hash_tensors("model", model_.parameters());
+  if (state_.step > 0) {  // before, the moments are zero
+    const auto optim = hash_tensors("optim", optimizer_.state().tensors);
+    hashes.insert(hashes.end(), optim.begin(), optim.end());
+  }
+  hashes.push_back(seal_of(hashes, state_.chain));
+  return hashes;
+}
+
+}  // namespace olmo::train
