@@ -13,6 +13,7 @@ using AddCommand = void (*)(CLI::App& app, int& exit_code);
 void add_runs(CLI::App& app, int& exit_code);
 void add_train(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
+void add_audit(CLI::App& app, int& exit_code);
 void add_data(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);

@@ -126,6 +126,10 @@ std::string export_sql(const Options& options) {
       {"attempts", "SELECT * FROM attempts WHERE run_id = ? ORDER BY attempt"},
       {"inputs", "SELECT * FROM inputs WHERE run_id = ? ORDER BY kind, path"},
       {"metrics", "SELECT * FROM metrics WHERE run_id = ? ORDER BY step, attempt, name"},
+      {"state_seals", "SELECT * FROM state_seals WHERE run_id = ? ORDER BY step, attempt"},
+      {"op_traces",
+       "SELECT * FROM op_traces WHERE run_id = ? ORDER BY step, attempt, audit, ordinal"},
+      {"audits", "SELECT * FROM audits WHERE run_id = ? ORDER BY audit"},
       {"state_hashes",
        "SELECT * FROM state_hashes WHERE run_id = ? ORDER BY step, attempt, part, name"},
       {"checkpoints", "SELECT * FROM checkpoints WHERE run_id = ? ORDER BY step, attempt"},
@@ -219,7 +223,8 @@ void add_runs(CLI::App& app, int& exit_code) {
       ->required();
   export_command
       ->add_option("--table", options->table,
-                   "steps, imported_steps, metrics, state_hashes, energy, power_samples, attempts, "
+                   "steps, imported_steps, metrics, state_hashes, state_seals, op_traces, audits, "
+                   "energy, power_samples, attempts, "
                    "inputs, checkpoints, events or runs")
       ->capture_default_str();
   export_command->add_option("--format", options->format, "jsonl, csv or md")

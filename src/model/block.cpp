@@ -11,6 +11,13 @@
 namespace olmo::model {
 namespace {
 
+/// What a trace calls the operations that both halves of a block have.
+struct HalfNames {
+  std::string_view norm, residual, norm_grad, grad;
+};
+constexpr HalfNames kAttention{"attn_norm", "att_residual", "attn_norm.grad", "att_half.grad"};
+constexpr HalfNames kMlp{"ff_norm", "ff_residual", "ff_norm.grad", "ff_half.grad"};
+
 /// q, k of packed rows q | k | v.
 struct QueryKey {
   at::Tensor q_MD, k_MK;
@@ -86,44 +93,44 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
 }
 
 /// What a half of the block feeds to its first linear layer: its input, or the norm of it.
-at::Tensor half_input(const BlockContext& context, std::string_view name, const at::Tensor& x_MD,
+at::Tensor half_input(const BlockContext& context, const HalfNames& names, const at::Tensor& x_MD,
                       const NormTensors& norm, Buffer& stats, BlockScratch& scratch) {
   if (context.config.norm_after) return x_MD;
   at::Tensor h_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
   norm_forward(context, x_MD, norm, h_MD, stats);
-  context.traced(name, h_MD);
+  context.traced(names.norm, h_MD);
   return h_MD;
 }
 
 /// y = x + out, or x + norm(out), where `out` is the last linear layer of a half; `kept` is its
 /// buffer.
-void add_half(const BlockContext& context, std::string_view name, const at::Tensor& x_MD,
+void add_half(const BlockContext& context, const HalfNames& names, const at::Tensor& x_MD,
               const at::Tensor& out_MD, const NormTensors& norm, Buffer& stats,
               BlockScratch& scratch, const at::Tensor& y_MD) {
   at::Tensor term_MD = out_MD;
   if (context.config.norm_after) {
     term_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
     norm_forward(context, out_MD, norm, term_MD, stats);
-    context.traced(name, term_MD);
+    context.traced(names.norm, term_MD);
   }
   ops::add(context.policy, x_MD, term_MD, y_MD);
-  context.traced("residual", y_MD);
+  context.traced(names.residual, y_MD);
 }
 
 /// Gradient of add_half's `out` from that of its y.
-at::Tensor half_output_gradient(const BlockContext& context, std::string_view name,
+at::Tensor half_output_gradient(const BlockContext& context, const HalfNames& names,
                                 const at::Tensor& dy_MD, const Buffer& out_MD,
                                 const NormTensors& norm, const Buffer& stats, BlockScratch& scratch,
                                 const NormTensors& gradients) {
   if (!context.config.norm_after) return dy_MD;
   at::Tensor g_MD = scratch.g_MD.shaped({context.tokens(), context.config.d_model});
   norm_backward(context, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
-  context.traced(name, g_MD);
+  context.traced(names.norm_grad, g_MD);
   return g_MD;
 }
 
 /// dx += the gradient of half_input's x from that of its result.
-void add_half_input_gradient(const BlockContext& context, std::string_view name,
+void add_half_input_gradient(const BlockContext& context, const HalfNames& names,
                              const at::Tensor& dh_MD, const at::Tensor& x_MD,
                              const NormTensors& norm, const Buffer& stats, const at::Tensor& dx_MD,
                              const NormTensors& gradients) {
@@ -132,7 +139,7 @@ void add_half_input_gradient(const BlockContext& context, std::string_view name,
   } else {
     norm_backward(context, dh_MD, x_MD, norm, stats, dx_MD, true, gradients);
   }
-  context.traced(name, dx_MD);
+  context.traced(names.grad, dx_MD);
 }
 
 void mlp_half_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
@@ -143,8 +150,8 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
                      f = context.config.fused_mlp_size() / 2;
   const at::Tensor& u_M2F = saved.u_M2F.get();
   const at::Tensor dout_MD =
-      half_output_gradient(context, "ff_norm.grad", dx_MD, saved.mlp_MD, weights.ff_norm,
-                           saved.ff_stats, scratch, gradients.ff_norm);
+      half_output_gradient(context, kMlp, dx_MD, saved.mlp_MD, weights.ff_norm, saved.ff_stats,
+                           scratch, gradients.ff_norm);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
   ops::swiglu(policy, u_M2F, act_MF);
   context.traced("swiglu", act_MF);
@@ -157,14 +164,14 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
   context.traced("swiglu.grad", u_M2F);
   const at::Tensor& du_M2F = u_M2F;
   const at::Tensor h_MD =
-      half_input(context, "ff_norm", saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
+      half_input(context, kMlp, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
   ops::linear_backward_weight(policy, du_M2F, h_MD, gradients.ff_proj, accumulate);
   context.traced("ff_proj.weight.grad", gradients.ff_proj);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(policy, du_M2F, weights.ff_proj, dh_MD);
   context.traced("ff_proj.grad", dh_MD);
-  add_half_input_gradient(context, "ff_half.grad", dh_MD, saved.mid_MD.get(), weights.ff_norm,
-                          saved.ff_stats, dx_MD, gradients.ff_norm);
+  add_half_input_gradient(context, kMlp, dh_MD, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats,
+                          dx_MD, gradients.ff_norm);
 }
 
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
@@ -173,7 +180,7 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
   const Policy& policy = context.policy;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
   const at::Tensor dout_MD =
-      half_output_gradient(context, "attn_norm.grad", dx_MD, saved.att_MD, weights.attn_norm,
+      half_output_gradient(context, kAttention, dx_MD, saved.att_MD, weights.attn_norm,
                            saved.attn_stats, scratch, gradients.attn_norm);
   ops::linear_backward_weight(policy, dout_MD, saved.heads_MD.get(), gradients.attn_out,
                               accumulate);
@@ -183,14 +190,14 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
   context.traced("attn_out.grad", dheads_MD);
   const at::Tensor dqkv_MQ =
       attention_backward(context, weights, saved, scratch, dheads_MD, gradients);
-  const at::Tensor h_MD = half_input(context, "attn_norm", saved.x_MD.get(), weights.attn_norm,
+  const at::Tensor h_MD = half_input(context, kAttention, saved.x_MD.get(), weights.attn_norm,
                                      saved.attn_stats, scratch);
   ops::linear_backward_weight(policy, dqkv_MQ, h_MD, gradients.att_proj, accumulate);
   context.traced("att_proj.weight.grad", gradients.att_proj);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(policy, dqkv_MQ, weights.att_proj, dh_MD);
   context.traced("att_proj.grad", dh_MD);
-  add_half_input_gradient(context, "att_half.grad", dh_MD, saved.x_MD.get(), weights.attn_norm,
+  add_half_input_gradient(context, kAttention, dh_MD, saved.x_MD.get(), weights.attn_norm,
                           saved.attn_stats, dx_MD, gradients.attn_norm);
 }
 
@@ -210,12 +217,10 @@ void after_attention(const BlockContext& context, const BlockTensors& weights, B
   ops::linear(policy, heads_MD, weights.attn_out, att_MD);
   context.traced("attn_out", att_MD);
   const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
-  add_half(context, "attn_norm", x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch,
-           mid_MD);
+  add_half(context, kAttention, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
 
   at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
-  ops::linear(policy,
-              half_input(context, "ff_norm", mid_MD, weights.ff_norm, saved.ff_stats, scratch),
+  ops::linear(policy, half_input(context, kMlp, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
               weights.ff_proj, u_M2F);
   context.traced("ff_proj", u_M2F);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
@@ -224,7 +229,7 @@ void after_attention(const BlockContext& context, const BlockTensors& weights, B
   at::Tensor mlp_MD = half_output(saved.mlp_MD);
   ops::linear(policy, act_MF, weights.ff_out, mlp_MD);
   context.traced("ff_out", mlp_MD);
-  add_half(context, "ff_norm", mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
+  add_half(context, kMlp, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
 }
 
 }  // namespace
@@ -263,7 +268,7 @@ void block_forward(const BlockContext& context, const BlockTensors& weights, Blo
   const at::Tensor& x_MD = saved.x_MD.get();
   attention_forward(
       context, weights,
-      half_input(context, "attn_norm", x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
+      half_input(context, kAttention, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
   after_attention(context, weights, saved, scratch, x_MD, saved.heads_MD.get(), y_MD);
 }
 
@@ -272,7 +277,7 @@ void block_forward_rows(const BlockContext& context, const BlockTensors& weights
   const at::Tensor& x_MD = saved.x_MD.get();
   attention_forward(
       context, weights,
-      half_input(context, "attn_norm", x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
+      half_input(context, kAttention, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
   after_attention(context, weights, saved, scratch, x_MD.index_select(0, rows_R),
                   saved.heads_MD.get().index_select(0, rows_R), y_RD);
 }

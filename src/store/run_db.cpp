@@ -76,8 +76,11 @@ void RunDb::record_metric(std::int64_t step, const std::string& name, double val
                   {run_id_, attempt_, step, name, value}}});
 }
 
-void RunDb::record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes) {
+void RunDb::record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes,
+                                const std::string& seal) {
   std::vector<RecordDatabase::Row> rows;
+  rows.push_back(
+      {"INSERT OR REPLACE INTO state_seals VALUES (?, ?, ?, ?)", {run_id_, attempt_, step, seal}});
   for (const auto& hash : hashes) {
     rows.push_back({"INSERT OR REPLACE INTO state_hashes VALUES (?, ?, ?, ?, ?, ?)",
                     {run_id_, attempt_, step, hash.part, hash.name, hash.sha256}});

@@ -25,7 +25,9 @@ class RunDb {
   void resume_run(const std::string& run_id, const AttemptRecord& attempt);
   void record_step(const StepRecord& row);
   void record_metric(std::int64_t step, const std::string& name, double value);
-  void record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes);
+  /// `seal`: over the chain and the hashes.
+  void record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes,
+                           const std::string& seal);
   void record_checkpoint(const CheckpointRecord& row);
   void record_checkpoint_deleted(const std::string& path);
   /// Replaces what the attempt's same sources and devices had recorded.
@@ -53,6 +55,7 @@ class RunDb {
   /// The database, e.g. to write the evaluations of the run to it; lives as long as this object or
   /// what it was moved to.
   [[nodiscard]] RecordDatabase& records() { return *records_; }
+  [[nodiscard]] const RecordDatabase& records() const { return *records_; }
   [[nodiscard]] const std::filesystem::path& path() const { return records_->path(); }
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
   [[nodiscard]] std::int64_t attempt() const { return attempt_; }

@@ -323,6 +323,16 @@ CREATE VIEW run_overview AS
        AND imported.step = (SELECT max(step) FROM imported_steps s WHERE s.run_id = r.run_id);
 )sql",
                                                  R"sql(
+-- Over the hash chain and all hashes of a state, so that none can be altered alone.
+CREATE TABLE state_seals (
+  run_id  TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  step    INTEGER NOT NULL,
+  sha256  TEXT NOT NULL,
+  PRIMARY KEY (run_id, attempt, step),
+  FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
 -- Output of every operation of a traced step, in the order of the computation: recorded by `train`
 -- (attempt) or by `audit --record` (audit).
 CREATE TABLE op_traces (

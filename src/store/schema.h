@@ -6,6 +6,7 @@
 //          ├─ metrics       further numbers by name (a new metric needs no new column)
 //          ├─ state_hashes  SHA-256 of every parameter and moment at an interval
 //          ├─ checkpoints   what was saved, where, how fast; deleted_utc once retention removed it
+//          ├─ state_seals   SHA-256 over the chain and a state's hashes
 //          ├─ op_traces     SHA-256 of every operation's output in traced steps
 //          ├─ audits        stretches that were trained again and compared
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish

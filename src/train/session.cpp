@@ -13,6 +13,7 @@
 #include "train/peak_flops.h"
 #include "train/provenance.h"
 #include "train/run_inputs.h"
+#include "train/start.h"
 #include "train/train_state.h"
 #include "train/weights.h"
 
@@ -20,24 +21,6 @@ namespace olmo::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The checkpoint that a session goes on from.
-struct Start {
-  fs::path path;
-  store::CheckpointContents contents;
-  SavedState saved;
-};
-
-Start read_start(const fs::path& checkpoint) {
-  Start start{checkpoint, store::read_checkpoint(checkpoint), {}};
-  if (start.contents.kind != store::CheckpointKind::kFull) {
-    throw Error(ErrorKind::kUsage,
-                checkpoint.string() +
-                    ": holds weights only; start from it with load_weights=" + checkpoint.string());
-  }
-  start.saved = read_state(start.contents.trainer, checkpoint.string());
-  return start;
-}
 
 void require_same_experiment(const Start& start, const TrainConfig& config) {
   if (start.saved.experiment_digest == experiment_digest(config).hex()) return;
@@ -146,16 +129,6 @@ void require_same_chain(const store::RunDb& db, const Start& start) {
            });
 }
 
-void set_weights(Trainer& trainer, const TrainConfig& config, const std::optional<Start>& start) {
-  if (start) {
-    trainer.model().load_weights(start->contents.model);
-  } else if (config.load_weights) {
-    trainer.model().load_weights(read_weights(*config.load_weights, config.model));
-  } else {
-    trainer.model().init_weights(config.seed);
-  }
-}
-
 void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
                   const store::AttemptRecord& attempt, Trainer& trainer, const TrainConfig& config,
                   const std::optional<fs::path>& tokenizer) {
@@ -235,11 +208,9 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
 
   const double peak = measure_peak_flops(policy);
   Trainer trainer(config, policy, options.run_dir, db, peak);
-  set_weights(trainer, config, start);
+  set_weights(trainer.model(), config, start);
   if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {
-    trainer.restore(
-        start->saved.state,
-        {start->contents.optim, read_limits(start->contents.optim_state, start->path.string())});
+    trainer.restore(start->saved.state, optim_state_of(*start));
   }
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
                config, tokenizer.path);

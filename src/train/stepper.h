@@ -62,8 +62,7 @@ class Stepper {
   /// Applies them and returns the step's row, whose times are the caller's to fill in.
   store::StepRecord update(const StepGradients& gradients, OpTrace* trace = nullptr);
 
-  /// SHA-256 of every parameter and, after the first step, of every tensor of the optimizer; last
-  /// the seal (part `seal`), which binds them to the hash chain.
+  /// SHA-256 of every parameter and, after the first step, of every tensor of the optimizer.
   [[nodiscard]] std::vector<store::StateHash> state_hashes() const;
 
  private:

@@ -21,7 +21,7 @@ std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedT
   return hashes;
 }
 
-store::StateHash seal_of(std::vector<store::StateHash> hashes, const Digest& chain) {
+Digest seal_of(std::vector<store::StateHash> hashes, const Digest& chain) {
   std::sort(hashes.begin(), hashes.end(), [](const auto& a, const auto& b) {
     return std::tie(a.part, a.name) < std::tie(b.part, b.name);
   });
@@ -31,7 +31,7 @@ store::StateHash seal_of(std::vector<store::StateHash> hashes, const Digest& cha
     for (const std::string* field : {&part, &name, &sha256})
       seal.update_u64(field->size()).update(*field);
   }
-  return {"seal", "state", seal.finish().hex()};
+  return seal.finish();
 }
 
 }  // namespace olmo::train

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/json.h"
-#include "train/trainer.h"
+#include "train/stepper.h"
 
 namespace olmo::train {
 

@@ -9,6 +9,7 @@
 #include "model/model_size.h"
 #include "store/audit_records.h"
 #include "store/checkpoint_folder.h"
+#include "train/tensor_hashes.h"
 #include "train/train_state.h"
 
 namespace olmo::train {
@@ -140,7 +141,8 @@ void Trainer::stop_if_not_finite(const StepGradients& gradients) {
 void Trainer::record_state_hashes() {
   if (hashed_step_ == state_.step) return;
   hashed_step_ = state_.step;
-  db_.record_state_hashes(state_.step, stepper_.state_hashes());
+  const auto hashes = stepper_.state_hashes();
+  db_.record_state_hashes(state_.step, hashes, seal_of(hashes, state_.chain).hex());
 }
 
 bool Trainer::due(const std::optional<std::int64_t>& interval) const {

@@ -1,0 +1,250 @@
+// `olmo-harness audit`: recorded steps, computed again and compared with the record.
+#include "train/audit/audit.h"
+
+#include <iostream>
+#include <random>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/audit_output.h"
+#include "cli/commands.h"
+#include "core/environment.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "store/audit_records.h"
+#include "train/provenance.h"
+
+namespace olmo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string steps;
+  std::int64_t sample = 0;
+  std::int64_t length = 5;
+  std::optional<std::uint64_t> seed;
+  std::string checkpoints;
+  std::string data;
+  std::string isa = "auto";
+  int threads = 0;
+  bool trace = false;
+  bool record = false;
+  std::string against;
+  bool json = false;
+  std::string command_line;
+};
+
+train::Stretch parse_stretch(const std::string& text) {
+  const auto fail = [&]() -> train::Stretch {
+    throw Error(ErrorKind::kUsage, "audit: --steps must be A..B or one step, got '" + text + "'");
+  };
+  const auto number = [&](const std::string& digits) -> std::int64_t {
+    if (digits.empty() || digits.size() > 15 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+      return fail().first;
+    return std::stoll(digits);
+  };
+  const auto dots = text.find("..");
+  if (dots == std::string::npos) return {number(text), number(text)};
+  return {number(text.substr(0, dots)), number(text.substr(dots + 2))};
+}
+
+/// The run's config with the paths of this machine.
+train::TrainConfig config_here(const train::RecordedSteps& recorded, const Arguments& arguments) {
+  auto loaded = train::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
+  train::require_no_blockers(loaded);
+  train::TrainConfig& config = loaded.config;
+  if (train::experiment_digest(config).hex() != recorded.experiment_digest) {
+    throw Error(arguments.overrides.empty() ? ErrorKind::kDamaged : ErrorKind::kUsage,
+                arguments.run + ": the config" +
+                    (arguments.overrides.empty()
+                         ? " in the record is not the one that the run was begun with: it was "
+                           "altered"
+                         : " with " + arguments.overrides.front() +
+                               " is another experiment; an audit may set paths only"));
+  }
+  if (!arguments.data.empty()) {
+    for (auto* paths : {&config.data.paths, &config.data.label_mask_paths})
+      for (auto& path : *paths)
+        path = (fs::path(arguments.data) / fs::path(path).filename()).string();
+  }
+  return std::move(config);
+}
+
+std::vector<train::Stretch> stretches_of(const train::RecordedSteps& recorded,
+                                         const Arguments& arguments) {
+  if (arguments.sample > 0) {
+    const auto seed = arguments.seed.value_or(std::random_device{}());
+    log_line("sample: " + std::to_string(arguments.sample) + " stretches of " +
+             std::to_string(arguments.length) + " steps (--seed " + std::to_string(seed) + ")");
+    return train::sample_stretches(recorded, arguments.sample, arguments.length, seed);
+  }
+  const train::Stretch stretch =
+      arguments.steps.empty() ? train::Stretch{recorded.steps.begin()->first, recorded.last_step()}
+                              : parse_stretch(arguments.steps);
+  train::require_recorded(recorded, stretch);
+  return {stretch};
+}
+
+/// One row of `audits` for each stretch, and the traces that were made.
+void write_record(store::RunDb& db, const std::string& run_id, const Arguments& arguments,
+                  const Policy& policy, const train::AuditResult& result) {
+  for (const auto& stretch : result.stretches) {
+    store::AuditRecord row{.created_utc = {},
+                           .command_line = arguments.command_line,
+                           .policy = train::policy_json(policy).dump(),
+                           .build = train::build_json().dump(),
+                           .environment = train::environment_json().dump(),
+                           .started_from = stretch.started_from,
+                           .first_step = stretch.stretch.first,
+                           .last_step = stretch.stretch.last,
+                           .verdict = to_string(stretch.verdict),
+                           .difference_step = {},
+                           .difference = {},
+                           .operation = stretch.operation,
+                           .ce_loss_distance = stretch.distances.ce_loss,
+                           .grad_norm_distance = stretch.distances.grad_norm};
+    if (!stretch.findings.empty()) {
+      row.difference_step = stretch.findings.front().step;
+      row.difference = stretch.findings.front().quantity;
+    }
+    const auto number = store::record_audit(db.records(), run_id, row);
+    for (const auto& trace : stretch.traces) {
+      store::record_trace(db.records(), run_id, {.attempt = 0, .audit = number}, trace.step,
+                          trace.digests);
+    }
+  }
+  db.flush();
+}
+
+int run_audit(const Arguments& arguments) {
+  const auto name = store::parse_run_name(arguments.run);
+  auto db = store::RunDb::open(
+      name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
+  const std::string run_id = db.find_run(name.run);
+  const train::RecordedSteps recorded = train::read_recorded_steps(db, run_id);
+  const train::TrainConfig config = config_here(recorded, arguments);
+  const Policy policy =
+      resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa, arguments.threads);
+  apply_policy(policy);
+  train::AuditOptions options{
+      .database = fs::absolute(name.database),
+      .checkpoints = arguments.checkpoints.empty() ? std::nullopt
+                                                   : std::optional(fs::path(arguments.checkpoints)),
+      .stretches = stretches_of(recorded, arguments),
+      .recorded_trace =
+          [&](std::int64_t step) { return store::read_trace(db.records(), run_id, step); },
+      .trace = arguments.trace};
+  if (!arguments.json) std::cout << audit_header(recorded, policy) << std::flush;
+  const train::AuditResult result =
+      train::audit(recorded, config, policy, options, [&](const train::StretchResult& stretch) {
+        if (!arguments.json) std::cout << to_text(stretch) << std::flush;
+      });
+  if (arguments.record) write_record(db, run_id, arguments, policy, result);
+  if (arguments.json) {
+    std::cout << to_json(result, recorded, policy).dump(2) << "\n";
+  } else {
+    std::cout << audit_footer(result, recorded);
+  }
+  return result.verdict() == train::AuditVerdict::kDifferent
+             ? static_cast<int>(ErrorKind::kCheckFailed)
+             : 0;
+}
+
+/// A run opened for its traces.
+struct Traces {
+  explicit Traces(const std::string& text)
+      : name(store::parse_run_name(text)),
+        db(store::RunDb::open(name.database, store::OpenMode::kReadOnly)),
+        run_id(db.find_run(name.run)) {}
+
+  [[nodiscard]] std::vector<OpDigest> of(std::int64_t step) const {
+    return store::read_trace(db.records(), run_id, step);
+  }
+
+  store::RunName name;
+  store::RunDb db;
+  std::string run_id;
+};
+
+int compare_traces(const Arguments& arguments) {
+  const Traces a(arguments.run), b(arguments.against);
+  TraceComparison comparison;
+  const auto steps_b = store::traced_steps(b.db.records(), b.run_id);
+  for (const auto step : store::traced_steps(a.db.records(), a.run_id)) {
+    if (!std::binary_search(steps_b.begin(), steps_b.end(), step)) continue;
+    comparison.steps.push_back(step);
+    comparison.difference = first_difference(a.of(step), b.of(step));
+    if (comparison.difference) break;
+  }
+  if (comparison.steps.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "audit --against: no step is traced in both " + arguments.run + " and " +
+                    arguments.against +
+                    "; `audit RUN --steps N --trace --record` traces one on each machine");
+  }
+  std::cout << (arguments.json ? to_json(comparison).dump(2) + "\n" : to_text(comparison));
+  return comparison.difference ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
+}
+
+}  // namespace
+
+void add_audit(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "audit", "Train recorded steps again on this machine and compare with the record");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("RUN", arguments->run, "Run directory, FILE.db or FILE.db:RUN_ID")
+      ->required();
+  command->add_option("key.path=value", arguments->overrides,
+                      "Paths of this machine, e.g. data.paths=[corpus.npy]");
+  auto* steps = command->add_option("--steps", arguments->steps,
+                                    "Steps to audit, A..B or one (default: all)");
+  auto* sample = command
+                     ->add_option("--sample", arguments->sample,
+                                  "Audit this many stretches at random places instead")
+                     ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
+                     ->excludes(steps);
+  command->add_option("--length", arguments->length, "Steps of a sampled stretch (default: 5)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->needs(sample);
+  command->add_option("--seed", arguments->seed, "Choose the same stretches again")->needs(sample);
+  command->add_option("--checkpoints", arguments->checkpoints,
+                      "Folder that holds step{N} (default: where they were saved, else beside the "
+                      "database)");
+  command->add_option("--data", arguments->data,
+                      "Folder that holds the token files (default: where the run read them)");
+  command->add_option("--isa", arguments->isa, "auto, plain, avx2 or avx512 (default: auto)");
+  command->add_option("--threads", arguments->threads, "Threads (default: all cores)");
+  auto* trace = command->add_flag("--trace", arguments->trace,
+                                  "Hash the output of every operation of the audited steps");
+  auto* record = command->add_flag("--record", arguments->record,
+                                   "Write the result, and traces, into the run's database");
+  trace->needs(record);
+  command
+      ->add_option("--against", arguments->against,
+                   "Another RUN: compare the traces that both hold, and compute nothing")
+      ->excludes(steps)
+      ->excludes(sample)
+      ->excludes(record);
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  command->footer(
+      "Starts from the latest recorded checkpoint before the steps, else from the initial weights. "
+      "Under `portable` every\nbit must agree, on any machine; under `fast` the record must lie "
+      "within four times the distance that `fast` has from\n`portable` on this machine. Exit code "
+      "5 "
+      "if something differs: the step, what differs, and the first operation are named.\n"
+      "Examples:\n"
+      "  olmo-harness audit runs/quickstart --steps 21..30\n"
+      "  olmo-harness audit run.db --sample 3 --checkpoints ckpt --data tokens --record\n"
+      "  olmo-harness audit a.db --against b.db");
+  command->callback([arguments, &exit_code] {
+    arguments->command_line = command_line();
+    exit_code = arguments->against.empty() ? run_audit(*arguments) : compare_traces(*arguments);
+  });
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,147 @@
+#include "cli/audit_output.h"
+
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+#include "train/progress_line.h"
+#include "train/provenance.h"
+
+namespace olmo::cli {
+namespace {
+
+constexpr std::size_t kMostFindings = 8;
+
+/// A member of a JSON text; empty if it is not there.
+std::string member(const std::string& text, const char* key) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains(key)) return {};
+  return json[key].is_string() ? json[key].get<std::string>() : json[key].dump();
+}
+
+std::string steps_of(const train::Stretch& stretch) {
+  if (stretch.first == stretch.last) return "step " + std::to_string(stretch.first);
+  return "steps " + std::to_string(stretch.first) + ".." + std::to_string(stretch.last);
+}
+
+std::string shown(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string listed(const std::vector<train::Finding>& findings) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMostFindings, findings.size()); ++i)
+    text += "    " + findings[i].sentence + "\n";
+  if (findings.size() > kMostFindings)
+    text += "    and " + std::to_string(findings.size() - kMostFindings) + " more (--json)\n";
+  return text;
+}
+
+Json json_of(const std::vector<train::Finding>& findings) {
+  Json list = Json::array();
+  for (const auto& [step, quantity, sentence] : findings)
+    list.push_back({{"step", step}, {"quantity", quantity}, {"message", sentence}});
+  return list;
+}
+
+Json json_of(const train::StretchResult& stretch) {
+  const auto& [far_ce, far_grad] = stretch.distances;
+  Json json = {{"first_step", stretch.stretch.first},
+               {"last_step", stretch.stretch.last},
+               {"started_from", stretch.started_from},
+               {"start_step", stretch.start_step},
+               {"verdict", to_string(stretch.verdict)},
+               {"findings", json_of(stretch.findings)},
+               {"operation", stretch.operation},
+               {"advice", stretch.advice},
+               {"steps_compared", stretch.steps_compared},
+               {"tensors_compared", stretch.tensors_compared},
+               {"ce_loss_distance", far_ce},
+               {"grad_norm_distance", far_grad},
+               {"seconds", stretch.seconds}};
+  return json;
+}
+
+}  // namespace
+
+std::string audit_header(const train::RecordedSteps& recorded, const Policy& policy) {
+  const std::string cpu = member(recorded.environment, "cpu");
+  return "run " + recorded.run_id + " (" + recorded.name + "), " +
+         std::to_string(recorded.steps.size()) + " steps in " +
+         train::format_duration(recorded.seconds) + ", " + member(recorded.policy, "numerics") +
+         ", " + member(recorded.policy, "isa") + ", " + member(recorded.policy, "threads") +
+         " threads" + (cpu.empty() ? "" : " of " + cpu) + "\nhere " +
+         olmo::to_string(policy.numerics) + ", " + olmo::to_string(policy.isa) + ", " +
+         std::to_string(policy.threads) + " threads\n";
+}
+
+std::string to_text(const train::StretchResult& stretch) {
+  std::string text = steps_of(stretch.stretch) + " from " + stretch.started_from;
+  if (stretch.start_step > 0) text += " (after step " + std::to_string(stretch.start_step) + ")";
+  text += ": " + to_string(stretch.verdict) + ", " + std::to_string(stretch.steps_compared) +
+          " steps and " + std::to_string(stretch.tensors_compared) + " tensors compared in " +
+          train::format_duration(stretch.seconds) + "\n";
+  if (stretch.verdict == train::AuditVerdict::kWithinEnvelope) {
+    text += "    at most " + shown("%.2g", stretch.distances.ce_loss) + " nats of ce_loss and " +
+            shown("%.2g", stretch.distances.grad_norm) +
+            " of grad_norm from the portable reference\n";
+  }
+  text += listed(stretch.findings);
+  if (!stretch.operation.empty())
+    text += "    first operation that differs: " + stretch.operation + "\n";
+  if (!stretch.advice.empty()) text += "    " + stretch.advice + "\n";
+  return text;
+}
+
+std::string audit_footer(const train::AuditResult& result, const train::RecordedSteps& recorded) {
+  std::string text;
+  if (!result.broken_proofs.empty()) text += "the record itself:\n" + listed(result.broken_proofs);
+  switch (result.verdict()) {
+    case train::AuditVerdict::kDifferent:
+      return text + "AUDIT FAILED\n";
+    case train::AuditVerdict::kWithinEnvelope:
+      return text + "AUDIT PASSED: within what `fast` differs by on this machine\n";
+    case train::AuditVerdict::kIdentical:
+      break;
+  }
+  return text + "AUDIT PASSED: every bit agrees, and the hash chain of all " +
+         std::to_string(recorded.steps.size()) + " steps is sound\n";
+}
+
+Json to_json(const train::AuditResult& result, const train::RecordedSteps& recorded,
+             const Policy& policy) {
+  Json stretches = Json::array();
+  for (const auto& stretch : result.stretches) stretches.push_back(json_of(stretch));
+  return {{"run_id", recorded.run_id},
+          {"verdict", to_string(result.verdict())},
+          {"recorded_steps", recorded.steps.size()},
+          {"recorded_seconds", recorded.seconds},
+          {"policy", train::policy_json(policy)},
+          {"broken_proofs", json_of(result.broken_proofs)},
+          {"stretches", stretches}};
+}
+
+std::string to_text(const TraceComparison& comparison) {
+  const std::string step = std::to_string(comparison.steps.back());
+  if (comparison.difference) {
+    return "step " + step + ": " + comparison.difference->operation + ": " +
+           comparison.difference->reason + "; the operations before it agree\nTRACES DIFFER\n";
+  }
+  return std::to_string(comparison.steps.size()) + " traced steps, the last is " + step +
+         ": every operation agrees\nTRACES AGREE\n";
+}
+
+Json to_json(const TraceComparison& comparison) {
+  Json json = {{"steps", comparison.steps}, {"verdict", "identical"}};
+  if (comparison.difference) {
+    json["verdict"] = "different";
+    json["step"] = comparison.steps.back();
+    json["operation"] = comparison.difference->operation;
+    json["reason"] = comparison.difference->reason;
+  }
+  return json;
+}
+
+}  // namespace olmo::cli

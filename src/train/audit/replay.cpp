@@ -1,0 +1,128 @@
+#include "train/audit/replay.h"
+
+#include <chrono>
+
+#include "core/error.h"
+#include "store/checkpoint_manifest.h"
+#include "train/start.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string name_of(std::int64_t step) { return "step" + std::to_string(step); }
+
+/// The place in the training that a sound checkpoint holds must be the recorded one.
+void check_chain(const RecordedSteps& recorded, const Start& start,
+                 std::vector<Finding>& findings) {
+  const auto& state = start.saved.state;
+  const auto row = recorded.steps.find(state.step);
+  if (row == recorded.steps.end() || row->second.chain_hash == state.chain.hex()) return;
+  findings.push_back({state.step, "chain_hash",
+                      "step " + std::to_string(state.step) + ": the chain in " +
+                          start.path.string() + " is not the recorded one"});
+}
+
+/// The latest sound checkpoint up to `step`.
+std::optional<Start> find_start(const RecordedSteps& recorded, const CheckpointPlaces& places,
+                                std::int64_t step, std::vector<Finding>& findings) {
+  for (auto i = recorded.checkpoints.rbegin(); i != recorded.checkpoints.rend(); ++i) {
+    if (i->first > step) continue;
+    const auto path = find_checkpoint(recorded, places, i->first);
+    if (!path) continue;
+    const auto wrong = verify_checkpoint(recorded, i->first, *path);
+    findings.insert(findings.end(), wrong.begin(), wrong.end());
+    if (!wrong.empty()) continue;
+    Start start = read_start(*path);
+    check_chain(recorded, start, findings);
+    return start;
+  }
+  return std::nullopt;
+}
+
+void require_startable(const RecordedSteps& recorded, const TrainConfig& config) {
+  if (!config.load_path && recorded.steps.begin()->first == 1) return;
+  throw Error(ErrorKind::kUsage,
+              "audit: the run " + recorded.run_id + " went on from another run's checkpoint" +
+                  (config.load_path ? " (" + *config.load_path + ")" : "") +
+                  "; expected one of its own checkpoints at or before the steps to audit, say with "
+                  "--checkpoints where they are");
+}
+
+}  // namespace
+
+std::optional<fs::path> find_checkpoint(const RecordedSteps& recorded,
+                                        const CheckpointPlaces& places, std::int64_t step) {
+  const auto found = recorded.checkpoints.find(step);
+  if (found == recorded.checkpoints.end()) return std::nullopt;
+  std::vector<fs::path> candidates;
+  if (places.given) {
+    candidates = {*places.given / name_of(step)};
+  } else {
+    candidates = {fs::path(found->second.path), places.database.parent_path() / name_of(step)};
+  }
+  std::error_code ignored;
+  for (const auto& path : candidates)
+    if (fs::exists(path / store::kManifestName, ignored)) return path;
+  return std::nullopt;
+}
+
+std::vector<Finding> verify_checkpoint(const RecordedSteps& recorded, std::int64_t step,
+                                       const fs::path& path) {
+  const std::string at = "step " + std::to_string(step) + ": ";
+  std::vector<Finding> findings;
+  try {
+    const store::CheckpointReader reader(path);
+    if (reader.manifest_digest().hex() != recorded.checkpoints.at(step).manifest_sha256) {
+      findings.push_back(
+          {step, "checkpoint",
+           at + path.string() +
+               ": its manifest is not the recorded one, the checkpoint was replaced"});
+    }
+    for (const auto& sentence : reader.verify())
+      findings.push_back({step, "checkpoint", at + path.string() + ": " + sentence});
+  } catch (const Error& error) {
+    findings.push_back({step, "checkpoint", at + error.what()});
+  }
+  return findings;
+}
+
+std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoint) {
+  std::vector<store::StateHash> hashes;
+  for (const auto& dataset : checkpoint.datasets()) {
+    if (dataset.dtype == "json") continue;
+    for (const std::string part : {"model", "optim"}) {
+      const std::string prefix = "/" + part + "/";
+      if (dataset.path.starts_with(prefix))
+        hashes.push_back({part, dataset.path.substr(prefix.size()), dataset.sha256.hex()});
+    }
+  }
+  return hashes;
+}
+
+Replay::Replay(const RecordedSteps& recorded, const TrainConfig& config, const Policy& policy,
+               const CheckpointPlaces& places, std::int64_t step, std::vector<Finding>& findings)
+    : stepper_(config, policy) {
+  const std::optional<Start> start = find_start(recorded, places, step, findings);
+  if (!start) require_startable(recorded, config);
+  set_weights(stepper_.model(), config, start);
+  if (start) {
+    stepper_.restore(start->saved.state, optim_state_of(*start));
+    started_from_ = start->path.string();
+  } else {
+    started_from_ = config.load_weights ? *config.load_weights : "initial weights";
+  }
+}
+
+std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {
+  const auto start = std::chrono::steady_clock::now();
+  const StepGradients gradients = stepper_.gradients(trace);
+  if (!gradients.finite()) return std::nullopt;
+  store::StepRecord row = stepper_.update(gradients, trace);
+  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  row.tokens_per_second = static_cast<double>(stepper_.config().tokens_per_step()) / row.seconds;
+  return row;
+}
+
+}  // namespace olmo::train
