@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <limits>
+
 #include "core/error.h"
 
 namespace olmo::store {
@@ -110,6 +112,13 @@ std::string Statement::text(int index) const {
              ? std::string()
              : std::string(bytes,
                            static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index)));
+}
+
+double Statement::real(int index) const {
+  sqlite3_stmt* statement = statement_.get();
+  if (sqlite3_column_type(statement, index) == SQLITE_NULL)
+    return std::numeric_limits<double>::quiet_NaN();
+  return sqlite3_column_double(statement, index);
 }
 
 std::int64_t Statement::integer(int index) const {

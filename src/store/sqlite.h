@@ -37,6 +37,8 @@ class Statement {
   [[nodiscard]] SqlValue column(int index) const;  ///< index from 0
   [[nodiscard]] std::string text(int index) const;
   [[nodiscard]] std::int64_t integer(int index) const;
+  /// NaN for NULL.
+  [[nodiscard]] double real(int index) const;
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int index) const;
 
