@@ -321,6 +321,41 @@ CREATE VIEW run_overview AS
        AND last.step = (SELECT max(step) FROM surviving_steps s WHERE s.run_id = r.run_id)
   LEFT JOIN imported_steps imported ON imported.run_id = r.run_id
        AND imported.step = (SELECT max(step) FROM imported_steps s WHERE s.run_id = r.run_id);
+)sql",
+                                                 R"sql(
+-- Output of every operation of a traced step, in the order of the computation: recorded by `train`
+-- (attempt) or by `audit --record` (audit).
+CREATE TABLE op_traces (
+  run_id    TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,   -- of the training; 0: of an audit
+  audit     INTEGER NOT NULL,   -- of the audit; 0: of the training
+  step      INTEGER NOT NULL,
+  ordinal   INTEGER NOT NULL,   -- from 0, in the order of the computation
+  operation TEXT NOT NULL,      -- e.g. micro_batch.0/forward/blocks.3.attention
+  sha256    TEXT NOT NULL,
+  PRIMARY KEY (run_id, attempt, audit, step, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- Stretches of the run that were trained again, here or elsewhere, and compared with the record.
+CREATE TABLE audits (
+  run_id             TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  audit              INTEGER NOT NULL,   -- 1, 2, ...
+  created_utc        TEXT NOT NULL,
+  command_line       TEXT NOT NULL,
+  policy             TEXT NOT NULL CHECK (json_valid(policy)),       -- of the auditor, as are build and environment
+  build              TEXT NOT NULL CHECK (json_valid(build)),
+  environment        TEXT NOT NULL CHECK (json_valid(environment)),
+  started_from       TEXT NOT NULL,      -- checkpoint, or initial weights
+  first_step         INTEGER NOT NULL,   -- of the steps that were compared
+  last_step          INTEGER NOT NULL,
+  verdict            TEXT NOT NULL CHECK (verdict IN ('identical', 'within_envelope', 'different')),
+  difference_step    INTEGER,            -- the first that differs
+  difference         TEXT NOT NULL,      -- what differs there: a column of steps, or a tensor; empty: nothing
+  operation          TEXT NOT NULL,      -- first operation that differs there; empty: none, or not traced
+  ce_loss_distance   REAL,               -- largest |recorded - portable recomputation| over the stretch
+  grad_norm_distance REAL,               -- the same, relative to the recomputation
+  PRIMARY KEY (run_id, audit)
+) STRICT;
 )sql"};
 
 }  // namespace olmo::store

@@ -6,6 +6,8 @@
 //          ├─ metrics       further numbers by name (a new metric needs no new column)
 //          ├─ state_hashes  SHA-256 of every parameter and moment at an interval
 //          ├─ checkpoints   what was saved, where, how fast; deleted_utc once retention removed it
+//          ├─ op_traces     SHA-256 of every operation's output in traced steps
+//          ├─ audits        stretches that were trained again and compared
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish
 //          └─ tags          free words of the user
 //
@@ -29,10 +31,10 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
-// Version 2 added the evaluations.
+// Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

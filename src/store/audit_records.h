@@ -1,0 +1,56 @@
+// Audits and traces of operations (columns: store/schema.h).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/op_trace.h"
+#include "store/record_database.h"
+
+namespace olmo::store {
+
+/// A stretch of a run that was trained again and compared with the record.
+struct AuditRecord {
+  std::string created_utc;
+  std::string command_line;
+  std::string policy;       ///< JSON text, of the auditor
+  std::string build;        ///< JSON text
+  std::string environment;  ///< JSON text
+  std::string started_from;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::string verdict;  ///< identical, within_envelope or different
+  std::optional<std::int64_t> difference_step;
+  std::string difference;
+  std::string operation;
+  std::optional<double> ce_loss_distance;
+  std::optional<double> grad_norm_distance;
+};
+
+/// Who traced a step: an attempt of the training, or an audit.
+struct TraceSource {
+  std::int64_t attempt = 0;
+  std::int64_t audit = 0;
+};
+
+/// Makes the audit durable and returns its number; `created_utc` is set here.
+std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, const AuditRecord& audit);
+
+/// Replaces what `source` had recorded of the step.
+void record_trace(RecordDatabase& db, const std::string& run_id, const TraceSource& source,
+                  std::int64_t step, std::span<const OpDigest> trace);
+
+/// Oldest first.
+std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string& run_id);
+
+/// The step's trace: the surviving attempt's, else the latest audit's; empty if there is none. A
+/// digest that is none throws Error(kDamaged).
+std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& run_id,
+                                 std::int64_t step);
+
+/// Steps that have a trace, ascending.
+std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id);
+
+}  // namespace olmo::store
