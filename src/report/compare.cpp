@@ -17,7 +17,7 @@ using store::EvaluationEntry;
 
 std::set<std::string> task_names(const Source& source, const EvaluationEntry& entry) {
   std::set<std::string> names;
-  for (const auto& task : EvaluationDb(*source.records).tasks(entry.evaluation_id))
+  for (const auto& task : EvaluationDb(source.records()).tasks(entry.evaluation_id))
     if (task.status == "finished") names.insert(task.record.task);
   return names;
 }
@@ -66,8 +66,8 @@ void choose_evaluations(ParityReport& report, const Source& a, const Source& b,
   if (options.skip_evaluations) return;
   const Pair pair = choose_pair(a, b, options.kind);
   if (pair.a) {
-    report.a.evaluation = read_evaluation(*a.records, pair.a->evaluation_id);
-    report.b.evaluation = read_evaluation(*b.records, pair.b->evaluation_id);
+    report.a.evaluation = read_evaluation(a.records(), pair.a->evaluation_id);
+    report.b.evaluation = read_evaluation(b.records(), pair.b->evaluation_id);
     return;
   }
   const bool in_a = !a.evaluations.empty(), in_b = !b.evaluations.empty();
@@ -87,11 +87,11 @@ std::vector<EvaluationData> repeated_evaluations(const Side& side, const Source&
   std::vector<EvaluationData> repeats{*side.evaluation};
   if (side.evaluation->weights_digest.empty()) return repeats;
   constexpr std::size_t kMostRepeats = 8;
-  for (const auto& entry : EvaluationDb(*source.records).list()) {
+  for (const auto& entry : EvaluationDb(source.records()).list()) {
     if (repeats.size() == kMostRepeats) break;
     if (entry.status == "finished" && entry.evaluation_id != side.evaluation->evaluation_id &&
         entry.record.weights_digest == side.evaluation->weights_digest)
-      repeats.push_back(read_evaluation(*source.records, entry.evaluation_id));
+      repeats.push_back(read_evaluation(source.records(), entry.evaluation_id));
   }
   return repeats;
 }
@@ -123,7 +123,7 @@ void add_damage(ParityReport& report, const Side& side) {
 /// once.
 void add_run(Side& side, const Source& source) {
   if (source.run_id.empty()) return;
-  side.run = read_run(*source.records, source.run_id);
+  side.run = read_run(source.records(), source.run_id);
   side.run->label = side.label;
   side.run->database = side.database;
 }
@@ -154,8 +154,8 @@ void compare_sources(ParityReport& report, const Source& a, const Source& b,
     report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
     if (report.trajectory->loss.values.empty())
       report.damage.push_back("The runs have no step at the same number of tokens in common.");
-    report.noise = noise_floor(report.a, report.b, find_repeats(report.a, *a.records),
-                               find_repeats(report.b, *b.records), report.trajectory->share);
+    report.noise = noise_floor(report.a, report.b, find_repeats(report.a, a.records()),
+                               find_repeats(report.b, b.records()), report.trajectory->share);
     test_trajectory(*report.trajectory, report.noise);
     report.trajectory->last_a = report.noise.values_a.front();
     report.trajectory->last_b = report.noise.values_b.front();

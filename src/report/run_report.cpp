@@ -12,7 +12,7 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   found.side = name_side(run, name);
   const Source source = open_source(run, name);
   if (!source.run_id.empty()) {
-    found.side.run = read_run(*source.records, source.run_id);
+    found.side.run = read_run(source.records(), source.run_id);
     found.side.run->label = found.side.label;
     found.side.run->database = found.side.database;
     found.marks = marks_of(*found.side.run, 'A');
@@ -20,7 +20,7 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   }
   if (!source.evaluations.empty())
     found.side.evaluation =
-        read_evaluation(*source.records, source.evaluations.back().evaluation_id);
+        read_evaluation(source.records(), source.evaluations.back().evaluation_id);
   return found;
 }
 
