@@ -62,7 +62,7 @@ Evidence judge_task(const TaskComparison& task) {
 
 Evidence judge_source(const SourceComparison& source) {
   const std::string where = source.suite + (source.source.empty() ? "" : "/" + source.source) +
-                            " (" + number(source.difference) + " bits per byte)";
+                            " (" + number(source.difference) + " " + source.unit + ")";
   if (!source.equivalence) {
     const bool equal = source.equal_bits == source.documents;
     return {equal ? Finding::kNothing : Finding::kOpen,

@@ -159,6 +159,20 @@ TEST_CASE("a report of nothing, and of either side alone, is still a page", "[re
   CHECK_THAT(run_html({}), Contains("No training steps"));
 }
 
+TEST_CASE("a source that is not measured in bits per byte says so everywhere", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  CHECK_THAT(parity_html(r), !Contains("or token"));
+  r.perplexity->sources[0].unit = r.perplexity->sources.back().unit = kBitsPerToken;
+  CHECK(parity_json(r)["perplexity"]["sources"][0]["unit"] == "bits per token");
+  CHECK(parity_json(r)["perplexity"]["sources"][1]["unit"] == "bits per byte");
+  CHECK_THAT(parity_html(r), Contains("bits per byte or token; left of 0"));
+  CHECK_THAT(parity_html(r), Contains("512 documents, bits per token"));
+  const std::string csv = parity_csv(r);
+  CHECK_THAT(csv, Contains("\nperplexity,paloma/c4_en,bits_per_token,"));
+  CHECK_THAT(csv, Contains("\nperplexity,paloma/dolma_books,bits_per_byte,"));
+  CHECK_THAT(csv, Contains("\nperplexity,paloma,bits_per_token_macro,"));
+}
+
 TEST_CASE("the CSV has a line for each comparison", "[report]") {
   const std::string csv = parity_csv(synthetic_report(50, 3));
   CHECK_THAT(csv, Contains("trajectory,last stretch,ce_loss,2.33841,2.33827,-0.000137,-0.00072,"

@@ -173,6 +173,7 @@ Ordered perplexity_json(const PerplexityComparison& p) {
   for (const SourceComparison& s : p.sources)
     sources.push_back({{"suite", s.suite},
                        {"source", s.source.empty() ? Ordered(nullptr) : Ordered(s.source)},
+                       {"unit", s.unit},
                        {"documents", s.documents},
                        {"tokens", s.tokens},
                        {"bytes", s.bytes},
