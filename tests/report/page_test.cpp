@@ -48,6 +48,13 @@ TEST_CASE("text of a record cannot become markup", "[report]") {
   CHECK(page::clip("ééé", 3) == "é…");
   CHECK(page::csv_text("=1+1,\"x\"") == "\"'=1+1,\"\"x\"\"\"");
   CHECK(page::markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
+  CHECK(page::markdown_text("*a* `b` \\") == "\\*a\\* \\`b\\` \\\\");
+  CHECK(page::markdown_text("_a_ [b](c) [d]: e [f]") == "\\_a\\_ [b\\](c) [d\\]: e [f\\]");
+}
+
+TEST_CASE("Markdown leaves alone what is no mark", "[report]") {
+  for (const char* plain : {"arc_challenge", "[−0.1, +0.3], inside", "OLMo's \"own\"", "1-2"})
+    CHECK(page::markdown_text(plain) == plain);
 }
 
 TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
