@@ -109,6 +109,7 @@ Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
   const StepColumns& y = b.steps;
   identity.known = !x.chain.empty() && !y.chain.empty();
   if (!identity.known) return identity;
+  const bool same_experiment = a.experiment_digest == b.experiment_digest;
   for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
     ++identity.common_steps;
     if (x.batch[i] == y.batch[j]) ++identity.equal_batches;
@@ -116,7 +117,9 @@ Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
     const char* field = x.batch[i] != y.batch[j]           ? "batch_hash"
                         : x.loss[i] != y.loss[j]           ? "ce_loss"
                         : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
-                                                           : nullptr;
+                        // All that a chain holds besides, once it began alike.
+                        : same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
+                                                                      : nullptr;
     if (field) {
       identity.first_different = x.step[i];
       identity.first_field = field;

@@ -29,7 +29,7 @@ struct Identity {
   std::int64_t common_steps = 0;     ///< steps that both have
   std::int64_t equal_steps = 0;      ///< chains agree through this step
   std::int64_t first_different = 0;  ///< step; 0: none
-  std::string first_field;           ///< batch_hash, ce_loss, grad_norm
+  std::string first_field;           ///< batch_hash, ce_loss, grad_norm, z_loss
   std::int64_t equal_batches = 0;    ///< steps of the common ones that saw the same batch
   std::int64_t state_step = 0;       ///< last step at which both hashed their state; 0: none
   std::int64_t equal_tensors = 0, tensors = 0;  ///< at state_step
