@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "core/error.h"
+#include "report/common_steps.h"
 #include "report/parity_parts.h"
 
 namespace olmo::report {
@@ -17,21 +17,6 @@ std::vector<const StateHashRow*> start_of(const RecordedRun& run) {
   for (const auto& row : run.state_hashes)
     if (row.step == 0 && row.part == "model") rows.push_back(&row);
   return rows;
-}
-
-/// Calls `visit` with the indices of each step that both runs have.
-template <class Visit>
-void for_common_steps(const StepColumns& a, const StepColumns& b, Visit visit) {
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a.step[i] == b.step[j]) {
-      if (!visit(i, j)) return;
-      ++i, ++j;
-    } else if (a.step[i] < b.step[j]) {
-      ++i;
-    } else {
-      ++j;
-    }
-  }
 }
 
 }  // namespace
@@ -101,57 +86,6 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
   reason = found.same_order ? "The same data order, but other initial weights."
                             : "Another data order, hence independent trainings.";
   return Kind::kOutcome;
-}
-
-Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
-  Identity identity;
-  const StepColumns& x = a.steps;
-  const StepColumns& y = b.steps;
-  identity.known = !x.chain.empty() && !y.chain.empty();
-  if (!identity.known) return identity;
-  const bool same_experiment = a.experiment_digest == b.experiment_digest;
-  for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
-    ++identity.common_steps;
-    if (x.batch[i] == y.batch[j]) ++identity.equal_batches;
-    if (identity.first_different != 0) return true;
-    const char* field = x.batch[i] != y.batch[j]           ? "batch_hash"
-                        : x.loss[i] != y.loss[j]           ? "ce_loss"
-                        : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
-                        // All that a chain holds besides, once it began alike.
-                        : same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
-                                                                      : nullptr;
-    if (field) {
-      identity.first_different = x.step[i];
-      identity.first_field = field;
-    } else {
-      identity.equal_steps = x.step[i];
-    }
-    return true;
-  });
-  auto i = a.state_hashes.begin();
-  auto j = b.state_hashes.begin();
-  const auto key = [](const StateHashRow& row) { return std::tie(row.step, row.part, row.name); };
-  while (i != a.state_hashes.end() && j != b.state_hashes.end()) {
-    if (key(*i) < key(*j)) {
-      ++i;
-    } else if (key(*j) < key(*i)) {
-      ++j;
-    } else {
-      if (i->step != identity.state_step) identity.equal_tensors = identity.tensors = 0;
-      identity.state_step = i->step;
-      ++identity.tensors;
-      if (i->sha256 == j->sha256) {
-        ++identity.equal_tensors;
-      } else if (identity.first_tensor.empty()) {
-        identity.first_tensor = i->part + "/" + i->name;
-        identity.first_tensor_step = i->step;
-      }
-      ++i, ++j;
-    }
-  }
-  identity.chain_a = a.last_chain;
-  identity.chain_b = b.last_chain;
-  return identity;
 }
 
 }  // namespace olmo::report

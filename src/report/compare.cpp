@@ -148,7 +148,12 @@ void compare_sources(ParityReport& report, const Source& a, const Source& b,
   report.gate = compare_settings(report.a, report.b, report.kind);
   const bool training = report.a.run && report.b.run && report.a.run->steps.size() > 0 &&
                         report.b.run->steps.size() > 0;
-  if (training) report.identity = find_identity(*report.a.run, *report.b.run);
+  if (training) {
+    report.identity = find_identity(*report.a.run, *report.b.run);
+    if (const auto steps = parting_steps(report.identity))
+      report.identity.operation =
+          find_operation(*steps, {a.records(), a.run_id}, {b.records(), b.run_id});
+  }
   if (!report.damage.empty()) return;
   if (training) {
     report.trajectory = compare_trajectories(*report.a.run, *report.b.run);

@@ -3,25 +3,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "report/walk.h"
+
 namespace olmo::report {
 namespace {
-
-/// Walks two lists that ascend in `key`: calls `both(a, b)` for equal keys, `alone(item, side)` for
-/// the others.
-template <typename Item, typename Key, typename Both, typename Alone>
-void walk(const std::vector<Item>& a, const std::vector<Item>& b, const Key& key, const Both& both,
-          const Alone& alone) {
-  auto i = a.begin();
-  auto j = b.begin();
-  while (i != a.end() || j != b.end()) {
-    if (j == b.end() || (i != a.end() && key(*i) < key(*j)))
-      alone(*i++, 'A');
-    else if (i == a.end() || key(*j) < key(*i))
-      alone(*j++, 'B');
-    else
-      both(*i++, *j++);
-  }
-}
 
 std::string counted(std::int64_t count, const char* unit) {
   return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");

@@ -24,8 +24,6 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind);
 /// True if two runs could be repeats of each other: no fatal mismatch and no confound.
 bool are_repeats(const RecordedRun& a, const RecordedRun& b);
 
-Identity find_identity(const RecordedRun& a, const RecordedRun& b);
-
 /// `margin` and its source come from the noise floor.
 Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b);
 /// The test of the last stretch against `margin`, declared before the difference is looked at.

@@ -201,7 +201,9 @@ class Reader {
 }  // namespace
 
 RecordedRun read_run(const store::RecordDatabase& records, const std::string& run_id) {
-  return Reader(records.connection(), records.schema_version(), run_id).read();
+  RecordedRun run = Reader(records.connection(), records.schema_version(), run_id).read();
+  run.audits = store::read_audits(records, run_id);
+  return run;
 }
 
 }  // namespace olmo::report

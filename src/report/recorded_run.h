@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/record_database.h"
+#include "store/audit_records.h"
 
 namespace olmo::report {
 
@@ -78,6 +78,7 @@ struct RecordedRun {
   std::vector<RecordedEvent> events;
   std::vector<StateHashRow> state_hashes;
   std::vector<RecordedEnergy> energy;
+  std::vector<store::AuditRecord> audits;  ///< oldest first
   /// What makes the record unfit: a broken hash chain, steps that are missing or twice, values that
   /// are not finite. One sentence each.
   std::vector<std::string> damage;

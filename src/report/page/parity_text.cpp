@@ -137,7 +137,8 @@ std::string parity_markdown(const ParityReport& report) {
            markdown_text(finding.text) + " |\n";
   out +=
       "\n✓ shown, ○ not certified, ! caution, ✕ fails, – for information. Differences are B minus "
-      "A.\n";
+      "A.\n\n" +
+      identity_markdown(report.identity);
   if (!report.command.empty())
     out += "\nMade by olmo-harness " + markdown_text(report.version) + ": " +
            markdown_text(report.command) + "\n";
