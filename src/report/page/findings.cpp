@@ -51,7 +51,7 @@ Finding of_identity(const Identity& identity) {
   if (const auto& state = identity.parted_state; identical && state)
     finding.text += ", but another state after step " + count(state->step);
   if (const auto& found = identity.operation; found && !found->operation.empty())
-    finding.text += "; first in operation " + found->operation;
+    finding.text += ", first operation " + found->operation;
   return finding;
 }
 

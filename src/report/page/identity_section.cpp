@@ -38,9 +38,7 @@ std::string markdown_code(const std::string& text) {
 std::string markdown_of(const Sentence& sentence) {
   std::string out;
   for (const auto& [text, style] : sentence)
-    out += style == Style::kCode     ? markdown_code(text)
-           : style == Style::kStrong ? "**" + markdown_text(text) + "**"
-                                     : markdown_text(text);
+    out += style == Style::kCode ? markdown_code(text) : markdown_text(text);
   return out;
 }
 
@@ -93,7 +91,7 @@ void add_states(const Identity& identity, std::vector<Sentence>& sentences) {
     sentences.push_back({{"All " + count(equal->tensors) +
                           " tensors of weights and optimizer state are the same at step "},
                          strong(equal->step),
-                         {identity.parted_state ? ", the last such step." : "."}});
+                         {identity.parted_state ? ", the last at which all are." : "."}});
   if (!identity.parted_state) return;
   sentences.push_back(parted_sentence(*identity.parted_state));
   const HashedState& last = *identity.last_state;
@@ -139,8 +137,8 @@ std::vector<Sentence> parting(const Identity& identity) {
 
 // --- the distances ---
 
-constexpr std::array<const char*, 7> kColumns = {
-    "Side", "Numerics", "Steps audited", "On", "Result", "Loss, nats", "Gradient norm, relative"};
+constexpr std::array<const char*, 7> kColumns = {"Side",   "Numerics",   "Steps audited", "On",
+                                                 "Result", "Loss, nats", "Gradient norm"};
 using Row = std::array<std::string, kColumns.size()>;
 
 std::string distance_text(const std::optional<double>& distance) {
@@ -172,7 +170,7 @@ std::vector<Row> distance_rows(const Identity& identity) {
   add_rows('A', identity.reference_a, rows);
   add_rows('B', identity.reference_b, rows);
   if (const auto& between = identity.between; between && between->steps > 0)
-    rows.push_back({"A to B", "–", count(between->steps) + " of both", "–", "–",
+    rows.push_back({"A–B", "–", count(between->steps) + " of both", "–", "–",
                     number(between->ce_loss, 3), number(between->grad_norm, 3)});
   return rows;
 }
@@ -206,7 +204,9 @@ std::vector<Sentence> distance_sentences(const Identity& identity) {
 
 constexpr char kAbout[] =
     "The reference is what portable numerics give from the same checkpoint: the same bits on every "
-    "machine. The largest distance of the audited steps is shown.";
+    "machine. The largest distance over the audited steps is shown, of the gradient norm relative "
+    "to "
+    "it.";
 
 std::string distances_html(const Identity& identity) {
   std::vector<Column> columns;
