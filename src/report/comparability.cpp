@@ -33,17 +33,26 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
                                       });
   found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty();
   found.same_batch_size = tokens_per_step(a.steps) == tokens_per_step(b.steps);
-  std::int64_t common = 0;
-  bool same = found.order_known;
-  for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {
-    if (common++ == 0 && std::isfinite(a.steps.loss[i]) && std::isfinite(b.steps.loss[j])) {
-      found.first_loss =
-          std::abs(b.steps.loss[j] - a.steps.loss[i]) / std::max(std::abs(a.steps.loss[i]), 1e-300);
-    }
-    same = same && a.steps.batch[i] == b.steps.batch[j];
-    return same;
+  found.first_loss = first_loss_difference(a.steps, b.steps);
+  bool any = false, same = found.order_known;
+  if (same) {
+    for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {
+      any = true;
+      same = a.steps.batch[i] == b.steps.batch[j];
+      return same;
+    });
+  }
+  found.same_order = any && same;
+  return found;
+}
+
+std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b) {
+  std::optional<double> found;
+  for_common_steps(a, b, [&](std::size_t i, std::size_t j) {
+    if (std::isfinite(a.loss[i]) && std::isfinite(b.loss[j]))
+      found = std::abs(b.loss[j] - a.loss[i]) / std::max(std::abs(a.loss[i]), 1e-300);
+    return false;
   });
-  found.same_order = same && common > 0;
   return found;
 }
 

@@ -34,9 +34,12 @@ std::optional<double> pooled_deviation(const std::vector<double>& a, const std::
   return degrees > 0 ? std::optional(std::sqrt(squares / degrees)) : std::nullopt;
 }
 
-/// The largest |difference| of any repeat to its run in each of ten bins per factor of ten tokens.
-void add_envelope(NoiseFloor& noise, const RecordedRun& run,
-                  const std::vector<RecordedRun>& repeats, std::map<int, double>& bins) {
+/// Ten bins per factor of ten tokens.
+using Envelope = std::map<int, double>;
+
+/// The largest |difference| of any repeat to its run in each bin.
+void add_to_envelope(Envelope& bins, const RecordedRun& run,
+                     const std::vector<RecordedRun>& repeats) {
   for (const auto& repeat : repeats) {
     const CurveDifference apart = difference_on_common_tokens(
         {run.steps.tokens, run.steps.loss}, {repeat.steps.tokens, repeat.steps.loss});
@@ -45,12 +48,6 @@ void add_envelope(NoiseFloor& noise, const RecordedRun& run,
           static_cast<int>(std::floor(10 * std::log10(static_cast<double>(apart.tokens[i]))));
       bins[bin] = std::max(bins[bin], std::abs(apart.values[i]));
     }
-  }
-  noise.envelope_tokens.clear();
-  noise.envelope.clear();
-  for (const auto& [bin, largest] : bins) {
-    noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
-    noise.envelope.push_back(largest);
   }
 }
 
@@ -89,7 +86,7 @@ std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatab
 NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedRun>& repeats_a,
                        const std::vector<RecordedRun>& repeats_b, double share) {
   NoiseFloor noise;
-  std::map<int, double> bins;
+  Envelope bins;
   const auto gather = [&](const RecordedRun& run, const std::vector<RecordedRun>& repeats,
                           std::vector<std::string>& labels, std::vector<double>& values) {
     values.push_back(last_mean(run, share));
@@ -97,10 +94,14 @@ NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedR
       labels.push_back(label_of(repeat));
       values.push_back(last_mean(repeat, share));
     }
-    add_envelope(noise, run, repeats, bins);
+    add_to_envelope(bins, run, repeats);
   };
   gather(*a.run, repeats_a, noise.runs_a, noise.values_a);
   gather(*b.run, repeats_b, noise.runs_b, noise.values_b);
+  for (const auto& [bin, largest] : bins) {
+    noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
+    noise.envelope.push_back(largest);
+  }
   noise.k_a = std::ssize(noise.values_a);
   noise.k_b = std::ssize(noise.values_b);
   noise.seed_deviation = pooled_deviation(noise.values_a, noise.values_b);

@@ -61,8 +61,7 @@ struct RecordedEnergy {
 };
 
 struct RecordedRun {
-  std::string label;     ///< as the command line named it, without folders
-  std::string database;  ///< file name
+  std::string label;  ///< as the command line named it, without folders
   std::string run_id, name, created_utc, status;
   std::string config;  ///< JSON; "{}" for an import without one
   std::string experiment_digest;

@@ -63,4 +63,10 @@ Side name_side(const std::string& text, const store::RunName& name) {
   return side;
 }
 
+void add_run(Side& side, const Source& source) {
+  if (source.run_id.empty()) return;
+  side.run = read_run(source.records(), source.run_id);
+  side.run->label = side.label;
+}
+
 }  // namespace olmo::report

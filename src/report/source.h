@@ -26,4 +26,7 @@ Source open_source(const std::string& text, const store::RunName& name);
 /// A side with its label and what identifies its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);
 
+/// Reads the run of a side, if it has one.
+void add_run(Side& side, const Source& source);
+
 }  // namespace olmo::report

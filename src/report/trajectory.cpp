@@ -116,7 +116,7 @@ Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b) {
   } else if (norms) {
     found.grad_norm = difference_on_common_tokens(norm_a.view(), norm_b.view());
   }
-  found.first_loss_relative = comparability(a, b).first_loss.value_or(0);
+  found.first_loss_relative = first_loss_difference(a.steps, b.steps).value_or(0);
   for (std::size_t i = 0, j = 0; i < found.loss.tokens.size(); ++i) {
     const double distance = std::abs(found.loss.values[i]);
     while (j + 1 < loss_a.tokens.size() && loss_a.tokens[j] < found.loss.tokens[i]) ++j;

@@ -18,7 +18,6 @@ inline double wobble(std::int64_t i, int which) {
 inline RecordedRun synthetic_run(std::int64_t steps, int which) {
   RecordedRun run;
   run.label = which == 0 ? "lumi.db" : "mosaic.db";
-  run.database = run.label;
   run.run_id = which == 0 ? "7f3a9c11" : "0b88d2e4";
   run.name = which == 0 ? "olmo-1b-mi250x" : "olmo-1b-a100";
   run.created_utc = "2026-05-01T08:00:00Z";
@@ -189,7 +188,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.b.run = synthetic_run(steps, 1);
   for (Side* side : {&r.a, &r.b}) {
     side->label = side->run->name;
-    side->database = side->run->database;
+    side->database = side->run->label;
     side->database_sha256 = std::string(64, side == &r.a ? 'a' : 'b');
   }
   r.gate.mismatches = {{"global_train_batch_size", "2048", "1024", MismatchClass::kConfound,
