@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/csv_cell.h"
 #include "report/page/html.h"
 
 namespace olmo::report::page {
@@ -51,14 +52,9 @@ std::string markdown_text(std::string_view text) {
 }
 
 std::string csv_text(std::string_view text) {
-  std::string out;
-  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
-    out = "'";
-  out += text;
-  if (out.find_first_of(",\"\n\r") == std::string::npos) return out;
-  std::string quoted = "\"";
-  for (const char c : out) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  const bool formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  return csv_cell(formula ? "'" + std::string(text) : std::string(text));
 }
 
 }  // namespace olmo::report::page
