@@ -16,7 +16,9 @@ constexpr char kSeal[] = "seal";
 /// Sorts tensors as the network is passed through: embedding, blocks by number, final norm and
 /// head; the weights before their moments.
 auto place_of(const StateHashRow& row) {
-  const auto part = row.part == "model" ? 0 : row.part == "exp_avg" ? 1 : 2;
+  const std::string full = row.part + "/" + row.name;
+  const auto has = [&](const char* moment) { return full.find(moment) != std::string::npos; };
+  const int part = row.part == "model" ? 0 : has("exp_avg/") ? 1 : has("exp_avg_sq/") ? 2 : 3;
   constexpr std::string_view kBlocks = "blocks.";
   const auto blocks = row.name.find(kBlocks);
   std::int64_t block = row.name.find("wte") != std::string::npos ? -1 : INT64_MAX;

@@ -37,13 +37,15 @@ void part_chain(RecordedRun& run, std::int64_t step) {
 /// State hashes of a network of eleven blocks at a step, in the order of the database; `other`
 /// names the tensors whose hashes are others.
 void hash_state(RecordedRun& run, std::int64_t step, const std::vector<std::string>& other = {}) {
-  for (const char* part : {"exp_avg", "model"}) {
+  for (const char* part : {"model/", "optim/exp_avg/"}) {
     for (const char* name :
          {"transformer.blocks.10.ff_out.weight", "transformer.blocks.2.ff_out.weight",
           "transformer.ln_f.weight", "transformer.wte.weight"}) {
-      const std::string full = std::string(part) + "/" + name;
+      const std::string full = std::string(part) + name;
       const bool is_other = std::find(other.begin(), other.end(), full) != other.end();
-      run.state_hashes.push_back({step, part, name, is_other ? "1" : "0"});
+      const auto slash = full.find('/');
+      run.state_hashes.push_back(
+          {step, full.substr(0, slash), full.substr(slash + 1), is_other ? "1" : "0"});
     }
   }
 }
@@ -170,9 +172,9 @@ TEST_CASE("the tensors that differ are named in the order of the network", "[rep
   SECTION("some do") {
     hash_state(a, 4);
     hash_state(b, 4,
-               {"exp_avg/transformer.wte.weight", "model/transformer.blocks.10.ff_out.weight",
+               {"optim/exp_avg/transformer.wte.weight", "model/transformer.blocks.10.ff_out.weight",
                 "model/transformer.blocks.2.ff_out.weight", "model/transformer.ln_f.weight",
-                "model/transformer.wte.weight", "exp_avg/transformer.ln_f.weight"});
+                "model/transformer.wte.weight", "optim/exp_avg/transformer.ln_f.weight"});
     hash_state(a, 6), hash_state(b, 6, {"model/transformer.wte.weight"});
     const Identity found = find_identity(a, b);
     CHECK(found.equal_state->step == 2);
@@ -184,7 +186,7 @@ TEST_CASE("the tensors that differ are named in the order of the network", "[rep
           std::vector<std::string>{
               "model/transformer.wte.weight", "model/transformer.blocks.2.ff_out.weight",
               "model/transformer.blocks.10.ff_out.weight", "model/transformer.ln_f.weight",
-              "exp_avg/transformer.wte.weight"});
+              "optim/exp_avg/transformer.wte.weight"});
     CHECK(found.last_state->step == 6);
     CHECK(found.last_state->different == 1);
     CHECK(!found.same_training());
