@@ -56,8 +56,8 @@ std::string what_to_run(const NoiseFloor& noise) {
   return "At least " + std::to_string(kRepeats) + " runs a side are needed (now " +
          std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) +
          "): train the same config again on each side into the same database, with another seed or "
-         "thread count or one weight changed by an ulp, and mark the repeats with `olmo-harness "
-         "runs tag FILE.db:RUN_ID noise:seed` (noise:threads, noise:ulp, noise:library).";
+         "thread count or one weight changed by an ulp, and mark the repeats: olmo-harness "
+         "runs tag FILE.db:RUN_ID noise:seed (or noise:threads, noise:ulp, noise:library).";
 }
 
 }  // namespace
