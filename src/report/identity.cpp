@@ -50,21 +50,19 @@ void compare_states(Identity& identity, const RecordedRun& a, const RecordedRun&
     const HashedState state = open->closed();
     identity.last_state = state;
     if (identity.parted_state) return;
-    (state.same ? identity.equal_state : identity.parted_state) = state;
+    (state.different == 0 ? identity.equal_state : identity.parted_state) = state;
   };
   walk(
       a.state_hashes, b.state_hashes,
       [](const StateHashRow& row) { return std::tie(row.step, row.part, row.name); },
       [&](const StateHashRow& in_a, const StateHashRow& in_b) {
+        if (in_a.part == kSeal) return;
         if (!open || open->state.step != in_a.step) {
           close();
           open.emplace().state.step = in_a.step;
         }
-        const bool same = in_a.sha256 == in_b.sha256;
-        open->state.same = open->state.same && same;
-        if (in_a.part == kSeal) return;
         ++open->state.tensors;
-        if (!same) open->different.push_back(&in_a);
+        if (in_a.sha256 != in_b.sha256) open->different.push_back(&in_a);
       },
       [](const StateHashRow&, char) {});
   close();
@@ -114,7 +112,7 @@ std::optional<PartingSteps> parting_steps(const Identity& identity) {
   const std::int64_t step = identity.first_different;
   const auto& state = identity.parted_state;
   const std::int64_t after_equal = identity.equal_state ? identity.equal_state->step + 1 : 1;
-  if (state && state->different > 0 && (step == 0 || state->step < step)) {
+  if (state && (step == 0 || state->step < step)) {
     if (state->step == 0) return std::nullopt;
     return PartingSteps{after_equal, state->step};
   }

@@ -11,13 +11,12 @@
 
 namespace olmo::report {
 
-/// Weights and moments at a step at which both sides hashed them. The seal of a step is a hash like
-/// the others, but no tensor.
+/// Weights and moments at a step at which both sides hashed them. The seal over a step's hashes and
+/// its chain is no tensor and tells no more than the chains do.
 struct HashedState {
   std::int64_t step = 0;
   std::int64_t tensors = 0, different = 0;
   std::vector<std::string> names;  ///< of the first kNamedTensors that differ, as `part/name`
-  bool same = true;                ///< every hash, the seal included
 };
 
 inline constexpr std::size_t kNamedTensors = 5;

@@ -148,14 +148,13 @@ inline Identity synthetic_identity(std::int64_t steps) {
   identity.common_steps = identity.equal_batches = steps;
   identity.first_different = 1;
   identity.first_field = "ce_loss";
-  identity.equal_state = HashedState{0, 226, 0, {}, true};
+  identity.equal_state = HashedState{0, 226, 0, {}};
   identity.parted_state =
       HashedState{steps / 2,
                   678,
                   675,
-                  {"model/transformer.wte.weight", "model/transformer.blocks.0.att_proj.weight"},
-                  false};
-  identity.last_state = HashedState{steps, 678, 675, {"model/transformer.wte.weight"}, false};
+                  {"model/transformer.wte.weight", "model/transformer.blocks.0.att_proj.weight"}};
+  identity.last_state = HashedState{steps, 678, 675, {"model/transformer.wte.weight"}};
   identity.operation =
       TracedOperation{1, 1, "micro_batch.0/forward/blocks.0.attention", "its output differs", ""};
   identity.reference_a = {

@@ -62,11 +62,7 @@ Sentence chain_sentence(const Identity& identity) {
   return sentence;
 }
 
-/// Of a state whose hashes are not all the same.
 Sentence parted_sentence(const HashedState& parted) {
-  if (parted.different == 0)
-    return {{"No tensor differs at step " + count(parted.step) +
-             ", but the seal over it does: what led there is not the same."}};
   Sentence sentence = {strong(parted.different),
                        {" of " + count(parted.tensors) + " tensors differ at step "},
                        strong(parted.step),

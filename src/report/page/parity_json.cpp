@@ -27,8 +27,7 @@ Ordered state_json(const HashedState& s) {
   return {{"step", s.step},
           {"tensors", s.tensors},
           {"different", s.different},
-          {"first_names", s.names},
-          {"same", s.same}};
+          {"first_names", s.names}};
 }
 
 Ordered operation_json(const TracedOperation& o) {
