@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/csv_cell.h"
+
 namespace olmo::cli {
 namespace {
 
@@ -15,14 +17,6 @@ std::string exact_text(const store::SqlValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return "";
-}
-
-std::string quote_csv(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted(1, '"');
-  for (const char c : cell) quoted.append(c == '"' ? 2 : 1, c);
-  quoted.push_back('"');
-  return quoted;
 }
 
 std::string escape_markdown(const std::string& cell) {
@@ -75,7 +69,7 @@ void write_csv_row(std::ostream& out, const std::vector<std::string>& names,
                    const std::vector<store::SqlValue>& values, bool first) {
   const auto write = [&](auto&& cells, auto&& text) {
     for (std::size_t i = 0; i < cells.size(); ++i)
-      out << (i == 0 ? "" : ",") << quote_csv(text(cells[i]));
+      out << (i == 0 ? "" : ",") << csv_cell(text(cells[i]));
     out << "\n";
   };
   if (first) write(names, [](const std::string& name) { return name; });

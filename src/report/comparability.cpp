@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "core/error.h"
+#include "report/common_steps.h"
 #include "report/parity_parts.h"
 
 namespace olmo::report {
@@ -19,21 +19,6 @@ std::vector<const StateHashRow*> start_of(const RecordedRun& run) {
   return rows;
 }
 
-/// Calls `visit` with the indices of each step that both runs have.
-template <class Visit>
-void for_common_steps(const StepColumns& a, const StepColumns& b, Visit visit) {
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a.step[i] == b.step[j]) {
-      if (!visit(i, j)) return;
-      ++i, ++j;
-    } else if (a.step[i] < b.step[j]) {
-      ++i;
-    } else {
-      ++j;
-    }
-  }
-}
-
 }  // namespace
 
 Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
@@ -48,17 +33,26 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
                                       });
   found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty();
   found.same_batch_size = tokens_per_step(a.steps) == tokens_per_step(b.steps);
-  std::int64_t common = 0;
-  bool same = found.order_known;
-  for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {
-    if (common++ == 0 && std::isfinite(a.steps.loss[i]) && std::isfinite(b.steps.loss[j])) {
-      found.first_loss =
-          std::abs(b.steps.loss[j] - a.steps.loss[i]) / std::max(std::abs(a.steps.loss[i]), 1e-300);
-    }
-    same = same && a.steps.batch[i] == b.steps.batch[j];
-    return same;
+  found.first_loss = first_loss_difference(a.steps, b.steps);
+  bool any = false, same = found.order_known;
+  if (same) {
+    for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {
+      any = true;
+      same = a.steps.batch[i] == b.steps.batch[j];
+      return same;
+    });
+  }
+  found.same_order = any && same;
+  return found;
+}
+
+std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b) {
+  std::optional<double> found;
+  for_common_steps(a, b, [&](std::size_t i, std::size_t j) {
+    if (std::isfinite(a.loss[i]) && std::isfinite(b.loss[j]))
+      found = std::abs(b.loss[j] - a.loss[i]) / std::max(std::abs(a.loss[i]), 1e-300);
+    return false;
   });
-  found.same_order = same && common > 0;
   return found;
 }
 
@@ -101,54 +95,6 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
   reason = found.same_order ? "The same data order, but other initial weights."
                             : "Another data order, hence independent trainings.";
   return Kind::kOutcome;
-}
-
-Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
-  Identity identity;
-  const StepColumns& x = a.steps;
-  const StepColumns& y = b.steps;
-  identity.known = !x.chain.empty() && !y.chain.empty();
-  if (!identity.known) return identity;
-  for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
-    ++identity.common_steps;
-    if (x.batch[i] == y.batch[j]) ++identity.equal_batches;
-    if (identity.first_different != 0) return true;
-    const char* field = x.batch[i] != y.batch[j]           ? "batch_hash"
-                        : x.loss[i] != y.loss[j]           ? "ce_loss"
-                        : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
-                                                           : nullptr;
-    if (field) {
-      identity.first_different = x.step[i];
-      identity.first_field = field;
-    } else {
-      identity.equal_steps = x.step[i];
-    }
-    return true;
-  });
-  auto i = a.state_hashes.begin();
-  auto j = b.state_hashes.begin();
-  const auto key = [](const StateHashRow& row) { return std::tie(row.step, row.part, row.name); };
-  while (i != a.state_hashes.end() && j != b.state_hashes.end()) {
-    if (key(*i) < key(*j)) {
-      ++i;
-    } else if (key(*j) < key(*i)) {
-      ++j;
-    } else {
-      if (i->step != identity.state_step) identity.equal_tensors = identity.tensors = 0;
-      identity.state_step = i->step;
-      ++identity.tensors;
-      if (i->sha256 == j->sha256) {
-        ++identity.equal_tensors;
-      } else if (identity.first_tensor.empty()) {
-        identity.first_tensor = i->part + "/" + i->name;
-        identity.first_tensor_step = i->step;
-      }
-      ++i, ++j;
-    }
-  }
-  identity.chain_a = a.last_chain;
-  identity.chain_b = b.last_chain;
-  return identity;
 }
 
 }  // namespace olmo::report

@@ -17,7 +17,7 @@ using store::EvaluationEntry;
 
 std::set<std::string> task_names(const Source& source, const EvaluationEntry& entry) {
   std::set<std::string> names;
-  for (const auto& task : EvaluationDb(*source.records).tasks(entry.evaluation_id))
+  for (const auto& task : EvaluationDb(source.records()).tasks(entry.evaluation_id))
     if (task.status == "finished") names.insert(task.record.task);
   return names;
 }
@@ -36,21 +36,28 @@ struct Pair {
   const EvaluationEntry* b = nullptr;
 };
 
+std::vector<std::set<std::string>> all_task_names(const Source& source) {
+  std::vector<std::set<std::string>> names;
+  for (const auto& entry : source.evaluations) names.push_back(task_names(source, entry));
+  return names;
+}
+
+std::int64_t common_names(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::count_if(a.begin(), a.end(), [&](const auto& name) { return b.count(name) > 0; });
+}
+
 /// The pair at the latest step that has most tasks in common; among equals the latest.
 Pair choose_pair(const Source& a, const Source& b, std::optional<Kind> kind) {
-  std::map<std::string, std::set<std::string>> names;
-  for (const auto& entry : a.evaluations) names["a" + entry.evaluation_id] = task_names(a, entry);
-  for (const auto& entry : b.evaluations) names["b" + entry.evaluation_id] = task_names(b, entry);
+  const auto names_a = all_task_names(a), names_b = all_task_names(b);
   Pair best;
-  std::tuple<std::int64_t, std::size_t, std::string, std::string> rank{-1, 0, "", ""};
-  for (const auto& x : a.evaluations) {
-    for (const auto& y : b.evaluations) {
+  std::tuple<std::int64_t, std::int64_t, std::string, std::string> rank{-1, 0, "", ""};
+  for (std::size_t i = 0; i < a.evaluations.size(); ++i) {
+    for (std::size_t j = 0; j < b.evaluations.size(); ++j) {
+      const EvaluationEntry& x = a.evaluations[i];
+      const EvaluationEntry& y = b.evaluations[j];
       if (!may_pair(x, y, kind)) continue;
-      const auto& in_a = names["a" + x.evaluation_id];
-      const auto& in_b = names["b" + y.evaluation_id];
-      const auto common = static_cast<std::size_t>(std::count_if(
-          in_a.begin(), in_a.end(), [&](const auto& task) { return in_b.count(task) > 0; }));
-      const std::tuple now{x.record.step.value_or(0), common, x.created_utc, y.created_utc};
+      const std::tuple now{x.record.step.value_or(0), common_names(names_a[i], names_b[j]),
+                           x.created_utc, y.created_utc};
       if (now <= rank) continue;
       rank = now;
       best = {&x, &y};
@@ -66,8 +73,8 @@ void choose_evaluations(ParityReport& report, const Source& a, const Source& b,
   if (options.skip_evaluations) return;
   const Pair pair = choose_pair(a, b, options.kind);
   if (pair.a) {
-    report.a.evaluation = read_evaluation(*a.records, pair.a->evaluation_id);
-    report.b.evaluation = read_evaluation(*b.records, pair.b->evaluation_id);
+    report.a.evaluation = read_evaluation(a.records(), pair.a->evaluation_id);
+    report.b.evaluation = read_evaluation(b.records(), pair.b->evaluation_id);
     return;
   }
   const bool in_a = !a.evaluations.empty(), in_b = !b.evaluations.empty();
@@ -87,11 +94,11 @@ std::vector<EvaluationData> repeated_evaluations(const Side& side, const Source&
   std::vector<EvaluationData> repeats{*side.evaluation};
   if (side.evaluation->weights_digest.empty()) return repeats;
   constexpr std::size_t kMostRepeats = 8;
-  for (const auto& entry : EvaluationDb(*source.records).list()) {
+  for (const auto& entry : EvaluationDb(source.records()).list()) {
     if (repeats.size() == kMostRepeats) break;
     if (entry.status == "finished" && entry.evaluation_id != side.evaluation->evaluation_id &&
         entry.record.weights_digest == side.evaluation->weights_digest)
-      repeats.push_back(read_evaluation(*source.records, entry.evaluation_id));
+      repeats.push_back(read_evaluation(source.records(), entry.evaluation_id));
   }
   return repeats;
 }
@@ -119,57 +126,67 @@ void add_damage(ParityReport& report, const Side& side) {
   if (side.evaluation) add(side.evaluation->damage);
 }
 
-/// Reads the run of a side, if it has one; the sides have a connection each, so both can be read at
-/// once.
-void add_run(Side& side, const Source& source) {
-  if (source.run_id.empty()) return;
-  side.run = read_run(*source.records, source.run_id);
-  side.run->label = side.label;
-  side.run->database = side.database;
+bool has_steps(const Side& side) { return side.run && side.run->steps.size() > 0; }
+
+/// Runs that both have no steps are there for their evaluations alone.
+void add_runs(ParityReport& report, const Source& a, const Source& b) {
+  // The sides have a connection each, so both can be read at once.
+  auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
+  add_run(report.a, a);
+  other.get();
+  if (!report.a.run || !report.b.run || has_steps(report.a) || has_steps(report.b)) return;
+  report.a.run.reset();
+  report.b.run.reset();
+}
+
+Identity identity_of(const RecordedRun& run_a, const RecordedRun& run_b, const Source& a,
+                     const Source& b) {
+  Identity identity = find_identity(run_a, run_b);
+  if (const auto steps = parting_steps(identity))
+    identity.operation = find_operation(*steps, {a.records(), a.run_id}, {b.records(), b.run_id});
+  return identity;
+}
+
+void compare_training(ParityReport& report, const Source& a, const Source& b) {
+  report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
+  if (report.trajectory->loss.values.empty())
+    report.damage.push_back("The runs have no step at the same number of tokens in common.");
+  report.noise = noise_floor(report.a, report.b, find_repeats(report.a, a.records()),
+                             find_repeats(report.b, b.records()), report.trajectory->share);
+  test_trajectory(*report.trajectory, report.noise);
+  report.trajectory->last_a = report.noise.values_a.front();
+  report.trajectory->last_b = report.noise.values_b.front();
+}
+
+void compare_evaluations(ParityReport& report, const Source& a, const Source& b) {
+  const EvaluationData& in_a = *report.a.evaluation;
+  const EvaluationData& in_b = *report.b.evaluation;
+  report.tasks = compare_tasks(in_a, in_b, report.kind, floor_of_both(report, a, b));
+  report.perplexity = compare_perplexity(in_a, in_b);
+  if (report.tasks->tasks.empty() && report.tasks->invalid.empty() &&
+      report.tasks->mismatched.empty())
+    report.tasks.reset();
 }
 
 void compare_sources(ParityReport& report, const Source& a, const Source& b,
                      const ParityOptions& options) {
-  if (options.kind != Kind::kCheckpoint) {
-    auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
-    add_run(report.a, a);
-    other.get();
-  }
-  if (report.a.run && report.b.run && report.a.run->steps.size() == 0 &&
-      report.b.run->steps.size() == 0) {
-    report.a.run.reset();
-    report.b.run.reset();
-  }
+  if (options.kind != Kind::kCheckpoint) add_runs(report, a, b);
   choose_evaluations(report, a, b, options);
   add_damage(report, report.a);
   add_damage(report, report.b);
   if (report.damage.empty())
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
-  const bool training = report.a.run && report.b.run && report.a.run->steps.size() > 0 &&
-                        report.b.run->steps.size() > 0;
-  if (training) report.identity = find_identity(*report.a.run, *report.b.run);
+  const bool training = has_steps(report.a) && has_steps(report.b);
+  if (training) report.identity = identity_of(*report.a.run, *report.b.run, a, b);
   if (!report.damage.empty()) return;
   if (training) {
-    report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
-    if (report.trajectory->loss.values.empty())
-      report.damage.push_back("The runs have no step at the same number of tokens in common.");
-    report.noise = noise_floor(report.a, report.b, find_repeats(report.a, *a.records),
-                               find_repeats(report.b, *b.records), report.trajectory->share);
-    test_trajectory(*report.trajectory, report.noise);
-    report.trajectory->last_a = report.noise.values_a.front();
-    report.trajectory->last_b = report.noise.values_b.front();
+    compare_training(report, a, b);
   } else if (report.a.run || report.b.run) {
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");
   }
-  if (!report.a.evaluation) return;
-  report.tasks = compare_tasks(*report.a.evaluation, *report.b.evaluation, report.kind,
-                               floor_of_both(report, a, b));
-  report.perplexity = compare_perplexity(*report.a.evaluation, *report.b.evaluation);
-  if (report.tasks->tasks.empty() && report.tasks->invalid.empty() &&
-      report.tasks->mismatched.empty())
-    report.tasks.reset();
+  if (report.a.evaluation) compare_evaluations(report, a, b);
 }
 
 }  // namespace
@@ -180,10 +197,8 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   report.version = options.version;
   if (options.kind) report.kind = *options.kind;
   const auto name_a = store::parse_run_name(a), name_b = store::parse_run_name(b);
-  for (auto [side, text, name] :
-       {std::tuple{&report.a, &a, &name_a}, std::tuple{&report.b, &b, &name_b}}) {
-    *side = name_side(*text, *name);
-  }
+  report.a = name_side(a, name_a);
+  report.b = name_side(b, name_b);
   if (report.a.label == report.b.label) {
     report.a.label += " (A)";
     report.b.label += " (B)";

@@ -62,7 +62,7 @@ Evidence judge_task(const TaskComparison& task) {
 
 Evidence judge_source(const SourceComparison& source) {
   const std::string where = source.suite + (source.source.empty() ? "" : "/" + source.source) +
-                            " (" + number(source.difference) + " bits per byte)";
+                            " (" + number(source.difference) + " " + source.unit + ")";
   if (!source.equivalence) {
     const bool equal = source.equal_bits == source.documents;
     return {equal ? Finding::kNothing : Finding::kOpen,
@@ -171,13 +171,8 @@ std::string all_of(const std::vector<Evidence>& evidence, Finding finding) {
   return text;
 }
 
-bool identical_training(const ParityReport& report) {
-  return report.identity.known && report.identity.common_steps > 0 &&
-         report.identity.first_different == 0 && report.identity.first_tensor.empty();
-}
-
 std::string success(const ParityReport& report) {
-  if (report.trajectory && identical_training(report))
+  if (report.trajectory && report.identity.same_training())
     return "Bit for bit the same training in all " + std::to_string(report.identity.common_steps) +
            " common steps";
   std::string text = "No difference was found";

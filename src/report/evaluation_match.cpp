@@ -3,25 +3,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "report/walk.h"
+
 namespace olmo::report {
 namespace {
-
-/// Walks two lists that ascend in `key`: calls `both(a, b)` for equal keys, `alone(item, side)` for
-/// the others.
-template <typename Item, typename Key, typename Both, typename Alone>
-void walk(const std::vector<Item>& a, const std::vector<Item>& b, const Key& key, const Both& both,
-          const Alone& alone) {
-  auto i = a.begin();
-  auto j = b.begin();
-  while (i != a.end() || j != b.end()) {
-    if (j == b.end() || (i != a.end() && key(*i) < key(*j)))
-      alone(*i++, 'A');
-    else if (i == a.end() || key(*j) < key(*i))
-      alone(*j++, 'B');
-    else
-      both(*i++, *j++);
-  }
-}
 
 std::string counted(std::int64_t count, const char* unit) {
   return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
@@ -45,6 +30,15 @@ void say_conflict(const std::string& name, const char* what, const std::string& 
                                   " and " + b.substr(0, 16));
 }
 
+/// What decides the requests, of a task or of a suite.
+template <typename Evaluated>
+void say_conflicts(const std::string& name, const Evaluated& a, const Evaluated& b,
+                   Findings& findings) {
+  say_conflict(name, "definition", a.definition_digest, b.definition_digest, findings);
+  say_conflict(name, "data set", a.data_digest, b.data_digest, findings);
+  say_conflict(name, "convention", a.convention, b.convention, findings);
+}
+
 /// `count` units differ in `what`.
 void say_different(const std::string& name, std::int64_t count, const char* unit, const char* what,
                    std::vector<std::string>& sentences) {
@@ -56,9 +50,7 @@ void say_different(const std::string& name, std::int64_t count, const char* unit
 bool differ(std::uint64_t a, std::uint64_t b) { return a != 0 && b != 0 && a != b; }
 
 TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings) {
-  say_conflict(a.task, "definition", a.definition_digest, b.definition_digest, findings);
-  say_conflict(a.task, "data set", a.data_digest, b.data_digest, findings);
-  say_conflict(a.task, "convention", a.convention, b.convention, findings);
+  say_conflicts(a.task, a, b, findings);
   say_conflict(a.task, "primary metric", a.primary_metric, b.primary_metric, findings);
   TaskPair pair{&a, &b, {}};
   std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0;
@@ -87,9 +79,7 @@ bool unequal_counts(const EvaluatedDocument& a, const EvaluatedDocument& b, bool
 
 SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool same_tokenizer,
                       Findings& findings) {
-  say_conflict(a.suite, "definition", a.definition_digest, b.definition_digest, findings);
-  say_conflict(a.suite, "data set", a.data_digest, b.data_digest, findings);
-  say_conflict(a.suite, "convention", a.convention, b.convention, findings);
+  say_conflicts(a.suite, a, b, findings);
   SuitePair pair{&a, &b, {}};
   std::int64_t only_a = 0, only_b = 0, texts = 0, counts = 0;
   walk(

@@ -34,9 +34,12 @@ std::optional<double> pooled_deviation(const std::vector<double>& a, const std::
   return degrees > 0 ? std::optional(std::sqrt(squares / degrees)) : std::nullopt;
 }
 
-/// The largest |difference| of any repeat to its run in each of ten bins per factor of ten tokens.
-void add_envelope(NoiseFloor& noise, const RecordedRun& run,
-                  const std::vector<RecordedRun>& repeats, std::map<int, double>& bins) {
+/// Ten bins per factor of ten tokens.
+using Envelope = std::map<int, double>;
+
+/// The largest |difference| of any repeat to its run in each bin.
+void add_to_envelope(Envelope& bins, const RecordedRun& run,
+                     const std::vector<RecordedRun>& repeats) {
   for (const auto& repeat : repeats) {
     const CurveDifference apart = difference_on_common_tokens(
         {run.steps.tokens, run.steps.loss}, {repeat.steps.tokens, repeat.steps.loss});
@@ -46,12 +49,6 @@ void add_envelope(NoiseFloor& noise, const RecordedRun& run,
       bins[bin] = std::max(bins[bin], std::abs(apart.values[i]));
     }
   }
-  noise.envelope_tokens.clear();
-  noise.envelope.clear();
-  for (const auto& [bin, largest] : bins) {
-    noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
-    noise.envelope.push_back(largest);
-  }
 }
 
 std::string what_to_run(const NoiseFloor& noise) {
@@ -59,8 +56,8 @@ std::string what_to_run(const NoiseFloor& noise) {
   return "At least " + std::to_string(kRepeats) + " runs a side are needed (now " +
          std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) +
          "): train the same config again on each side into the same database, with another seed or "
-         "thread count or one weight changed by an ulp, and mark the repeats with `olmo-harness "
-         "runs tag FILE.db:RUN_ID noise:seed` (noise:threads, noise:ulp, noise:library).";
+         "thread count or one weight changed by an ulp, and mark the repeats: olmo-harness "
+         "runs tag FILE.db:RUN_ID noise:seed (or noise:threads, noise:ulp, noise:library).";
 }
 
 }  // namespace
@@ -89,7 +86,7 @@ std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatab
 NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedRun>& repeats_a,
                        const std::vector<RecordedRun>& repeats_b, double share) {
   NoiseFloor noise;
-  std::map<int, double> bins;
+  Envelope bins;
   const auto gather = [&](const RecordedRun& run, const std::vector<RecordedRun>& repeats,
                           std::vector<std::string>& labels, std::vector<double>& values) {
     values.push_back(last_mean(run, share));
@@ -97,10 +94,14 @@ NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedR
       labels.push_back(label_of(repeat));
       values.push_back(last_mean(repeat, share));
     }
-    add_envelope(noise, run, repeats, bins);
+    add_to_envelope(bins, run, repeats);
   };
   gather(*a.run, repeats_a, noise.runs_a, noise.values_a);
   gather(*b.run, repeats_b, noise.runs_b, noise.values_b);
+  for (const auto& [bin, largest] : bins) {
+    noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
+    noise.envelope.push_back(largest);
+  }
   noise.k_a = std::ssize(noise.values_a);
   noise.k_b = std::ssize(noise.values_b);
   noise.seed_deviation = pooled_deviation(noise.values_a, noise.values_b);

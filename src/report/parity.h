@@ -6,6 +6,7 @@
 
 #include "report/efficiency.h"
 #include "report/gate.h"
+#include "report/identity.h"
 #include "report/perplexity_comparison.h"
 #include "report/task_comparison.h"
 #include "report/trajectory.h"

@@ -12,9 +12,11 @@ struct Comparability {
   bool same_order = false;  ///< every common step saw the same batch
   bool order_known = false;
   bool same_batch_size = false;      ///< tokens per step
-  std::optional<double> first_loss;  ///< relative difference at the first common step
+  std::optional<double> first_loss;  ///< first_loss_difference
 };
 Comparability comparability(const RecordedRun& a, const RecordedRun& b);
+/// |B - A| / |A| at the first common step; nothing if there is none, or a loss is not finite.
+std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b);
 
 /// The kind of comparison and how it is known. Throws Error(kUsage) where the records do not tell
 /// and `given` is absent.
@@ -23,8 +25,6 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
 Gate compare_settings(const Side& a, const Side& b, Kind kind);
 /// True if two runs could be repeats of each other: no fatal mismatch and no confound.
 bool are_repeats(const RecordedRun& a, const RecordedRun& b);
-
-Identity find_identity(const RecordedRun& a, const RecordedRun& b);
 
 /// `margin` and its source come from the noise floor.
 Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b);

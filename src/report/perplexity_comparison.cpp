@@ -28,7 +28,7 @@ std::int64_t same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-const char* unit_name(bool per_byte) { return per_byte ? "bits per byte" : "bits per token"; }
+const char* unit_name(bool per_byte) { return per_byte ? kBitsPerByte : kBitsPerToken; }
 
 /// Two-sided p of "no difference": twice the smaller share of the resampled values on a side of 0,
 /// widened as the interval and counted with one more (Davison and Hinkley 1997, sec. 4.2).

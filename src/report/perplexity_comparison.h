@@ -17,7 +17,7 @@ inline constexpr double kBpbMargin = 0.002;
 /// and source kAnswers.
 struct SourceComparison {
   std::string suite, source;  ///< source empty: the macro average over the suite's sources
-  /// bits per byte; bits per token where a suite or task knows no bytes.
+  /// kBitsPerByte; kBitsPerToken where a suite or task knows no bytes.
   std::string unit;
   std::int64_t documents = 0, tokens = 0, bytes = 0;
   double bpb_a = 0, bpb_b = 0, difference = 0;  ///< in `unit`; B minus A
@@ -28,6 +28,8 @@ struct SourceComparison {
   std::int64_t equal_bits = 0;  ///< documents whose nll has the same bits
 };
 
+inline constexpr char kBitsPerByte[] = "bits per byte";
+inline constexpr char kBitsPerToken[] = "bits per token";
 inline constexpr char kAnswers[] = "right answers";
 /// The name of documents whose source has none.
 inline constexpr char kUnnamedSource[] = "(unnamed)";

@@ -14,11 +14,6 @@ using store::Statement;
 constexpr double kLargestScore = 1e100;
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 40;
 
-double number(const store::SqlValue& value) {
-  const auto* real = std::get_if<double>(&value);
-  return real == nullptr ? std::numeric_limits<double>::quiet_NaN() : *real;
-}
-
 bool is_score(double value) { return std::abs(value) <= kLargestScore; }
 bool is_count(std::int64_t value) { return value >= 0 && value <= kLargestCount; }
 
@@ -73,7 +68,7 @@ class InstanceReader {
     const std::int64_t option = row.integer(1);
     if (option != current_.options) gap_ = true;
     if (row.integer(2) != label_) wrong_label_ = true;
-    const double logprob = number(row.column(4)), margin = number(row.column(5));
+    const double logprob = row.real(4), margin = row.real(5);
     if (!is_score(logprob) || !is_score(margin)) unscored_ = true;
     if (row.integer(3) == 1) {
       ++chosen_;
@@ -184,7 +179,7 @@ EvaluatedSuite read_suite(const store::RecordDatabase& records, const std::strin
                                             .tokens = row.integer(2),
                                             .bytes = row.integer(3),
                                             .text = hash.empty() ? 0 : fold(kFnvStart, hash),
-                                            .nll = number(row.column(5))};
+                                            .nll = row.real(5)};
                  const bool scored = is_score(document.nll);
                  const bool counted = is_count(document.tokens) && is_count(document.bytes);
                  if (!scored) faults[0].add(document.index);

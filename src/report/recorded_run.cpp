@@ -1,7 +1,6 @@
 #include "report/recorded_run.h"
 
 #include <cmath>
-#include <limits>
 
 #include "core/error.h"
 #include "core/hash_chain.h"
@@ -9,25 +8,11 @@
 namespace olmo::report {
 namespace {
 
-using store::SqlValue;
 using store::Statement;
 
-double real(const Statement& row, int index) {
-  const SqlValue value = row.column(index);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<double>(*number);
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 std::optional<double> optional_real(const Statement& row, int index) {
-  const double value = real(row, index);
+  const double value = row.real(index);
   return std::isnan(value) ? std::nullopt : std::optional(value);
-}
-
-std::string text(const Statement& row, int index) {
-  const SqlValue value = row.column(index);
-  const auto* found = std::get_if<std::string>(&value);
-  return found ? *found : "";
 }
 
 std::uint64_t prefix(const Digest& digest) {
@@ -45,7 +30,6 @@ class Reader {
   }
 
   RecordedRun read() {
-    check_pages();
     read_run();
     read_attempts();
     read_inputs();
@@ -72,22 +56,16 @@ class Reader {
     if (run_.damage.size() < kMostSentences) run_.damage.push_back(sentence);
   }
 
-  void check_pages() {
-    Statement check = db_.prepare("PRAGMA quick_check(1)");
-    if (check.step() && check.text(0) != "ok")
-      throw Error(ErrorKind::kDamaged, db_.path().string() + ": " + check.text(0));
-  }
-
   void read_run() {
     auto row = rows(
         "SELECT name, created_utc, status, config, experiment_digest, n_parameters, max_steps "
         "FROM runs WHERE run_id = ?");
     OLMO_CHECK(row.step());
-    run_.name = text(row, 0);
-    run_.created_utc = text(row, 1);
-    run_.status = text(row, 2);
-    run_.config = text(row, 3);
-    run_.experiment_digest = text(row, 4);
+    run_.name = row.text(0);
+    run_.created_utc = row.text(1);
+    run_.status = row.text(2);
+    run_.config = row.text(3);
+    run_.experiment_digest = row.text(4);
     run_.n_parameters = row.integer(5);
     run_.max_steps = row.integer(6);
     run_.imported = run_.experiment_digest.empty();
@@ -98,16 +76,16 @@ class Reader {
         "SELECT attempt, start_step, started_utc, ended_utc, outcome, resumed_from, command_line, "
         "policy, build, environment FROM attempts WHERE run_id = ? ORDER BY attempt");
     while (row.step()) {
-      run_.attempts.push_back({row.integer(0), row.integer(1), text(row, 2), text(row, 3),
-                               text(row, 4), text(row, 5), text(row, 6), text(row, 7), text(row, 8),
-                               text(row, 9)});
+      run_.attempts.push_back({row.integer(0), row.integer(1), row.text(2), row.text(3),
+                               row.text(4), row.text(5), row.text(6), row.text(7), row.text(8),
+                               row.text(9)});
     }
   }
 
   void read_inputs() {
     auto row = rows("SELECT kind, path, sha256, bytes FROM inputs WHERE run_id = ? ORDER BY 1, 2");
     while (row.step())
-      run_.inputs.push_back({text(row, 0), text(row, 1), text(row, 2), row.integer(3)});
+      run_.inputs.push_back({row.text(0), row.text(1), row.text(2), row.integer(3)});
   }
 
   void read_rest() {
@@ -115,16 +93,16 @@ class Reader {
         "SELECT attempt, step, utc, kind, message FROM events WHERE run_id = ? ORDER BY event_id");
     while (event.step()) {
       run_.events.push_back(
-          {event.integer(0), event.integer(1), text(event, 2), text(event, 3), text(event, 4)});
+          {event.integer(0), event.integer(1), event.text(2), event.text(3), event.text(4)});
     }
     auto hash = rows(
         "SELECT step, part, name, sha256 FROM state_hashes s WHERE run_id = ? AND attempt = "
         "(SELECT max(attempt) FROM state_hashes t WHERE t.run_id = s.run_id AND t.step = s.step) "
         "ORDER BY step, part, name");
     while (hash.step())
-      run_.state_hashes.push_back({hash.integer(0), text(hash, 1), text(hash, 2), text(hash, 3)});
+      run_.state_hashes.push_back({hash.integer(0), hash.text(1), hash.text(2), hash.text(3)});
     auto tag = rows("SELECT tag FROM tags WHERE run_id = ? ORDER BY tag");
-    while (tag.step()) run_.tags.push_back(text(tag, 0));
+    while (tag.step()) run_.tags.push_back(tag.text(0));
   }
 
   void read_energy() {
@@ -132,9 +110,9 @@ class Reader {
         "SELECT attempt, source, device, covers, joules, seconds, samples, note FROM energy "
         "WHERE run_id = ? ORDER BY attempt, source, device");
     while (row.step()) {
-      run_.energy.push_back({row.integer(0), text(row, 1), text(row, 2), text(row, 3),
+      run_.energy.push_back({row.integer(0), row.text(1), row.text(2), row.text(3),
                              optional_real(row, 4), optional_real(row, 5), row.integer(6),
-                             text(row, 7)});
+                             row.text(7)});
     }
   }
 
@@ -142,11 +120,11 @@ class Reader {
     StepColumns& steps = run_.steps;
     steps.step.push_back(row.integer(0));
     steps.tokens.push_back(row.integer(1));
-    steps.loss.push_back(real(row, 2));
-    steps.grad_norm.push_back(real(row, 3));
-    steps.lr.push_back(real(row, 4));
-    steps.seconds.push_back(real(row, 5));
-    steps.tokens_per_second.push_back(real(row, 6));
+    steps.loss.push_back(row.real(2));
+    steps.grad_norm.push_back(row.real(3));
+    steps.lr.push_back(row.real(4));
+    steps.seconds.push_back(row.real(5));
+    steps.tokens_per_second.push_back(row.real(6));
   }
 
   void read_imported_steps() {
@@ -178,7 +156,7 @@ class Reader {
       const std::int64_t step = row.integer(0);
       if (!survives(row.integer(10), step)) continue;
       add(row);
-      const double z_loss = real(row, 7);
+      const double z_loss = row.real(7);
       const Digest batch = Digest::from_hex(row.text(8));
       const Digest recorded = Digest::from_hex(row.text(9));
       chain =
@@ -223,7 +201,9 @@ class Reader {
 }  // namespace
 
 RecordedRun read_run(const store::RecordDatabase& records, const std::string& run_id) {
-  return Reader(records.connection(), records.schema_version(), run_id).read();
+  RecordedRun run = Reader(records.connection(), records.schema_version(), run_id).read();
+  run.audits = store::read_audits(records, run_id);
+  return run;
 }
 
 }  // namespace olmo::report

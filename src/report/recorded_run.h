@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/record_database.h"
+#include "store/audit_records.h"
 
 namespace olmo::report {
 
@@ -61,8 +61,7 @@ struct RecordedEnergy {
 };
 
 struct RecordedRun {
-  std::string label;     ///< as the command line named it, without folders
-  std::string database;  ///< file name
+  std::string label;  ///< as the command line named it, without folders
   std::string run_id, name, created_utc, status;
   std::string config;  ///< JSON; "{}" for an import without one
   std::string experiment_digest;
@@ -78,6 +77,7 @@ struct RecordedRun {
   std::vector<RecordedEvent> events;
   std::vector<StateHashRow> state_hashes;
   std::vector<RecordedEnergy> energy;
+  std::vector<store::AuditRecord> audits;  ///< oldest first
   /// What makes the record unfit: a broken hash chain, steps that are missing or twice, values that
   /// are not finite. One sentence each.
   std::vector<std::string> damage;

@@ -11,16 +11,14 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   RunReport found;
   found.side = name_side(run, name);
   const Source source = open_source(run, name);
-  if (!source.run_id.empty()) {
-    found.side.run = read_run(*source.records, source.run_id);
-    found.side.run->label = found.side.label;
-    found.side.run->database = found.side.database;
+  add_run(found.side, source);
+  if (found.side.run) {
     found.marks = marks_of(*found.side.run, 'A');
     found.efficiency = efficiency_of(*found.side.run, place);
   }
   if (!source.evaluations.empty())
     found.side.evaluation =
-        read_evaluation(*source.records, source.evaluations.back().evaluation_id);
+        read_evaluation(source.records(), source.evaluations.back().evaluation_id);
   return found;
 }
 

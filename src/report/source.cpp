@@ -17,6 +17,14 @@ bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
   return found;
 }
 
+void check_pages(const store::Database& db) {
+  const store::SqlValue found = db.value("PRAGMA quick_check(1)");
+  const auto* text = std::get_if<std::string>(&found);
+  if (text && *text == "ok") return;
+  throw Error(ErrorKind::kDamaged,
+              db.path().string() + ": " + (text ? *text : "its pages cannot be checked"));
+}
+
 /// The last component that tells runs apart: `runs/a/run.db` is `a`.
 std::string label_of(const std::string& text, const store::RunName& name) {
   const fs::path path = name.database;
@@ -33,12 +41,12 @@ Source open_source(const std::string& text, const store::RunName& name) {
   Source source;
   if (!fs::exists(name.database))
     throw Error(ErrorKind::kUsage, text + ": there is no such database");
-  auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
-  source.records =
-      std::make_unique<store::RecordDatabase>(name.database, store::OpenMode::kReadOnly);
-  EvaluationDb evaluations(*source.records);
-  if (has_run(*source.records, name.run)) {
-    source.run_id = db.find_run(name.run);
+  source.db =
+      std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
+  check_pages(source.records().connection());
+  EvaluationDb evaluations(source.records());
+  if (has_run(source.records(), name.run)) {
+    source.run_id = source.db->find_run(name.run);
     for (const auto& entry : evaluations.list(source.run_id))
       if (entry.status == "finished") source.evaluations.push_back(entry);
   } else {
@@ -53,6 +61,12 @@ Side name_side(const std::string& text, const store::RunName& name) {
   side.database = name.database.filename().string();
   if (fs::is_regular_file(name.database)) side.database_sha256 = sha256_file(name.database).hex();
   return side;
+}
+
+void add_run(Side& side, const Source& source) {
+  if (source.run_id.empty()) return;
+  side.run = read_run(source.records(), source.run_id);
+  side.run->label = side.label;
 }
 
 }  // namespace olmo::report

@@ -53,13 +53,25 @@ void mark_attempts(const RecordedRun& run, char side, std::vector<Mark>& marks) 
   }
 }
 
-void mark_steps(const RecordedRun& run, char side, std::vector<Mark>& marks) {
+/// Among the losses that are finite; the others are damage.
+void mark_spikes(const RecordedRun& run, char side, std::vector<Mark>& marks) {
   const StepColumns& steps = run.steps;
-  for (const std::int64_t index : find_spikes(steps.loss)) {
-    const auto i = static_cast<std::size_t>(index);
+  std::vector<std::size_t> places;
+  std::vector<double> losses;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!std::isfinite(steps.loss[i])) continue;
+    places.push_back(i);
+    losses.push_back(steps.loss[i]);
+  }
+  for (const std::int64_t spike : find_spikes(losses)) {
+    const std::size_t i = places[static_cast<std::size_t>(spike)];
     marks.push_back({side, steps.step[i], steps.tokens[i], "spike",
                      "loss " + std::to_string(steps.loss[i]) + " is more than 5 MAD above"});
   }
+}
+
+void mark_gaps(const RecordedRun& run, char side, std::vector<Mark>& marks) {
+  const StepColumns& steps = run.steps;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     const std::int64_t missing = steps.step[i] - steps.step[i - 1] - 1;
     if (missing > 0 && !run.imported)
@@ -73,7 +85,8 @@ void mark_steps(const RecordedRun& run, char side, std::vector<Mark>& marks) {
 std::vector<Mark> marks_of(const RecordedRun& run, char side) {
   std::vector<Mark> marks;
   mark_attempts(run, side, marks);
-  mark_steps(run, side, marks);
+  mark_spikes(run, side, marks);
+  mark_gaps(run, side, marks);
   const StepColumns& steps = run.steps;
   for (Mark& mark : marks) {
     const auto at = std::lower_bound(steps.step.begin(), steps.step.end(), mark.step);
@@ -116,7 +129,7 @@ Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b) {
   } else if (norms) {
     found.grad_norm = difference_on_common_tokens(norm_a.view(), norm_b.view());
   }
-  found.first_loss_relative = comparability(a, b).first_loss.value_or(0);
+  found.first_loss_relative = first_loss_difference(a.steps, b.steps).value_or(0);
   for (std::size_t i = 0, j = 0; i < found.loss.tokens.size(); ++i) {
     const double distance = std::abs(found.loss.values[i]);
     while (j + 1 < loss_a.tokens.size() && loss_a.tokens[j] < found.loss.tokens[i]) ++j;

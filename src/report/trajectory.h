@@ -23,21 +23,6 @@ struct Mark {
   std::string text;
 };
 
-/// Where the runs part.
-struct Identity {
-  bool known = false;                ///< both sides have a hash chain
-  std::int64_t common_steps = 0;     ///< steps that both have
-  std::int64_t equal_steps = 0;      ///< chains agree through this step
-  std::int64_t first_different = 0;  ///< step; 0: none
-  std::string first_field;           ///< batch_hash, ce_loss, grad_norm
-  std::int64_t equal_batches = 0;    ///< steps of the common ones that saw the same batch
-  std::int64_t state_step = 0;       ///< last step at which both hashed their state; 0: none
-  std::int64_t equal_tensors = 0, tensors = 0;  ///< at state_step
-  std::string first_tensor;                     ///< `part/name` that differs first, and its step
-  std::int64_t first_tensor_step = 0;
-  std::string chain_a, chain_b;  ///< last chain hashes
-};
-
 /// What repeated runs say about chance.
 struct NoiseFloor {
   std::vector<std::string> runs_a, runs_b;  ///< labels of the repeats, with their tag

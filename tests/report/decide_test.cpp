@@ -207,6 +207,13 @@ TEST_CASE("a source that could not be tested never passes", "[report]") {
   CHECK(verdict_of(with_source(checkpoints({kCertifiedTask}), source(2))) ==
         Verdict::kInconclusive);
   SourceComparison tested = source(2);
+  tested.unit = kBitsPerToken;
   tested.equivalence = equivalence(0, 0.001, kBpbMargin);
   CHECK(verdict_of(with_source(checkpoints({kCertifiedTask}), tested)) == Verdict::kEquivalent);
+  tested.difference = 0.01;
+  tested.equivalence = equivalence(0.01, 0.02, kBpbMargin);
+  ParityReport report = with_source(checkpoints({kCertifiedTask}), tested);
+  decide(report);
+  CHECK(report.reason ==
+        "Not enough to decide: a_suite (0.01 bits per token) is not certified within ±0.002.");
 }

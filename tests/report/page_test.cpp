@@ -48,6 +48,13 @@ TEST_CASE("text of a record cannot become markup", "[report]") {
   CHECK(page::clip("ééé", 3) == "é…");
   CHECK(page::csv_text("=1+1,\"x\"") == "\"'=1+1,\"\"x\"\"\"");
   CHECK(page::markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
+  CHECK(page::markdown_text("*a* `b` \\") == "\\*a\\* \\`b\\` \\\\");
+  CHECK(page::markdown_text("_a_ [b](c) [d]: e [f]") == "\\_a\\_ [b\\](c) [d\\]: e [f\\]");
+}
+
+TEST_CASE("Markdown leaves alone what is no mark", "[report]") {
+  for (const char* plain : {"arc_challenge", "[−0.1, +0.3], inside", "OLMo's \"own\"", "1-2"})
+    CHECK(page::markdown_text(plain) == plain);
 }
 
 TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
@@ -64,7 +71,10 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
     side->run->attempts[0].policy = std::string(100'000, '[');
     side->run->inputs[0].path = hostile;
   }
-  r.identity.first_field = r.identity.first_tensor = r.noise.to_run = hostile;
+  r.identity.first_field = r.identity.operation->operation = r.noise.to_run = hostile;
+  r.identity.parted_state->names = {hostile, "`" + hostile};
+  r.identity.reference_a.numerics = r.identity.reference_b.audits[1].difference = hostile;
+  r.identity.reference_a.audits[0].machine = r.identity.reference_a.audits[0].verdict = hostile;
   r.trajectory->margin_source = r.trajectory->marks[0].text = r.trajectory->marks[0].kind = hostile;
   r.tasks->tasks[0].task = r.tasks->flips[0].task = r.tasks->noise_source = hostile;
   r.tasks->invalid = r.tasks->mismatched = {hostile};
@@ -131,6 +141,63 @@ TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]
   CHECK_THAT(html, Contains("tokens/s × FLOP per token"));
 }
 
+TEST_CASE("the identity section says where runs part and how far each is from the reference",
+          "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  const auto says = [&](const char* text) {
+    CHECK_THAT(parity_html(r), Contains(text));
+    CHECK_THAT(parity_markdown(r), Contains(text));
+  };
+  const auto both = [&](const std::string& html, const std::string& markdown) {
+    CHECK_THAT(parity_html(r), Contains(html));
+    CHECK_THAT(parity_markdown(r), Contains(markdown));
+  };
+  Identity& identity = r.identity;
+  both("<h2>Identity</h2>", "## Identity\n\n- ");
+  says("The hash chains agree at no step; step ");
+  both("differs, in <code>ce_loss</code>.", "differs, in `ce_loss`.");
+  both("<b>675</b> of 678 tensors differ at step <b>25</b>: <code>model/transformer.wte.weight",
+       "675 of 678 tensors differ at step 25: `model/transformer.wte.weight`, ");
+  says(" and 673 more.");
+  says("3 of 678 tensors are the same at step 50.");
+  says("its output differs.");
+  says("within the envelope");
+  says("differs at step 44 in ce_loss");
+  both("<td class=\"n\" data-h=\"Loss, nats\">1.1×10⁻⁶", "| 1.1×10⁻⁶ | 3.2×10⁻⁵ |");
+  says("no further apart than the two are from the reference together");
+  CHECK(parity_json(r)["identity"]["reference"]["b"]["audits"][1]["difference_step"] == 44);
+  CHECK(parity_json(r)["identity"]["operation"]["traced_step"] == 1);
+  CHECK(parity_json(r)["identity"]["between"]["steps"] == 20);
+
+  identity.between->explained = false;
+  says("further apart than the two are from the reference together: these steps began");
+  identity.between->steps = 0;
+  says("No step was audited on both sides");
+  identity.reference_a = {"portable", {{1, 3, "", "identical", {}, "", "", 0, 0}}, 0, 0};
+  says("the same bits");
+  identity.reference_b = {};
+  identity.between.reset();
+  both("is not measured: run <code>olmo-harness audit RUN --sample 2 --record</code>",
+       "How far B is from the portable reference is not measured: run `olmo-harness audit RUN "
+       "--sample 2 --record`");
+  CHECK(parity_json(r)["identity"]["between"].is_null());
+
+  identity.operation = TracedOperation{5, 9, "loss", "its output differs", "audit it"};
+  says("The runs had parted before, at step 5.");
+  both("run <code>audit it</code> on each", "run `audit it` on each");
+  identity.operation->operation.clear();
+  says("No operation differs in the traces up to step 9.");
+  identity.operation->traced.reset();
+  says("was traced on both sides.");
+  identity.parted_state.reset();
+  identity.first_different = 0;
+  says("The hash chains agree for all ");
+  identity.last_state.reset();
+  says("were not hashed at a step that both reached.");
+  identity.known = false;
+  says("Not known: a hash chain");
+}
+
 TEST_CASE("a report of nothing, and of either side alone, is still a page", "[report]") {
   ParityReport nothing;
   nothing.damage = {"lumi.db: not a database"};
@@ -157,6 +224,20 @@ TEST_CASE("a report of nothing, and of either side alone, is still a page", "[re
   without([](ParityReport& r) { r.a.run->steps.loss.assign(50, std::nan("")); });
   without([](ParityReport& r) { r.trajectory->loss.values.assign(50, 0.0); });
   CHECK_THAT(run_html({}), Contains("No training steps"));
+}
+
+TEST_CASE("a source that is not measured in bits per byte says so everywhere", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  CHECK_THAT(parity_html(r), !Contains("or token"));
+  r.perplexity->sources[0].unit = r.perplexity->sources.back().unit = kBitsPerToken;
+  CHECK(parity_json(r)["perplexity"]["sources"][0]["unit"] == "bits per token");
+  CHECK(parity_json(r)["perplexity"]["sources"][1]["unit"] == "bits per byte");
+  CHECK_THAT(parity_html(r), Contains("bits per byte or token; left of 0"));
+  CHECK_THAT(parity_html(r), Contains("512 documents, bits per token"));
+  const std::string csv = parity_csv(r);
+  CHECK_THAT(csv, Contains("\nperplexity,paloma/c4_en,bits_per_token,"));
+  CHECK_THAT(csv, Contains("\nperplexity,paloma/dolma_books,bits_per_byte,"));
+  CHECK_THAT(csv, Contains("\nperplexity,paloma,bits_per_token_macro,"));
 }
 
 TEST_CASE("the CSV has a line for each comparison", "[report]") {

@@ -18,7 +18,6 @@ inline double wobble(std::int64_t i, int which) {
 inline RecordedRun synthetic_run(std::int64_t steps, int which) {
   RecordedRun run;
   run.label = which == 0 ? "lumi.db" : "mosaic.db";
-  run.database = run.label;
   run.run_id = which == 0 ? "7f3a9c11" : "0b88d2e4";
   run.name = which == 0 ? "olmo-1b-mi250x" : "olmo-1b-a100";
   run.created_utc = "2026-05-01T08:00:00Z";
@@ -142,6 +141,39 @@ inline TasksComparison synthetic_tasks(std::int64_t flips) {
   return tasks;
 }
 
+/// Runs that part in their first loss; only B's distance from the reference was measured twice.
+inline Identity synthetic_identity(std::int64_t steps) {
+  Identity identity;
+  identity.known = true;
+  identity.common_steps = identity.equal_batches = steps;
+  identity.first_different = 1;
+  identity.first_field = "ce_loss";
+  identity.equal_state = HashedState{0, 226, 0, {}};
+  identity.parted_state =
+      HashedState{steps / 2,
+                  678,
+                  675,
+                  {"model/transformer.wte.weight", "model/transformer.blocks.0.att_proj.weight"}};
+  identity.last_state = HashedState{steps, 678, 675, {"model/transformer.wte.weight"}};
+  identity.operation =
+      TracedOperation{1, 1, "micro_batch.0/forward/blocks.0.attention", "its output differs", ""};
+  identity.reference_a = {
+      "fast",
+      {{1, 20, "nid005012, AMD EPYC 7A53, avx2", "within_envelope", {}, "", "", 1.1e-6, 3.2e-5}},
+      1.1e-6,
+      3.2e-5};
+  identity.reference_b = {
+      "fast",
+      {{1, 20, "a100-07, AMD EPYC 7763, avx2", "within_envelope", {}, "", "", 8e-7, 2.9e-5},
+       {41, 60, "a100-08, AMD EPYC 7763, avx2", "different", 44, "ce_loss", "", 9e-7, 3e-5}},
+      9e-7,
+      3e-5};
+  identity.between = AuditedDistance{20, 1.4e-6, 4.4e-5, true};
+  identity.chain_a = std::string(64, '1');
+  identity.chain_b = std::string(64, '2');
+  return identity;
+}
+
 /// A report with every section, of `steps` steps and `flips` flips a side.
 inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   ParityReport r;
@@ -155,7 +187,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.b.run = synthetic_run(steps, 1);
   for (Side* side : {&r.a, &r.b}) {
     side->label = side->run->name;
-    side->database = side->run->database;
+    side->database = side->run->label;
     side->database_sha256 = std::string(64, side == &r.a ? 'a' : 'b');
   }
   r.gate.mismatches = {{"global_train_batch_size", "2048", "1024", MismatchClass::kConfound,
@@ -165,19 +197,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.gate.equal = {"model",       "tokenizer", "data order",      "initial weights",
                   "lr schedule", "precision", "numerics policy", "code version"};
   r.gate.unknown = {"library versions of B"};
-  r.identity = {true,
-                steps,
-                0,
-                1,
-                "ce_loss",
-                steps,
-                steps,
-                3,
-                226,
-                "parameters/wte.weight",
-                steps,
-                std::string(64, '1'),
-                std::string(64, '2')};
+  r.identity = synthetic_identity(steps);
   r.noise.runs_a = {"seed-1 (seed)", "seed-2 (seed)", "seed-3 (seed)"};
   r.noise.k_a = 4;
   r.noise.values_a = {2.33841, 2.33907, 2.33712, 2.33866};

@@ -42,12 +42,16 @@ Finding of_identity(const Identity& identity) {
   Finding finding{"identity", "Identity", Standing::kAbsent, "no hash chain on both sides"};
   if (!identity.known) return finding;
   const bool identical = identity.first_different == 0;
-  finding.standing = identical ? Standing::kGood : Standing::kOpen;
+  finding.standing = identity.same_training() ? Standing::kGood : Standing::kOpen;
   finding.text = identical
                      ? "the same bits for all " + plural(identity.equal_steps, "step")
                      : "the same bits for " + plural(identity.equal_steps, "step") + "; step " +
                            count(identity.first_different) + " differs" +
                            (identity.first_field.empty() ? "" : " in " + identity.first_field);
+  if (const auto& state = identity.parted_state; identical && state)
+    finding.text += ", but another state after step " + count(state->step);
+  if (const auto& found = identity.operation; found && !found->operation.empty())
+    finding.text += ", first operation " + found->operation;
   return finding;
 }
 

@@ -18,6 +18,54 @@ Ordered gate_json(const Gate& gate) {
   return {{"mismatches", mismatches}, {"equal", gate.equal}, {"unknown", gate.unknown}};
 }
 
+template <typename Value>
+Ordered value_or_null(const std::optional<Value>& value) {
+  return value ? Ordered(*value) : Ordered(nullptr);
+}
+
+Ordered state_json(const HashedState& s) {
+  return {{"step", s.step},
+          {"tensors", s.tensors},
+          {"different", s.different},
+          {"first_names", s.names}};
+}
+
+Ordered operation_json(const TracedOperation& o) {
+  return {{"parted", o.parted},
+          {"traced_step", value_or_null(o.traced)},
+          {"operation", o.operation},
+          {"reason", o.reason},
+          {"to_run", o.to_run}};
+}
+
+Ordered audit_json(const AuditedStretch& a) {
+  return {{"first_step", a.first_step},
+          {"last_step", a.last_step},
+          {"machine", a.machine},
+          {"verdict", a.verdict},
+          {"difference_step", value_or_null(a.difference_step)},
+          {"difference", a.difference},
+          {"operation", a.operation},
+          {"ce_loss_distance", json_of(a.ce_loss)},
+          {"grad_norm_distance", json_of(a.grad_norm)}};
+}
+
+Ordered reference_json(const ReferenceDistance& r) {
+  Ordered audits = Ordered::array();
+  for (const AuditedStretch& audit : r.audits) audits.push_back(audit_json(audit));
+  return {{"numerics", r.numerics},
+          {"ce_loss_distance", json_of(r.ce_loss)},
+          {"grad_norm_distance", json_of(r.grad_norm)},
+          {"audits", audits}};
+}
+
+Ordered between_json(const AuditedDistance& d) {
+  return {{"steps", d.steps},
+          {"ce_loss_distance", json_of(d.ce_loss)},
+          {"grad_norm_distance", json_of(d.grad_norm)},
+          {"explained", d.explained}};
+}
+
 Ordered identity_json(const Identity& i) {
   if (!i.known) return nullptr;
   return {
@@ -26,11 +74,12 @@ Ordered identity_json(const Identity& i) {
       {"first_different", i.first_different == 0 ? Ordered(nullptr) : Ordered(i.first_different)},
       {"first_field", i.first_field},
       {"equal_batches", i.equal_batches},
-      {"state_step", i.state_step == 0 ? Ordered(nullptr) : Ordered(i.state_step)},
-      {"equal_tensors", i.equal_tensors},
-      {"tensors", i.tensors},
-      {"first_tensor", i.first_tensor},
-      {"first_tensor_step", i.first_tensor_step},
+      {"equal_state", i.equal_state ? state_json(*i.equal_state) : Ordered(nullptr)},
+      {"parted_state", i.parted_state ? state_json(*i.parted_state) : Ordered(nullptr)},
+      {"last_state", i.last_state ? state_json(*i.last_state) : Ordered(nullptr)},
+      {"operation", i.operation ? operation_json(*i.operation) : Ordered(nullptr)},
+      {"reference", {{"a", reference_json(i.reference_a)}, {"b", reference_json(i.reference_b)}}},
+      {"between", i.between ? between_json(*i.between) : Ordered(nullptr)},
       {"chain_a", i.chain_a},
       {"chain_b", i.chain_b}};
 }
@@ -173,6 +222,7 @@ Ordered perplexity_json(const PerplexityComparison& p) {
   for (const SourceComparison& s : p.sources)
     sources.push_back({{"suite", s.suite},
                        {"source", s.source.empty() ? Ordered(nullptr) : Ordered(s.source)},
+                       {"unit", s.unit},
                        {"documents", s.documents},
                        {"tokens", s.tokens},
                        {"bytes", s.bytes},

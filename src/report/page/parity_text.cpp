@@ -1,4 +1,5 @@
 // The report as Markdown and as CSV.
+#include <algorithm>
 #include <array>
 
 #include "report/page/numbers.h"
@@ -74,6 +75,13 @@ std::string csv_of_trajectory(const ParityReport& report) {
   return out;
 }
 
+/// bits_per_byte, bits_per_token_macro, …
+std::string metric_name(const SourceComparison& source) {
+  std::string name = source.unit;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return source.source.empty() ? name + "_macro" : name;
+}
+
 std::string csv_of_evaluations(const ParityReport& report) {
   std::string out;
   if (report.tasks) {
@@ -87,8 +95,8 @@ std::string csv_of_evaluations(const ParityReport& report) {
   if (report.perplexity) {
     for (const SourceComparison& s : report.perplexity->sources)
       out += csv_line({"perplexity", s.source.empty() ? s.suite : s.suite + "/" + s.source,
-                       s.source.empty() ? "bits_per_byte_macro" : "bits_per_byte", s.bpb_a, s.bpb_b,
-                       s.difference, s.interval95, pointer(s.equivalence)});
+                       metric_name(s), s.bpb_a, s.bpb_b, s.difference, s.interval95,
+                       pointer(s.equivalence)});
   }
   return out;
 }
@@ -129,7 +137,8 @@ std::string parity_markdown(const ParityReport& report) {
            markdown_text(finding.text) + " |\n";
   out +=
       "\n✓ shown, ○ not certified, ! caution, ✕ fails, – for information. Differences are B minus "
-      "A.\n";
+      "A.\n\n" +
+      identity_markdown(report.identity);
   if (!report.command.empty())
     out += "\nMade by olmo-harness " + markdown_text(report.version) + ": " +
            markdown_text(report.command) + "\n";

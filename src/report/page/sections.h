@@ -41,6 +41,8 @@ struct NamedSide {
 std::string verdict_section(const ParityReport& report);
 std::string gate_section(const ParityReport& report);
 std::string identity_section(const ParityReport& report);
+/// The same as Markdown.
+std::string identity_markdown(const Identity& identity);
 std::string noise_section(const ParityReport& report);
 std::string trajectory_section(const ParityReport& report);
 std::string tasks_section(const ParityReport& report);

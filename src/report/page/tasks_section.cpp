@@ -1,4 +1,5 @@
 // Tasks and perplexity.
+#include <algorithm>
 #include <cmath>
 
 #include "report/page/chart.h"
@@ -167,6 +168,7 @@ std::string sources_forest(const PerplexityComparison& perplexity) {
     row.summary = source.source.empty();
     row.value = signed_number(source.difference, 3);
     row.remark = count(source.documents) + " documents";
+    if (source.unit != kBitsPerByte) row.remark += ", " + source.unit;
     if (source.equivalence) {
       row.interval90 = source.equivalence->interval;
       row.margin = source.equivalence->margin;
@@ -174,7 +176,12 @@ std::string sources_forest(const PerplexityComparison& perplexity) {
     }
     rows.push_back(row);
   }
-  return forest("Bits per byte, B minus A", "bits per byte; left of 0, B is better", rows);
+  const bool per_byte =
+      std::all_of(perplexity.sources.begin(), perplexity.sources.end(),
+                  [](const SourceComparison& source) { return source.unit == kBitsPerByte; });
+  const std::string either = per_byte ? "" : " or token";
+  return forest("Bits per byte" + either + ", B minus A",
+                kBitsPerByte + either + "; left of 0, B is better", rows);
 }
 
 std::string sources_table(const PerplexityComparison& perplexity) {
@@ -190,8 +197,9 @@ std::string sources_table(const PerplexityComparison& perplexity) {
                {"Same bits", true}});
   for (const SourceComparison& s : perplexity.sources)
     table.row(
-        {shown(source_name(s), 120), count(s.documents), count(s.bytes), number(s.bpb_a, 6),
-         number(s.bpb_b, 6), signed_number(s.difference),
+        {shown(source_name(s), 120) + "<br><span class=\"note\">" + shown(s.unit, 40) + "</span>",
+         count(s.documents), count(s.bytes), number(s.bpb_a, 6), number(s.bpb_b, 6),
+         signed_number(s.difference),
          s.interval95 ? interval_text(*s.interval95) : absent("too few documents"),
          p_value(s.holm_p), s.equivalence ? certified_text(s.equivalence->certified) : absent(),
          count(s.equal_bits)},

@@ -1,4 +1,4 @@
-// Verdict, gate and identity.
+// Verdict and gate.
 #include <algorithm>
 #include <array>
 
@@ -73,17 +73,6 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string tensors_text(const Identity& identity) {
-  if (identity.state_step == 0)
-    return note("Weights and optimizer state were not hashed at a step that both reached.");
-  std::string text = count(identity.equal_tensors) + " of " + count(identity.tensors) +
-                     " tensors are the same at step " + count(identity.state_step) + ".";
-  if (!identity.first_tensor.empty())
-    text += " The first that differs is " + code(identity.first_tensor) + " at step " +
-            count(identity.first_tensor_step) + ".";
-  return paragraph(text);
-}
-
 }  // namespace
 
 std::string verdict_section(const ParityReport& report) {
@@ -119,30 +108,6 @@ std::string gate_section(const ParityReport& report) {
   if (!report.gate.unknown.empty())
     html += note("<b>Not told by the records</b>: " + joined(report.gate.unknown) + ".");
   return section("gate", "Comparability", html);
-}
-
-std::string identity_section(const ParityReport& report) {
-  const Identity& identity = report.identity;
-  if (!identity.known)
-    return section("identity", "Identity",
-                   note("Not known: a hash chain of batches and results is needed on both sides."));
-  std::string html;
-  if (identity.first_different == 0)
-    html += paragraph("The hash chains agree for all <b>" + count(identity.equal_steps) +
-                      "</b> common steps: batch, loss and gradient norm have the same bits.");
-  else
-    html +=
-        paragraph("The hash chains agree through <b>" + count(identity.equal_steps) + "</b> of " +
-                  count(identity.common_steps) + " common steps; step <b>" +
-                  count(identity.first_different) + "</b> is the first that differs" +
-                  (identity.first_field.empty() ? "" : ", in " + code(identity.first_field)) + ".");
-  html += paragraph(count(identity.equal_batches) + " of " + count(identity.common_steps) +
-                    " common steps saw the same batch.");
-  html += tensors_text(identity);
-  if (!identity.chain_a.empty() || !identity.chain_b.empty())
-    html += note("Last chain hashes<br>" + side_mark('A') + code(identity.chain_a) + "<br>" +
-                 side_mark('B') + code(identity.chain_b));
-  return section("identity", "Identity", html);
 }
 
 }  // namespace olmo::report::page

@@ -1,0 +1,125 @@
+#include "report/identity.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "report/common_steps.h"
+#include "report/walk.h"
+
+namespace olmo::report {
+namespace {
+
+constexpr char kSeal[] = "seal";
+
+/// Sorts tensors as the network is passed through: embedding, blocks by number, final norm and
+/// head; the weights before their moments.
+auto place_of(const StateHashRow& row) {
+  const std::string full = row.part + "/" + row.name;
+  const auto has = [&](const char* moment) { return full.find(moment) != std::string::npos; };
+  const int part = row.part == "model" ? 0 : has("exp_avg/") ? 1 : has("exp_avg_sq/") ? 2 : 3;
+  constexpr std::string_view kBlocks = "blocks.";
+  const auto blocks = row.name.find(kBlocks);
+  std::int64_t block = row.name.find("wte") != std::string::npos ? -1 : INT64_MAX;
+  if (blocks != std::string::npos) {
+    const char* digits = row.name.data() + blocks + kBlocks.size();
+    std::from_chars(digits, row.name.data() + row.name.size(), block);
+  }
+  return std::tuple(part, block, std::string_view(row.name));
+}
+
+/// A state whose hashes are being compared.
+struct OpenState {
+  HashedState state;
+  std::vector<const StateHashRow*> different;
+
+  HashedState closed() {
+    state.different = std::ssize(different);
+    std::sort(different.begin(), different.end(),
+              [](const auto* one, const auto* other) { return place_of(*one) < place_of(*other); });
+    for (std::size_t i = 0; i < std::min(different.size(), kNamedTensors); ++i)
+      state.names.push_back(different[i]->part + "/" + different[i]->name);
+    return std::move(state);
+  }
+};
+
+void compare_states(Identity& identity, const RecordedRun& a, const RecordedRun& b) {
+  std::optional<OpenState> open;
+  const auto close = [&] {
+    if (!open) return;
+    const HashedState state = open->closed();
+    identity.last_state = state;
+    if (identity.parted_state) return;
+    (state.different == 0 ? identity.equal_state : identity.parted_state) = state;
+  };
+  walk(
+      a.state_hashes, b.state_hashes,
+      [](const StateHashRow& row) { return std::tie(row.step, row.part, row.name); },
+      [&](const StateHashRow& in_a, const StateHashRow& in_b) {
+        if (in_a.part == kSeal) return;
+        if (!open || open->state.step != in_a.step) {
+          close();
+          open.emplace().state.step = in_a.step;
+        }
+        ++open->state.tensors;
+        if (in_a.sha256 != in_b.sha256) open->different.push_back(&in_a);
+      },
+      [](const StateHashRow&, char) {});
+  close();
+}
+
+void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun& b) {
+  const StepColumns& x = a.steps;
+  const StepColumns& y = b.steps;
+  const bool same_experiment = a.experiment_digest == b.experiment_digest;
+  for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
+    ++identity.common_steps;
+    if (x.batch[i] == y.batch[j]) ++identity.equal_batches;
+    if (identity.first_different != 0) return true;
+    const char* field = x.batch[i] != y.batch[j]           ? "batch_hash"
+                        : x.loss[i] != y.loss[j]           ? "ce_loss"
+                        : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
+                        // All that a chain holds besides, once it began alike.
+                        : same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
+                                                                      : nullptr;
+    if (field) {
+      identity.first_different = x.step[i];
+      identity.first_field = field;
+    } else {
+      identity.equal_steps = x.step[i];
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
+  Identity identity;
+  identity.known = !a.steps.chain.empty() && !b.steps.chain.empty();
+  if (!identity.known) return identity;
+  compare_chains(identity, a, b);
+  compare_states(identity, a, b);
+  identity.reference_a = reference_distance(a);
+  identity.reference_b = reference_distance(b);
+  identity.between = audited_distance({a, identity.reference_a}, {b, identity.reference_b});
+  identity.chain_a = a.last_chain;
+  identity.chain_b = b.last_chain;
+  return identity;
+}
+
+std::optional<PartingSteps> parting_steps(const Identity& identity) {
+  const std::int64_t step = identity.first_different;
+  const auto& state = identity.parted_state;
+  const std::int64_t after_equal = identity.equal_state ? identity.equal_state->step + 1 : 1;
+  if (state && (step == 0 || state->step < step)) {
+    if (state->step == 0) return std::nullopt;
+    return PartingSteps{after_equal, state->step};
+  }
+  if (step == 0 || identity.first_field == "batch_hash") return std::nullopt;
+  // Another loss may come from weights that the update before it left.
+  const bool before = identity.first_field == "ce_loss" && step > 1;
+  return PartingSteps{std::max(before ? step - 1 : step, std::min(after_equal, step)), step};
+}
+
+}  // namespace olmo::report

@@ -1,0 +1,356 @@
+#include "report/identity.h"
+
+#include <algorithm>
+
+#include "store/run_db.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+using namespace olmo::report;
+
+namespace {
+
+/// A run of six steps; equal to any other, up to what a test changes.
+RecordedRun run_of_six() {
+  RecordedRun run;
+  run.experiment_digest = "e";
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    const auto number = static_cast<std::uint64_t>(step);
+    run.steps.step.push_back(step);
+    run.steps.tokens.push_back(8 * step);
+    run.steps.loss.push_back(10.0 / static_cast<double>(step));
+    run.steps.grad_norm.push_back(0.5);
+    run.steps.batch.push_back(number);
+    run.steps.chain.push_back(100 + number);
+  }
+  run.last_chain = "c";
+  return run;
+}
+
+/// The chain parts at this step, as it does whatever differs there.
+void part_chain(RecordedRun& run, std::int64_t step) {
+  for (auto i = static_cast<std::size_t>(step - 1); i < run.steps.size(); ++i)
+    run.steps.chain[i] += 1000;
+}
+
+/// State hashes of a network of eleven blocks at a step, in the order of the database; `other`
+/// names the tensors whose hashes are others.
+void hash_state(RecordedRun& run, std::int64_t step, const std::vector<std::string>& other = {}) {
+  for (const char* part : {"model/", "optim/exp_avg/"}) {
+    for (const char* name :
+         {"transformer.blocks.10.ff_out.weight", "transformer.blocks.2.ff_out.weight",
+          "transformer.ln_f.weight", "transformer.wte.weight"}) {
+      const std::string full = std::string(part) + name;
+      const bool is_other = std::find(other.begin(), other.end(), full) != other.end();
+      const auto slash = full.find('/');
+      run.state_hashes.push_back(
+          {step, full.substr(0, slash), full.substr(slash + 1), is_other ? "1" : "0"});
+    }
+  }
+}
+
+void seal(RecordedRun& run, std::int64_t step, const std::string& digest) {
+  run.state_hashes.push_back({step, "seal", "state", digest});
+}
+
+constexpr char kPortablePolicy[] = R"({"numerics":"portable","isa":"avx2"})";
+constexpr char kFastPolicy[] = R"({"numerics":"fast","isa":"avx512"})";
+
+RecordedRun run_under(const std::string& policy) {
+  RecordedRun run = run_of_six();
+  run.attempts.emplace_back().policy = policy;
+  return run;
+}
+
+store::AuditRecord audit(std::int64_t first, std::int64_t last, const std::string& verdict,
+                         std::optional<double> ce_loss = {}, std::optional<double> norm = {}) {
+  return {.created_utc = {},
+          .command_line = {},
+          .policy = kPortablePolicy,
+          .build = "{}",
+          .environment = R"({"host":"node-7","cpu":"Xeon"})",
+          .started_from = {},
+          .first_step = first,
+          .last_step = last,
+          .verdict = verdict,
+          .difference_step = {},
+          .difference = {},
+          .operation = {},
+          .ce_loss_distance = ce_loss,
+          .grad_norm_distance = norm};
+}
+
+/// A database with the traces of one run. An operation's digest is that of its value.
+class TraceFile {
+ public:
+  TraceFile() : db_(store::RunDb::open(directory_ / "run.db", store::OpenMode::kCreate)) {
+    id_ = db_.begin_run({.name = "test",
+                         .config = "{}",
+                         .experiment_digest = sha256("experiment").hex(),
+                         .seed = 1,
+                         .n_parameters = 1,
+                         .max_steps = 100},
+                        {.start_step = 0,
+                         .resumed_from = {},
+                         .command_line = "train",
+                         .policy = "{}",
+                         .build = "{}",
+                         .environment = "{}"},
+                        {});
+  }
+  void trace(std::int64_t step, const std::string& loss = "same") {
+    const std::vector<OpDigest> operations = {{"forward/embedding", sha256("embedding")},
+                                              {"forward/loss", sha256(loss)}};
+    store::record_trace(db_.records(), id_, {.attempt = 1, .audit = 0}, step, operations);
+  }
+  [[nodiscard]] TracedRun run() { return {db_.records(), id_}; }
+
+ private:
+  test::TemporaryDirectory directory_;
+  store::RunDb db_;
+  std::string id_;
+};
+
+}  // namespace
+
+TEST_CASE("identity names the last step that agrees and the field that parts", "[report]") {
+  const RecordedRun a = run_of_six();
+  const Identity same = find_identity(a, a);
+  CHECK(same.known);
+  CHECK(same.equal_steps == 6);
+  CHECK(same.first_different == 0);
+
+  RecordedRun b = a;
+  part_chain(b, 4);
+  SECTION("in the batch") {
+    b.steps.batch[3] = b.steps.batch[5] = 99;
+    const Identity found = find_identity(a, b);
+    CHECK(found.first_field == "batch_hash");
+    CHECK(found.equal_batches == 4);
+  }
+  SECTION("in the loss, before the gradient norm") {
+    b.steps.loss[3] += 1e-12;
+    b.steps.grad_norm[3] = 0.25;
+    CHECK(find_identity(a, b).first_field == "ce_loss");
+  }
+  SECTION("in the gradient norm") {
+    b.steps.grad_norm[3] = 0.25;
+    CHECK(find_identity(a, b).first_field == "grad_norm");
+  }
+  SECTION("in the z-loss, which is the only other thing in a chain") {
+    CHECK(find_identity(a, b).first_field == "z_loss");
+  }
+  const Identity found = find_identity(a, b);
+  CHECK(found.first_different == 4);
+  CHECK(found.equal_steps == 3);
+  CHECK(found.common_steps == 6);
+}
+
+TEST_CASE("chains of two experiments begin apart, so only their fields are compared", "[report]") {
+  const RecordedRun a = run_of_six();
+  RecordedRun b = a;
+  b.experiment_digest = "another";
+  part_chain(b, 1);
+  CHECK(find_identity(a, b).equal_steps == 6);
+  b.steps.chain.clear();
+  CHECK(!find_identity(a, b).known);
+}
+
+TEST_CASE("the tensors that differ are named in the order of the network", "[report]") {
+  RecordedRun a = run_of_six(), b = a;
+  hash_state(a, 0), hash_state(b, 0);
+  hash_state(a, 2), hash_state(b, 2);
+  SECTION("none differs") {
+    const Identity found = find_identity(a, b);
+    CHECK(found.equal_state->step == 2);
+    CHECK(found.equal_state->tensors == 8);
+    CHECK(found.last_state->step == 2);
+    CHECK(!found.parted_state);
+    CHECK(found.same_training());
+  }
+  SECTION("some do") {
+    hash_state(a, 4);
+    hash_state(b, 4,
+               {"optim/exp_avg/transformer.wte.weight", "model/transformer.blocks.10.ff_out.weight",
+                "model/transformer.blocks.2.ff_out.weight", "model/transformer.ln_f.weight",
+                "model/transformer.wte.weight", "optim/exp_avg/transformer.ln_f.weight"});
+    hash_state(a, 6), hash_state(b, 6, {"model/transformer.wte.weight"});
+    const Identity found = find_identity(a, b);
+    CHECK(found.equal_state->step == 2);
+    REQUIRE(found.parted_state);
+    CHECK(found.parted_state->step == 4);
+    CHECK(found.parted_state->tensors == 8);
+    CHECK(found.parted_state->different == 6);
+    CHECK(found.parted_state->names ==
+          std::vector<std::string>{
+              "model/transformer.wte.weight", "model/transformer.blocks.2.ff_out.weight",
+              "model/transformer.blocks.10.ff_out.weight", "model/transformer.ln_f.weight",
+              "optim/exp_avg/transformer.wte.weight"});
+    CHECK(found.last_state->step == 6);
+    CHECK(found.last_state->different == 1);
+    CHECK(!found.same_training());
+  }
+  SECTION("states that only one side hashed tell nothing") {
+    hash_state(b, 3, {"model/transformer.wte.weight"});
+    CHECK(find_identity(a, b).last_state->step == 2);
+    a.state_hashes.clear();
+    CHECK(!find_identity(a, b).last_state);
+  }
+}
+
+TEST_CASE("a seal is no tensor, and differs wherever the experiments do", "[report]") {
+  RecordedRun a = run_of_six(), b = a;
+  for (const std::int64_t step : {0, 2}) {
+    hash_state(a, step), seal(a, step, "s");
+    hash_state(b, step,
+               step == 0 ? std::vector<std::string>{}
+                         : std::vector<std::string>{"model/transformer.wte.weight"});
+    seal(b, step, "t");
+  }
+  const Identity found = find_identity(a, b);
+  CHECK(found.equal_state->step == 0);
+  CHECK(found.equal_state->tensors == 8);
+  REQUIRE(found.parted_state);
+  CHECK(found.parted_state->tensors == 8);
+  CHECK(found.parted_state->names == std::vector<std::string>{"model/transformer.wte.weight"});
+}
+
+TEST_CASE("an operation is looked for between the last agreement and the parting", "[report]") {
+  Identity identity;
+  CHECK(!parting_steps(identity));
+  identity.first_different = 7;
+  identity.first_field = "batch_hash";
+  CHECK(!parting_steps(identity));
+  const auto steps = [&] {
+    return std::pair(parting_steps(identity)->after_equal, parting_steps(identity)->parted);
+  };
+  identity.first_field = "grad_norm";
+  CHECK(steps() == std::pair<std::int64_t, std::int64_t>(7, 7));
+  identity.first_field = "ce_loss";
+  CHECK(steps() == std::pair<std::int64_t, std::int64_t>(6, 7));
+  identity.equal_state.emplace().step = 6;
+  CHECK(steps() == std::pair<std::int64_t, std::int64_t>(7, 7));
+  identity.equal_state->step = 2;
+  identity.parted_state.emplace().step = 4;
+  CHECK(steps() == std::pair<std::int64_t, std::int64_t>(3, 4));
+  identity.first_different = 0;
+  CHECK(steps() == std::pair<std::int64_t, std::int64_t>(3, 4));
+  identity.parted_state->step = 0;
+  CHECK(!parting_steps(identity));
+  identity.first_different = 1;
+  CHECK(!parting_steps(identity));
+}
+
+TEST_CASE("the first operation that differs is found in the traces of both", "[report]") {
+  TraceFile a, b;
+  const auto find = [&] { return find_operation({4, 5}, a.run(), b.run()); };
+  SECTION("no step was traced on both sides") {
+    a.trace(5);
+    b.trace(4);
+    const TracedOperation found = find();
+    CHECK(!found.traced);
+    CHECK(found.operation.empty());
+    CHECK(found.to_run == "olmo-harness audit RUN --steps 4..5 --trace --record");
+  }
+  SECTION("the step at which they part was") {
+    for (TraceFile* side : {&a, &b}) side->trace(1), side->trace(4);
+    a.trace(5);
+    b.trace(5, "other");
+    const TracedOperation found = find();
+    CHECK(found.traced == 5);
+    CHECK(found.operation == "forward/loss");
+    CHECK(found.reason == "its output differs");
+    CHECK(found.to_run.empty());
+  }
+  SECTION("only one after it was") {
+    a.trace(9);
+    b.trace(9, "other");
+    a.trace(10);
+    b.trace(10);
+    const TracedOperation found = find();
+    CHECK(found.traced == 9);
+    CHECK(found.parted == 5);
+    CHECK(found.to_run == "olmo-harness audit RUN --steps 4..5 --trace --record");
+  }
+  SECTION("only the one before it was, and agrees") {
+    for (TraceFile* side : {&a, &b}) side->trace(4);
+    const TracedOperation found = find();
+    CHECK(found.traced == 4);
+    CHECK(found.operation.empty());
+    CHECK(found.to_run == "olmo-harness audit RUN --steps 5..5 --trace --record");
+  }
+  SECTION("all traces agree, though the records part") {
+    for (TraceFile* side : {&a, &b}) side->trace(5);
+    const TracedOperation found = find();
+    CHECK(found.traced == 5);
+    CHECK(found.operation.empty());
+    CHECK(found.to_run.empty());
+  }
+}
+
+TEST_CASE("a portable run whose audit gave the same bits is the reference", "[report]") {
+  RecordedRun run = run_under(kPortablePolicy);
+  CHECK(reference_distance(run).numerics == "portable");
+  CHECK(!reference_distance(run).ce_loss);
+  run.audits = {audit(1, 4, "identical")};
+  const ReferenceDistance found = reference_distance(run);
+  CHECK(found.ce_loss == 0.0);
+  CHECK(found.grad_norm == 0.0);
+  REQUIRE(found.audits.size() == 1);
+  CHECK(found.audits[0].machine == "node-7, Xeon, avx2");
+}
+
+TEST_CASE("another run is as far from the reference as its audits measured", "[report]") {
+  RecordedRun run = run_under(kFastPolicy);
+  run.audits = {audit(1, 2, "within_envelope", 2e-6, 1e-5), audit(4, 6, "different", 1e-6, 3e-5)};
+  run.audits[1].difference_step = 5;
+  run.audits[1].difference = "ce_loss";
+  ReferenceDistance found = reference_distance(run);
+  CHECK(found.numerics == "fast");
+  CHECK(found.ce_loss == 2e-6);
+  CHECK(found.grad_norm == 3e-5);
+  CHECK(found.audits[1].difference_step == 5);
+
+  // The same bits as the same libraries gave say nothing about the reference.
+  run.audits = {audit(1, 2, "identical")};
+  run.audits[0].policy = kFastPolicy;
+  CHECK(!reference_distance(run).ce_loss);
+  run.audits[0].policy = kPortablePolicy;
+  CHECK(reference_distance(run).ce_loss == 0.0);
+}
+
+TEST_CASE("a policy or an environment that is no JSON object is not recorded", "[report]") {
+  RecordedRun run = run_under("[");
+  run.audits = {audit(1, 2, "different")};
+  run.audits[0].environment = R"({"host":7})";
+  run.audits[0].policy = "[1]";
+  const ReferenceDistance found = reference_distance(run);
+  CHECK(found.numerics.empty());
+  CHECK(found.audits[0].machine.empty());
+  run.attempts.push_back(run.attempts[0]);
+  run.attempts[0].policy = kFastPolicy;
+  run.attempts[1].policy = kPortablePolicy;
+  CHECK(reference_distance(run).numerics == "fast, portable");
+}
+
+TEST_CASE("the distance between the sides is set against that from the reference", "[report]") {
+  RecordedRun a = run_under(kFastPolicy), b = a;
+  b.steps.loss[1] += 2e-6;
+  b.steps.loss[4] += 1;  // not audited on both sides
+  b.steps.grad_norm[2] = 0.75;
+  CHECK(!find_identity(a, b).between);
+  a.audits = {audit(1, 4, "within_envelope", 1.5e-6, 1e-5)};
+  CHECK(!find_identity(a, b).between);
+  b.audits = {audit(2, 3, "within_envelope", 1e-6, 1e-5), audit(6, 6, "different")};
+  const auto between = find_identity(a, b).between;
+  REQUIRE(between);
+  CHECK(between->steps == 2);
+  CHECK(between->ce_loss == Approx(2e-6));
+  CHECK(between->grad_norm == 0.5);
+  CHECK(between->explained);
+  b.steps.loss[2] += 1e-3;
+  CHECK(!find_identity(a, b).between->explained);
+  b.audits[0].first_step = b.audits[0].last_step = 5;
+  CHECK(find_identity(a, b).between->steps == 0);
+}

@@ -1,0 +1,58 @@
+#include "report/source.h"
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+using namespace olmo::report;
+
+namespace {
+
+/// A database of one run with enough events to fill many pages.
+std::filesystem::path write_database(const std::filesystem::path& path) {
+  auto db = store::RunDb::open(path, store::OpenMode::kCreate);
+  db.begin_run({.name = "test",
+                .config = "{}",
+                .experiment_digest = sha256("experiment").hex(),
+                .seed = 1,
+                .n_parameters = 1,
+                .max_steps = 1},
+               {.start_step = 0,
+                .resumed_from = {},
+                .command_line = "train",
+                .policy = "{}",
+                .build = "{}",
+                .environment = "{}"},
+               {});
+  for (std::int64_t i = 0; i < 20; ++i) db.event(i, "note", std::string(2000, 'x'));
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a source whose pages are sound is opened once, with its run", "[report]") {
+  const test::TemporaryDirectory folder;
+  const auto path = write_database(folder / "run.db");
+  const Source source = open_source(path.string(), store::parse_run_name(path.string()));
+  CHECK(!source.run_id.empty());
+  CHECK(source.evaluations.empty());
+  CHECK(source.records().path() == path);
+}
+
+TEST_CASE("a page that nothing of the run lies on is still checked", "[report]") {
+  const test::TemporaryDirectory folder;
+  const auto path = write_database(folder / "run.db");
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(path));
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(size - 4096);
+    file << std::string(4096, '\xff');
+  }
+  CHECK_THROWS_WITH(open_source(path.string(), store::parse_run_name(path.string())),
+                    Catch::Matchers::StartsWith(path.string() + ": "));
+  CHECK_THROWS_AS(open_source("gone.db", store::parse_run_name("gone.db")), Error);
+}

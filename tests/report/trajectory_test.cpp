@@ -1,0 +1,119 @@
+#include "report/trajectory.h"
+
+#include <cmath>
+#include <limits>
+
+#include "report/parity_parts.h"
+#include "report/run_of_losses.h"
+#include "support/catch.h"
+
+using namespace olmo::report;
+
+namespace {
+
+/// Noise about 2 that a deviation of `apart` can be added to.
+std::vector<double> flat(std::size_t steps, double apart = 0) {
+  std::vector<double> losses;
+  for (std::size_t i = 0; i < steps; ++i)
+    losses.push_back(2 + apart + 0.01 * std::sin(static_cast<double>(i * i)));
+  return losses;
+}
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("runs of one batch size are compared at equal tokens", "[report]") {
+  const Trajectory found =
+      compare_trajectories(run_of_losses({4, 2, 1}), run_of_losses({4.5, 2, 0.5, 7}));
+  CHECK(!found.binned);
+  CHECK(found.loss.values == std::vector<double>{0.5, 0, -0.5});
+  CHECK(found.loss.only_b == 1);
+  CHECK(found.grad_norm.values == std::vector<double>{0, 0, 0});
+  CHECK(found.first_loss_relative == 0.125);
+  CHECK(found.largest == 0.5);
+  CHECK(found.largest_relative == 0.5);
+  CHECK(found.share == 0.5);
+}
+
+TEST_CASE("runs of other batch sizes are compared in bins that hold whole steps", "[report]") {
+  const Trajectory found = compare_trajectories(run_of_losses({4, 2, 2, 2, 1, 1, 1, 1}, 24),
+                                                run_of_losses({3, 2, 1, 1, 1, 4}, 32));
+  CHECK(found.binned);
+  CHECK(found.bin_tokens == 96);
+  CHECK(found.loss.tokens == std::vector<std::int64_t>{96, 192});
+  CHECK(found.loss.values == std::vector<double>{-0.5, 1});
+}
+
+TEST_CASE("losses that are not finite are left out, and runs without a common step", "[report]") {
+  const Trajectory found =
+      compare_trajectories(run_of_losses({kNaN, 2, 1}), run_of_losses({4, 2.5, kNaN}));
+  CHECK(found.loss.values == std::vector<double>{0.5});
+  CHECK(found.first_loss_relative == 0);
+  CHECK(compare_trajectories(run_of_losses({1}, 8), run_of_losses({1}, 12)).loss.values.empty());
+}
+
+TEST_CASE("the last stretch has forty points where the run gives as many", "[report]") {
+  const auto share = [](std::size_t steps) {
+    return compare_trajectories(run_of_losses(flat(steps)), run_of_losses(flat(steps))).share;
+  };
+  CHECK(share(1000) == 0.1);
+  CHECK(share(100) == 0.4);
+  CHECK(share(20) == 0.5);
+}
+
+TEST_CASE("the margin of the last stretch comes from the noise floor", "[report]") {
+  const RecordedRun a = run_of_losses(flat(1000)), b = run_of_losses(flat(1000, 0.003));
+  Trajectory alone = compare_trajectories(a, b);
+  test_trajectory(alone, {});
+  CHECK(alone.margin == 0.002);
+  CHECK(alone.margin_source.find("no repeated runs") != std::string::npos);
+  CHECK(alone.last.points == 100);
+  CHECK(alone.last.mean == Approx(0.003));
+  CHECK(alone.last_range.low == Approx(0.003));
+
+  NoiseFloor noise;
+  noise.seed_deviation = 0.01;
+  Trajectory among = compare_trajectories(a, b);
+  test_trajectory(among, noise);
+  CHECK(among.margin == 0.02);
+  CHECK(among.margin_source.find("between repeated runs") != std::string::npos);
+
+  Trajectory nothing;
+  test_trajectory(nothing, noise);
+  CHECK(nothing.last.points == 0);
+}
+
+TEST_CASE("the mean of the last stretch is over tokens", "[report]") {
+  CHECK(last_mean(run_of_losses({9, 8, 2, 4}), 0.5) == 3);
+  CHECK(last_mean(run_of_losses({9, 8, 2, 4}), 0.1) == 4);
+}
+
+TEST_CASE("spikes, restarts, gaps and events are marked by step", "[report]") {
+  RecordedRun run = run_of_losses(flat(60));
+  run.steps.loss[49] = 5;
+  for (std::size_t i = 55; i < 60; ++i) run.steps.step[i] += 3;
+  run.attempts.resize(2);
+  run.attempts[0].attempt = 1;
+  run.attempts[1].attempt = 2;
+  run.attempts[1].start_step = 30;
+  run.events = {{1, 20, "", "error", "disk full"}, {1, 25, "", "note", "not marked"}};
+  const std::vector<Mark> marks = marks_of(run, 'B');
+  REQUIRE(marks.size() == 4);
+  CHECK((marks[0].kind == "error" && marks[0].step == 20 && marks[0].text == "disk full"));
+  CHECK((marks[1].kind == "restart" && marks[1].step == 30 && marks[1].tokens == 240));
+  CHECK((marks[2].kind == "spike" && marks[2].step == 50 && marks[2].side == 'B'));
+  CHECK((marks[3].kind == "gap" && marks[3].step == 59));
+  CHECK(marks[3].text == "3 steps are missing before");
+  run.imported = true;
+  CHECK(marks_of(run, 'B').size() == 3);
+}
+
+TEST_CASE("a loss that is not finite does not hide the spikes", "[report]") {
+  RecordedRun run = run_of_losses(flat(60));
+  run.steps.loss[10] = kNaN;
+  run.steps.loss[49] = 5;
+  const std::vector<Mark> marks = marks_of(run, 'A');
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].step == 50);
+}
