@@ -27,10 +27,8 @@ TEST_CASE("a driver without a device is a usage error", "[ops][gpu]") {
 }
 
 TEST_CASE("only the portable kernels run on a GPU", "[ops][gpu]") {
-  CHECK_THROWS_WITH(resolve_policy("fast", "auto", 1, "cuda"),
-                    Contains("numerics=portable"));
-  CHECK_THROWS_WITH(resolve_policy("portable", "auto", 1, "tpu"),
-                    Contains("cpu, cuda or rocm"));
+  CHECK_THROWS_WITH(resolve_policy("fast", "auto", 1, "cuda"), Contains("numerics=portable"));
+  CHECK_THROWS_WITH(resolve_policy("portable", "auto", 1, "tpu"), Contains("cpu, cuda or rocm"));
 }
 
 TEST_CASE("a tensor outside the device's memory is refused by name of the operation",

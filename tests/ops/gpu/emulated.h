@@ -1,4 +1,4 @@
-// Operations on the emulated GPUs (fake/) compared with the CPU, bit for bit.
+// Operations on the emulated GPUs (fake/), or a real one, compared with the CPU, bit for bit.
 #pragma once
 
 #include <random>
@@ -18,6 +18,13 @@ inline Policy policy_of(Device device) {
   policy.device = device;
   policy.gpu = Gpu::open(device, device == Device::kCuda ? OLMO_FAKE_CUDA : OLMO_FAKE_ROCM);
   return policy;
+}
+
+/// Both of them; or the real one that OLMO_TEST_DEVICE names (scripts/prove_gpu.sh).
+inline std::vector<Policy> policies() {
+  const char* real = std::getenv("OLMO_TEST_DEVICE");
+  if (real != nullptr) return {resolve_policy("portable", "auto", 1, real)};
+  return {policy_of(Device::kCuda), policy_of(Device::kRocm)};
 }
 
 /// Applies a policy while it lives, then the CPU's.
@@ -47,14 +54,13 @@ inline at::Tensor nasty(at::IntArrayRef sizes, std::uint64_t seed, float scale =
 inline void check(const std::string& what, const std::function<Tensors(const Policy&)>& op) {
   const Policy cpu = resolve_policy("portable", "auto", 1);
   const Tensors expected = op(cpu);
-  for (const Device device : {Device::kCuda, Device::kRocm}) {
-    const Policy policy = policy_of(device);
+  for (const Policy& policy : policies()) {
     const Applied applied(policy);
     for (int turn = 0; turn < 2; ++turn) {
       const Tensors found = op(policy);
       REQUIRE(found.size() == expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
-        INFO(what << ", " << to_string(device) << ", output " << i << ", turn " << turn);
+        INFO(what << ", " << to_string(policy.device) << ", output " << i << ", turn " << turn);
         CHECK(reference::same_bits(found[i].to(at::kFloat), expected[i].to(at::kFloat)));
       }
       scale(policy, at::ones({1}), 1.0F);  // turns the order of an even number of launches

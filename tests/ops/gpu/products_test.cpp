@@ -25,7 +25,7 @@ void check_products(std::int64_t m, std::int64_t n, std::int64_t k, bool odd = f
   });
 }
 
-TEST_CASE("matrix products on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("matrix products on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   check_products(1, 1, 1);
   check_products(3, 5, 0);
   check_products(0, 4, 3);
@@ -34,7 +34,7 @@ TEST_CASE("matrix products on a GPU have the CPU's bits", "[ops][gpu]") {
   check_products(70, 20, 100, true);
 }
 
-TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   constexpr std::int64_t kLong = 264 * 128 - 5;
   check("products in tiles of 128", [](const Policy& policy) {
     const at::Tensor x = values({kLong, 19}, 1), w = values({100, 19}, 2);
@@ -45,7 +45,7 @@ TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][
   });
 }
 
-TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu]") {
+TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu][gpu-device]") {
   check("-0", [](const Policy& policy) {
     const at::Tensor dy = at::full({3, 4}, -1e-30F), x = at::full({3, 5}, 1e-30F);
     at::Tensor dw = at::full({4, 5}, -0.0F);
@@ -69,7 +69,7 @@ void check_attention(const AttentionShape& s, float scale) {
   });
 }
 
-TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu]") {
+TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   check_attention({1, 1, 1, 1, 8}, 1);
   check_attention({2, 63, 2, 1, 16}, 3);
   check_attention({1, 64, 2, 2, 40}, 1);
@@ -78,7 +78,8 @@ TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu]") {
   check_attention({1, 70, 1, 1, 136}, 2);
 }
 
-TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does", "[ops][gpu]") {
+TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
+          "[ops][gpu][gpu-device]") {
   check("attention of odd values", [](const Policy& policy) {
     const AttentionShape s{1, 70, 2, 1, 16};
     const at::Tensor qkv = values({70, 64}, 1);
@@ -129,7 +130,7 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk) {
   });
 }
 
-TEST_CASE("the head and its loss on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("the head and its loss on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   check_head(1, 1, 0);
   check_head(70, 5, 16);
   check_head(500, 20, 0);

@@ -16,7 +16,7 @@ using reference::values;
 
 constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 64, 100};
 
-TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t n : {0, 1, 17, 1000, 1025, 4099}) {
     check("elementwise " + std::to_string(n), [&](const Policy& policy) {
       const at::Tensor x = nasty({n}, 1, 100), y = nasty({n}, 2);
@@ -39,7 +39,7 @@ TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu]") {
   }
 }
 
-TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("bias " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor x = values({33, columns}, 1), bias = values({columns}, 2);
@@ -81,7 +81,7 @@ void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd) {
   });
 }
 
-TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     for (const bool centred : {true, false}) {
       check_norm(columns, centred, true, false);
@@ -90,7 +90,7 @@ TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu]") {
   }
 }
 
-TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu]") {
+TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("swiglu " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor u = nasty({18, 2 * columns}, 1, 20), y = at::empty({18, columns});
@@ -101,7 +101,7 @@ TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu]") {
   }
 }
 
-TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu]") {
+TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t head_dim : {2, 30, 64}) {
     check("rope " + std::to_string(head_dim), [&](const Policy& policy) {
       const AttentionShape shape{2, 9, 4, 2, head_dim};
@@ -115,7 +115,7 @@ TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu]") {
   }
 }
 
-TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu]") {
+TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("embedding " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor ids = integers(50, 7, 1), table = values({9, columns}, 2);
@@ -128,7 +128,7 @@ TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu]") {
   }
 }
 
-TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   check("sums of squares", [](const Policy& policy) {
     const NamedTensors tensors = {{"b", values({3, 4096}, 1)},
                                   {"a", values({70001}, 2, 1e-21F)},
@@ -139,7 +139,7 @@ TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu]") {
   });
 }
 
-TEST_CASE("optimizer updates on a GPU have the CPU's bits", "[ops][gpu]") {
+TEST_CASE("optimizer updates on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const bool selective : {false, true}) {
     for (const std::int64_t n : {1, 17, 5000}) {
       check("updates of " + std::to_string(n), [&](const Policy& policy) {
