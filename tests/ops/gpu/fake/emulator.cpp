@@ -5,12 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 namespace olmo::gpu {
 namespace {
 
-constexpr std::size_t kStack = std::size_t{128} << 10;
+constexpr std::size_t kStack = std::size_t{128} << 10, kMostThreads = 256;
 constexpr int kLanes = 16;
 
 [[noreturn]] void fail(const char* what) {
@@ -29,7 +30,8 @@ class Block {
  public:
   Block(int threads, bool reverse, const std::function<void()>& body)
       : body_(body), threads_(static_cast<std::size_t>(threads)), step_(reverse ? threads - 1 : 1) {
-    for (auto& fiber : fibers_()) fiber.stack = std::make_unique<char[]>(kStack);
+    if (threads_ > kMostThreads) fail("too many threads in a block");
+    all_.resize(threads_);
     groups_.resize(threads_ / kLanes);
     for (auto& slots : slots_) slots.resize(threads_);
     shuffles_.resize(threads_);
@@ -39,16 +41,16 @@ class Block {
     index_ = index;
     finished_ = 0;
     for (auto& fiber : all_) {
-      fiber.done = false;
+      fiber.done = fiber.begun = false;
       getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = fiber.stack.get();
+      fiber.context.uc_stack.ss_sp = stack_of(fiber);
       fiber.context.uc_stack.ss_size = kStack;
       fiber.context.uc_link = nullptr;
       makecontext(&fiber.context, &Block::enter, 0);
     }
     current_ = step_ == 1 ? 0 : threads_ - 1;
     running = this;
-    swapcontext(&home_, &all_[current_].context);
+    if (_setjmp(home_) == 0) turn_to(all_[current_]);
   }
 
   [[nodiscard]] int thread() const { return static_cast<int>(current_); }
@@ -72,14 +74,15 @@ class Block {
 
  private:
   struct Fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack;
-    bool done = false;
+    ucontext_t context;  ///< where it begins
+    jmp_buf place;       ///< where it goes on: unlike a context, without system calls
+    bool begun = false, done = false;
   };
 
-  std::vector<Fiber>& fibers_() {
-    all_.resize(threads_);
-    return all_;
+  /// The same memory for every block: fresh pages are expensive.
+  char* stack_of(const Fiber& fiber) {
+    static const auto kStacks = std::make_unique_for_overwrite<char[]>(kMostThreads * kStack);
+    return kStacks.get() + static_cast<std::size_t>(&fiber - all_.data()) * kStack;
   }
 
   static void enter() {
@@ -89,7 +92,7 @@ class Block {
 
   void leave() {
     all_[current_].done = true;
-    if (++finished_ == threads_) setcontext(&home_);
+    if (++finished_ == threads_) _longjmp(home_, 1);
     next();
     fail("a thread that has ended runs again");
   }
@@ -103,7 +106,14 @@ class Block {
       if (all_[from].done) fail("no thread is left");
       return;
     }
-    swapcontext(&all_[from].context, &all_[current_].context);
+    if (_setjmp(all_[from].place) == 0) turn_to(all_[current_]);
+  }
+
+  [[noreturn]] static void turn_to(Fiber& fiber) {
+    if (fiber.begun) _longjmp(fiber.place, 1);
+    fiber.begun = true;
+    setcontext(&fiber.context);
+    fail("a thread cannot be started");
   }
 
   void wait(Barrier& barrier, int count) {
@@ -124,7 +134,7 @@ class Block {
   int step_;
   std::int64_t index_ = 0;
   std::size_t current_ = 0, finished_ = 0;
-  ucontext_t home_{};
+  jmp_buf home_{};
   std::vector<Fiber> all_;
   Barrier block_;
   std::vector<Barrier> groups_;
