@@ -50,8 +50,8 @@ if ((${#cuda[@]})); then
   echo "## CUDA: $nvrtc"
   echo
   for arch in "${cuda[@]}"; do
-    echo "- sm_$arch, PTX: $(check_ptx "$work/$arch.ptx")" || failed=1
-    grep -q wrong <(check_ptx "$work/$arch.ptx" || true) && failed=1
+    said=$(check_ptx "$work/$arch.ptx") || failed=1
+    echo "- sm_$arch, PTX: $said"
   done
   echo
 fi
@@ -86,14 +86,16 @@ if [[ -n $clang ]] && "$clang" --print-targets 2>/dev/null | grep -q amdgcn; the
   if "$clang" -x hip --offload-arch=gfx90a -nogpulib -nogpuinc --cuda-device-only -std=c++17 -O3 -ffp-contract=off \
     -fhip-fp32-correctly-rounded-divide-sqrt -DOLMO_GPU -DOLMO_ISA=isa_gpu -I"$work/source" -S -o "$work/gfx90a.s" \
     "$work/kernels.hip" 2>"$work/gfx90a.log"; then
-    # A quotient is v_div_scale, v_rcp, fused corrections, v_div_fmas and v_div_fixup: as many of the first pair and the
-    # last. A root is v_sqrt with its correction (platform.h). Products are never fused with sums that the source keeps
-    # apart (-ffp-contract=off): v_mac and v_mad round twice or flush.
-    fixups=$(grep -c 'v_div_fixup_f32' "$work/gfx90a.s") scales=$(grep -c 'v_div_scale_f32' "$work/gfx90a.s")
-    reciprocals=$(grep -cE 'v_rcp_f32' "$work/gfx90a.s") legacy=$(grep -cE 'v_(mad|mac)(_legacy)?_f32|v_rcp_iflag_f32' "$work/gfx90a.s" || true)
-    denormals=$(grep -cE '\.amdhsa_float_denorm_mode_32 3' "$work/gfx90a.s") kernels=$(grep -cE '\.amdhsa_kernel ' "$work/gfx90a.s")
-    echo "- $("$clang" --version | head -1): $kernels kernels, $denormals of them with fp32 subnormals kept; $fixups quotients ($scales v_div_scale, $reciprocals v_rcp), $legacy v_mad, v_mac or v_rcp_iflag"
-    ((scales == 2 * fixups && reciprocals == fixups && denormals == kernels && legacy == 0)) || { echo "- wrong: see the counts above" && failed=1; }
+    # An fp32 quotient is two v_div_scale, v_rcp, fused corrections, v_div_fmas and v_div_fixup; a 64-bit integer one is
+    # v_rcp too, with two v_mac by 2^32 and -2^32. Any other v_mac or v_mad would be a sum and a product that the source
+    # keeps apart, or lose subnormals. A root is v_sqrt with the correction of platform.h.
+    count() { grep -cE "$1" "$work/gfx90a.s" || true; }
+    kernels=$(count '\.amdhsa_kernel ') denormals=$(count '\.amdhsa_float_denorm_mode_32 3')
+    quotients=$(count 'v_div_fixup_f32') scales=$(count 'v_div_scale_f32') reciprocals=$(count 'v_rcp_f32')
+    fused=$(count 'v_(mad|mac)[a-z_]*f32') integers=$(count 'v_mac_f32.* 0x4f800000') roots=$(count 'v_sqrt_f32')
+    echo "- $("$clang" --version | head -1): $kernels kernels, $denormals of them with fp32 subnormals kept; $quotients corrected quotients and $roots roots; every v_rcp belongs to one of them or to one of the $integers integer divisions, no v_mad or v_mac but those"
+    ((kernels > 0 && denormals == kernels && scales == 2 * quotients && reciprocals == quotients + integers &&
+      fused == 2 * integers)) || { echo "- wrong: $scales v_div_scale, $reciprocals v_rcp, $fused v_mad or v_mac" && failed=1; }
     echo
     echo "| kernel | vector registers | spilled | shared |"
     echo "|---|---:|---:|---:|"
