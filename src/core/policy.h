@@ -27,7 +27,7 @@ struct Policy {
   Isa isa = Isa::kPlain;
   int threads = 1;
   Device device = Device::kCpu;
-  std::shared_ptr<Gpu> gpu;  ///< null on the CPU
+  std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
 std::string to_string(Numerics numerics);
