@@ -11,8 +11,6 @@ namespace {
 
 void write_source(const std::filesystem::path& folder) {
   for (const auto& [name, text] : olmo::ops::gpu_program().files) {
-    // A compiler of its own has a <cstdint>.
-    if (std::string_view(name) == "cstdint") continue;
     std::filesystem::create_directories((folder / name).parent_path());
     std::ofstream(folder / name) << text;
   }
