@@ -47,6 +47,7 @@ struct Options {
   std::string definitions;
   std::string numerics = "portable";
   std::string isa = "auto";
+  std::string device = "cpu";
   int threads = 0;
   bool json = false;
   bool list = false;
@@ -201,7 +202,8 @@ int exit_code_of(const train::EvaluationOutcome& outcome) {
 
 int run(const Options& options) {
   Asked asked = resolve(options);
-  const Policy policy = resolve_policy(options.numerics, options.isa, options.threads);
+  const Policy policy =
+      resolve_policy(options.numerics, options.isa, options.threads, options.device);
   apply_policy(policy);
   train::LoadedModel loaded = train::load_model(options.checkpoint, policy);
   log_line(loaded.description);
@@ -284,6 +286,7 @@ void add_how(CLI::App& eval, Options& options) {
                   "Also write one JSON object per continuation to this file");
   eval.add_option("--numerics", options.numerics, "portable or fast");
   eval.add_option("--isa", options.isa, "auto, plain, avx2 or avx512: the same bits");
+  eval.add_option("--device", options.device, "cpu, cuda or rocm: the same bits");
   eval.add_option("--threads", options.threads, "0: every core; the same bits")
       ->check(CLI::NonNegativeNumber);
   eval.add_option("--batch-tokens", options.batch_tokens,

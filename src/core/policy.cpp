@@ -1,10 +1,12 @@
 #include "core/policy.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
 #include <omp.h>
 #include <sched.h>
 
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/tensor.h"
 
 namespace olmo {
@@ -31,6 +33,21 @@ int available_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+void set_device(Policy& policy, const std::string& name) {
+  if (name == to_string(Device::kCpu)) return;
+  for (const Device device : {Device::kCuda, Device::kRocm}) {
+    if (name == to_string(device)) policy.device = device;
+  }
+  if (policy.device == Device::kCpu)
+    throw Error(ErrorKind::kUsage, "`device` must be cpu, cuda or rocm, got '" + name + "'");
+  if (policy.numerics != Numerics::kPortable) {
+    throw Error(ErrorKind::kUsage, "`device` " + name +
+                                       " runs the portable kernels only: take numerics=portable, "
+                                       "or device=cpu");
+  }
+  policy.gpu = Gpu::open(policy.device, gpu_library_folder());
+}
+
 }  // namespace
 
 std::string to_string(Numerics numerics) {
@@ -54,7 +71,20 @@ Isa best_isa() {
   return machine_has(Isa::kAvx2) ? Isa::kAvx2 : Isa::kPlain;
 }
 
-Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads) {
+std::string to_string(Device device) {
+  switch (device) {
+    case Device::kCuda:
+      return "cuda";
+    case Device::kRocm:
+      return "rocm";
+    case Device::kCpu:
+      break;
+  }
+  return "cpu";
+}
+
+Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
+                      const std::string& device) {
   Policy policy;
   if (numerics == "fast") {
     policy.numerics = Numerics::kFast;
@@ -81,6 +111,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
                 "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
   }
   policy.threads = threads == 0 ? available_cores() : threads;
+  set_device(policy, device);
   return policy;
 }
 
@@ -92,6 +123,8 @@ void apply_policy(const Policy& policy) {
   // change defined results.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setFlushDenormal(false);  // the definitions keep subnormals
+  c10::SetCPUAllocator(policy.gpu != nullptr ? policy.gpu.get() : c10::GetDefaultCPUAllocator(),
+                       /*priority=*/1);
 }
 
 }  // namespace olmo

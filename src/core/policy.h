@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace olmo {
@@ -14,28 +15,37 @@ enum class Numerics {
 /// part of the result.
 enum class Isa { kPlain, kAvx2, kAvx512 };
 
+/// Where the portable kernels run. Any choice gives the same bits, as with Isa.
+enum class Device { kCpu, kCuda, kRocm };
+
+class Gpu;
+
 /// Everything about *how* numbers are computed. Resolved once by a command, applied before the
 /// first tensor, recorded.
 struct Policy {
   Numerics numerics = Numerics::kPortable;
   Isa isa = Isa::kPlain;
   int threads = 1;
-  std::string device = "cpu";
+  Device device = Device::kCpu;
+  std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
 std::string to_string(Numerics numerics);
 std::string to_string(Isa isa);
+std::string to_string(Device device);
 
 /// The widest instruction set that this machine has.
 Isa best_isa();
 
 /// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
-/// every core that this process may use. Throws Error(kUsage) for another word, or for an
-/// instruction set that this machine lacks.
-Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads);
+/// every core that this process may use; `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
+/// for another word, for an instruction set or a device that this machine lacks, or for a GPU under
+/// `fast`.
+Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
+                      const std::string& device = "cpu");
 
-/// Sets thread counts and LibTorch's determinism switches for the process. Call once, before the
-/// first tensor.
+/// Sets thread counts and LibTorch's determinism switches for the process, and takes the memory of
+/// tensors from the policy's device from now on. Call once, before the first tensor.
 void apply_policy(const Policy& policy);
 
 }  // namespace olmo

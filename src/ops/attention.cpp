@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/attention.h"
 #include "ops/workspace.h"
@@ -81,11 +82,21 @@ void run_parts(const Policy& policy, const AttentionKernels& kernels,
   });
 }
 
+/// A tile of queries (or keys) of a head and at most 128 of its output columns each.
+std::int64_t gpu_blocks(const AttentionProblem& p, std::int64_t heads) {
+  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
+  return tiles * p.batch * heads * ((p.head_dim + 127) / 128);
+}
+
 }  // namespace
 
 void attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   const auto problem = problem_of("attention", shape, qkv, out, lse);
+  if (on_gpu(policy, "attention", {qkv, out, lse})) {
+    launch(policy, gpu_kernels::kAttention, gpu_blocks(problem, problem.n_heads), problem);
+    return;
+  }
   std::vector<AttentionPart> parts;
   for_pieces(problem, pieces_per_head(policy, problem),
              [&](auto sequence, auto head, auto begin, auto end) {
@@ -102,6 +113,11 @@ void attention_backward(const Policy& policy, const AttentionShape& shape, const
   require("attention_backward", "dqkv", dqkv, qkv.sizes());
   problem.dout = dout.const_data_ptr<float>();
   problem.dqkv = dqkv.mutable_data_ptr<float>();
+  if (on_gpu(policy, "attention_backward", {dout, qkv, out, lse, dqkv})) {
+    launch(policy, gpu_kernels::kAttentionDq, gpu_blocks(problem, problem.n_heads), problem);
+    launch(policy, gpu_kernels::kAttentionDkv, gpu_blocks(problem, problem.n_kv_heads), problem);
+    return;
+  }
   const auto pieces = pieces_per_head(policy, problem);
   std::vector<AttentionPart> parts;
   for_pieces(problem, pieces, [&](auto sequence, auto head, auto begin, auto end) {

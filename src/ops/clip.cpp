@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/pointwise.h"
 
@@ -20,6 +21,10 @@ void clamp(const Policy& policy, const at::Tensor& x, float limit, const at::Ten
   const auto& kernels = pointwise_kernels_for(policy.isa);
   auto* data = x.data_ptr<float>();
   auto* mask = mask_u8.data_ptr<std::uint8_t>();
+  if (on_gpu(policy, "clamp", {x, mask_u8})) {
+    launch(policy, gpu_kernels::kClamp, blocks_of_threads(x.numel()), data, limit, mask, x.numel());
+    return;
+  }
   at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
     kernels.clamp(data, limit, mask, begin, end);
   });
@@ -31,6 +36,10 @@ void clamp_backward(const Policy& policy, const at::Tensor& mask_u8, const at::T
   const auto& kernels = pointwise_kernels_for(policy.isa);
   auto* data = dx.data_ptr<float>();
   const auto* mask = mask_u8.const_data_ptr<std::uint8_t>();
+  if (on_gpu(policy, "clamp_backward", {mask_u8, dx})) {
+    launch(policy, gpu_kernels::kMask, blocks_of_threads(dx.numel()), mask, data, dx.numel());
+    return;
+  }
   at::parallel_for(0, dx.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
     kernels.mask(mask, data, begin, end);
   });

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/loss.h"
 #include "ops/linear.h"
@@ -142,9 +143,13 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
                         .gradient = gradients != nullptr,
                         .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
                         .z_multiplier = gradients != nullptr ? gradients->z_multiplier : 0.0F};
-    at::parallel_for(
-        0, count, row_grain(sizes.vocabulary),
-        [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
+    if (on_gpu(policy, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
+      launch(policy, gpu_kernels::kLossRows, blocks_of_rows(count), rows, count);
+    } else {
+      at::parallel_for(
+          0, count, row_grain(sizes.vocabulary),
+          [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
+    }
     if (gradients == nullptr) continue;
     at::Tensor dh = gradients->dh_MD.narrow(0, first, count);
     at::Tensor dw = gradients->dw_VD;
@@ -179,10 +184,15 @@ void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tenso
         workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
     linear(policy, h_RD.narrow(0, first, count), w_VD, logits);
     const float* values = logits.const_data_ptr<float>();
-    at::parallel_for(0, count, row_grain(sizes.vocabulary),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       kernels.log_sums(values, sizes.vocabulary, maxima, log_sums, begin, end);
-                     });
+    if (on_gpu(policy, "head_scores", {logits, workspace.values})) {
+      launch(policy, gpu_kernels::kLogSums, blocks_of_rows(count), values, count, sizes.vocabulary,
+             maxima, log_sums);
+    } else {
+      at::parallel_for(0, count, row_grain(sizes.vocabulary),
+                       [&](std::int64_t begin, std::int64_t end) {
+                         kernels.log_sums(values, sizes.vocabulary, maxima, log_sums, begin, end);
+                       });
+    }
     for (; done < targets.size() && targets[done].row < first + count; ++done) {
       const auto row = targets[done].row - first;
       const std::span row_logits(values + row * sizes.vocabulary,

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/pointwise.h"
 
@@ -12,12 +13,17 @@ OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 
-void run_unary(const char* op, PointwiseKernels::Unary kernel, const at::Tensor& x,
+void run_unary(const char* op, const Policy& policy, PointwiseKernels::Unary kernel,
+               const GpuKernel<const float*, float*, std::int64_t>& gpu_kernel, const at::Tensor& x,
                const at::Tensor& out) {
   require(op, "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
   require(op, "out", out, x.sizes());
   const auto* in = x.const_data_ptr<float>();
   auto* result = out.data_ptr<float>();
+  if (on_gpu(policy, op, {x, out})) {
+    launch(policy, gpu_kernel, blocks_of_elements(x.numel()), in, result, x.numel());
+    return;
+  }
   at::parallel_for(0, x.numel(), row_grain(1),
                    [&](std::int64_t begin, std::int64_t end) { kernel(in, result, begin, end); });
 }
@@ -32,6 +38,10 @@ void add(const Policy& policy, const at::Tensor& x, const at::Tensor& y, const a
   const auto* a = x.const_data_ptr<float>();
   const auto* b = y.const_data_ptr<float>();
   auto* sum = out.data_ptr<float>();
+  if (on_gpu(policy, "add", {x, y, out})) {
+    launch(policy, gpu_kernels::kAdd, blocks_of_elements(x.numel()), a, b, sum, x.numel());
+    return;
+  }
   at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
     kernels.add(a, b, sum, begin, end);
   });
@@ -41,6 +51,10 @@ void scale(const Policy& policy, const at::Tensor& x, float factor) {
   require("scale", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
   const auto& kernels = pointwise_kernels_for(policy.isa);
   auto* data = x.data_ptr<float>();
+  if (on_gpu(policy, "scale", {x})) {
+    launch(policy, gpu_kernels::kScale, blocks_of_elements(x.numel()), data, factor, x.numel());
+    return;
+  }
   at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
     kernels.scale(data, factor, begin, end);
   });
@@ -54,6 +68,10 @@ void add_bias(const Policy& policy, const at::Tensor& x_MN, const at::Tensor& bi
   const auto& kernels = pointwise_kernels_for(policy.isa);
   auto* x = x_MN.data_ptr<float>();
   const auto* bias = bias_N.const_data_ptr<float>();
+  if (on_gpu(policy, "add_bias", {x_MN, bias_N})) {
+    launch(policy, gpu_kernels::kAddBias, blocks_of_rows(rows), x, bias, rows, columns);
+    return;
+  }
   at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     for (auto row = begin; row < end; ++row)
       kernels.add(x + row * columns, bias, x + row * columns, 0, columns);
@@ -68,6 +86,10 @@ void add_bias_backward(const Policy& policy, const at::Tensor& dy_MN, const at::
   const auto& kernels = pointwise_kernels_for(policy.isa);
   const auto* dy = dy_MN.const_data_ptr<float>();
   auto* dbias = dbias_N.data_ptr<float>();
+  if (on_gpu(policy, "add_bias_backward", {dy_MN, dbias_N})) {
+    launch(policy, gpu_kernels::kColumnSums, blocks_of_columns(columns), dy, rows, columns, dbias);
+    return;
+  }
   at::parallel_for(0, columns, std::max<std::int64_t>(64, row_grain(rows)),
                    [&](std::int64_t begin, std::int64_t end) {
                      kernels.column_sums(dy, rows, columns, dbias, begin, end);
@@ -75,15 +97,16 @@ void add_bias_backward(const Policy& policy, const at::Tensor& dy_MN, const at::
 }
 
 void exp(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
-  run_unary("exp", pointwise_kernels_for(policy.isa).exp, x, out);
+  run_unary("exp", policy, pointwise_kernels_for(policy.isa).exp, gpu_kernels::kExp, x, out);
 }
 
 void log(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
-  run_unary("log", pointwise_kernels_for(policy.isa).log, x, out);
+  run_unary("log", policy, pointwise_kernels_for(policy.isa).log, gpu_kernels::kLog, x, out);
 }
 
 void sigmoid(const Policy& policy, const at::Tensor& x, const at::Tensor& out) {
-  run_unary("sigmoid", pointwise_kernels_for(policy.isa).sigmoid, x, out);
+  run_unary("sigmoid", policy, pointwise_kernels_for(policy.isa).sigmoid, gpu_kernels::kSigmoid, x,
+            out);
 }
 
 }  // namespace olmo::ops

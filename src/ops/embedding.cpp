@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/pointwise.h"
 
@@ -43,11 +44,45 @@ void copy_rows(const Element* table, std::span<const std::int64_t> ids, std::int
                    });
 }
 
+/// As embedding_backward; `order` and `starts` as there.
+void add_rows_on_gpu(const Policy& policy, const at::Tensor& dx, const at::Tensor& dwte,
+                     const std::vector<std::pair<std::int64_t, std::int64_t>>& order,
+                     const std::vector<std::size_t>& starts) {
+  const auto ids = static_cast<std::int64_t>(starts.size()) - 1;
+  const auto places = static_cast<std::int64_t>(order.size());
+  const at::Tensor device_order = at::empty({places, 2}, at::kLong);
+  const at::Tensor device_starts = at::empty({ids + 1}, at::kLong);
+  auto* pairs = device_order.data_ptr<std::int64_t>();
+  for (const auto& [id, position] : order) *pairs++ = id, *pairs++ = position;
+  std::copy(starts.begin(), starts.end(), device_starts.data_ptr<std::int64_t>());
+  launch(policy, gpu_kernels::kEmbeddingBackward, blocks_of_rows(ids), dx.const_data_ptr<float>(),
+         device_order.const_data_ptr<std::int64_t>(), device_starts.const_data_ptr<std::int64_t>(),
+         ids, dwte.data_ptr<float>(), dwte.size(1));
+}
+
+void embedding_on_gpu(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& wte_VD,
+                      const at::Tensor& x_MD) {
+  const auto rows = ids_M.numel(), columns = wte_VD.size(1);
+  const auto* ids = ids_M.const_data_ptr<std::int64_t>();
+  auto* x = x_MD.data_ptr<float>();
+  if (wte_VD.scalar_type() == at::kBFloat16) {
+    launch(policy, gpu_kernels::kEmbeddingBf16, blocks_of_rows(rows),
+           static_cast<const std::uint16_t*>(wte_VD.const_data_ptr()), ids, x, rows, columns);
+  } else {
+    launch(policy, gpu_kernels::kEmbedding, blocks_of_rows(rows), wte_VD.const_data_ptr<float>(),
+           ids, x, rows, columns);
+  }
+}
+
 }  // namespace
 
-void embedding(const Policy& /*policy*/, const at::Tensor& ids_M, const at::Tensor& wte_VD,
+void embedding(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& wte_VD,
                const at::Tensor& x_MD) {
   const auto ids = check("embedding", ids_M, x_MD, wte_VD);
+  if (on_gpu(policy, "embedding", {ids_M, wte_VD, x_MD})) {
+    embedding_on_gpu(policy, ids_M, wte_VD, x_MD);
+    return;
+  }
   const auto columns = wte_VD.size(1);
   auto* x = x_MD.data_ptr<float>();
   if (wte_VD.scalar_type() == at::kBFloat16) {
@@ -74,6 +109,10 @@ void embedding_backward(const Policy& policy, const at::Tensor& ids_M, const at:
     if (i == 0 || order[i].first != order[i - 1].first) starts.push_back(i);
   }
   starts.push_back(order.size());
+  if (on_gpu(policy, "embedding_backward", {dx_MD, dwte_VD})) {
+    add_rows_on_gpu(policy, dx_MD, dwte_VD, order, starts);
+    return;
+  }
   const auto& kernels = pointwise_kernels_for(policy.isa);
   const auto* dx = dx_MD.const_data_ptr<float>();
   auto* dwte = dwte_VD.data_ptr<float>();

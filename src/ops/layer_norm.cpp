@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/norm.h"
 
@@ -15,6 +16,16 @@ namespace {
 using Forward = void (*)(const NormForwardArgs&, std::int64_t, std::int64_t);
 using Backward = void (*)(const NormBackwardArgs&, std::int64_t, std::int64_t);
 
+/// The kernels of one kind of norm, for the CPU and for GPUs.
+struct ForwardKernels {
+  Forward cpu;
+  GpuKernel<NormForwardArgs, std::int64_t> gpu;
+};
+struct BackwardKernels {
+  Backward input, parameters;
+  GpuKernel<NormBackwardArgs> gpu_input, gpu_parameters;
+};
+
 Rows rows_of(const at::Tensor& t) { return {t.data_ptr<float>(), t.stride(0)}; }
 
 const float* data_or_null(const at::Tensor& t) {
@@ -24,9 +35,9 @@ float* mutable_data_or_null(const at::Tensor& t) {
   return t.defined() ? t.data_ptr<float>() : nullptr;
 }
 
-void run_forward(const char* op, Forward kernel, std::int64_t stats_columns, const at::Tensor& x,
-                 const NormParameters& parameters, float eps, const at::Tensor& y,
-                 const at::Tensor& stats) {
+void run_forward(const char* op, const Policy& policy, const ForwardKernels& kernels,
+                 std::int64_t stats_columns, const at::Tensor& x, const NormParameters& parameters,
+                 float eps, const at::Tensor& y, const at::Tensor& stats) {
   require_matrix(op, "x", x);
   const auto rows = x.size(0), columns = x.size(1);
   require_rows(op, "x", x, rows, columns);
@@ -42,12 +53,16 @@ void run_forward(const char* op, Forward kernel, std::int64_t stats_columns, con
                              .bias = data_or_null(parameters.bias),
                              .eps = eps,
                              .stats = stats.data_ptr<float>()};
+  if (on_gpu(policy, op, {x, parameters.weight, parameters.bias, y, stats})) {
+    launch(policy, kernels.gpu, blocks_of_rows(rows), args, rows);
+    return;
+  }
   at::parallel_for(0, rows, row_grain(columns),
-                   [&](std::int64_t begin, std::int64_t end) { kernel(args, begin, end); });
+                   [&](std::int64_t begin, std::int64_t end) { kernels.cpu(args, begin, end); });
 }
 
-void run_backward(const char* op, Backward input, Backward parameters, std::int64_t stats_columns,
-                  const NormBackward& args) {
+void run_backward(const char* op, const Policy& policy, const BackwardKernels& kernels,
+                  std::int64_t stats_columns, const NormBackward& args) {
   require_matrix(op, "x", args.x_MD);
   const auto rows = args.x_MD.size(0), columns = args.x_MD.size(1);
   require_rows(op, "x", args.x_MD, rows, columns);
@@ -67,38 +82,53 @@ void run_backward(const char* op, Backward input, Backward parameters, std::int6
                              .dweight = mutable_data_or_null(args.dweight_D),
                              .dbias = mutable_data_or_null(args.dbias_D),
                              .accumulate_dx = args.accumulate_dx};
-  // Before dx, which may overwrite dy.
-  if (raw.dweight != nullptr || raw.dbias != nullptr) {
-    at::parallel_for(0, columns, std::max<std::int64_t>(64, row_grain(rows)),
-                     [&](std::int64_t begin, std::int64_t end) { parameters(raw, begin, end); });
+  const bool has_parameters = raw.dweight != nullptr || raw.dbias != nullptr;
+  // The parameters before dx, which may overwrite dy.
+  if (on_gpu(policy, op,
+             {args.dy_MD, args.x_MD, args.stats, args.weight_D, args.dx_MD, args.dweight_D,
+              args.dbias_D})) {
+    if (has_parameters) launch(policy, kernels.gpu_parameters, blocks_of_columns(columns), raw);
+    launch(policy, kernels.gpu_input, blocks_of_rows(rows), raw);
+    return;
+  }
+  if (has_parameters) {
+    at::parallel_for(
+        0, columns, std::max<std::int64_t>(64, row_grain(rows)),
+        [&](std::int64_t begin, std::int64_t end) { kernels.parameters(raw, begin, end); });
   }
   at::parallel_for(0, rows, row_grain(columns),
-                   [&](std::int64_t begin, std::int64_t end) { input(raw, begin, end); });
+                   [&](std::int64_t begin, std::int64_t end) { kernels.input(raw, begin, end); });
 }
 
 }  // namespace
 
 void layer_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
                 float eps, const at::Tensor& y_MD, const at::Tensor& stats_M2) {
-  run_forward("layer_norm", norm_kernels_for(policy.isa).layer_norm, 2, x_MD, parameters, eps, y_MD,
-              stats_M2);
+  run_forward("layer_norm", policy,
+              {norm_kernels_for(policy.isa).layer_norm, gpu_kernels::kLayerNorm}, 2, x_MD,
+              parameters, eps, y_MD, stats_M2);
 }
 
 void rms_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
               float eps, const at::Tensor& y_MD, const at::Tensor& stats_M1) {
-  run_forward("rms_norm", norm_kernels_for(policy.isa).rms_norm, 1, x_MD, parameters, eps, y_MD,
-              stats_M1);
+  run_forward("rms_norm", policy, {norm_kernels_for(policy.isa).rms_norm, gpu_kernels::kRmsNorm}, 1,
+              x_MD, parameters, eps, y_MD, stats_M1);
 }
 
 void layer_norm_backward(const Policy& policy, const NormBackward& args) {
   const auto& kernels = norm_kernels_for(policy.isa);
-  run_backward("layer_norm_backward", kernels.layer_norm_input, kernels.layer_norm_parameters, 2,
-               args);
+  run_backward("layer_norm_backward", policy,
+               {kernels.layer_norm_input, kernels.layer_norm_parameters,
+                gpu_kernels::kLayerNormInput, gpu_kernels::kLayerNormParameters},
+               2, args);
 }
 
 void rms_norm_backward(const Policy& policy, const NormBackward& args) {
   const auto& kernels = norm_kernels_for(policy.isa);
-  run_backward("rms_norm_backward", kernels.rms_norm_input, kernels.rms_norm_parameters, 1, args);
+  run_backward("rms_norm_backward", policy,
+               {kernels.rms_norm_input, kernels.rms_norm_parameters, gpu_kernels::kRmsNormInput,
+                gpu_kernels::kRmsNormParameters},
+               1, args);
 }
 
 }  // namespace olmo::ops

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/gemm.h"
 #include "ops/workspace.h"
@@ -73,8 +74,24 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   return piece;
 }
 
-void multiply(const Policy& policy, const GemmProblem& whole) {
+/// With tiles of 128 where they fill a large GPU, else of 64.
+void multiply_on_gpu(const Policy& policy, const GemmProblem& g) {
+  constexpr std::int64_t kEnough = 264;  // two for each of the 132 multiprocessors of an H100
+  const bool large = tiles(g.m, 128) * tiles(g.n, 128) >= kEnough;
+  const bool is_bf16 = g.b_bf16 != nullptr;
+  const std::int64_t side = large ? 128 : 64;
+  const auto& kernel = large ? (is_bf16 ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
+                             : (is_bf16 ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
+  launch(policy, kernel, tiles(g.m, side) * tiles(g.n, side), g);
+}
+
+void multiply(const Policy& policy, const char* op, std::initializer_list<at::Tensor> tensors,
+              const GemmProblem& whole) {
   if (whole.m == 0 || whole.n == 0) return;
+  if (on_gpu(policy, op, tensors)) {
+    multiply_on_gpu(policy, whole);
+    return;
+  }
   const auto& kernels = gemm_kernels_for(policy.isa);
   const auto grid = choose_grid(kernels, whole.m, whole.n, policy.threads);
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -104,8 +121,9 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
   const bool is_bf16 = w_NK.scalar_type() == at::kBFloat16;
   const auto* w = is_bf16 ? nullptr : w_NK.const_data_ptr<float>();
   const auto* w_bits = is_bf16 ? static_cast<const std::uint16_t*>(w_NK.const_data_ptr()) : nullptr;
-  multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k,
-                    y_MN.mutable_data_ptr<float>(), n, false, w_bits});
+  multiply(policy, "linear", {x_MK, w_NK, y_MN},
+           {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k, y_MN.mutable_data_ptr<float>(), n,
+            false, w_bits});
 }
 
 void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
@@ -120,8 +138,9 @@ void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const 
     at::mm_out(dx_MK, dy_MN, w_NK);
     return;
   }
-  multiply(policy, {m, k, n, dy_MN.const_data_ptr<float>(), n, 1, w_NK.const_data_ptr<float>(), k,
-                    1, dx_MK.mutable_data_ptr<float>(), k, false});
+  multiply(policy, "linear_backward_input", {dy_MN, w_NK, dx_MK},
+           {m, k, n, dy_MN.const_data_ptr<float>(), n, 1, w_NK.const_data_ptr<float>(), k, 1,
+            dx_MK.mutable_data_ptr<float>(), k, false});
 }
 
 void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
@@ -140,8 +159,9 @@ void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const
     }
     return;
   }
-  multiply(policy, {n, k, m, dy_MN.const_data_ptr<float>(), 1, n, x_MK.const_data_ptr<float>(), k,
-                    1, dw_NK.mutable_data_ptr<float>(), k, accumulate});
+  multiply(policy, "linear_backward_weight", {dy_MN, x_MK, dw_NK},
+           {n, k, m, dy_MN.const_data_ptr<float>(), 1, n, x_MK.const_data_ptr<float>(), k, 1,
+            dw_NK.mutable_data_ptr<float>(), k, accumulate});
 }
 
 }  // namespace olmo::ops

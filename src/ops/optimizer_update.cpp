@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/optimizer_kernels.h"
 
@@ -28,6 +29,11 @@ void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor&
   auto* p = parameter.mutable_data_ptr<float>();
   auto* m = exp_avg.mutable_data_ptr<float>();
   auto* v = exp_avg_sq.mutable_data_ptr<float>();
+  if (on_gpu(policy, "adamw_update", {grad, parameter, exp_avg, exp_avg_sq})) {
+    launch(policy, gpu_kernels::kAdamW, blocks_of_elements(parameter.numel()), step, g, p, m, v,
+           parameter.numel());
+    return;
+  }
   const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
   at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     kernels.adamw(step, g + begin, p + begin, m + begin, v + begin, end - begin);
@@ -42,6 +48,11 @@ void lionw_update(const Policy& policy, const LionWStep& step, const at::Tensor&
   const auto* g = grad.const_data_ptr<float>();
   auto* p = parameter.mutable_data_ptr<float>();
   auto* m = exp_avg.mutable_data_ptr<float>();
+  if (on_gpu(policy, "lionw_update", {grad, parameter, exp_avg})) {
+    launch(policy, gpu_kernels::kLionW, blocks_of_elements(parameter.numel()), step, g, p, m,
+           parameter.numel());
+    return;
+  }
   const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
   at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     kernels.lionw(step, g + begin, p + begin, m + begin, end - begin);

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/reduce.h"
 
@@ -27,10 +28,17 @@ float sum_of_squares(const Policy& policy, const at::Tensor& x) {
   std::vector<float> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock));
   const auto& kernels = reduce_kernels_for(policy.isa);
   const auto* data = x.const_data_ptr<float>();
-  at::parallel_for(0, static_cast<std::int64_t>(sums.size()), 16,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     kernels.block_squares(data, n, sums.data(), begin, end);
-                   });
+  const auto blocks = static_cast<std::int64_t>(sums.size());
+  if (on_gpu(policy, "sum_of_squares", {x})) {
+    const at::Tensor on_device = at::empty({blocks}, at::kFloat);
+    launch(policy, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
+           on_device.data_ptr<float>(), blocks);
+    std::copy_n(on_device.const_data_ptr<float>(), blocks, sums.begin());
+    return tree_sum(std::move(sums));
+  }
+  at::parallel_for(0, blocks, 16, [&](std::int64_t begin, std::int64_t end) {
+    kernels.block_squares(data, n, sums.data(), begin, end);
+  });
   return tree_sum(std::move(sums));
 }
 

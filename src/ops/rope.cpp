@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/host_math.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/pointwise.h"
@@ -38,20 +39,25 @@ void check_table(const char* op, const RopeTable& table, const AttentionShape& s
   }
 }
 
-/// `positions` is null where each row's is row % length.
+/// `positions` is undefined where each row's is row % length.
 void rotate(const char* op, const Policy& policy, const RopeTable& table,
-            const AttentionShape& shape, const std::int64_t* positions, std::int64_t rows,
+            const AttentionShape& shape, const at::Tensor& positions, std::int64_t rows,
             const at::Tensor& qkv, float sign) {
   const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
   require(op, "qkv", qkv, {rows, columns});
-  const RopeArgs args{.data = qkv.data_ptr<float>(),
-                      .stride = columns,
-                      .heads = shape.n_heads + shape.n_kv_heads,
-                      .half = shape.head_dim / 2,
-                      .length = shape.length,
-                      .positions = positions,
-                      .cos = table.cos.const_data_ptr<float>(),
-                      .sin = table.sin.const_data_ptr<float>()};
+  const RopeArgs args{
+      .data = qkv.data_ptr<float>(),
+      .stride = columns,
+      .heads = shape.n_heads + shape.n_kv_heads,
+      .half = shape.head_dim / 2,
+      .length = shape.length,
+      .positions = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr,
+      .cos = table.cos.const_data_ptr<float>(),
+      .sin = table.sin.const_data_ptr<float>()};
+  if (on_gpu(policy, op, {table.cos, table.sin, positions, qkv})) {
+    launch(policy, gpu_kernels::kRope, blocks_of_rows(rows), args, sign, rows);
+    return;
+  }
   const auto& kernels = pointwise_kernels_for(policy.isa);
   at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     kernels.rope(args, sign, begin, end);
@@ -91,7 +97,7 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
 void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv) {
   check_table("rope", table, shape, shape.length);
-  rotate("rope", policy, table, shape, nullptr, shape.batch * shape.length, qkv, 1.0F);
+  rotate("rope", policy, table, shape, at::Tensor(), shape.batch * shape.length, qkv, 1.0F);
 }
 
 void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
@@ -106,13 +112,14 @@ void rope(const Policy& policy, const RopeTable& table, const AttentionShape& sh
     length = std::max(length, positions[row] + 1);
   }
   check_table("rope", table, shape, length);
-  rotate("rope", policy, table, shape, positions, rows, qkv, 1.0F);
+  rotate("rope", policy, table, shape, positions_M, rows, qkv, 1.0F);
 }
 
 void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
                    const at::Tensor& dqkv) {
   check_table("rope_backward", table, shape, shape.length);
-  rotate("rope_backward", policy, table, shape, nullptr, shape.batch * shape.length, dqkv, -1.0F);
+  rotate("rope_backward", policy, table, shape, at::Tensor(), shape.batch * shape.length, dqkv,
+         -1.0F);
 }
 
 }  // namespace olmo::ops

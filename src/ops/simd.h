@@ -17,7 +17,9 @@
 
 #define OLMO_INLINE inline __attribute__((always_inline))
 
-#if defined(__AVX512F__)
+#if defined(OLMO_GPU)
+#include "ops/simd_gpu.h"
+#elif defined(__AVX512F__)
 #include "ops/simd_avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
 #include "ops/simd_avx2.h"
@@ -26,6 +28,34 @@
 #endif
 
 namespace olmo::ops::OLMO_ISA {
+
+constexpr float kInfinity = __builtin_bit_cast(float, 0x7F800000);
+constexpr float kNaN = __builtin_bit_cast(float, 0x7FC00000);
+
+#ifndef OLMO_GPU
+OLMO_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+OLMO_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+
+/// Lane 0.
+OLMO_INLINE float first_lane(F32x16 x) {
+  float lanes[16];
+  store(lanes, x);
+  return lanes[0];
+}
+
+/// The first n < 16 lanes of x, 0 in the others.
+OLMO_INLINE F32x16 first_lanes(F32x16 x, std::int64_t n) {
+  float lanes[16];
+  store(lanes, x);
+  return load_n(lanes, n);
+}
+
+/// Where lanes are threads: memory that one of them wrote may be read or overwritten by another.
+OLMO_INLINE void lanes_meet() {}
+
+/// A hint that the cache line at p will be written soon.
+OLMO_INLINE void fetch_to_write(const void* p) { __builtin_prefetch(p, 1, 2); }
+#endif
 
 /// x rounded to the nearest integer (ties to even), for |x| <= 2^22; other values give the same
 /// meaningless integer on every instruction set, so clamp or select before use.

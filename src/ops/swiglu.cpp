@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/arguments.h"
+#include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/pointwise.h"
 
@@ -18,6 +19,10 @@ void swiglu(const Policy& policy, const at::Tensor& u_M2F, const at::Tensor& y_M
   const auto& kernels = pointwise_kernels_for(policy.isa);
   const auto* u = u_M2F.const_data_ptr<float>();
   auto* y = y_MF.data_ptr<float>();
+  if (on_gpu(policy, "swiglu", {u_M2F, y_MF})) {
+    launch(policy, gpu_kernels::kSwiglu, blocks_of_rows(rows), u, y, rows, columns);
+    return;
+  }
   at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     kernels.swiglu(u, y, columns, begin, end);
   });
@@ -34,6 +39,10 @@ void swiglu_backward(const Policy& policy, const at::Tensor& dy_MF, const at::Te
   const auto* dy = dy_MF.const_data_ptr<float>();
   const auto* u = u_M2F.const_data_ptr<float>();
   auto* du = du_M2F.data_ptr<float>();
+  if (on_gpu(policy, "swiglu_backward", {dy_MF, u_M2F, du_M2F})) {
+    launch(policy, gpu_kernels::kSwigluBackward, blocks_of_rows(rows), dy, u, du, rows, columns);
+    return;
+  }
   at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     kernels.swiglu_backward(dy, u, du, columns, begin, end);
   });

@@ -145,6 +145,7 @@ void visit_fields(T& c, Visitor& visit) {
   visit("load_weights", c.load_weights);
   visit("numerics", c.numerics);
   visit("isa", c.isa);
+  visit("device", c.device);
   visit("threads", c.threads);
   visit("hash_interval", c.hash_interval);
   visit("trace_interval", c.trace_interval);

@@ -4,16 +4,22 @@
 
 #include "core/build_info.h"
 #include "core/environment.h"
+#include "core/gpu.h"
 #include "store/library_versions.h"
 
 namespace olmo::train {
 
 Json policy_json(const Policy& policy) {
-  return {{"numerics", to_string(policy.numerics)},
-          {"isa", to_string(policy.isa)},
-          {"threads", policy.threads},
-          {"device", policy.device},
-          {"precision", "fp32"}};
+  Json json = {{"numerics", to_string(policy.numerics)},
+               {"isa", to_string(policy.isa)},
+               {"threads", policy.threads},
+               {"device", to_string(policy.device)},
+               {"precision", "fp32"}};
+  if (policy.gpu != nullptr) {
+    json["device_name"] = policy.gpu->name();
+    json["device_compiler"] = policy.gpu->compiler();
+  }
+  return json;
 }
 
 Json build_json() {

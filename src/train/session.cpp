@@ -187,7 +187,7 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   const TrainConfig& config = loaded.config;
   const StopSignals signals;  // from here on a signal ends the run in order, not the process
   const Policy policy =
-      resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
+      resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads), config.device);
   apply_policy(policy);
   std::vector<std::string> notes = loaded.notes;
   const auto tokenizer = check_named_tokenizer(config);

@@ -228,6 +228,7 @@ void check_saving(Checks& checks, const TrainConfig& config) {
   checks.between("threads", config.threads, 0, 4096);
   checks.one_of("numerics", config.numerics, {"portable", "fast"});
   checks.one_of("isa", config.isa, {"auto", "plain", "avx2", "avx512"});
+  checks.one_of("device", config.device, {"cpu", "cuda", "rocm"});
   checks.one_of("tokenizer.truncate_direction", config.tokenizer.truncate_direction,
                 {"left", "right"});
   if (config.save_folder.empty())
@@ -344,6 +345,7 @@ Digest experiment_digest(const TrainConfig& config) {
                           "evaluators",
                           "numerics",
                           "isa",
+                          "device",
                           "threads",
                           "hash_interval",
                           "trace_interval",

@@ -81,6 +81,7 @@ struct TrainConfig {
   std::optional<std::string> load_weights;  ///< start from these weights: any CHECKPOINT
   std::string numerics = "portable";        ///< portable | fast
   std::string isa = "auto";                 ///< auto | plain | avx2 | avx512
+  std::string device = "cpu";               ///< cpu | cuda | rocm
   std::int64_t threads = 0;                 ///< 0: every core that the process may use
   std::int64_t hash_interval = 100;         ///< steps between hashes of the whole state; 0 never
   std::int64_t trace_interval =
@@ -113,7 +114,8 @@ Json to_json(const TrainConfig& config);
 
 /// SHA-256 of what decides the numbers of a run: equal for two runs that must agree step by step.
 /// Left out: run_name, paths (data files are compared by their own digests), the policy (numerics,
-/// isa, threads), and intervals and limits that only decide what is stored or when a process ends.
+/// isa, device, threads), and intervals and limits that only decide what is stored or when a
+/// process ends.
 Digest experiment_digest(const TrainConfig& config);
 
 /// A config as it was read, with what the reader must tell the user.

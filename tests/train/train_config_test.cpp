@@ -78,7 +78,7 @@ std::string everything() {
     "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
     "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
     "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
-    "numerics": "fast", "isa": "plain", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
+    "numerics": "fast", "isa": "plain", "device": "cuda", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
     "auxiliary_loss_multiplier_": 0})";
 }
 
@@ -188,6 +188,7 @@ TEST_CASE("ranges and relations between keys are checked", "[train]") {
       {"save_interval=0", "`save_interval` must lie in 1.."},
       {"save_num_checkpoints_to_keep=-2", "`save_num_checkpoints_to_keep` must lie in -1.."},
       {"isa=sse", "`isa` is `sse`, expected one of auto, plain, avx2, avx512"},
+      {"device=tpu", "`device` is `tpu`, expected one of cpu, cuda, rocm"},
       {"data.paths=[a] data.datasets={b: [c]}",
        "`data.paths` and `data.datasets` exclude each other"},
       {"data.paths=[a] data.label_mask_paths=[b,c]",
@@ -306,9 +307,10 @@ TEST_CASE("the experiment digest leaves out where and how, and keeps what", "[tr
     return experiment_digest(load_config(kConfigs / "tiny.json", overrides).config).hex();
   };
   const auto base = digest({});
-  for (const auto* same : {"run_name=other", "threads=1", "isa=plain", "numerics=fast",
-                           "data.paths=[x]", "save_folder=y", "save_interval=3", "stop_at=5",
-                           "hash_interval=1", "trace_interval=3", "dry_run=true", "load_weights=w"}) {
+  for (const auto* same :
+       {"run_name=other", "threads=1", "isa=plain", "device=rocm", "numerics=fast",
+        "data.paths=[x]", "save_folder=y", "save_interval=3", "stop_at=5", "hash_interval=1",
+        "trace_interval=3", "dry_run=true", "load_weights=w"}) {
     INFO(same);
     CHECK(digest({same}) == base);
   }

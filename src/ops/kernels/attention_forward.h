@@ -19,7 +19,7 @@ struct Sight {
 template <int kVectors>
 OLMO_INLINE void row_maxima(const Sight& sight, float scale, const float* scores_of_keys,
                             F32x16 (&top)[kVectors]) {
-  const F32x16 lowest = broadcast(-__builtin_inff());
+  const F32x16 lowest = broadcast(-kInfinity);
   for (auto& x : top) x = lowest;
   for (std::int64_t j = 0; j < sight.before; ++j) {
     const float* row = scores_of_keys + j * kQueries;

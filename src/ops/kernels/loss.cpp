@@ -6,16 +6,12 @@
 namespace olmo::ops::OLMO_ISA {
 namespace {
 
-float log_of(float x) {
-  float lanes[16];
-  store(lanes, log(broadcast(x)));
-  return lanes[0];
-}
+float log_of(float x) { return first_lane(log(broadcast(x))); }
 
 /// The row's maximum. The order of comparisons shows only where a NaN is, and then the sum below is
 /// NaN in any case, so four accumulators may share the work.
 float row_max(const float* x, std::int64_t n) {
-  const F32x16 lowest = broadcast(-__builtin_inff());
+  const F32x16 lowest = broadcast(-kInfinity);
   F32x16 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
   std::int64_t i = 0;
   for (; i + 64 <= n; i += 64) {
@@ -35,7 +31,7 @@ float exp_sum(Float* x, std::int64_t n, float max_value) {
   const F32x16 m = broadcast(max_value);
   F32x16 sum = zero();
   for_row(n, [&] OLMO_STEP {
-    __builtin_prefetch(x + n + i, 1, 2);  // the next row, while this one costs arithmetic
+    fetch_to_write(x + n + i);  // the next row, while this one costs arithmetic
     const F32x16 e = exp_nonpositive(load_some(x + i, count) - m);
     if constexpr (kKeepTerms) store_some(x + i, e, count);
     sum = sum + keep(e, count);
@@ -78,16 +74,19 @@ void loss_rows(const LossRows& rows, std::int64_t begin, std::int64_t end) {
       rows.argmax[row] = has_nan(x, n) ? -1 : first_equal(x, n, max_value);
     const float shifted = label < 0 ? 0.0F : x[label] - max_value;
     const bool gradient = rows.gradient && label >= 0;
+    lanes_meet();
     const float sum = gradient ? exp_sum<true>(x, n, max_value) : exp_sum<false>(x, n, max_value);
     const float log_sum = log_of(sum);
     const float lse = max_value + log_sum;
     rows.lse[row] = lse;
     rows.ce[row] = label < 0 ? 0.0F : log_sum - shifted;
     if (gradient) {
-      const float factor =
-          rows.grad_scale * __builtin_fmaf(2.0F * rows.z_multiplier, lse, 1.0F) / sum;
-      const float label_term = __builtin_fmaf(x[label], factor, -rows.grad_scale);
+      const float factor = rows.grad_scale * fma(2.0F * rows.z_multiplier, lse, 1.0F) / sum;
+      lanes_meet();
+      const float label_term = fma(x[label], factor, -rows.grad_scale);
+      lanes_meet();
       scale_row(x, n, factor);
+      lanes_meet();
       x[label] = label_term;
     } else if (rows.gradient) {
       clear_row(x, n);
@@ -106,7 +105,9 @@ void log_sums(const float* logits, std::int64_t columns, float* maxima, float* l
 
 }  // namespace
 
+#ifndef OLMO_GPU
 extern const LossKernels loss_kernels;
 const LossKernels loss_kernels = {.loss_rows = loss_rows, .log_sums = log_sums};
+#endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -75,9 +75,9 @@ OLMO_INLINE F32x16 log(F32x16 x) {
   F32x16 tail = fma(p * f, square, e * broadcast(0x1.7f7d1cp-20F));
   tail = fma(square, broadcast(-0.5F), tail);
   const F32x16 y = fma(e, broadcast(0x1.62e4p-1F), f + tail);
-  const F32x16 infinity = broadcast(__builtin_inff());
+  const F32x16 infinity = broadcast(kInfinity);
   const F32x16 finite = select(x == infinity, infinity, select(x == zero(), negate(infinity), y));
-  return select(x >= zero(), finite, broadcast(__builtin_nanf("")));
+  return select(x >= zero(), finite, broadcast(kNaN));
 }
 
 /// 1 / (1 + e^-x) within 2 ulp, without overflow at either end.

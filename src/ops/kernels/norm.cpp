@@ -37,7 +37,7 @@ RowStats measure(const float* x, std::int64_t columns, float eps) {
     if constexpr (kCentred) d = keep(d - broadcast(mean), count);
     squares = fma(d, d, squares);
   });
-  return {mean, 1.0F / __builtin_sqrtf(tree_sum(squares) / width + eps)};
+  return {mean, 1.0F / sqrt(tree_sum(squares) / width + eps)};
 }
 
 template <bool kCentred>
@@ -125,6 +125,7 @@ void parameter_gradients(const NormBackwardArgs& args, std::int64_t begin, std::
 
 }  // namespace
 
+#ifndef OLMO_GPU
 extern const NormKernels norm_kernels;
 const NormKernels norm_kernels = {forward<true>,
                                   forward<false>,
@@ -132,5 +133,6 @@ const NormKernels norm_kernels = {forward<true>,
                                   input_gradient<false>,
                                   parameter_gradients<true>,
                                   parameter_gradients<false>};
+#endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -122,7 +122,9 @@ void lionw(const LionWStep& step, const float* grad, float* parameter, float* ex
 
 }  // namespace
 
+#ifndef OLMO_GPU
 extern const OptimizerKernels optimizer_kernels;
 const OptimizerKernels optimizer_kernels = {.adamw = adamw, .lionw = lionw};
+#endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -119,6 +119,7 @@ void rope_rows(const RopeArgs& args, float sign, std::int64_t begin, std::int64_
 
 }  // namespace
 
+#ifndef OLMO_GPU
 extern const PointwiseKernels pointwise_kernels;
 const PointwiseKernels pointwise_kernels = {
     .exp = exp_range,
@@ -133,5 +134,6 @@ const PointwiseKernels pointwise_kernels = {
     .swiglu_backward = swiglu_backward_rows,
     .rope = rope_rows,
 };
+#endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -21,7 +21,9 @@ void block_squares(const float* x, std::int64_t n, float* sums, std::int64_t beg
 
 }  // namespace
 
+#ifndef OLMO_GPU
 extern const ReduceKernels reduce_kernels;
 const ReduceKernels reduce_kernels = {.block_squares = block_squares};
+#endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -39,10 +39,7 @@ OLMO_INLINE void store_some(float* p, F32x16 x, std::int64_t count) {
 
 /// The first `count` lanes of x, 0 in the others.
 OLMO_INLINE F32x16 keep(F32x16 x, std::int64_t count) {
-  if (count == 16) return x;
-  float lanes[16];
-  store(lanes, x);
-  return load_n(lanes, count);
+  return count == 16 ? x : first_lanes(x, count);
 }
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -1,6 +1,6 @@
 // NVIDIA's management library. Types and numbers as in nvml.h, which is not needed to build.
+#include "core/shared_library.h"
 #include "train/energy/channel.h"
-#include "train/energy/shared_library.h"
 
 namespace olmo::train {
 namespace {

@@ -1,8 +1,8 @@
 // AMD's management library. Types and numbers as in rocm_smi.h, which is not needed to build.
 #include <cstdint>
 
+#include "core/shared_library.h"
 #include "train/energy/channel.h"
-#include "train/energy/shared_library.h"
 
 namespace olmo::train {
 namespace {

@@ -1,8 +1,8 @@
-#include "train/energy/shared_library.h"
+#include "core/shared_library.h"
 
 #include <dlfcn.h>
 
-namespace olmo::train {
+namespace olmo {
 
 SharedLibrary SharedLibrary::open(const std::vector<std::string>& names, std::string* problem) {
   SharedLibrary library;
@@ -19,4 +19,4 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names, std::st
 
 void* SharedLibrary::address_of(const char* name) const { return ::dlsym(handle_.get(), name); }
 
-}  // namespace olmo::train
+}  // namespace olmo

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace olmo::train {
+namespace olmo {
 
 /// A library that is opened at run time, if this machine has it. Closed with its last copy.
 class SharedLibrary {
@@ -24,4 +24,4 @@ class SharedLibrary {
   std::shared_ptr<void> handle_;
 };
 
-}  // namespace olmo::train
+}  // namespace olmo

@@ -1,0 +1,242 @@
+// Every kernel for GPUs: the kernel files of the CPU, compiled with one thread for each of sixteen
+// lanes, and an entry point for each function. gpu/kernel_list.h names them for the host. Compiled
+// at run time (core/gpu.h) from the text in the binary; by the tests as C++.
+#if defined(__HIP__)
+#pragma clang force_cuda_host_device begin
+#endif
+
+#include "ops/gpu/attention.h"
+#include "ops/gpu/gemm.h"
+#include "ops/kernels/loss.cpp"
+#include "ops/kernels/norm.cpp"
+#include "ops/kernels/optimizer_kernels.cpp"
+#include "ops/kernels/pointwise.cpp"
+#include "ops/kernels/reduce.cpp"
+
+namespace olmo::ops::OLMO_ISA {
+namespace {
+
+constexpr int kThreads = 256;        // of a block; 16 groups
+constexpr std::int64_t kChunk = 64;  // elements of a group
+
+/// Elements [begin, end) of this group.
+struct Chunk {
+  std::int64_t begin, end;
+};
+
+/// Chunk number `group` of n elements; empty (begin == end) beyond them.
+OLMO_INLINE Chunk chunk_of(std::int64_t n, std::int64_t size) {
+  const std::int64_t begin = gpu::group_index(kThreads) * size;
+  if (begin >= n) return {n, n};
+  return {begin, begin + size < n ? begin + size : n};
+}
+OLMO_INLINE Chunk elements(std::int64_t n) { return chunk_of(n, kChunk); }
+OLMO_INLINE Chunk row(std::int64_t rows) { return chunk_of(rows, 1); }
+OLMO_INLINE Chunk columns_of(std::int64_t columns) { return chunk_of(columns, 16); }
+
+/// This thread's element.
+OLMO_INLINE std::int64_t element() { return gpu::block_index() * kThreads + gpu::thread_index(); }
+
+}  // namespace
+}  // namespace olmo::ops::OLMO_ISA
+
+#if defined(__HIP__)
+#pragma clang force_cuda_host_device end
+#endif
+
+namespace olmo::ops {
+
+using namespace OLMO_ISA;
+
+OLMO_KERNEL olmo_exp(const float* x, float* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  exp_range(x, out, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_log(const float* x, float* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  log_range(x, out, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_sigmoid(const float* x, float* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  sigmoid_range(x, out, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_add(const float* x, const float* y, float* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  add_range(x, y, out, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_scale(float* x, float factor, std::int64_t n) {
+  const Chunk c = elements(n);
+  scale_range(x, factor, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_add_bias(float* x, const float* bias, std::int64_t rows, std::int64_t columns) {
+  const Chunk c = row(rows);
+  for (std::int64_t r = c.begin; r < c.end; ++r)
+    add_range(x + r * columns, bias, x + r * columns, 0, columns);
+}
+
+OLMO_KERNEL olmo_column_sums(const float* dy, std::int64_t rows, std::int64_t columns,
+                             float* sums) {
+  const Chunk c = columns_of(columns);
+  column_sums(dy, rows, columns, sums, c.begin, c.end);
+}
+
+// clamp_range and mask_range have no lanes: a thread each element.
+OLMO_KERNEL olmo_clamp(float* x, float limit, std::uint8_t* mask, std::int64_t n) {
+  const std::int64_t i = element();
+  if (i < n) clamp_range(x, limit, mask, i, i + 1);
+}
+
+OLMO_KERNEL olmo_mask(const std::uint8_t* mask, float* x, std::int64_t n) {
+  const std::int64_t i = element();
+  if (i < n) mask_range(mask, x, i, i + 1);
+}
+
+OLMO_KERNEL olmo_swiglu(const float* u, float* y, std::int64_t rows, std::int64_t columns) {
+  const Chunk c = row(rows);
+  swiglu_rows(u, y, columns, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, std::int64_t rows,
+                                 std::int64_t columns) {
+  const Chunk c = row(rows);
+  swiglu_backward_rows(dy, u, du, columns, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rope(RopeArgs args, float sign, std::int64_t rows) {
+  const Chunk c = row(rows);
+  rope_rows(args, sign, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_layer_norm(NormForwardArgs args, std::int64_t rows) {
+  const Chunk c = row(rows);
+  forward<true>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rms_norm(NormForwardArgs args, std::int64_t rows) {
+  const Chunk c = row(rows);
+  forward<false>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_layer_norm_input(NormBackwardArgs args) {
+  const Chunk c = row(args.rows);
+  input_gradient<true>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rms_norm_input(NormBackwardArgs args) {
+  const Chunk c = row(args.rows);
+  input_gradient<false>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_layer_norm_parameters(NormBackwardArgs args) {
+  const Chunk c = columns_of(args.columns);
+  parameter_gradients<true>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rms_norm_parameters(NormBackwardArgs args) {
+  const Chunk c = columns_of(args.columns);
+  parameter_gradients<false>(args, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_loss_rows(LossRows rows, std::int64_t count) {
+  const Chunk c = row(count);
+  loss_rows(rows, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_log_sums(const float* logits, std::int64_t rows, std::int64_t columns,
+                          float* maxima, float* sums) {
+  const Chunk c = row(rows);
+  log_sums(logits, columns, maxima, sums, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_block_squares(const float* x, std::int64_t n, float* sums, std::int64_t blocks) {
+  const Chunk c = row(blocks);
+  block_squares(x, n, sums, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_adamw(AdamWStep step, const float* grad, float* parameter, float* exp_avg,
+                       float* exp_avg_sq, std::int64_t n) {
+  const Chunk c = elements(n);
+  adamw(step, grad + c.begin, parameter + c.begin, exp_avg + c.begin, exp_avg_sq + c.begin,
+        c.end - c.begin);
+}
+
+OLMO_KERNEL olmo_lionw(LionWStep step, const float* grad, float* parameter, float* exp_avg,
+                       std::int64_t n) {
+  const Chunk c = elements(n);
+  lionw(step, grad + c.begin, parameter + c.begin, exp_avg + c.begin, c.end - c.begin);
+}
+
+/// x[row] = table[ids[row]].
+OLMO_KERNEL olmo_embedding(const float* table, const std::int64_t* ids, float* x, std::int64_t rows,
+                           std::int64_t columns) {
+  const Chunk c = row(rows);
+  for (std::int64_t r = c.begin; r < c.end; ++r) {
+    for (std::int64_t i = gpu::lane(); i < columns; i += 16)
+      x[r * columns + i] = table[ids[r] * columns + i];
+  }
+}
+
+OLMO_KERNEL olmo_embedding_bf16(const std::uint16_t* table, const std::int64_t* ids, float* x,
+                                std::int64_t rows, std::int64_t columns) {
+  const Chunk c = row(rows);
+  for (std::int64_t r = c.begin; r < c.end; ++r) {
+    for (std::int64_t i = gpu::lane(); i < columns; i += 16)
+      widen_row(table + ids[r] * columns + i, 1, x + r * columns + i);
+  }
+}
+
+/// For id number g of `count`: dtable[row of id] += dx[place], over the places
+/// [starts[g], starts[g + 1]) of `order`, pairs of an id and a row of dx.
+OLMO_KERNEL olmo_embedding_backward(const float* dx, const std::int64_t* order,
+                                    const std::int64_t* starts, std::int64_t count, float* dtable,
+                                    std::int64_t columns) {
+  const Chunk c = row(count);
+  for (std::int64_t g = c.begin; g < c.end; ++g) {
+    for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i) {
+      float* to = dtable + order[2 * i] * columns;
+      add_range(to, dx + order[2 * i + 1] * columns, to, 0, columns);
+    }
+  }
+}
+
+OLMO_KERNEL olmo_gemm_128(GemmProblem g) {
+  OLMO_SHARED GemmPanels<128> panels;
+  gemm_tile<128, false>(g, gpu::block_index(), panels);
+}
+
+OLMO_KERNEL olmo_gemm_64(GemmProblem g) {
+  OLMO_SHARED GemmPanels<64> panels;
+  gemm_tile<64, false>(g, gpu::block_index(), panels);
+}
+
+OLMO_KERNEL olmo_gemm_128_bf16(GemmProblem g) {
+  OLMO_SHARED GemmPanels<128> panels;
+  gemm_tile<128, true>(g, gpu::block_index(), panels);
+}
+
+OLMO_KERNEL olmo_gemm_64_bf16(GemmProblem g) {
+  OLMO_SHARED GemmPanels<64> panels;
+  gemm_tile<64, true>(g, gpu::block_index(), panels);
+}
+
+OLMO_KERNEL olmo_attention(AttentionProblem a) {
+  OLMO_SHARED AttentionShared shared;
+  attention_forward_tile(a, shared);
+}
+
+OLMO_KERNEL olmo_attention_dq(AttentionProblem a) {
+  OLMO_SHARED AttentionShared shared;
+  attention_dq_tile(a, shared);
+}
+
+OLMO_KERNEL olmo_attention_dkv(AttentionProblem a) {
+  OLMO_SHARED AttentionShared shared;
+  attention_dkv_tile(a, shared);
+}
+
+}  // namespace olmo::ops

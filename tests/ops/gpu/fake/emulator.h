@@ -1,0 +1,34 @@
+// The platform of ops/gpu/platform.h on a CPU: the threads of a block are fibers, which take turns
+// at every synchronisation. Blocks run one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#define OLMO_KERNEL extern "C" __attribute__((visibility("hidden"))) void
+#define OLMO_SHARED static
+
+namespace olmo::gpu {
+
+/// Runs `thread` for every thread of every block. `reverse`: the last thread of a block has the
+/// first turn, so that a missing synchronisation shows.
+void run_blocks(std::int64_t blocks, int threads, bool reverse,
+                const std::function<void()>& thread);
+
+int thread_index();
+std::int64_t block_index();
+void sync_block();
+void sync_group();
+float from_lane(float x, int lane);
+
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline float divide(float a, float b) { return a / b; }
+
+/// Off by one unit in the last place in two cases of three, as a GPU's may be.
+inline float rough_sqrt(float x) {
+  const auto bits = __builtin_bit_cast(std::int32_t, __builtin_sqrtf(x));
+  const auto wrong = static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, x) % 3U) - 1;
+  return __builtin_bit_cast(float, bits > 0 && bits < 0x7F800000 ? bits + wrong : bits);
+}
+
+}  // namespace olmo::gpu

@@ -1,0 +1,81 @@
+// ops/gpu/kernels.cu as C++, and its kernels by name. The templates below compile only if the
+// parameters of each are those that the host passes.
+#include "kernels.h"
+
+#include <cstring>
+#include <utility>
+
+#include "ops/gpu/kernel_list.h"
+#include "ops/gpu/kernels.cu"
+
+namespace olmo::fake {
+namespace {
+
+struct Entry {
+  const char* name;
+  const char* function;
+  Kernel call;
+};
+
+template <auto kFunction, class... P, std::size_t... kIndex>
+constexpr Entry entry(const ops::GpuKernel<P...>& kernel, void (*)(P...), const char* function,
+                      std::index_sequence<kIndex...>) {
+  return {kernel.name, function,
+          [](void** arguments) { kFunction(*static_cast<P*>(arguments[kIndex])...); }};
+}
+
+template <auto kFunction, class... P>
+constexpr Entry entry(const ops::GpuKernel<P...>& kernel, void (*function)(P...),
+                      const char* name) {
+  return entry<kFunction>(kernel, function, name, std::index_sequence_for<P...>());
+}
+
+#define OLMO_ENTRY(constant, function) \
+  entry<&ops::function>(ops::gpu_kernels::constant, &ops::function, #function)
+
+constexpr Entry kEntries[] = {
+    OLMO_ENTRY(kExp, olmo_exp),
+    OLMO_ENTRY(kLog, olmo_log),
+    OLMO_ENTRY(kSigmoid, olmo_sigmoid),
+    OLMO_ENTRY(kAdd, olmo_add),
+    OLMO_ENTRY(kScale, olmo_scale),
+    OLMO_ENTRY(kAddBias, olmo_add_bias),
+    OLMO_ENTRY(kColumnSums, olmo_column_sums),
+    OLMO_ENTRY(kClamp, olmo_clamp),
+    OLMO_ENTRY(kMask, olmo_mask),
+    OLMO_ENTRY(kSwiglu, olmo_swiglu),
+    OLMO_ENTRY(kSwigluBackward, olmo_swiglu_backward),
+    OLMO_ENTRY(kRope, olmo_rope),
+    OLMO_ENTRY(kLayerNorm, olmo_layer_norm),
+    OLMO_ENTRY(kRmsNorm, olmo_rms_norm),
+    OLMO_ENTRY(kLayerNormInput, olmo_layer_norm_input),
+    OLMO_ENTRY(kRmsNormInput, olmo_rms_norm_input),
+    OLMO_ENTRY(kLayerNormParameters, olmo_layer_norm_parameters),
+    OLMO_ENTRY(kRmsNormParameters, olmo_rms_norm_parameters),
+    OLMO_ENTRY(kLossRows, olmo_loss_rows),
+    OLMO_ENTRY(kLogSums, olmo_log_sums),
+    OLMO_ENTRY(kBlockSquares, olmo_block_squares),
+    OLMO_ENTRY(kAdamW, olmo_adamw),
+    OLMO_ENTRY(kLionW, olmo_lionw),
+    OLMO_ENTRY(kEmbedding, olmo_embedding),
+    OLMO_ENTRY(kEmbeddingBf16, olmo_embedding_bf16),
+    OLMO_ENTRY(kEmbeddingBackward, olmo_embedding_backward),
+    OLMO_ENTRY(kGemm128, olmo_gemm_128),
+    OLMO_ENTRY(kGemm64, olmo_gemm_64),
+    OLMO_ENTRY(kGemm128Bf16, olmo_gemm_128_bf16),
+    OLMO_ENTRY(kGemm64Bf16, olmo_gemm_64_bf16),
+    OLMO_ENTRY(kAttention, olmo_attention),
+    OLMO_ENTRY(kAttentionDq, olmo_attention_dq),
+    OLMO_ENTRY(kAttentionDkv, olmo_attention_dkv),
+};
+
+}  // namespace
+
+Kernel find_kernel(const char* name) {
+  for (const Entry& e : kEntries) {
+    if (std::strcmp(e.name, name) == 0 && std::strcmp(e.function, name) == 0) return e.call;
+  }
+  return nullptr;
+}
+
+}  // namespace olmo::fake

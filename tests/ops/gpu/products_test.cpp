@@ -1,0 +1,140 @@
+#include "ops/attention.h"
+#include "ops/cross_entropy.h"
+#include "ops/gpu/emulated.h"
+#include "ops/linear.h"
+
+namespace olmo::ops::emulated {
+namespace {
+
+using reference::integers;
+using reference::values;
+
+void check_products(std::int64_t m, std::int64_t n, std::int64_t k, bool odd = false) {
+  INFO(m << " x " << n << " x " << k);
+  check("products", [&](const Policy& policy) {
+    const auto draw = odd ? nasty : values;
+    const at::Tensor x = draw({m, k}, 1, 1), w = draw({n, k}, 2, 1), dy = draw({m, n}, 3, 1);
+    at::Tensor y = at::empty({m, n}), narrow = at::empty({m, n}), dx = at::empty({m, k});
+    at::Tensor dw = values({n, k}, 4), fresh = at::empty({n, k});
+    linear(policy, x, w, y);
+    linear(policy, x, w.to(at::kBFloat16), narrow);
+    linear_backward_input(policy, dy, w, dx);
+    linear_backward_weight(policy, dy, x, dw, true);
+    linear_backward_weight(policy, dy, x, fresh, false);
+    return Tensors{y, narrow, dx, dw, fresh};
+  });
+}
+
+TEST_CASE("matrix products on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  check_products(1, 1, 1);
+  check_products(3, 5, 0);
+  check_products(0, 4, 3);
+  check_products(65, 64, 16);
+  check_products(64, 130, 33);
+  check_products(70, 20, 100, true);
+}
+
+TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  constexpr std::int64_t kLong = 264 * 128 - 5;
+  check("products in tiles of 128", [](const Policy& policy) {
+    const at::Tensor x = values({kLong, 19}, 1), w = values({100, 19}, 2);
+    at::Tensor y = at::empty({kLong, 100}), narrow = at::empty({kLong, 100});
+    linear(policy, x, w, y);
+    linear(policy, x, w.to(at::kBFloat16), narrow);
+    return Tensors{y, narrow};
+  });
+}
+
+TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu][gpu-device]") {
+  check("-0", [](const Policy& policy) {
+    const at::Tensor dy = at::full({3, 4}, -1e-30F), x = at::full({3, 5}, 1e-30F);
+    at::Tensor dw = at::full({4, 5}, -0.0F);
+    linear_backward_weight(policy, dy, x, dw, true);
+    return Tensors{dw};
+  });
+}
+
+void check_attention(const AttentionShape& s, float scale) {
+  const auto width = (s.n_heads + 2 * s.n_kv_heads) * s.head_dim;
+  INFO("length " << s.length << ", head_dim " << s.head_dim);
+  check("attention", [&](const Policy& policy) {
+    const auto rows = s.batch * s.length;
+    const at::Tensor qkv = values({rows, width}, 1, scale);
+    const at::Tensor dout = values({rows, s.n_heads * s.head_dim}, 2);
+    at::Tensor out = at::full_like(dout, NAN), dqkv = at::full_like(qkv, NAN);
+    at::Tensor lse = at::full({s.batch, s.n_heads, s.length}, NAN);
+    attention(policy, s, qkv, out, lse);
+    attention_backward(policy, s, dout, qkv, out, lse, dqkv);
+    return Tensors{out, lse, dqkv};
+  });
+}
+
+TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  check_attention({1, 1, 1, 1, 8}, 1);
+  check_attention({2, 63, 2, 1, 16}, 3);
+  check_attention({1, 64, 2, 2, 40}, 1);
+  check_attention({1, 65, 4, 2, 64}, 20);
+  check_attention({1, 150, 2, 1, 128}, 2);
+  check_attention({1, 70, 1, 1, 136}, 2);
+}
+
+TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
+          "[ops][gpu][gpu-device]") {
+  check("attention of odd values", [](const Policy& policy) {
+    const AttentionShape s{1, 70, 2, 1, 16};
+    const at::Tensor qkv = values({70, 64}, 1);
+    auto* data = qkv.data_ptr<float>();
+    data[40 * 64 + 35] = INFINITY;   // a key
+    data[66 * 64 + 50] = -INFINITY;  // a value
+    data[67 * 64 + 3] = NAN;         // a query
+    const at::Tensor dout = values({70, 32}, 2);
+    at::Tensor out = at::empty({70, 32}), dqkv = at::empty({70, 64}), lse = at::empty({1, 2, 70});
+    attention(policy, s, qkv, out, lse);
+    attention_backward(policy, s, dout, qkv, out, lse, dqkv);
+    return Tensors{out, lse, dqkv};
+  });
+}
+
+void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk) {
+  INFO("vocabulary " << vocabulary);
+  check("head", [&](const Policy& policy) {
+    constexpr std::int64_t kTokens = 37, kWidth = 24;
+    HeadWorkspace workspace;
+    workspace.chunk = chunk;
+    const at::Tensor labels = integers(kTokens, vocabulary, 3);
+    labels.data_ptr<std::int64_t>()[5] = kIgnoredLabel;
+    const HeadInput input{values({kTokens, kWidth}, 1, scale), values({vocabulary, kWidth}, 2),
+                          labels};
+    const HeadTokenValues tokens{at::empty({kTokens}), at::empty({kTokens}),
+                                 at::empty({kTokens}, at::kLong)};
+    const HeadGradients gradients{0.01F, 1e-4F, at::empty({kTokens, kWidth}),
+                                  values({vocabulary, kWidth}, 4)};
+    const HeadLoss loss = head_loss(policy, workspace, input, tokens);
+    const HeadLoss same = head_loss_backward(policy, workspace, input, gradients, tokens);
+    CHECK(loss.ce_sum == same.ce_sum);
+    std::vector<TokenTarget> targets;
+    for (std::int64_t i = 0; i < kTokens; ++i) targets.push_back({i, i % vocabulary});
+    std::vector<TokenScore> scores(targets.size());
+    head_scores(policy, workspace, input.h_MD, input.w_VD, targets, scores);
+    const at::Tensor log_probs = at::empty({kTokens});
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      log_probs.data_ptr<float>()[i] = scores[i].log_prob;
+    return Tensors{at::tensor(std::vector<float>{static_cast<float>(loss.ce_sum),
+                                                 static_cast<float>(loss.z_sum)}),
+                   tokens.ce_M,
+                   tokens.lse_M,
+                   tokens.argmax_M,
+                   gradients.dh_MD,
+                   gradients.dw_VD,
+                   log_probs};
+  });
+}
+
+TEST_CASE("the head and its loss on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  check_head(1, 1, 0);
+  check_head(70, 5, 16);
+  check_head(500, 20, 0);
+}
+
+}  // namespace
+}  // namespace olmo::ops::emulated

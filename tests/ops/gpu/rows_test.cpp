@@ -1,0 +1,160 @@
+#include "core/named_tensors.h"
+#include "ops/clip.h"
+#include "ops/embedding.h"
+#include "ops/gpu/emulated.h"
+#include "ops/layer_norm.h"
+#include "ops/optimizer_update.h"
+#include "ops/reduce.h"
+#include "ops/rope.h"
+#include "ops/swiglu.h"
+
+namespace olmo::ops::emulated {
+namespace {
+
+using reference::integers;
+using reference::values;
+
+constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 64, 100};
+
+TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t n : {0, 1, 17, 1000, 1025, 4099}) {
+    check("elementwise " + std::to_string(n), [&](const Policy& policy) {
+      const at::Tensor x = nasty({n}, 1, 100), y = nasty({n}, 2);
+      Tensors out;
+      for (const auto function : {exp, log, sigmoid}) {
+        out.push_back(at::empty({n}));
+        function(policy, x, out.back());
+      }
+      out.push_back(at::empty({n}));
+      add(policy, x, y, out.back());
+      scale(policy, y, 0.3F);
+      out.push_back(y);
+      const at::Tensor mask = at::empty({n}, at::kByte);
+      clamp(policy, x, 8.0F, mask);
+      const at::Tensor dx = nasty({n}, 3);
+      clamp_backward(policy, mask, dx);
+      out.insert(out.end(), {x, mask, dx});
+      return out;
+    });
+  }
+}
+
+TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t columns : kWidths) {
+    check("bias " + std::to_string(columns), [&](const Policy& policy) {
+      const at::Tensor x = values({33, columns}, 1), bias = values({columns}, 2);
+      add_bias(policy, x, bias);
+      add_bias_backward(policy, x, bias);
+      return Tensors{x, bias};
+    });
+  }
+}
+
+using Norm = void (*)(const Policy&, const at::Tensor&, const NormParameters&, float,
+                      const at::Tensor&, const at::Tensor&);
+
+void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd) {
+  check("norm " + std::to_string(columns), [&](const Policy& policy) {
+    constexpr std::int64_t kRows = 19;
+    const auto draw = odd ? nasty : values;
+    const at::Tensor wide = draw({kRows, columns + 5}, 1, 2);
+    const at::Tensor x = wide.narrow(1, 3, columns), dy = draw({kRows, columns}, 2, 1);
+    NormParameters parameters;
+    NormBackward back;
+    back.dy_MD = dy;
+    back.x_MD = x;
+    back.accumulate_dx = centred;
+    if (weighted) {
+      parameters = {values({columns}, 3), values({columns}, 4)};
+      back.weight_D = parameters.weight;
+      back.dweight_D = values({columns}, 5);
+      back.dbias_D = values({columns}, 6);
+    }
+    const at::Tensor y = at::empty({kRows, columns});
+    back.stats = at::empty({kRows, centred ? 2 : 1});
+    back.dx_MD = values({kRows, columns}, 7);
+    (centred ? Norm(layer_norm) : Norm(rms_norm))(policy, x, parameters, 1e-5F, y, back.stats);
+    (centred ? layer_norm_backward : rms_norm_backward)(policy, back);
+    Tensors out{y, back.stats, back.dx_MD};
+    if (weighted) out.insert(out.end(), {back.dweight_D, back.dbias_D});
+    return out;
+  });
+}
+
+TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t columns : kWidths) {
+    for (const bool centred : {true, false}) {
+      check_norm(columns, centred, true, false);
+      check_norm(columns, centred, false, true);
+    }
+  }
+}
+
+TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t columns : kWidths) {
+    check("swiglu " + std::to_string(columns), [&](const Policy& policy) {
+      const at::Tensor u = nasty({18, 2 * columns}, 1, 20), y = at::empty({18, columns});
+      swiglu(policy, u, y);
+      swiglu_backward(policy, values({18, columns}, 2), u, u);
+      return Tensors{y, u};
+    });
+  }
+}
+
+TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t head_dim : {2, 30, 64}) {
+    check("rope " + std::to_string(head_dim), [&](const Policy& policy) {
+      const AttentionShape shape{2, 9, 4, 2, head_dim};
+      const RopeTable table = make_rope_table(1e4, head_dim, 40);
+      const at::Tensor a = values({18, 8 * head_dim}, 1), b = a.clone(), c = a.clone();
+      rope(policy, table, shape, a);
+      rope_backward(policy, table, shape, b);
+      rope(policy, table, shape, integers(18, 40, 2), c);
+      return Tensors{a, b, c};
+    });
+  }
+}
+
+TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t columns : kWidths) {
+    check("embedding " + std::to_string(columns), [&](const Policy& policy) {
+      const at::Tensor ids = integers(50, 7, 1), table = values({9, columns}, 2);
+      const at::Tensor x = at::empty({50, columns}), narrow = at::empty({50, columns});
+      embedding(policy, ids, table, x);
+      embedding(policy, ids, table.to(at::kBFloat16), narrow);
+      embedding_backward(policy, ids, values({50, columns}, 3), table);
+      return Tensors{x, narrow, table};
+    });
+  }
+}
+
+TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  check("sums of squares", [](const Policy& policy) {
+    const NamedTensors tensors = {{"b", values({3, 4096}, 1)},
+                                  {"a", values({70001}, 2, 1e-21F)},
+                                  {"c", values({0}, 3)},
+                                  {"d", values({1}, 4)}};
+    return Tensors{at::tensor(sums_of_squares(policy, tensors)),
+                   at::tensor(std::vector<float>{norm(policy, tensors)})};
+  });
+}
+
+TEST_CASE("optimizer updates on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const bool selective : {false, true}) {
+    for (const std::int64_t n : {1, 17, 5000}) {
+      check("updates of " + std::to_string(n), [&](const Policy& policy) {
+        const at::Tensor grad = nasty({n}, 1), p = values({n}, 2), m = values({n}, 3);
+        // Roots of everything from subnormals to large numbers.
+        const at::Tensor v = at::exp(values({n}, 4, 100)).mul_(1e-2);
+        const at::Tensor q = values({n}, 5), k = values({n}, 6);
+        adamw_update(policy, {0.7F, 0.99F, 0.1F, 0.95F, 0.05F, 1.3F, 1e-8F, 1e-3F, selective}, grad,
+                     p, m, v);
+        lionw_update(policy, {0.7F, 0.99F, 0.9F, 0.1F, 0.95F, 0.05F, 1e-3F, selective}, grad, q, k);
+        return Tensors{p, m, v, q, k};
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace olmo::ops::emulated
