@@ -100,7 +100,7 @@ def ways(harness, arm64):
         for threads in (1, 2, 4):
             for resumed in (False, True):
                 yield Way("aarch64, emulated", arm64, ["isa=plain"], "plain", threads, resumed)
-    for device in ("cuda", "hip"):
+    for device in ("cuda", "rocm"):
         yield Way("GPU", harness, [f"device={device}"], device, 1, False)
 
 

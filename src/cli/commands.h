@@ -16,5 +16,6 @@ void add_report(CLI::App& app, int& exit_code);
 void add_data(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 
 }  // namespace olmo::cli

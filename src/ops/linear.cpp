@@ -63,7 +63,11 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   GemmProblem piece = whole;
   piece.m = i1 - i0;
   piece.n = j1 - j0;
-  piece.a += i0 * whole.a_row;
+  if (piece.a_bf16 == nullptr) {
+    piece.a += i0 * whole.a_row;
+  } else {
+    piece.a_bf16 += i0 * whole.a_row;
+  }
   if (piece.b_bf16 == nullptr) {
     piece.b += j0 * whole.b_column;
   } else {
@@ -71,6 +75,18 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   }
   piece.c += i0 * whole.c_row + j0;
   return piece;
+}
+
+/// One of a product's inputs, fp32 or bf16.
+struct Operand {
+  const float* fp32;
+  const std::uint16_t* bf16;
+};
+
+Operand operand(const at::Tensor& t) {
+  if (t.scalar_type() == at::kBFloat16)
+    return {nullptr, static_cast<const std::uint16_t*>(t.const_data_ptr())};
+  return {t.const_data_ptr<float>(), nullptr};
 }
 
 void multiply(const Policy& policy, const GemmProblem& whole) {
@@ -94,18 +110,16 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
   require_matrix("linear", "x", x_MK);
   require_matrix("linear", "w", w_NK);
   const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
-  require("linear", "x", x_MK, {m, k});
-  require_weight("linear", "w", w_NK, {n, k});
+  require_fp32_or_bf16("linear", "x", x_MK, {m, k});
+  require_fp32_or_bf16("linear", "w", w_NK, {n, k});
   require("linear", "y", y_MN, {m, n});
   if (policy.numerics == Numerics::kFast) {
-    at::mm_out(y_MN, x_MK, w_NK.to(at::kFloat).t());
+    at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
     return;
   }
-  const bool is_bf16 = w_NK.scalar_type() == at::kBFloat16;
-  const auto* w = is_bf16 ? nullptr : w_NK.const_data_ptr<float>();
-  const auto* w_bits = is_bf16 ? static_cast<const std::uint16_t*>(w_NK.const_data_ptr()) : nullptr;
-  multiply(policy, {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k,
-                    y_MN.mutable_data_ptr<float>(), n, false, w_bits});
+  const auto x = operand(x_MK), w = operand(w_NK);
+  multiply(policy, {m, n, k, x.fp32, k, 1, w.fp32, 1, k, y_MN.mutable_data_ptr<float>(), n, false,
+                    w.bf16, x.bf16});
 }
 
 void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
@@ -113,15 +127,16 @@ void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const 
   require_matrix("linear_backward_input", "dy", dy_MN);
   require_matrix("linear_backward_input", "w", w_NK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = w_NK.size(1);
-  require("linear_backward_input", "dy", dy_MN, {m, n});
-  require("linear_backward_input", "w", w_NK, {n, k});
+  require_fp32_or_bf16("linear_backward_input", "dy", dy_MN, {m, n});
+  require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
   require("linear_backward_input", "dx", dx_MK, {m, k});
   if (policy.numerics == Numerics::kFast) {
-    at::mm_out(dx_MK, dy_MN, w_NK);
+    at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
     return;
   }
-  multiply(policy, {m, k, n, dy_MN.const_data_ptr<float>(), n, 1, w_NK.const_data_ptr<float>(), k,
-                    1, dx_MK.mutable_data_ptr<float>(), k, false});
+  const auto dy = operand(dy_MN), w = operand(w_NK);
+  multiply(policy, {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, dx_MK.mutable_data_ptr<float>(), k, false,
+                    w.bf16, dy.bf16});
 }
 
 void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
@@ -129,19 +144,21 @@ void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const
   require_matrix("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);
-  require("linear_backward_weight", "dy", dy_MN, {m, n});
-  require("linear_backward_weight", "x", x_MK, {m, k});
+  require_fp32_or_bf16("linear_backward_weight", "dy", dy_MN, {m, n});
+  require_fp32_or_bf16("linear_backward_weight", "x", x_MK, {m, k});
   require("linear_backward_weight", "dw", dw_NK, {n, k});
   if (policy.numerics == Numerics::kFast) {
+    const auto dy = dy_MN.to(at::kFloat), x = x_MK.to(at::kFloat);
     if (accumulate) {
-      at::addmm_out(dw_NK, dw_NK, dy_MN.t(), x_MK);
+      at::addmm_out(dw_NK, dw_NK, dy.t(), x);
     } else {
-      at::mm_out(dw_NK, dy_MN.t(), x_MK);
+      at::mm_out(dw_NK, dy.t(), x);
     }
     return;
   }
-  multiply(policy, {n, k, m, dy_MN.const_data_ptr<float>(), 1, n, x_MK.const_data_ptr<float>(), k,
-                    1, dw_NK.mutable_data_ptr<float>(), k, accumulate});
+  const auto dy = operand(dy_MN), x = operand(x_MK);
+  multiply(policy, {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, dw_NK.mutable_data_ptr<float>(), k,
+                    accumulate, x.bf16, dy.bf16});
 }
 
 }  // namespace olmo::ops

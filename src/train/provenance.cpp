@@ -3,17 +3,23 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
+#include "core/determinism.h"
 #include "core/environment.h"
 #include "store/library_versions.h"
 
 namespace olmo::train {
 
 Json policy_json(const Policy& policy) {
+  Json switches = Json::object();
+  for (const auto& each : determinism_switches()) switches[each.name] = each.value;
+  const bool is_fast = policy.numerics == Numerics::kFast;
   return {{"numerics", to_string(policy.numerics)},
           {"isa", to_string(policy.isa)},
           {"threads", policy.threads},
           {"device", policy.device},
-          {"precision", "fp32"}};
+          {"precision", "fp32"},
+          {"matrix_products", is_fast ? matrix_library() : "olmo-harness"},
+          {"switches", switches}};
 }
 
 Json build_json() {
