@@ -123,7 +123,7 @@ OrderedJson self_check() {
   for (const Isa isa : machine_isas()) {
     for (const int threads : {1, 3}) {
       const auto found = step_digests(resolve_policy("portable", to_string(isa), threads));
-      ways.push_back(to_string(isa) + ", " + std::to_string(threads) +
+      ways.push_back(to_string(isa) + " on " + std::to_string(threads) +
                      (threads == 1 ? " thread" : " threads"));
       if (first.empty()) first = found, same.assign(found.size(), true);
       for (std::size_t i = 0; i < found.size(); ++i)

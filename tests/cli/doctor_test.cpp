@@ -4,10 +4,18 @@
 #include "support/catch.h"
 
 namespace olmo::test {
+namespace {
+
+Ended doctor(const fs::path& output, Words words) {
+  words.insert(words.begin(), "doctor");
+  return harness(output, words);
+}
+
+}  // namespace
 
 TEST_CASE("doctor says what the machine has, and that its results agree", "[cli]") {
   const TemporaryDirectory folder;
-  const auto ended = harness(folder / "json", {"doctor", "--json"});
+  const auto ended = doctor(folder / "json", {"--json"});
   INFO(ended.err);
   REQUIRE(ended.code == 0);
   const Json facts = Json::parse(ended.out);
@@ -29,7 +37,7 @@ TEST_CASE("doctor says what the machine has, and that its results agree", "[cli]
 
 TEST_CASE("doctor's text names the instruction set and the self-check", "[cli]") {
   const TemporaryDirectory folder;
-  const auto ended = harness(folder / "text", {"doctor"});
+  const auto ended = doctor(folder / "text", {});
   REQUIRE(ended.code == 0);
   for (const char* part : {"Machine", "Numerics", "isa ", "the same bits", "Energy", "Missing"}) {
     INFO(part);
