@@ -4,13 +4,14 @@
 Ways: instruction sets x threads x stopped and resumed at step 10 or not, and an ARM64 build under an emulator; each for every
 micro-batch size, which is part of the definition (its rows are a group of their own). Needs Python's standard library only.
 
-  scripts/determinism_table.py [--harness CMD] [--arm64 CMD] [--sizes 1,2,4] [--output reports/determinism.md]
+  scripts/determinism_table.py [--harness CMD] [--arm64 CMD] [--sizes 1,2,4] [--few] [--jobs N] [--output reports/determinism.md]
 
 --arm64 takes what scripts/build_arm64.sh printed, in quotes.
 """
 import argparse
 import array
 import collections
+import concurrent.futures
 import datetime
 import glob
 import hashlib
@@ -69,7 +70,7 @@ def train(way, size, tokens, folder):
         if ended.returncode == USAGE_ERROR and stage == 0:
             return None, ended.stderr.strip().splitlines()[-1]
         if ended.returncode != expected:
-            sys.exit(f"determinism_table.py: {shlex.join(command + more)} exited {ended.returncode}:\n{ended.stderr[-2000:]}")
+            raise SystemExit(f"determinism_table.py: {shlex.join(command + more)} exited {ended.returncode}:\n{ended.stderr[-2000:]}")
     return run, None
 
 
@@ -89,17 +90,17 @@ def read_record(run):
     return chain, state.hexdigest(), loss, facts
 
 
-def ways(harness, arm64):
-    """Every way to train, this machine's own first."""
+def ways(harness, arm64, few):
+    """Every way to train; `few`: two of each slow kind."""
     here = platform.machine()
-    for isa in ("avx512", "avx2", "plain"):
-        for threads in (1, 2, 4):
-            for resumed in (False, True):
-                yield Way(here, harness, [f"isa={isa}"], isa, threads, resumed)
+    every = [(threads, resumed) for threads in (1, 2, 4) for resumed in (False, True)]
+    slow = [(1, False), (2, True)] if few else every
     if here != "aarch64":
-        for threads in (1, 2, 4):
-            for resumed in (False, True):
-                yield Way("aarch64, emulated", arm64, ["isa=plain"], "plain", threads, resumed)
+        for threads, resumed in slow:
+            yield Way("aarch64, emulated", arm64, ["isa=plain"], "plain", threads, resumed)
+    for isa, chosen in (("plain", slow), ("avx2", every), ("avx512", every)):
+        for threads, resumed in chosen:
+            yield Way(here, harness, [f"isa={isa}"], isa, threads, resumed)
     for device in ("cuda", "rocm"):
         yield Way("GPU", harness, [f"device={device}"], device, 1, False)
 
@@ -170,6 +171,8 @@ def main():
     parser.add_argument("--harness", default=str(ROOT / "build/release/olmo-harness"), help="the binary, or a command in quotes")
     parser.add_argument("--arm64", help="the command that runs an ARM64 build here")
     parser.add_argument("--sizes", default="1,2,4", help=f"micro-batch sizes, divisors of {BATCH}")
+    parser.add_argument("--few", action="store_true", help="only two trainings of each slow kind (plain and emulated kernels)")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     parser.add_argument("--output", default=str(ROOT / "reports/determinism.md"))
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
@@ -179,30 +182,28 @@ def main():
         emulator = subprocess.run([arm64[0], "--version"], capture_output=True, text=True).stdout.split("\n")[0]
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # four threads on fewer cores must not spin
 
-    rows, facts, started = [], {}, time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
+    facts, started = {}, time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         tokens = pathlib.Path(scratch) / "tokens.npy"
         token_count = write_tokens(tokens)
-        for size in sizes:
-            cannot = {}  # a kind of row that was refused is refused for every thread count
-            for way in ways(shlex.split(options.harness), arm64):
-                kind = (way.machine, way.isa)
-                if way.command is None:
-                    cannot[kind] = "no ARM64 build was given (`--arm64`)"
-                if kind not in cannot:
-                    folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-                    began = time.monotonic()
-                    run, reason = train(way, size, tokens, folder)
-                    if run is None:
-                        cannot[kind] = reason
-                    else:
-                        chain, state, loss, found = read_record(run)
-                        facts.setdefault(way.machine, found)
-                        rows.append(Row(size, way, chain, state, loss, time.monotonic() - began, None))
-                    shutil.rmtree(folder)
-                if kind in cannot:
-                    rows.append(Row(size, way, "", "", 0.0, 0.0, cannot[kind]))
-                print(table(rows[-1:]).split("\n")[-1], file=sys.stderr, flush=True)
+
+        def measure(size, way):
+            if way.command is None:
+                return Row(size, way, "", "", 0.0, 0.0, "no ARM64 build was given (`--arm64`)")
+            folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+            began = time.monotonic()
+            run, reason = train(way, size, tokens, folder)
+            if run is None:
+                return Row(size, way, "", "", 0.0, 0.0, reason)
+            chain, state, loss, found = read_record(run)
+            facts.setdefault(way.machine, found)
+            row = Row(size, way, chain, state, loss, time.monotonic() - began, None)
+            shutil.rmtree(folder)
+            print(table([row]).split("\n")[-1], file=sys.stderr, flush=True)
+            return row
+
+        every = [(size, way) for size in sizes for way in ways(shlex.split(options.harness), arm64, options.few)]
+        rows = list(pool.map(lambda pair: measure(*pair), every))
     text, equal = report(rows, sizes, facts, emulator, token_count, time.monotonic() - started)
     pathlib.Path(options.output).write_text(text, encoding="utf-8")
     print("\n".join(verdicts(rows, sizes)[0]))

@@ -100,7 +100,7 @@ TEST_CASE("linear products keep the bits of subnormals, huge values and signed z
 TEST_CASE("products with bf16 inputs on either side have the bits of the same numbers in fp32",
           "[ops]") {
   for (const Case& s : {Case{1, 1, 1}, Case{3, 33, 17}, Case{15, 70, 64}, Case{29, 31, 1031},
-                        Case{2, 3, 0}, Case{700, 65, 130}, Case{65, 700, 33}}) {
+                        Case{2, 3, 0}, Case{200, 65, 130}, Case{65, 200, 33}}) {
     const auto x = random_tensor(s.m, s.k, 1, true).to(at::kBFloat16);
     const auto w = random_tensor(s.n, s.k, 2, true).to(at::kBFloat16);
     const auto dy = random_tensor(s.m, s.n, 3, true).to(at::kBFloat16);
