@@ -112,7 +112,7 @@ TEST_CASE("exp, log and sigmoid keep their bounds on every instruction set, with
   }
 }
 
-// Hidden: minutes. `olmo_tests "[.exhaustive]"` prints the figures of bench/results/ops.md.
+// Hidden: minutes. `olmo_tests "[.exhaustive]"` prints the figures of bench/results/elementary.md.
 TEST_CASE("exp, log and sigmoid keep their bounds on all 2^32 numbers", "[.exhaustive]") {
   constexpr std::uint64_t kChunk = 1U << 20;
   const Policy policy = resolve_policy("portable", "auto", 1);
