@@ -135,7 +135,7 @@ def verdicts(rows, sizes):
 def machine_lines(facts):
     for name, (policy, build, environment) in facts.items():
         described = [environment.get(key) for key in ("cpu", "architecture", "os", "kernel")]
-        version = f"{build['version']} ({build['git_revision'][:12]}), {build['compiler']}, LibTorch {build['libtorch']}"
+        version = f"{build['version']} ({build['git_revision']}), {build['compiler']}, LibTorch {build['libtorch']}"
         yield f"- {name}: {', '.join(filter(None, described))}; {environment.get('cores_usable')} cores; harness {version}"
 
 
@@ -156,7 +156,7 @@ size must be equal. The size itself is part of the definition (gradients of micr
 ## Machines
 
 {chr(10).join(machine_lines(facts))}
-{f"- emulator: {emulator}" if emulator else ""}
+{f"- emulator: {emulator}" + chr(10) if emulator else ""}
 ## Trainings
 
 Hashes are cut to 16 digits; whole ones stand above.
