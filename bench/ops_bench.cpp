@@ -4,21 +4,14 @@
 //     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 // bench/ops_table.py runs it and writes the table. OLMO_BENCH_ISA picks another instruction set
 // than the widest (for LibTorch: MKL_ENABLE_INSTRUCTIONS).
-#include "fma_peak.h"
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
 #include "core/policy.h"
 #include "core/tensor.h"
 #include "ops/attention.h"
-#include "ops/isa_table.h"
+#include "ops/fma_peak.h"
 #include "ops/linear.h"
-
-namespace olmo::ops {
-
-OLMO_ISA_TABLE(FmaPeak, fma_peak)
-
-}  // namespace olmo::ops
 
 namespace {
 
@@ -40,13 +33,9 @@ void report(State& state, double operations) {
 void run_peak(State& state, const Policy& policy) {
   apply_policy(policy);
   constexpr std::int64_t kRounds = 1 << 20;
-  const auto& peak = ops::fma_peak_for(policy.isa);
-  for ([[maybe_unused]] auto _ : state) {
-    at::parallel_for(0, policy.threads, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) benchmark::DoNotOptimize(peak.run(kRounds));
-    });
-  }
-  report(state, peak.operations_per_round * static_cast<double>(kRounds * policy.threads));
+  double operations = 0;
+  for ([[maybe_unused]] auto _ : state) operations = ops::run_fma_peak(policy, kRounds);
+  report(state, operations);
 }
 
 struct LinearCase {

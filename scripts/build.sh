@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+source scripts/needs.sh
 
 libtorch=""
 targets=(olmo-harness)
@@ -24,8 +25,7 @@ done
 
 say() { echo "== $*" >&2; }
 
-packages=(g++ cmake ninja-build git pkg-config ca-certificates python3 python3-pip libhdf5-dev libsqlite3-dev nlohmann-json3-dev
-          libcli11-dev catch2 libyaml-cpp-dev zlib1g-dev libzstd-dev libssl-dev libutf8proc-dev libzip-dev libboost-dev)
+packages=(g++ cmake ninja-build git pkg-config ca-certificates python3 python3-pip "${libraries[@]}")
 [ "$bench" = ON ] && packages+=(libbenchmark-dev)
 
 install_packages() {
@@ -46,19 +46,13 @@ install_packages() {
   $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
-torch_version=2.11.0
-
 fetch_libtorch() {
   local place=$cache/libtorch-$torch_version
   if [ ! -f "$place/torch/lib/libtorch_cpu.so" ]; then
     say "fetching LibTorch $torch_version (once, into $cache)"
-    local wheels=("torch==$torch_version")
-    # The CUDA wheel's CPU library needs these two small libraries and nothing else of CUDA.
-    [ "$(uname -m)" = x86_64 ] && wheels+=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*")
     rm -rf "$place.part" "$place"
     mkdir -p "$cache"
-    PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --target "$place.part" "${wheels[@]}" >&2
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --target "$place.part" "torch==$torch_version" "${torch_cuda_libraries[@]}" >&2
     mv "$place.part" "$place"
   fi
   libtorch=$place/torch

@@ -5,7 +5,8 @@
 if(NOT OLMO_LIBTORCH AND Torch_DIR)
   get_filename_component(OLMO_LIBTORCH "${Torch_DIR}/../../.." ABSOLUTE)
 endif()
-find_library(TORCH_CPU_LIBRARY torch_cpu HINTS "${OLMO_LIBTORCH}/lib" "${OLMO_LIBTORCH}/torch/lib" NO_DEFAULT_PATH)
+find_library(TORCH_CPU_LIBRARY torch_cpu HINTS "${OLMO_LIBTORCH}/lib" "${OLMO_LIBTORCH}/torch/lib"
+  NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 if(NOT TORCH_CPU_LIBRARY)
   message(FATAL_ERROR "LibTorch was not found: give its folder with -DOLMO_LIBTORCH=DIR (the folder that holds "
                       "include/ and lib/libtorch_cpu.so), or run scripts/build.sh, which fetches it.")

@@ -17,5 +17,6 @@ void add_audit(CLI::App& app, int& exit_code);
 void add_data(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_checkpoint(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
 
 }  // namespace olmo::cli

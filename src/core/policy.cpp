@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <sched.h>
 
+#include "core/determinism.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/tensor.h"
@@ -118,11 +119,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
 void apply_policy(const Policy& policy) {
   at::set_num_threads(policy.threads);
   omp_set_num_threads(policy.threads);  // our files' OpenMP may be another copy than LibTorch's
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // Filling fresh tensors with NaN is a debugging aid that costs a pass over memory; it does not
-  // change defined results.
-  at::globalContext().setDeterministicFillUninitializedMemory(false);
-  at::globalContext().setFlushDenormal(false);  // the definitions keep subnormals
+  set_determinism_switches();
   c10::SetCPUAllocator(policy.gpu != nullptr ? policy.gpu.get() : c10::GetDefaultCPUAllocator(),
                        /*priority=*/1);
 }

@@ -32,7 +32,8 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
        t);
 }
 
-void require_weight(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes) {
+void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
+                          at::IntArrayRef sizes) {
   const bool is_bf16 = t.defined() && t.scalar_type() == at::kBFloat16;
   require(op, name, t, sizes, is_bf16 ? at::kBFloat16 : at::kFloat);
 }

@@ -10,8 +10,9 @@ namespace olmo::ops {
 void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
              at::ScalarType type = at::kFloat);
 
-/// As require, for weights: fp32 or bf16.
-void require_weight(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes);
+/// As require, of either type.
+void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
+                          at::IntArrayRef sizes);
 
 /// `t` must be an fp32 CPU tensor (rows, columns) with dense rows, at least `columns` apart.
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,

@@ -26,7 +26,7 @@ Sizes check_product(const char* op, const at::Tensor& h_MD, const at::Tensor& w_
   require_matrix(op, "w", w_VD);
   const Sizes sizes{h_MD.size(0), w_VD.size(0), h_MD.size(1)};
   require(op, "h", h_MD, {sizes.tokens, sizes.width});
-  require_weight(op, "w", w_VD, {sizes.vocabulary, sizes.width});
+  require_fp32_or_bf16(op, "w", w_VD, {sizes.vocabulary, sizes.width});
   return sizes;
 }
 

@@ -18,7 +18,7 @@ std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const
                                     const at::Tensor& table) {
   require_matrix(op, "the table", table);
   const auto vocabulary = table.size(0), columns = table.size(1);
-  require_weight(op, "the table", table, {vocabulary, columns});
+  require_fp32_or_bf16(op, "the table", table, {vocabulary, columns});
   require(op, "ids", ids, {ids.defined() ? ids.numel() : 0}, at::kLong);
   require(op, "x", x, {ids.numel(), columns});
   const std::span values(ids.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(ids.numel()));

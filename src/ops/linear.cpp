@@ -64,7 +64,11 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   GemmProblem piece = whole;
   piece.m = i1 - i0;
   piece.n = j1 - j0;
-  piece.a += i0 * whole.a_row;
+  if (piece.a_bf16 == nullptr) {
+    piece.a += i0 * whole.a_row;
+  } else {
+    piece.a_bf16 += i0 * whole.a_row;
+  }
   if (piece.b_bf16 == nullptr) {
     piece.b += j0 * whole.b_column;
   } else {
@@ -83,6 +87,23 @@ void multiply_on_gpu(const Policy& policy, const GemmProblem& g) {
   const auto& kernel = large ? (is_bf16 ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
                              : (is_bf16 ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
   launch(policy, kernel, tiles(g.m, side) * tiles(g.n, side), g);
+}
+
+/// One of a product's inputs, fp32 or bf16.
+struct Operand {
+  const float* fp32;
+  const std::uint16_t* bf16;
+};
+
+Operand operand(const at::Tensor& t) {
+  if (t.scalar_type() == at::kBFloat16)
+    return {nullptr, static_cast<const std::uint16_t*>(t.const_data_ptr())};
+  return {t.const_data_ptr<float>(), nullptr};
+}
+
+/// The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
+at::Tensor left_operand(const Policy& policy, const at::Tensor& t) {
+  return policy.gpu != nullptr ? t.to(at::kFloat) : t;
 }
 
 void multiply(const Policy& policy, const char* op, std::initializer_list<at::Tensor> tensors,
@@ -111,19 +132,18 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
   require_matrix("linear", "x", x_MK);
   require_matrix("linear", "w", w_NK);
   const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
-  require("linear", "x", x_MK, {m, k});
-  require_weight("linear", "w", w_NK, {n, k});
+  require_fp32_or_bf16("linear", "x", x_MK, {m, k});
+  require_fp32_or_bf16("linear", "w", w_NK, {n, k});
   require("linear", "y", y_MN, {m, n});
   if (policy.numerics == Numerics::kFast) {
-    at::mm_out(y_MN, x_MK, w_NK.to(at::kFloat).t());
+    at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
     return;
   }
-  const bool is_bf16 = w_NK.scalar_type() == at::kBFloat16;
-  const auto* w = is_bf16 ? nullptr : w_NK.const_data_ptr<float>();
-  const auto* w_bits = is_bf16 ? static_cast<const std::uint16_t*>(w_NK.const_data_ptr()) : nullptr;
-  multiply(policy, "linear", {x_MK, w_NK, y_MN},
-           {m, n, k, x_MK.const_data_ptr<float>(), k, 1, w, 1, k, y_MN.mutable_data_ptr<float>(), n,
-            false, w_bits});
+  const at::Tensor left_MK = left_operand(policy, x_MK);
+  const auto x = operand(left_MK), w = operand(w_NK);
+  multiply(policy, "linear", {left_MK, w_NK, y_MN},
+           {m, n, k, x.fp32, k, 1, w.fp32, 1, k, y_MN.mutable_data_ptr<float>(), n, false, w.bf16,
+            x.bf16});
 }
 
 void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
@@ -131,16 +151,18 @@ void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const 
   require_matrix("linear_backward_input", "dy", dy_MN);
   require_matrix("linear_backward_input", "w", w_NK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = w_NK.size(1);
-  require("linear_backward_input", "dy", dy_MN, {m, n});
-  require("linear_backward_input", "w", w_NK, {n, k});
+  require_fp32_or_bf16("linear_backward_input", "dy", dy_MN, {m, n});
+  require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
   require("linear_backward_input", "dx", dx_MK, {m, k});
   if (policy.numerics == Numerics::kFast) {
-    at::mm_out(dx_MK, dy_MN, w_NK);
+    at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
     return;
   }
-  multiply(policy, "linear_backward_input", {dy_MN, w_NK, dx_MK},
-           {m, k, n, dy_MN.const_data_ptr<float>(), n, 1, w_NK.const_data_ptr<float>(), k, 1,
-            dx_MK.mutable_data_ptr<float>(), k, false});
+  const at::Tensor left_MN = left_operand(policy, dy_MN);
+  const auto dy = operand(left_MN), w = operand(w_NK);
+  multiply(policy, "linear_backward_input", {left_MN, w_NK, dx_MK},
+           {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, dx_MK.mutable_data_ptr<float>(), k, false, w.bf16,
+            dy.bf16});
 }
 
 void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
@@ -148,20 +170,23 @@ void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const
   require_matrix("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);
-  require("linear_backward_weight", "dy", dy_MN, {m, n});
-  require("linear_backward_weight", "x", x_MK, {m, k});
+  require_fp32_or_bf16("linear_backward_weight", "dy", dy_MN, {m, n});
+  require_fp32_or_bf16("linear_backward_weight", "x", x_MK, {m, k});
   require("linear_backward_weight", "dw", dw_NK, {n, k});
   if (policy.numerics == Numerics::kFast) {
+    const auto dy = dy_MN.to(at::kFloat), x = x_MK.to(at::kFloat);
     if (accumulate) {
-      at::addmm_out(dw_NK, dw_NK, dy_MN.t(), x_MK);
+      at::addmm_out(dw_NK, dw_NK, dy.t(), x);
     } else {
-      at::mm_out(dw_NK, dy_MN.t(), x_MK);
+      at::mm_out(dw_NK, dy.t(), x);
     }
     return;
   }
-  multiply(policy, "linear_backward_weight", {dy_MN, x_MK, dw_NK},
-           {n, k, m, dy_MN.const_data_ptr<float>(), 1, n, x_MK.const_data_ptr<float>(), k, 1,
-            dw_NK.mutable_data_ptr<float>(), k, accumulate});
+  const at::Tensor left_MN = left_operand(policy, dy_MN);
+  const auto dy = operand(left_MN), x = operand(x_MK);
+  multiply(policy, "linear_backward_weight", {left_MN, x_MK, dw_NK},
+           {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, dw_NK.mutable_data_ptr<float>(), k, accumulate,
+            x.bf16, dy.bf16});
 }
 
 }  // namespace olmo::ops

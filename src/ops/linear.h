@@ -6,17 +6,19 @@
 namespace olmo::ops {
 
 // The three matrix products of a linear layer without bias (torch.nn.functional.linear). Shapes: M
-// rows (tokens), K input features, N output features. All tensors are contiguous fp32 on the CPU
-// (linear() takes bf16 weights, too), outputs are preallocated and must not overlap inputs;
-// anything else throws Error(kFailure). Any extent may be 0.
+// rows (tokens), K input features, N output features. All tensors are contiguous on the CPU; each
+// input is fp32 or bf16, outputs are fp32, preallocated, and must not overlap inputs; anything else
+// throws Error(kFailure). Any extent may be 0.
+//
+// bf16 inputs are widened while they are packed: a product of two is exact in fp32, and the bits
+// are those of the same numbers in fp32.
 //
 // Portable definition: every output element is one chain of fused multiply-adds over the summed
 // index ascending, from +0 (or from the stored value where accumulating). So a row's result does
 // not depend on the rows beside it, on the threads or on the instruction set. Under Numerics::kFast
 // the products are LibTorch's.
 
-/// y = x·wᵀ: x (M, K), w (N, K) in fp32 or bf16, y (M, N). bf16 weights are widened while they are
-/// packed: the bits are those of the same weights in fp32.
+/// y = x·wᵀ: x (M, K), w (N, K), y (M, N); the chain runs over the K input features.
 void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK, at::Tensor& y_MN);
 
 /// dx = dy·w: dy (M, N), w (N, K), dx (M, K); the chain runs over the N output features.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
+#include "core/determinism.h"
 #include "core/environment.h"
 #include "core/gpu.h"
 #include "store/library_versions.h"
@@ -10,11 +11,16 @@
 namespace olmo::train {
 
 Json policy_json(const Policy& policy) {
+  Json switches = Json::object();
+  for (const auto& each : determinism_switches()) switches[each.name] = each.value;
+  const bool is_fast = policy.numerics == Numerics::kFast;
   Json json = {{"numerics", to_string(policy.numerics)},
                {"isa", to_string(policy.isa)},
                {"threads", policy.threads},
                {"device", to_string(policy.device)},
-               {"precision", "fp32"}};
+               {"precision", "fp32"},
+               {"matrix_products", is_fast ? matrix_library() : "olmo-harness"},
+               {"switches", switches}};
   if (policy.gpu != nullptr) {
     json["device_name"] = policy.gpu->name();
     json["device_compiler"] = policy.gpu->compiler();

@@ -81,6 +81,26 @@ TEST_CASE("repeats, thread counts, instruction sets, saving and hashing give the
   check_same(reference, "no-hashes", {"hash_interval=0"});
 }
 
+TEST_CASE("fast trainings of one machine have the same bits, and the record says by what",
+          "[cli]") {
+  const Scene scene;
+  for (const char* name : {"fast", "again"})
+    REQUIRE(scene.train(name, {"numerics=fast", "threads=2"}).code == 0);
+  const auto record = scene.record("fast");
+  CHECK(record.proof() == scene.record("again").proof());
+  const auto policy = Json::parse(record.value("SELECT policy FROM attempts"));
+  CHECK(policy.at("numerics") == "fast");
+  CHECK_FALSE(policy.at("isa").empty());
+  CHECK(policy.at("threads") == 2);
+  CHECK(policy.at("device") == "cpu");
+  CHECK(policy.at("matrix_products").get<std::string>().size() > 2);
+  CHECK(policy.at("matrix_products") != "olmo-harness");
+  CHECK(policy.at("switches").at("deterministic_algorithms") == "true");
+  CHECK(policy.at("switches").at("float32_matmul_precision") == "highest");
+  const auto portable = the_reference().record("reference").value("SELECT policy FROM attempts");
+  CHECK(Json::parse(portable).at("matrix_products") == "olmo-harness");
+}
+
 TEST_CASE("the tiny run has the bits that tests/data/signature.json holds", "[cli]") {
   const Reference& reference = the_reference();
   const auto signature = Json::parse(read_file(OLMO_TEST_DATA "/signature.json"));

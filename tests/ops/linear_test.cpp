@@ -97,17 +97,33 @@ TEST_CASE("linear products keep the bits of subnormals, huge values and signed z
     check_products(s, true);
 }
 
-TEST_CASE("linear with bf16 weights has the bits of the weights in fp32", "[ops]") {
+TEST_CASE("products with bf16 inputs on either side have the bits of the same numbers in fp32",
+          "[ops]") {
   for (const Case& s : {Case{1, 1, 1}, Case{3, 33, 17}, Case{15, 70, 64}, Case{29, 31, 1031},
-                        Case{2, 3, 0}, Case{700, 65, 130}}) {
-    const auto x = random_tensor(s.m, s.k, 1, true);
+                        Case{2, 3, 0}, Case{200, 65, 130}, Case{65, 200, 33}}) {
+    const auto x = random_tensor(s.m, s.k, 1, true).to(at::kBFloat16);
     const auto w = random_tensor(s.n, s.k, 2, true).to(at::kBFloat16);
+    const auto dy = random_tensor(s.m, s.n, 3, true).to(at::kBFloat16);
+    const auto old = random_tensor(s.n, s.k, 4);
+    const auto outputs = [&](const Policy& policy, at::ScalarType first, at::ScalarType second) {
+      auto y = at::full({s.m, s.n}, NAN), dx = at::full({s.m, s.k}, NAN);
+      auto dw = at::full({s.n, s.k}, NAN), more = old.clone();
+      ops::linear(policy, x.to(first), w.to(second), y);
+      ops::linear_backward_input(policy, dy.to(first), w.to(second), dx);
+      ops::linear_backward_weight(policy, dy.to(first), x.to(second), dw, false);
+      ops::linear_backward_weight(policy, dy.to(first), x.to(second), more, true);
+      return std::vector<at::Tensor>{y, dx, dw, more};
+    };
     for_each_policy([&](const Policy& policy) {
-      INFO(text(policy) << ", m " << s.m << ", n " << s.n << ", k " << s.k);
-      auto y = at::full({s.m, s.n}, NAN), expected = at::full({s.m, s.n}, NAN);
-      ops::linear(policy, x, w, y);
-      ops::linear(policy, x, w.to(at::kFloat), expected);
-      CHECK(same_bits(y, expected));
+      const auto expected = outputs(policy, at::kFloat, at::kFloat);
+      for (const auto first : {at::kFloat, at::kBFloat16}) {
+        for (const auto second : {at::kFloat, at::kBFloat16}) {
+          const auto found = outputs(policy, first, second);
+          INFO(text(policy) << ", m " << s.m << ", n " << s.n << ", k " << s.k << ", bf16 "
+                            << (first == at::kBFloat16) << (second == at::kBFloat16));
+          for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
+        }
+      }
     });
   }
 }
@@ -203,6 +219,9 @@ TEST_CASE("fast linear products agree with the portable ones within rounding", "
   CHECK(at::allclose(fast_y, y, 1e-5, 1e-5));
   CHECK(at::allclose(fast_dx, dx, 1e-5, 1e-5));
   CHECK(at::allclose(fast_dw, dw, 1e-5, 1e-5));
+  ops::linear(fast, x.to(at::kBFloat16), w, fast_y);
+  ops::linear(portable, x.to(at::kBFloat16), w, y);
+  CHECK(at::allclose(fast_y, y, 1e-5, 1e-5));
 }
 
 TEST_CASE("linear refuses tensors of the wrong shape or layout", "[ops]") {

@@ -76,6 +76,20 @@ void pack_widened(const std::uint16_t* src, std::int64_t src_stride, std::int64_
   }
 }
 
+// pack_columns of bf16, widened on the way.
+template <int kWidth>
+void pack_widened_columns(const std::uint16_t* src, std::int64_t src_stride, std::int64_t columns,
+                          std::int64_t k, float* dst, std::int64_t panel) {
+  for (std::int64_t p = 0; p < k; ++p) {
+    for (std::int64_t j = 0; j < columns; j += kWidth) {
+      float* row = dst + j / kWidth * panel + p * kWidth;
+      const std::int64_t width = min(kWidth, columns - j);
+      widen_row(src + p * src_stride + j, width, row);
+      for (std::int64_t r = width; r < kWidth; ++r) row[r] = 0.0F;
+    }
+  }
+}
+
 // A whose rows are contiguous is packed by copying them to kPanelRow, any other as [k][kTileRows];
 // neither transposes.
 bool row_panels(const GemmProblem& g) { return g.a_k == 1 && g.a_row != 1; }
@@ -96,9 +110,23 @@ std::int64_t workspace(const GemmProblem& g, const GemmBlocking& by) {
   return round_up(floats_of_a(g, by), 16) + by.n * by.k + kSlack;
 }
 
+void pack_widened_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
+                    std::int64_t k, float* dst, std::int64_t panel) {
+  const std::uint16_t* a = g.a_bf16 + i0 * g.a_row + p0 * g.a_k;
+  if (row_panels(g)) {
+    for (std::int64_t i = 0; i < rows; ++i) widen_row(a + i * g.a_row, k, dst + i * kPanelRow);
+  } else {
+    pack_widened_columns<kTileRows>(a, g.a_k, rows, k, dst, panel);
+  }
+}
+
 // Panels `panel` floats apart.
 void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
             std::int64_t k, float* dst, std::int64_t panel) {
+  if (g.a_bf16 != nullptr) {
+    pack_widened_a(g, i0, p0, rows, k, dst, panel);
+    return;
+  }
   const float* a = g.a + i0 * g.a_row + p0 * g.a_k;
   if (row_panels(g)) {
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -110,13 +138,23 @@ void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t
   }
 }
 
+void pack_widened_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
+                    std::int64_t n, float* dst) {
+  const std::uint16_t* b = g.b_bf16 + p0 * g.b_k + j0 * g.b_column;
+  if (g.b_column == 1) {
+    pack_widened_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
+    return;
+  }
+  for (std::int64_t j = 0; j < n; j += kTileColumns) {
+    pack_widened<kTileColumns>(b + j * g.b_column, g.b_column, min(kTileColumns, n - j), k,
+                               dst + j * k);
+  }
+}
+
 void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k, std::int64_t n,
             float* dst) {
   if (g.b_bf16 != nullptr) {
-    for (std::int64_t j = 0; j < n; j += kTileColumns) {
-      pack_widened<kTileColumns>(g.b_bf16 + p0 + (j0 + j) * g.b_column, g.b_column,
-                                 min(kTileColumns, n - j), k, dst + j * k);
-    }
+    pack_widened_b(g, p0, j0, k, n, dst);
     return;
   }
   const float* b = g.b + p0 * g.b_k + j0 * g.b_column;
@@ -247,8 +285,13 @@ void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
   if (next.i >= g.m) return;
   const std::int64_t k = min(by.k, g.k - next.p), n = min(by.n, g.n - next.j);
   if (g.b_bf16 != nullptr) {  // two to a float
-    const void* pairs = g.b_bf16 + next.p + next.j * g.b_column;
-    source.set_rows(static_cast<const float*>(pairs), g.b_column / 2, n, k / 2, by.k);
+    const void* pairs = g.b_bf16 + next.p * g.b_k + next.j * g.b_column;
+    const auto* first = static_cast<const float*>(pairs);
+    if (g.b_column == 1) {
+      source.set_rows(first, g.b_k / 2, k, n / 2, by.k);
+    } else {
+      source.set_rows(first, g.b_column / 2, n, k / 2, by.k);
+    }
     return;
   }
   const float* b = g.b + next.p * g.b_k + next.j * g.b_column;
@@ -260,10 +303,11 @@ void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
 }
 
 // The rows after those just packed; at the block's end the next block of k starts at its first row.
+// bf16 rows, half as long, are left to the processor.
 void expect_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t m,
               std::int64_t k, NextSource& source) {
   const bool more = row < m;
-  if (!more && at.p + k >= g.k) return;
+  if ((!more && at.p + k >= g.k) || g.a_bf16 != nullptr) return;
   const float* a = g.a + (at.i + (more ? row : 0)) * g.a_row + (more ? at.p : at.p + k) * g.a_k;
   if (row_panels(g)) {
     source.set_rows(a, g.a_row, kTileRows, k, k);

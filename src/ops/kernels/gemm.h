@@ -6,7 +6,7 @@ namespace olmo::ops {
 
 /// C (m, n) = or += A (m, k)·B (k, n), each output one chain of fma over k ascending. Element (i,
 /// p) of A is a[i*a_row + p*a_k] and element (p, j) of B is b[p*b_k + j*b_column]; one of each pair
-/// of strides is 1. C has unit column stride. B may be bf16, then b_k is 1.
+/// of strides is 1. C has unit column stride. A and B may each be bf16, widened while it is packed.
 struct GemmProblem {
   std::int64_t m, n, k;
   const float* a;
@@ -17,6 +17,7 @@ struct GemmProblem {
   std::int64_t c_row;
   bool accumulate;
   const std::uint16_t* b_bf16 = nullptr;  ///< in place of b
+  const std::uint16_t* a_bf16 = nullptr;  ///< in place of a
 };
 
 /// Cache blocking of one product on one thread; it never changes bits.

@@ -18,6 +18,13 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+std::size_t count_differences(const std::vector<OpDigest>& a, const std::vector<OpDigest>& b) {
+  std::size_t count = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    count += a[i].digest != b[i].digest ? 1U : 0U;
+  return count;
+}
+
 class Auditor {
  public:
   Auditor(const RecordedSteps& recorded, const TrainConfig& config, const Policy& policy,
@@ -55,16 +62,19 @@ class Auditor {
     ProgressLine line(training.step() + 1, result.stretch.last);
     while (training.step() < result.stretch.last) {
       const auto next = training.step() + 1;
-      const bool traced = options_.trace && next >= result.stretch.first;
+      const bool wanted = options_.trace && next >= result.stretch.first;
+      const auto recorded = policy.numerics == Numerics::kPortable ? options_.recorded_trace(next)
+                                                                   : std::vector<OpDigest>{};
       OpTrace trace;
-      const auto row = training.advance(traced ? &trace : nullptr);
+      const auto row = training.advance(wanted || !recorded.empty() ? &trace : nullptr);
       if (!row) {
         findings.push_back({next, "loss",
                             "step " + std::to_string(next) +
                                 ": the loss or gradient is not finite here, and was recorded"});
         break;
       }
-      if (traced) result.traces.push_back({next, trace.digests()});
+      if (!recorded.empty()) compare_trace(next, recorded, trace, result);
+      if (wanted) result.traces.push_back({next, trace.digests()});
       line.show(*row);
       after_step(training, *row);
     }
@@ -146,48 +156,42 @@ class Auditor {
     }
   }
 
-  /// Was the training another one, or was the record altered afterwards?
-  void explain(StretchResult& result) {
-    const std::int64_t step = result.findings.front().step;
-    const auto differs = [&](std::int64_t at, const std::string& quantity) {
-      return std::any_of(result.findings.begin(), result.findings.end(), [&](const auto& finding) {
-        return finding.step == at && finding.quantity == quantity;
-      });
-    };
-    const bool later_agrees = step < result.stretch.last && !differs(step + 1, "chain_hash") &&
-                              !differs(step + 1, "ce_loss") && !differs(step + 1, "loss");
-    if (later_agrees || !differs(step, "chain_hash")) {
-      result.advice = std::string(later_agrees ? "the steps after it agree" : "its chain agrees") +
-                      ": what is named was altered or damaged after the training";
-      return;
-    }
-    locate(step, result);
+  void compare_trace(std::int64_t step, const std::vector<OpDigest>& recorded, const OpTrace& trace,
+                     StretchResult& result) {
+    const auto difference = first_difference(recorded, trace.digests());
+    if (!difference) return;
+    result.findings.push_back({step, difference->operation,
+                               "step " + std::to_string(step) + ": operation " +
+                                   difference->operation + ": " + difference->reason});
+    // A wrong output spoils the operations after it; an altered hash stands alone.
+    if (result.operation.empty() && count_differences(recorded, trace.digests()) > 1)
+      result.operation = difference->operation;
   }
 
-  /// Computes the first differing step once more with every operation hashed.
-  void locate(std::int64_t step, StretchResult& result) {
-    const auto recorded = options_.recorded_trace(step);
-    if (recorded.empty()) {
-      const std::string steps = std::to_string(step) + ".." + std::to_string(step);
-      result.advice = "the record holds no trace of that step: `audit RUN --steps " + steps +
-                      " --trace --record` on both machines, then `audit RUN --against OTHER` names "
-                      "the operation";
-      return;
+  /// Was the training another one, or was the record altered afterwards?
+  void explain(StretchResult& result) const {
+    const std::int64_t step = result.findings.front().step;
+    const auto rows =
+        std::count_if(result.findings.begin(), result.findings.end(), [](const Finding& finding) {
+          return finding.quantity != "checkpoint" &&
+                 finding.quantity.find('/') == std::string::npos;
+        });
+    if (!result.operation.empty()) {
+      result.advice =
+          "the operations before it agree: what computed it, there or here, is at fault";
+    } else if (rows > 1) {
+      const auto from = std::to_string(std::max<std::int64_t>(1, step - 1));
+      const auto steps = from + ".." + std::to_string(step);
+      result.advice = "the record holds no trace of these steps: `audit RUN --steps " + steps +
+                      " --trace --record` on both machines, then `audit RUN --against OTHER` "
+                      "names the operation";
+    } else if (rows == 0 && step == result.stretch.last && step < recorded_.last_step() &&
+               result.findings.front().quantity != "checkpoint") {
+      result.advice = "audit a step more to learn whether the training or its record differs";
+    } else {
+      result.advice =
+          "nothing that follows from it differs: it was altered or damaged after the training";
     }
-    std::vector<Finding> known;
-    Replay training(recorded_, config_, policy_, places_, step - 1, known);
-    while (training.step() + 1 < step)
-      if (!training.advance()) return;
-    OpTrace trace;
-    training.advance(&trace);
-    if (const auto difference = first_difference(recorded, trace.digests()))
-      result.operation = difference->operation;
-    result.advice = result.operation.empty()
-                        ? "every operation of that step agrees with the recorded trace: the "
-                          "row was altered"
-                        : "the operations before it agree: what computed it, there or here, is at "
-                          "fault";
-    result.traces.push_back({step, trace.digests()});
   }
 
   const RecordedSteps& recorded_;

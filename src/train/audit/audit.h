@@ -47,7 +47,7 @@ struct StretchResult {
   std::int64_t start_step = 0;  ///< finished steps there
   AuditVerdict verdict = AuditVerdict::kIdentical;
   std::vector<Finding> findings;  ///< in the order of the steps
-  std::string operation;          ///< the first that differs in the first differing step
+  std::string operation;          ///< the first that differs from the recorded traces
   std::string advice;             ///< what the findings mean, or how to learn more
   std::int64_t steps_compared = 0;
   std::int64_t tensors_compared = 0;
@@ -67,7 +67,8 @@ struct AuditOptions {
   std::filesystem::path database;                    ///< checkpoints are also looked for beside it
   std::optional<std::filesystem::path> checkpoints;  ///< the folder that holds step{N}
   std::vector<Stretch> stretches;
-  /// The record's trace of a step; empty if it has none.
+  /// The record's trace of a step, with which the step's operations are compared; empty if it has
+  /// none.
   std::function<std::vector<OpDigest>(std::int64_t step)> recorded_trace;
   bool trace = false;  ///< hash the operations of every step of the stretches
 };

@@ -1,6 +1,5 @@
-// Fused multiply-adds on registers only, compiled once per instruction set: the peak that products
-// are held against.
-#include "fma_peak.h"
+// Fused multiply-adds on registers only: the peak that products are held against.
+#include "ops/kernels/fma_peak.h"
 
 #include "ops/simd.h"
 
