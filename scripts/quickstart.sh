@@ -60,6 +60,9 @@ for row in shown:
     print("%4s  %8s  %8.4f  %7s" % (row["step"], row["tokens"], float(row["ce_loss"]), row["attempt"]))
 print("loss fell from %.3f to %.3f over %s tokens" % (float(rows[0]["ce_loss"]), float(rows[-1]["ce_loss"]), rows[-1]["tokens"]))
 '
+step "auditing it: its last steps trained again, from the checkpoint before them, and compared bit for bit"
+"$harness" audit "$run" --steps 156..160
+
 step "evaluating it: the first 100 instances of all eight tasks, and a small perplexity suite"
 "$harness" eval "$run" --suite olmo,sample --limit 100
 

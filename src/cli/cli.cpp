@@ -14,8 +14,7 @@ namespace {
 
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> kCommands = {
-      add_train, add_eval, add_report, add_audit, add_runs, add_data, add_checkpoint,
-      add_train, add_eval, add_report, add_runs, add_data, add_checkpoint, add_doctor,
+      add_train, add_eval, add_report, add_audit, add_runs, add_data, add_checkpoint, add_doctor,
   };
   return kCommands;
 }
