@@ -47,6 +47,7 @@ def parse_arguments():
     parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
     parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
     parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--compile", action="store_true", help="the peer goes through torch.compile")
     parser.add_argument("--out", type=pathlib.Path, help="Markdown file to write; the table goes to stdout in any case")
     parser.add_argument("--peer", nargs=3, metavar=("SHAPE", "TOKENS", "STEPS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -58,7 +59,7 @@ def parse_arguments():
 # ---------------------------------------------------------------- the peer, in a process of its own
 
 
-def run_peer(shape_name, token_file, steps, threads):
+def run_peer(shape_name, token_file, steps, threads, compiled):
     import torch
     from transformers import OlmoConfig, OlmoForCausalLM
 
@@ -70,13 +71,14 @@ def run_peer(shape_name, token_file, steps, threads):
         num_hidden_layers=shape["n_layers"], num_attention_heads=shape["n_heads"],
         max_position_embeddings=shape["length"], tie_word_embeddings=True, use_cache=False, dtype="float32"))
     model.train()
+    forward = torch.compile(model) if compiled else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     tokens = np.fromfile(token_file, dtype=np.uint16).astype(np.int64).reshape(-1, shape["batch"], shape["length"])
     for step in range(1, steps + 1):
         started = time.perf_counter()
         ids = torch.from_numpy(tokens[step % len(tokens)])
         optimizer.zero_grad(set_to_none=True)
-        loss = model(input_ids=ids, labels=ids).loss
+        loss = forward(input_ids=ids, labels=ids).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -136,7 +138,7 @@ def watch(command, threads, is_first_step, is_first_done=None):
 
 def measure_peer(arguments, shape, token_file, steps):
     command = [arguments.peer_python, __file__, "--threads", str(arguments.threads), "--peer", shape, str(token_file),
-               str(steps)]
+               str(steps)] + (["--compile"] if arguments.compile else [])
     result = watch(command, arguments.threads, lambda line: line.startswith('{"step": 1,'))
     result["seconds"] = [json.loads(line)["seconds"] for line in result["lines"]["stdout"] if line.startswith("{")]
     return result
@@ -232,8 +234,8 @@ def report(arguments, lines):
     head = [
         "# Training steps against transformers", "",
         f"`python3 bench/train_step.py --shapes {arguments.shapes} --rounds {arguments.rounds} --threads "
-        f"{arguments.threads}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.",
-        f"Peer: `OlmoForCausalLM` eager, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, "
+        f"{arguments.threads}{' --compile' if arguments.compile else ''}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.",
+        f"Peer: `OlmoForCausalLM` {'through torch.compile' if arguments.compile else 'eager'}, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, "
         f"{arguments.threads} threads, clip 1.0, vocabulary {EMBEDDING}, tied. Columns of three: min / median / max.", "",
         "| shape | tokens/s | peer tokens/s | ratio per round | peak MiB | peer MiB | ratio | first step s | peer first "
         "step s | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
@@ -246,7 +248,7 @@ def main():
     arguments = parse_arguments()
     if arguments.peer:
         shape, token_file, steps = arguments.peer
-        run_peer(shape, token_file, int(steps), arguments.threads)
+        run_peer(shape, token_file, int(steps), arguments.threads, arguments.compile)
         return
     lines = []
     with tempfile.TemporaryDirectory() as folder:

@@ -30,6 +30,7 @@ struct Arguments {
   std::string checkpoints;
   std::string data;
   std::string isa = "auto";
+  std::string device = "cpu";
   int threads = 0;
   bool trace = false;
   bool record = false;
@@ -128,8 +129,8 @@ int run_audit(const Arguments& arguments) {
   const std::string run_id = db.find_run(name.run);
   const train::RecordedSteps recorded = train::read_recorded_steps(db, run_id);
   const train::TrainConfig config = config_here(recorded, arguments);
-  const Policy policy =
-      resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa, arguments.threads);
+  const Policy policy = resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa,
+                                       arguments.threads, arguments.device);
   apply_policy(policy);
   train::AuditOptions options{
       .database = fs::absolute(name.database),
@@ -218,6 +219,7 @@ void add_audit(CLI::App& app, int& exit_code) {
   command->add_option("--data", arguments->data,
                       "Folder that holds the token files (default: where the run read them)");
   command->add_option("--isa", arguments->isa, "auto, plain, avx2 or avx512 (default: auto)");
+  command->add_option("--device", arguments->device, "cpu, cuda or rocm (default: cpu)");
   command->add_option("--threads", arguments->threads, "Threads (default: all cores)");
   auto* trace = command->add_flag("--trace", arguments->trace,
                                   "Hash the output of every operation of the audited steps");

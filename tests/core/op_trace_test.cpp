@@ -1,0 +1,64 @@
+#include "core/op_trace.h"
+
+#include "support/catch.h"
+
+namespace olmo {
+namespace {
+
+OpTrace trace_of(const at::Tensor& first, const at::Tensor& second) {
+  OpTrace trace;
+  const OpScope step(&trace, "forward/");
+  trace.add("embedding", first);
+  const OpScope block(&trace, "blocks.0.");
+  trace.add("attention", second);
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE("scopes name operations and end where they end", "[core]") {
+  OpTrace trace;
+  {
+    const OpScope outer(&trace, "forward/");
+    {
+      const OpScope inner(&trace, "blocks.0.");
+      trace.add("a", 1.0);
+    }
+    trace.add("b", 1.0);
+  }
+  trace.add("c", 1.0);
+  const auto& digests = trace.digests();
+  CHECK(digests[0].operation == "forward/blocks.0.a");
+  CHECK(digests[1].operation == "forward/b");
+  CHECK(digests[2].operation == "c");
+  CHECK(digests[0].digest == digests[2].digest);
+  const OpScope without(nullptr, "nothing");
+}
+
+TEST_CASE("one bit of a tensor of any size changes its digest, its layout does not", "[core]") {
+  for (const std::int64_t size : {1, 1000, (1 << 18) + 3, 3 << 18}) {
+    const at::Tensor tensor = at::arange(size, at::kFloat);
+    at::Tensor other = tensor.clone();
+    CHECK_FALSE(first_difference(trace_of(tensor, tensor).digests(),
+                                 trace_of(tensor, other).digests()));
+    other[size - 1] += 0.25;
+    CHECK(first_difference(trace_of(tensor, tensor).digests(), trace_of(tensor, other).digests())
+              ->operation == "forward/blocks.0.attention");
+  }
+  const at::Tensor matrix = at::arange(12, at::kFloat).view({3, 4});
+  const at::Tensor strided = at::cat({matrix, matrix}, 1).narrow(1, 0, 4);
+  CHECK_FALSE(first_difference(trace_of(matrix, matrix).digests(),
+                               trace_of(matrix, strided).digests()));
+}
+
+TEST_CASE("the first of several differences is named, and what one trace lacks", "[core]") {
+  const at::Tensor zero = at::zeros({4}), one = at::ones({4});
+  const auto a = trace_of(zero, zero), b = trace_of(one, one);
+  CHECK(first_difference(a.digests(), b.digests())->operation == "forward/embedding");
+  const std::span all(a.digests());
+  CHECK(first_difference(all, all.first(1))->reason == "only the first trace has it");
+  CHECK(first_difference(all.first(1), all)->reason == "only the second trace has it");
+  CHECK(first_difference(all, all.last(1))->operation == "forward/embedding");
+}
+
+}  // namespace olmo

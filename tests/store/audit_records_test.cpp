@@ -1,0 +1,82 @@
+#include "store/audit_records.h"
+
+#include "store/run_db.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::store {
+namespace {
+
+/// A database with one run.
+struct Scene {
+  test::TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  std::string run = db.begin_run({.name = "run", .config = "{}", .experiment_digest = "digest"},
+                                 {.start_step = 0,
+                                  .resumed_from = {},
+                                  .command_line = "",
+                                  .policy = "{}",
+                                  .build = "{}",
+                                  .environment = "{}"},
+                                 {});
+};
+
+std::vector<OpDigest> trace(const char* text) {
+  return {{"first", sha256(text)}, {"second", sha256("always")}};
+}
+
+}  // namespace
+
+TEST_CASE("audits come back as they were recorded, oldest first", "[store]") {
+  Scene scene;
+  AuditRecord audit{.created_utc = {},
+                    .command_line = "audit run.db",
+                    .policy = "{\"isa\":\"plain\"}",
+                    .build = "{}",
+                    .environment = "{}",
+                    .started_from = "initial weights",
+                    .first_step = 3,
+                    .last_step = 9,
+                    .verdict = "different",
+                    .difference_step = 5,
+                    .difference = "ce_loss",
+                    .operation = "forward/attention",
+                    .ce_loss_distance = 1e-7,
+                    .grad_norm_distance = {}};
+  CHECK(record_audit(scene.db.records(), scene.run, audit) == 1);
+  audit.difference_step.reset();
+  audit.verdict = "identical";
+  CHECK(record_audit(scene.db.records(), scene.run, audit) == 2);
+  const auto audits = read_audits(scene.db.records(), scene.run);
+  REQUIRE(audits.size() == 2);
+  CHECK(audits[0].difference_step == 5);
+  CHECK(audits[0].operation == "forward/attention");
+  CHECK(audits[0].ce_loss_distance == 1e-7);
+  CHECK_FALSE(audits[0].grad_norm_distance);
+  CHECK_FALSE(audits[0].created_utc.empty());
+  CHECK_FALSE(audits[1].difference_step);
+  CHECK(audits[1].verdict == "identical");
+}
+
+TEST_CASE("a step's trace is the training's, else the latest audit's", "[store]") {
+  Scene scene;
+  auto& db = scene.db.records();
+  record_trace(db, scene.run, {.attempt = 0, .audit = 1}, 4, trace("audit 1"));
+  record_trace(db, scene.run, {.attempt = 0, .audit = 2}, 4, trace("audit 2"));
+  CHECK_FALSE(first_difference(read_trace(db, scene.run, 4), trace("audit 2")));
+  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("attempt 1"));
+  CHECK_FALSE(first_difference(read_trace(db, scene.run, 4), trace("attempt 1")));
+  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 2, trace("attempt 1"));
+  CHECK(traced_steps(db, scene.run) == std::vector<std::int64_t>{2, 4});
+  CHECK(read_trace(db, scene.run, 3).empty());
+}
+
+TEST_CASE("recording a step's trace again replaces it", "[store]") {
+  Scene scene;
+  auto& db = scene.db.records();
+  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("old"));
+  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, std::vector{trace("new")[0]});
+  CHECK(read_trace(db, scene.run, 4).size() == 1);
+}
+
+}  // namespace olmo::store
