@@ -114,12 +114,13 @@ std::optional<PartingSteps> parting_steps(const Identity& identity) {
   const std::int64_t after_equal = identity.equal_state ? identity.equal_state->step + 1 : 1;
   if (state && (step == 0 || state->step < step)) {
     if (state->step == 0) return std::nullopt;
-    return PartingSteps{after_equal, state->step};
+    return PartingSteps{after_equal, state->step, after_equal};
   }
   if (step == 0 || identity.first_field == "batch_hash") return std::nullopt;
   // Another loss may come from weights that the update before it left.
   const bool before = identity.first_field == "ce_loss" && step > 1;
-  return PartingSteps{std::max(before ? step - 1 : step, std::min(after_equal, step)), step};
+  const std::int64_t last_equal = std::min(after_equal, step);
+  return PartingSteps{std::max(before ? step - 1 : step, last_equal), step, last_equal};
 }
 
 }  // namespace olmo::report

@@ -15,7 +15,7 @@ std::vector<std::int64_t> steps_to_compare(const PartingSteps& steps, const Trac
   std::vector<std::int64_t> both;
   std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
                         std::back_inserter(both));
-  both.erase(both.begin(), std::lower_bound(both.begin(), both.end(), steps.after_equal));
+  both.erase(both.begin(), std::lower_bound(both.begin(), both.end(), steps.after_equal_state));
   const auto end = std::lower_bound(both.begin(), both.end(), steps.parted);
   if (end != both.end()) both.erase(end + 1, both.end());
   return both;
@@ -41,7 +41,7 @@ TracedOperation find_operation(const PartingSteps& steps, const TracedRun& a, co
       found.reason = difference->reason;
       break;
     }
-    agreed = step;
+    agreed = std::max(agreed, step);
   }
   const bool in_time = !found.operation.empty() && *found.traced <= steps.parted;
   if (!in_time && agreed < steps.parted) found.to_run = audit_command(agreed + 1, steps.parted);

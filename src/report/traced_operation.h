@@ -27,11 +27,14 @@ struct TracedRun {
 struct PartingSteps {
   std::int64_t after_equal = 1;  ///< the first that may have parted them
   std::int64_t parted = 0;
+  /// The first after a state all of whose tensors are equal: a wrong bit may show in a loss only
+  /// steps later, so chains that agree say less than traces.
+  std::int64_t after_equal_state = 1;
 };
 
-/// Looks for the first operation that differs in the steps that both runs traced, up to the first
-/// one that was traced after they had parted. Throws Error(kDamaged) for a trace that cannot be
-/// read.
+/// Looks for the first operation that differs in the steps that both runs traced, from the last
+/// equal state up to the first one that was traced after they had parted. Throws Error(kDamaged)
+/// for a trace that cannot be read.
 TracedOperation find_operation(const PartingSteps& steps, const TracedRun& a, const TracedRun& b);
 
 }  // namespace olmo::report

@@ -1,8 +1,8 @@
 #include "store/sqlite.h"
 
-#include <sqlite3.h>
-
 #include <limits>
+
+#include <sqlite3.h>
 
 #include "core/error.h"
 

@@ -263,6 +263,15 @@ TEST_CASE("the first operation that differs is found in the traces of both", "[r
     CHECK(found.reason == "its output differs");
     CHECK(found.to_run.empty());
   }
+  SECTION("a step before, whose loss and norm hide what differs, was") {
+    a.trace(2);
+    b.trace(2, "other");
+    const TracedOperation found = find_operation({4, 5, 1}, a.run(), b.run());
+    CHECK(found.traced == 2);
+    CHECK(found.operation == "forward/loss");
+    CHECK(found.to_run.empty());
+    CHECK(!find_operation({4, 5, 3}, a.run(), b.run()).traced);
+  }
   SECTION("only one after it was") {
     a.trace(9);
     b.trace(9, "other");

@@ -147,7 +147,8 @@ std::string result_text(const AuditedStretch& audit) {
   std::string text = "differs";
   if (audit.difference_step) text += " at step " + count(*audit.difference_step);
   if (!audit.difference.empty()) text += " in " + audit.difference;
-  return audit.operation.empty() ? text : text + ", operation " + audit.operation;
+  const bool said = audit.operation.empty() || audit.operation == audit.difference;
+  return said ? text : text + ", operation " + audit.operation;
 }
 
 void add_rows(char side, const ReferenceDistance& reference, std::vector<Row>& rows) {
