@@ -78,8 +78,8 @@ CREATE TABLE state_hashes (
   run_id  TEXT NOT NULL,
   attempt INTEGER NOT NULL,
   step    INTEGER NOT NULL,
-  part    TEXT NOT NULL,  -- model, exp_avg, exp_avg_sq
-  name    TEXT NOT NULL,
+  part    TEXT NOT NULL,  -- model or optim
+  name    TEXT NOT NULL,  -- the parameter's; of optim KEY/PARAMETER, e.g. exp_avg/transformer.wte.weight
   sha256  TEXT NOT NULL,
   PRIMARY KEY (run_id, attempt, step, part, name),
   FOREIGN KEY (run_id, attempt) REFERENCES attempts ON DELETE CASCADE
