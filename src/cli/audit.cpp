@@ -54,19 +54,33 @@ train::Stretch parse_stretch(const std::string& text) {
   return {number(text.substr(0, dots)), number(text.substr(dots + 2))};
 }
 
+/// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.
+void require_sound_config(const train::RecordedSteps& recorded, const std::string& run) {
+  const auto is_sound = [&] {
+    try {
+      const auto loaded = train::parse_config(recorded.config, "config.json");
+      return train::experiment_digest(loaded.config).hex() == recorded.experiment_digest;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  if (is_sound()) return;
+  throw Error(ErrorKind::kDamaged,
+              run +
+                  ": the config in the record, or its digest, is not the one that the run was "
+                  "begun with: it was altered, or is damaged");
+}
+
 /// The run's config with the paths of this machine.
 train::TrainConfig config_here(const train::RecordedSteps& recorded, const Arguments& arguments) {
+  require_sound_config(recorded, arguments.run);
   auto loaded = train::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
   train::require_no_blockers(loaded);
   train::TrainConfig& config = loaded.config;
   if (train::experiment_digest(config).hex() != recorded.experiment_digest) {
-    throw Error(arguments.overrides.empty() ? ErrorKind::kDamaged : ErrorKind::kUsage,
-                arguments.run + ": the config" +
-                    (arguments.overrides.empty()
-                         ? " in the record is not the one that the run was begun with: it was "
-                           "altered"
-                         : " with " + arguments.overrides.front() +
-                               " is another experiment; an audit may set paths only"));
+    throw Error(ErrorKind::kUsage, arguments.run + ": the config with " +
+                                       arguments.overrides.front() +
+                                       " is another experiment; an audit may set paths only");
   }
   if (!arguments.data.empty()) {
     for (auto* paths : {&config.data.paths, &config.data.label_mask_paths})
@@ -147,7 +161,9 @@ int run_audit(const Arguments& arguments) {
       });
   if (arguments.record) write_record(db, run_id, arguments, policy, result);
   if (arguments.json) {
-    std::cout << to_json(result, recorded, policy).dump(2) << "\n";
+    std::cout
+        << to_json(result, recorded, policy).dump(2, ' ', false, Json::error_handler_t::replace)
+        << "\n";
   } else {
     std::cout << audit_footer(result, recorded);
   }
@@ -188,7 +204,9 @@ int compare_traces(const Arguments& arguments) {
                     arguments.against +
                     "; `audit RUN --steps N --trace --record` traces one on each machine");
   }
-  std::cout << (arguments.json ? to_json(comparison).dump(2) + "\n" : to_text(comparison));
+  std::cout << (arguments.json
+                    ? to_json(comparison).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                    : to_text(comparison));
   return comparison.difference ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
 }
 

@@ -90,7 +90,15 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
       "audit) = (SELECT attempt, audit FROM op_traces WHERE run_id = ?1 AND step = ?2 ORDER BY "
       "attempt DESC, audit DESC LIMIT 1) ORDER BY ordinal");
   row.bind_all({run_id, step});
-  while (row.step()) trace.push_back({row.text(0), Digest::from_hex(row.text(1))});
+  while (row.step()) {
+    try {
+      trace.push_back({row.text(0), Digest::from_hex(row.text(1))});
+    } catch (const Error&) {
+      throw Error(ErrorKind::kDamaged, db.path().string() + ": the trace of step " +
+                                           std::to_string(step) + " holds no SHA-256 of " +
+                                           row.text(0) + ", got '" + row.text(1) + "'");
+    }
+  }
   return trace;
 }
 

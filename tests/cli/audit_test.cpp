@@ -119,6 +119,22 @@ TEST_CASE("an altered hash of the state is named by its tensor", "[cli]") {
               {"step 15: model/transformer.blocks.1.ff_out.weight has the SHA-256 x"});
 }
 
+TEST_CASE("an altered config is damage", "[cli]") {
+  const Audited& scene = the_run();
+  for (const char* sql :
+       {"UPDATE runs SET config = replace(config, '\"d_model\":', '\"d_mode1\":')",
+        "UPDATE runs SET experiment_digest = replace(experiment_digest, "
+        "substr(experiment_digest, 1, 1), 'x')"}) {
+    const auto run = scene.copy("altered-config");
+    alter(run, sql);
+    const auto ended = scene.audit(run);
+    INFO(sql << ended.err);
+    CHECK(ended.code == 4);
+    CHECK(ended.err.find("the config in the record, or its digest") != std::string::npos);
+    fs::remove_all(run);
+  }
+}
+
 TEST_CASE("a flipped bit of a checkpoint is named by step and tensor", "[cli]") {
   const Audited& scene = the_run();
   const auto run = scene.copy("altered-checkpoint");

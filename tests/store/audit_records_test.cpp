@@ -1,5 +1,6 @@
 #include "store/audit_records.h"
 
+#include "core/error.h"
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -69,6 +70,20 @@ TEST_CASE("a step's trace is the training's, else the latest audit's", "[store]"
   record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 2, trace("attempt 1"));
   CHECK(traced_steps(db, scene.run) == std::vector<std::int64_t>{2, 4});
   CHECK(read_trace(db, scene.run, 3).empty());
+}
+
+TEST_CASE("a trace with a digest that is none is damage, and named", "[store]") {
+  Scene scene;
+  auto& db = scene.db.records();
+  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("x"));
+  db.connection().execute("UPDATE op_traces SET sha256 = 'x' WHERE ordinal = 1");
+  std::string said;
+  try {
+    read_trace(db, scene.run, 4);
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  CHECK(said.find("the trace of step 4 holds no SHA-256 of second") != std::string::npos);
 }
 
 TEST_CASE("recording a step's trace again replaces it", "[store]") {

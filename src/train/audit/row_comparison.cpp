@@ -15,7 +15,7 @@ std::string shown(const std::optional<double>& value) {
   return text;
 }
 std::string shown(std::int64_t value) { return std::to_string(value); }
-std::string shown(const std::string& value) { return value.substr(0, 16) + "…"; }
+std::string shown(const std::string& value) { return value; }
 
 bool same(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return a.has_value() == b.has_value();
