@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes reports/sample/ again: a very small OLMo trained on real English four times a side (seeds 1 to 4), on one thread and on two, its
-# last checkpoint evaluated on the eight tasks; then the parity report of seed 1. Needs the quickstart's corpus.
+# last checkpoint evaluated on the eight tasks, its last steps audited; then the parity report of seed 1. Needs the quickstart's corpus.
 # usage: scripts/sample_report.sh HARNESS
 set -euo pipefail
 harness=$(realpath "$1")
@@ -24,6 +24,7 @@ for side in one-thread two-threads; do
       --run-dir $side-$seed --db $side.db >>log 2>&1
     [ $seed = 1 ] || "$harness" runs tag "$side.db:$(run_id $side seed-$seed)" noise:seed
   done
+  "$harness" audit "$side.db:$(run_id $side seed-1)" --steps 81..100 --checkpoints $side-1 --record >>log 2>&1
   "$harness" eval $side-1 --suite olmo --limit 300 --db $side.db >>log 2>&1
 done
 mkdir -p "$root/reports/sample"
