@@ -58,7 +58,7 @@ class Auditor {
     Replay training(recorded_, config_, policy, places_, result.stretch.first - 1, findings);
     result.started_from = training.started_from();
     result.start_step = training.step();
-    compare_state(training, result);
+    compare_state(training, std::nullopt, result);
     ProgressLine line(training.step() + 1, result.stretch.last);
     while (training.step() < result.stretch.last) {
       const auto next = training.step() + 1;
@@ -85,8 +85,7 @@ class Auditor {
     replay(result, policy_, result.findings,
            [&](const Replay& training, const store::StepRecord& row) {
              compare_row(row, result);
-             compare_state(training, result);
-             compare_checkpoint(training, result);
+             compare_state(training, find_checkpoint(recorded_, places_, row.step), result);
            });
     if (result.findings.empty()) return;
     result.verdict = AuditVerdict::kDifferent;
@@ -132,25 +131,22 @@ class Auditor {
                              std::abs(recorded->second.grad_norm - row.grad_norm) / row.grad_norm);
   }
 
-  void compare_state(const Replay& training, StretchResult& result) const {
+  /// With the record and with `checkpoint`, as far as they are there; the state is hashed once.
+  void compare_state(const Replay& training, const std::optional<std::filesystem::path>& checkpoint,
+                     StretchResult& result) const {
     const auto recorded = recorded_.state_hashes.find(training.step());
-    if (recorded == recorded_.state_hashes.end()) return;
+    const bool is_recorded = recorded != recorded_.state_hashes.end();
+    if (!is_recorded && !checkpoint) return;
     const auto hashes = training.stepper().state_hashes();
-    result.tensors_compared += static_cast<std::int64_t>(hashes.size());
-    append(result.findings,
-           compare_states(training.step(), "the record", recorded->second, hashes));
-  }
-
-  void compare_checkpoint(const Replay& training, StretchResult& result) const {
-    const auto path = find_checkpoint(recorded_, places_, training.step());
-    if (!path) return;
-    append(result.findings, verify_checkpoint(recorded_, training.step(), *path));
-    try {
-      const store::CheckpointReader reader(*path);
-      const auto hashes = training.stepper().state_hashes();
+    const auto compare = [&](const std::string& source, const auto& expected) {
       result.tensors_compared += static_cast<std::int64_t>(hashes.size());
-      append(result.findings,
-             compare_states(training.step(), path->string(), hashes_of(reader), hashes));
+      append(result.findings, compare_states(training.step(), source, expected, hashes));
+    };
+    if (is_recorded) compare("the record", recorded->second);
+    if (!checkpoint) return;
+    append(result.findings, verify_checkpoint(recorded_, training.step(), *checkpoint));
+    try {
+      compare(checkpoint->string(), hashes_of(store::CheckpointReader(*checkpoint)));
     } catch (const Error&) {
       return;  // verify_checkpoint has said what is wrong
     }
