@@ -10,11 +10,6 @@ namespace {
 
 using store::Statement;
 
-std::optional<double> optional_real(const Statement& row, int index) {
-  const double value = row.real(index);
-  return std::isnan(value) ? std::nullopt : std::optional(value);
-}
-
 std::uint64_t prefix(const Digest& digest) {
   std::uint64_t value = 0;
   for (int i = 0; i < 8; ++i) value = (value << 8) | digest.bytes[static_cast<std::size_t>(i)];
@@ -111,7 +106,7 @@ class Reader {
         "WHERE run_id = ? ORDER BY attempt, source, device");
     while (row.step()) {
       run_.energy.push_back({row.integer(0), row.text(1), row.text(2), row.text(3),
-                             optional_real(row, 4), optional_real(row, 5), row.integer(6),
+                             row.optional_real(4), row.optional_real(5), row.integer(6),
                              row.text(7)});
     }
   }

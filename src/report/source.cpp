@@ -17,14 +17,6 @@ bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
   return found;
 }
 
-void check_pages(const store::Database& db) {
-  const store::SqlValue found = db.value("PRAGMA quick_check(1)");
-  const auto* text = std::get_if<std::string>(&found);
-  if (text && *text == "ok") return;
-  throw Error(ErrorKind::kDamaged,
-              db.path().string() + ": " + (text ? *text : "its pages cannot be checked"));
-}
-
 /// The last component that tells runs apart: `runs/a/run.db` is `a`.
 std::string label_of(const std::string& text, const store::RunName& name) {
   const fs::path path = name.database;
@@ -43,7 +35,7 @@ Source open_source(const std::string& text, const store::RunName& name) {
     throw Error(ErrorKind::kUsage, text + ": there is no such database");
   source.db =
       std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
-  check_pages(source.records().connection());
+  source.records().connection().check_pages();
   EvaluationDb evaluations(source.records());
   if (has_run(source.records(), name.run)) {
     source.run_id = source.db->find_run(name.run);

@@ -8,12 +8,6 @@ namespace {
 /// A database that is read keeps its older schema.
 bool has_audits(const RecordDatabase& db) { return db.schema_version() >= 4; }
 
-std::optional<double> optional_real(const Statement& row, int column) {
-  const SqlValue value = row.column(column);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, const AuditRecord& audit) {
@@ -70,8 +64,8 @@ std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string
                       .difference_step = {},
                       .difference = row.text(10),
                       .operation = row.text(11),
-                      .ce_loss_distance = optional_real(row, 12),
-                      .grad_norm_distance = optional_real(row, 13)};
+                      .ce_loss_distance = row.optional_real(12),
+                      .grad_norm_distance = row.optional_real(13)};
     if (!std::holds_alternative<std::monostate>(row.column(9)))
       audit.difference_step = row.integer(9);
     audits.push_back(std::move(audit));

@@ -1,5 +1,6 @@
 #include "store/sqlite.h"
 
+#include <cmath>
 #include <limits>
 
 #include <sqlite3.h>
@@ -121,6 +122,11 @@ double Statement::real(int index) const {
   return sqlite3_column_double(statement, index);
 }
 
+std::optional<double> Statement::optional_real(int index) const {
+  const double value = real(index);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
 std::int64_t Statement::integer(int index) const {
   return sqlite3_column_int64(statement_.get(), index);
 }
@@ -156,6 +162,14 @@ Statement Database::prepare(std::string_view sql) const { return {db_.get(), sql
 SqlValue Database::value(std::string_view sql) const {
   Statement statement = prepare(sql);
   return statement.step() ? statement.column(0) : SqlValue{};
+}
+
+void Database::check_pages() const {
+  const SqlValue found = value("PRAGMA quick_check(1)");
+  const auto* text = std::get_if<std::string>(&found);
+  if (text && *text == "ok") return;
+  throw Error(ErrorKind::kDamaged,
+              path_.string() + ": " + (text ? *text : "its pages cannot be checked"));
 }
 
 Transaction::Transaction(Database& db) : db_(db) { db_.execute("BEGIN IMMEDIATE"); }

@@ -39,6 +39,8 @@ class Statement {
   [[nodiscard]] std::int64_t integer(int index) const;
   /// NaN for NULL.
   [[nodiscard]] double real(int index) const;
+  /// Nothing for NULL.
+  [[nodiscard]] std::optional<double> optional_real(int index) const;
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int index) const;
 
@@ -63,6 +65,8 @@ class Database {
   [[nodiscard]] Statement prepare(std::string_view sql) const;
   /// The first column of the first row of `sql`.
   [[nodiscard]] SqlValue value(std::string_view sql) const;
+  /// Throws Error(kDamaged) unless every page is sound (`PRAGMA quick_check`).
+  void check_pages() const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:

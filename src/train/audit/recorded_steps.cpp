@@ -12,11 +12,6 @@ namespace {
 
 using store::Statement;
 
-std::optional<double> optional_real(const Statement& row, int column) {
-  if (std::holds_alternative<std::monostate>(row.column(column))) return std::nullopt;
-  return row.real(column);
-}
-
 class Reader {
  public:
   Reader(const store::RecordDatabase& records, const std::string& run_id)
@@ -25,9 +20,7 @@ class Reader {
   }
 
   RecordedSteps read() {
-    Statement check = db_.prepare("PRAGMA quick_check(1)");
-    if (check.step() && check.text(0) != "ok")
-      throw Error(ErrorKind::kDamaged, db_.path().string() + ": " + check.text(0));
+    db_.check_pages();
     read_run();
     read_attempts();
     read_steps();
@@ -81,11 +74,11 @@ class Reader {
       step.lr = row.real(3);
       step.ce_loss = row.real(4);
       step.ce_loss_per_label = row.real(5);
-      step.z_loss = optional_real(row, 6);
+      step.z_loss = row.optional_real(6);
       step.loss = row.real(7);
       step.grad_norm = row.real(8);
-      step.max_grad_norm = optional_real(row, 9);
-      step.clipping_rate = optional_real(row, 10);
+      step.max_grad_norm = row.optional_real(9);
+      step.clipping_rate = row.optional_real(10);
       step.param_norm = row.real(11);
       step.masked_instances = row.integer(12);
       step.seconds = row.real(13);
