@@ -1,0 +1,81 @@
+// docs/faults.md names the test of every fault; a name that leads nowhere would be a promise that
+// nobody keeps.
+#include <regex>
+#include <sstream>
+
+#include "core/files.h"
+#include "support/catch.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names of a file's test cases, the pieces of each literal joined.
+std::vector<std::string> cases_of(const fs::path& file) {
+  static const std::regex kCase(
+      "TEST_CASE(?:_METHOD\\([^,\"]*,|\\()\\s*((?:\"(?:[^\"\\\\]|\\\\.)*\"\\s*)+)");
+  static const std::regex kPiece("\"((?:[^\"\\\\]|\\\\.)*)\"");
+  const std::string text = olmo::read_file(file);
+  std::vector<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), kCase), end; at != end; ++at) {
+    const std::string pieces = (*at)[1];
+    std::string name;
+    for (std::sregex_iterator piece(pieces.begin(), pieces.end(), kPiece); piece != end; ++piece)
+      name += (*piece)[1];
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// The cells of a table's row.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream in(line.substr(1));
+  for (std::string cell; std::getline(in, cell, '|');) {
+    const auto begin = cell.find_first_not_of(' ');
+    const auto end = cell.find_last_not_of(' ');
+    cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
+  }
+  return cells;
+}
+
+bool exists(const std::string& file, const std::string& name) {
+  const fs::path path = fs::path(OLMO_SOURCE_DIR) / file;
+  if (!fs::is_regular_file(path)) return false;
+  if (name.empty()) return path.extension() != ".cpp";  // a script is its own name
+  const std::string more = "…";
+  const bool prefix = name.ends_with(more);
+  const std::string wanted = prefix ? name.substr(0, name.size() - more.size()) : name;
+  const auto names = cases_of(path);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& found) {
+    return prefix ? found.starts_with(wanted) : found == wanted;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("every row of docs/faults.md is complete, and every test that it names exists",
+          "[layering]") {
+  static const std::regex kTest("`([^`]+)`(?:: (.+))?");
+  std::istringstream in(olmo::read_file(fs::path(OLMO_SOURCE_DIR) / "docs/faults.md"));
+  int rows = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("| ") || line.starts_with("| fault |")) continue;
+    INFO(line);
+    const auto cells = cells_of(line);
+    REQUIRE(cells.size() == 4);
+    for (const auto& cell : cells) CHECK_FALSE(cell.empty());
+    ++rows;
+    std::string rest = cells[2];
+    for (std::string::size_type at = 0; at != std::string::npos;) {
+      const auto next = rest.find("<br>", at);
+      const std::string test = rest.substr(at, next == std::string::npos ? next : next - at);
+      at = next == std::string::npos ? next : next + 4;
+      INFO(test);
+      std::smatch match;
+      REQUIRE(std::regex_match(test, match, kTest));
+      CHECK(exists(match[1], match[2]));
+    }
+  }
+  CHECK(rows > 20);
+}
