@@ -1,6 +1,8 @@
 // Sensors on fake trees of /sys and on small libraries that take the vendors' place.
 #include <fstream>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store/run_db.h"
@@ -233,6 +235,31 @@ TEST_CASE("Slurm: asked once, for a number, and 0 is no answer", "[train]") {
   CHECK_FALSE(ask_slurm("42", sacct("echo 5000 J; echo -3")).joules);
   CHECK_THAT(ask_slurm("1; echo 9", sacct("echo 9")).note, Contains("names no job"));
   CHECK_FALSE(ask_slurm(std::nullopt, sacct("echo 9")).joules);
+}
+
+TEST_CASE("a sensor that never answers holds up neither the training nor its end", "[train]") {
+  const test::TemporaryDirectory folder;
+  write_zone(folder.path(), "intel-rapl:0", "package-0", "1000000");
+  // A pipe without a writer blocks whoever opens it, as a driver that hangs.
+  const fs::path counter = folder / "class/powercap/intel-rapl:0/energy_uj";
+  fs::remove(counter);
+  REQUIRE(::mkfifo(counter.c_str(), 0644) == 0);
+  auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
+  {
+    EnergyMeter meter({.sysfs = folder.path(),
+                       .nvml = {"/nowhere/nvml"},
+                       .rocm_smi = {"/nowhere/rocm"},
+                       .sacct = "/nowhere/sacct",
+                       .patience = std::chrono::milliseconds(20)});
+    meter.record(db);
+    meter.finish(db);  // returns, and so does the destructor
+  }
+  // Lets the thread that was left behind go on to its end, without its meter. O_RDWR: does not
+  // wait.
+  const int pipe = ::open(counter.c_str(), O_RDWR);
+  REQUIRE(pipe >= 0);
+  REQUIRE(::write(pipe, "7\n", 2) == 2);
+  ::close(pipe);
 }
 
 TEST_CASE("a meter records every source of an attempt, measured or not", "[train]") {

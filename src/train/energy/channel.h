@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -32,6 +33,8 @@ struct EnergySources {
   std::vector<std::string> nvml = {"libnvidia-ml.so.1"};  ///< the first that can be loaded
   std::vector<std::string> rocm_smi = {"librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
   std::string sacct = "sacct";
+  std::chrono::milliseconds patience{
+      10'000};  ///< with all of them at the end; more than Slurm is given
 };
 
 // Each gives at least one channel: what is absent is one without `read` and with a note.

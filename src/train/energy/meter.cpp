@@ -1,6 +1,9 @@
 #include "train/energy/meter.h"
 
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
+#include <vector>
 
 #include "core/log.h"
 #include "train/energy/slurm.h"
@@ -54,14 +57,33 @@ std::optional<std::string> slurm_job() {
 
 }  // namespace
 
-EnergyMeter::EnergyMeter(EnergySources sources) {
+struct EnergyMeter::Shared {
+  std::mutex mutex;
+  std::condition_variable wake;  ///< of the thread
+  std::condition_variable gone;  ///< the thread has ended
+  bool ending = false;           ///< guarded by mutex, as what follows
+  bool ended = false;
+  std::vector<store::EnergyRecord> energy;  ///< what record() has not seen yet
+  std::vector<store::PowerSample> power;
+
+  bool wait_until(Clock::time_point next) {
+    std::unique_lock lock(mutex);
+    return !wake.wait_until(lock, next, [this] { return ending; });
+  }
+};
+
+EnergyMeter::EnergyMeter(EnergySources sources)
+    : shared_(std::make_shared<Shared>()), patience_(sources.patience) {
   try {
-    thread_ = std::thread([this, sources = std::move(sources)] {
+    thread_ = std::thread([shared = shared_, sources = std::move(sources)] {
       try {
-        run(sources);
+        run(*shared, sources);
       } catch (const std::exception& error) {  // no figure of ours is worth a training
         log_warning(std::string("energy is not measured any more: ") + error.what());
       }
+      const std::lock_guard lock(shared->mutex);
+      shared->ended = true;
+      shared->gone.notify_all();
     });
   } catch (const std::system_error& error) {
     log_warning(std::string("energy is not measured: ") + error.what());
@@ -70,7 +92,7 @@ EnergyMeter::EnergyMeter(EnergySources sources) {
 
 EnergyMeter::~EnergyMeter() { end_thread(); }
 
-void EnergyMeter::run(const EnergySources& sources) {
+void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
   const auto start = Clock::now();
   Tallies tallies(start);
   tallies.add(open_pm_counters(sources.sysfs));
@@ -82,38 +104,39 @@ void EnergyMeter::run(const EnergySources& sources) {
   for (std::int64_t samples = 1; more; ++samples) {
     // A sensor that blocks must not be made up for.
     next = std::max(next + kBetweenSamples, Clock::now());
-    more = wait_until(next);
+    more = shared.wait_until(next);
     tallies.sample();
-    const std::lock_guard lock(mutex_);
-    energy_ = tallies.energy();
-    if (!more || samples % kSamplesPerPowerRow == 0) tallies.append_power(power_);
+    const std::lock_guard lock(shared.mutex);
+    shared.energy = tallies.energy();
+    if (!more || samples % kSamplesPerPowerRow == 0) tallies.append_power(shared.power);
   }
   auto slurm = ask_slurm(slurm_job(), sources.sacct);
-  const std::lock_guard lock(mutex_);
-  energy_.push_back(std::move(slurm));
-}
-
-bool EnergyMeter::wait_until(Clock::time_point next) {
-  std::unique_lock lock(mutex_);
-  return !wake_.wait_until(lock, next, [this] { return ending_; });
+  const std::lock_guard lock(shared.mutex);
+  shared.energy.push_back(std::move(slurm));
 }
 
 void EnergyMeter::end_thread() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(shared_->mutex);
+  shared_->ending = true;
+  shared_->wake.notify_all();
+  const bool ended = shared_->gone.wait_for(lock, patience_, [this] { return shared_->ended; });
+  lock.unlock();
+  if (ended) {
+    thread_.join();
+    return;
   }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.detach();  // it waits for a driver, maybe for ever, and owns all that it touches
+  log_warning("an energy sensor does not answer; what it had measured before is in the record");
 }
 
 void EnergyMeter::record(store::RunDb& db) {
   std::vector<store::EnergyRecord> energy;
   std::vector<store::PowerSample> power;
   {
-    const std::lock_guard lock(mutex_);
-    energy.swap(energy_);
-    power.swap(power_);
+    const std::lock_guard lock(shared_->mutex);
+    energy.swap(shared_->energy);
+    power.swap(shared_->power);
   }
   if (!power.empty()) db.record_power(power);
   if (!energy.empty()) db.record_energy(energy);

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
+#include <memory>
 #include <thread>
-#include <vector>
 
 #include "store/run_db.h"
 #include "train/energy/channel.h"
@@ -12,7 +11,9 @@ namespace olmo::train {
 
 /// Measures the energy of one attempt from its construction to finish(), in a thread of its own
 /// that opens the sensors and reads them once a second. It computes nothing that training sees. The
-/// database belongs to the thread that trains, which calls record() now and then.
+/// database belongs to the thread that trains, which calls record() now and then. A sensor or
+/// driver that never answers costs its figures and EnergySources::patience, not the training: its
+/// thread is left behind.
 class EnergyMeter {
  public:
   explicit EnergyMeter(EnergySources sources = {});
@@ -27,15 +28,12 @@ class EnergyMeter {
   void finish(store::RunDb& db);
 
  private:
-  void run(const EnergySources& sources);
-  bool wait_until(std::chrono::steady_clock::time_point next);
+  struct Shared;  // with the thread, which may outlive this object
+  static void run(Shared& shared, const EnergySources& sources);
   void end_thread();
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;                      ///< guarded by mutex_, as what follows
-  std::vector<store::EnergyRecord> energy_;  ///< what record() has not seen yet
-  std::vector<store::PowerSample> power_;
+  std::shared_ptr<Shared> shared_;
+  std::chrono::milliseconds patience_;
   std::thread thread_;
 };
 
