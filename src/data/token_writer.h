@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "data/output_file.h"
+#include "core/output_file.h"
 #include "data/token_file.h"
 
 namespace olmo::data {

@@ -6,7 +6,7 @@
 #include <zip.h>
 
 #include "core/error.h"
-#include "data/output_file.h"
+#include "core/output_file.h"
 
 namespace olmo::data {
 namespace {

@@ -1,13 +1,10 @@
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <set>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/output_file.h"
 #include "store/safetensors.h"
 
 namespace olmo::store {
@@ -68,51 +65,15 @@ std::string header(const NamedTensors& tensors, const SafetensorsMetadata& metad
   return length + json;
 }
 
-// A file that is being written; gone again unless published.
-class UnpublishedFile {
- public:
-  explicit UnpublishedFile(const std::filesystem::path& path)
-      : path_(path), temporary_(path.string() + ".tmp-" + std::to_string(::getpid())) {
-    file_ = std::fopen(temporary_.c_str(), "wbe");
-    if (file_ == nullptr) fail("cannot be created");
-  }
-  ~UnpublishedFile() {
-    if (file_ != nullptr) std::fclose(file_);
-    if (!published_) ::unlink(temporary_.c_str());
-  }
-  UnpublishedFile(const UnpublishedFile&) = delete;
-  UnpublishedFile& operator=(const UnpublishedFile&) = delete;
-
-  void write(const void* data, std::size_t bytes) {
-    if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) fail("cannot be written");
-  }
-  void publish() {
-    if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) fail("cannot be synced to disk");
-    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail("cannot be closed");
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
-    published_ = true;
-    fsync_path(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw Error(ErrorKind::kFailure, path_.string() + ": " + what + ": " + std::strerror(errno));
-  }
-
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  std::FILE* file_ = nullptr;
-  bool published_ = false;
-};
-
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const SafetensorsMetadata& metadata) {
   const std::string head = header(tensors, metadata);
-  UnpublishedFile file(path);
-  file.write(head.data(), head.size());
-  for (const auto& [name, tensor] : tensors) file.write(tensor.const_data_ptr(), tensor.nbytes());
+  OutputFile file(path);
+  file.append(head);
+  for (const auto& [name, tensor] : tensors)
+    file.append({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
   file.publish();
 }
 

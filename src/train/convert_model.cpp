@@ -1,17 +1,14 @@
 #include "train/convert_model.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/output_file.h"
 #include "data/tokenizer.h"
 #include "model/hf_names.h"
 #include "store/checkpoint.h"
@@ -25,52 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kTokenizer[] = "tokenizer.json";
-
-/// A folder that is being made beside its final place; gone again unless published.
-class NewFolder {
- public:
-  explicit NewFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
-    if (!target_.has_filename()) target_ = target_.parent_path();  // a slash at the end
-    temporary_ = target_;
-    temporary_ += ".tmp-" + std::to_string(::getpid());
-    std::error_code error;
-    if (fs::exists(fs::symlink_status(target_))) {
-      throw Error(
-          ErrorKind::kUsage,
-          target_.string() + ": exists already, and nothing is overwritten: give a new folder");
-    }
-    fs::create_directories(temporary_, error);
-    if (error)
-      throw Error(ErrorKind::kUsage, temporary_.string() + ": cannot be made: " + error.message());
-  }
-  ~NewFolder() {
-    std::error_code ignored;
-    if (!published_) fs::remove_all(temporary_, ignored);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return temporary_; }
-
-  /// Renames; everything in it has been synced.
-  void publish() {
-    const char* from = temporary_.c_str();
-    bool renamed = ::renameat2(AT_FDCWD, from, AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0;
-    if (!renamed && (errno == EINVAL || errno == ENOSYS))  // not on this file system
-      renamed = ::rename(from, target_.c_str()) == 0;
-    if (!renamed) {
-      throw Error(ErrorKind::kFailure, temporary_.string() + ": cannot be renamed to " +
-                                           target_.string() + ": " + std::strerror(errno));
-    }
-    published_ = true;
-    fsync_path(target_.parent_path());
-  }
-
- private:
-  fs::path target_;
-  fs::path temporary_;
-  bool published_ = false;
-};
 
 void write_json(const fs::path& path, const Json& json) {
   write_file_atomically(path, json.dump(2) + "\n");
@@ -191,7 +142,7 @@ ConvertedModel export_model(const fs::path& checkpoint, const fs::path& to,
   ConvertedModel converted{.source = find_model(checkpoint), .path = to};
   const ModelFiles& source = converted.source;
   if (options.format == ExportFormat::kHf) (void)model::hf_name_map(source.config);
-  NewFolder folder(to);
+  OutputFolder folder(to);
   ModelWeights weights = read_model_weights(source, /*keep_bf16=*/options.bf16);
   converted.weights_digest = weights.digest;
   round_to(options.bf16 ? at::kBFloat16 : at::kFloat, weights.tensors);
@@ -209,7 +160,7 @@ ConvertedModel export_model(const fs::path& checkpoint, const fs::path& to,
 ConvertedModel import_model(const fs::path& from, const fs::path& to) {
   ConvertedModel converted{.source = find_model(from), .path = to};
   const ModelFiles& source = converted.source;
-  NewFolder folder(to);
+  OutputFolder folder(to);
   ModelWeights weights = read_model_weights(source, /*keep_bf16=*/false);
   converted.weights_digest = weights.digest;
   Json config = {{"model", model_json(source.config)}};

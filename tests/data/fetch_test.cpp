@@ -6,6 +6,7 @@
 #include "data/scratch.h"
 #include "data/wheel.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 using namespace olmo::data;
 using olmo::ErrorKind;
@@ -87,4 +88,17 @@ TEST_CASE("a wheel that is not the published one is refused", "[data]") {
   const auto error = thrown_by([&] { fetch(options); });
   REQUIRE(error);
   CHECK((error->kind == ErrorKind::kInput && error->says("is not the published wheel")));
+}
+
+TEST_CASE("fetch starts Python apart from the current folder and the environment", "[data]") {
+  const ScratchFolder folder;
+  const auto said = (folder / "said").string();
+  const auto python = folder.write("python3", "#!/bin/sh\necho \"$@\" > " + said + "\nexit 7\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const olmo::test::Environment path("PATH", folder.path().string() + ":/usr/bin:/bin");
+  const auto error = thrown_by([&] { fetch({.folder = folder / "data", .wheels = {}}); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kFailure && error->says("status 7")));
+  CHECK(olmo::read_file(said).starts_with("-I -m pip download "));
+  CHECK(std::filesystem::is_empty(folder / "data"));
 }

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/program.h"
+
 namespace olmo::train {
 namespace {
 
@@ -50,8 +52,11 @@ store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::
     return row;
   }
   row.device += "-" + *job;
-  const auto text =
-      output_of("timeout 5 " + sacct + " -j " + *job + " -n -P -o ConsumedEnergyRaw 2>/dev/null");
+  const auto timeout = find_program("timeout");
+  const auto program = find_program(sacct);
+  const auto text = timeout && program ? output_of(*timeout + " 5 '" + *program + "' -j " + *job +
+                                                   " -n -P -o ConsumedEnergyRaw 2>/dev/null")
+                                       : std::nullopt;
   if (!text) {
     row.note = "sacct did not answer";
     return row;
