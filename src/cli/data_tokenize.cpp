@@ -99,8 +99,9 @@ void add_data_tokenize(CLI::App& data, int&) {
       data.add_subcommand("tokenize", "Dolma-style text files to OLMo's token files");
   const auto arguments = std::make_shared<Arguments>();
   command
-      ->add_option("INPUT", arguments->inputs,
-                   "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them")
+      ->add_option(
+          "INPUT", arguments->inputs,
+          "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them; - for stdin")
       ->required();
   command->add_option("--tokenizer", arguments->tokenizer, "tokenizer.json")->required();
   command

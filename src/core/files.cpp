@@ -7,10 +7,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 
 namespace olmo {
@@ -48,8 +48,12 @@ void advise(const std::byte* base, std::span<const std::byte> part, int advice) 
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  InputFile file(path);  // not a map: a file that is cut meanwhile would end the process
+  std::string bytes(file.size(), '\0');
+  std::size_t size = 0;
+  while (const std::size_t more = file.read(std::span(bytes).subspan(size))) size += more;
+  bytes.resize(size);
+  return bytes;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
@@ -80,15 +84,10 @@ std::filesystem::path cache_directory() {
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  const FileDescriptor file(path, O_RDONLY);
-  struct stat status {};
-  if (!file.ok() || ::fstat(file.get(), &status) != 0)
-    fail(ErrorKind::kInput, path, "cannot be opened for reading");
-  if (!S_ISREG(status.st_mode))
-    throw Error(ErrorKind::kInput, path.string() + ": is not a regular file");
-  size_ = static_cast<std::size_t>(status.st_size);
+  const InputFile file(path);
+  size_ = static_cast<std::size_t>(file.size());
   if (size_ == 0) return;
-  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (data == MAP_FAILED) fail(ErrorKind::kInput, path, "cannot be memory-mapped");
   data_ = static_cast<const std::byte*>(data);
 }

@@ -1,11 +1,11 @@
 #include "core/hash.h"
 
-#include <fstream>
 #include <vector>
 
 #include <openssl/evp.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace olmo {
 
@@ -75,15 +75,10 @@ Digest sha256(std::span<const std::byte> bytes) {
 }
 
 Digest sha256_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(ErrorKind::kInput, path.string() + ": cannot be opened for reading");
+  InputFile file(path);
   Sha256 hash;
   std::vector<char> buffer(1 << 20);
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    hash.update(buffer.data(), static_cast<std::size_t>(in.gcount()));
-  }
-  if (in.bad()) throw Error(ErrorKind::kInput, path.string() + ": reading failed");
+  while (const std::size_t size = file.read(buffer)) hash.update(buffer.data(), size);
   return hash.finish();
 }
 

@@ -1,18 +1,14 @@
 #include "data/byte_source.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace olmo::data {
 namespace {
@@ -25,18 +21,7 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 class RawFile {
  public:
   explicit RawFile(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kFileBlock) {
-    struct stat status {};
-    if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail_to_read();
-    if (S_ISDIR(status.st_mode)) {
-      ::close(fd_);
-      throw Error(ErrorKind::kInput, path_.string() + ": is a folder, expected a text file");
-    }
-    size_ = static_cast<std::uint64_t>(status.st_size);
-  }
-  ~RawFile() { ::close(fd_); }
-  RawFile(const RawFile&) = delete;
-  RawFile& operator=(const RawFile&) = delete;
+      : file_(path, InputFile::Pipes::kRead), block_(kFileBlock) {}
 
   /// What is read but not consumed; reads the next block if that is nothing. Empty at the end of
   /// the file.
@@ -48,33 +33,23 @@ class RawFile {
     begin_ += size;
     position_ += size;
   }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
+  [[nodiscard]] std::uint64_t size() const { return file_.size(); }
   [[nodiscard]] std::uint64_t position() const { return position_; }
   Digest digest() { return hash_.finish(); }
 
  private:
   void fill() {
-    ssize_t count = -1;
-    do {
-      count = ::read(fd_, block_.data(), block_.size());
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) fail_to_read();
     begin_ = 0;
-    end_ = static_cast<std::size_t>(count);
-    at_end_ = count == 0;
+    end_ = file_.read(block_);
+    at_end_ = end_ == 0;
     hash_.update(block_.data(), end_);
   }
-  [[noreturn]] void fail_to_read() {
-    throw Error(ErrorKind::kInput, path_.string() + ": cannot be read: " + std::strerror(errno));
-  }
 
-  std::filesystem::path path_;
-  int fd_;
+  InputFile file_;
   std::vector<char> block_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::uint64_t size_ = 0;
   std::uint64_t position_ = 0;
   bool at_end_ = false;
   Sha256 hash_;

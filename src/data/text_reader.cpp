@@ -136,7 +136,8 @@ DocumentText parse_document(std::string_view line) {
 std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs) {
   namespace fs = std::filesystem;
   std::vector<fs::path> files;
-  for (const fs::path& input : inputs) {
+  for (const fs::path& given : inputs) {
+    const fs::path input = given == "-" ? fs::path("/dev/stdin") : given;
     std::error_code error;
     const auto status = fs::status(input, error);
     if (!fs::exists(status))

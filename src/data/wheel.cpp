@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 
 namespace olmo::data {
@@ -27,6 +28,7 @@ struct CloseEntry {
 }
 
 std::unique_ptr<zip_t, CloseArchive> open_archive(const std::filesystem::path& wheel) {
+  check_regular_file(wheel);
   int code = 0;
   std::unique_ptr<zip_t, CloseArchive> archive(zip_open(wheel.c_str(), ZIP_RDONLY, &code));
   if (archive) return archive;

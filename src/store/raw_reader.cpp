@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -20,34 +18,19 @@ constexpr std::size_t kBlock =
 
 }  // namespace
 
-RawReader::RawReader(const std::filesystem::path& path)
-    : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  struct stat status {};
-  const bool opened = fd_ >= 0 && ::fstat(fd_, &status) == 0;
-  if (opened && S_ISREG(status.st_mode)) {
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    return;
-  }
-  const std::string why =
-      opened ? "is not a regular file" : std::string("cannot be opened: ") + std::strerror(errno);
-  if (fd_ >= 0) ::close(fd_);
-  throw Error(ErrorKind::kInput, path.string() + ": " + why);
-}
-
-RawReader::~RawReader() { ::close(fd_); }
-
 void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const ssize_t got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t got =
+        ::pread(file_.descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      throw Error(ErrorKind::kDamaged, path_.string() + ": cannot be read at byte " +
+      throw Error(ErrorKind::kDamaged, file_.path().string() + ": cannot be read at byte " +
                                            std::to_string(offset) + ": " + std::strerror(errno));
     }
     if (got == 0) {
-      throw Error(ErrorKind::kDamaged, path_.string() + ": ends at byte " + std::to_string(offset) +
-                                           ", expected " + std::to_string(out.size()) +
-                                           " bytes more");
+      throw Error(ErrorKind::kDamaged, file_.path().string() + ": ends at byte " +
+                                           std::to_string(offset) + ", expected " +
+                                           std::to_string(out.size()) + " bytes more");
     }
     out = out.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);

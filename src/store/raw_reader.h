@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/hash.h"
+#include "core/input_file.h"
 
 namespace olmo::store {
 
@@ -14,12 +15,9 @@ namespace olmo::store {
 class RawReader {
  public:
   /// Throws Error(kInput) if the file cannot be opened or is no regular file.
-  explicit RawReader(const std::filesystem::path& path);
-  ~RawReader();
-  RawReader(const RawReader&) = delete;
-  RawReader& operator=(const RawReader&) = delete;
+  explicit RawReader(const std::filesystem::path& path) : file_(path) {}
 
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return file_.size(); }
 
   /// Fills `out` from `offset`. Throws Error(kDamaged) naming the path if there are fewer bytes.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
@@ -29,9 +27,7 @@ class RawReader {
   void hash(std::uint64_t offset, std::uint64_t size, Sha256& hash) const;
 
  private:
-  std::filesystem::path path_;
-  int fd_ = -1;
-  std::uint64_t size_ = 0;
+  InputFile file_;
 };
 
 }  // namespace olmo::store

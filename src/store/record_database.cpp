@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "store/schema.h"
 
 namespace olmo::store {
@@ -43,6 +44,7 @@ const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode
     throw Error(ErrorKind::kUsage,
                 path.string() + ": is a folder, a run database is a file such as run.db");
   }
+  if (std::filesystem::exists(path)) check_regular_file(path);
   return path;
 }
 

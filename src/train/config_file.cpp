@@ -76,8 +76,11 @@ ConfigDocument read_config_file(const std::filesystem::path& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
   if (error)
-    throw Error(ErrorKind::kUsage,
-                file.string() + ": cannot be read as a config (" + error.message() + ")");
+    throw Error(
+        ErrorKind::kUsage,
+        file.string() + ": cannot be read as a config (" +
+            (error == std::errc::not_supported ? "it is not a regular file" : error.message()) +
+            ")");
   check_size(size, file.string());
   return parse_config_document(read_file(file), file.string());
 }
