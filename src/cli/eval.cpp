@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/eval_commands.h"
 #include "cli/eval_output.h"
+#include "cli/eval_run.h"
 #include "cli/progress_line.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -42,6 +43,8 @@ struct Options {
   bool no_unconditional = false;
   std::string instances;
   std::string database;
+  std::string run;
+  std::optional<std::int64_t> step;
   std::string tokenizer;
   std::string data;
   std::string definitions;
@@ -200,7 +203,16 @@ int exit_code_of(const train::EvaluationOutcome& outcome) {
   return 0;
 }
 
+/// Where the evaluation is recorded.
+fs::path database_of(const Options& options, const std::optional<JoinedRun>& joined,
+                     const train::LoadedModel& loaded) {
+  if (joined) return joined->database;
+  return options.database.empty() ? train::default_database(loaded) : fs::path(options.database);
+}
+
 int run(const Options& options) {
+  std::optional<JoinedRun> joined;
+  if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
   Asked asked = resolve(options);
   const Policy policy =
       resolve_policy(options.numerics, options.isa, options.threads, options.device);
@@ -210,17 +222,20 @@ int run(const Options& options) {
   const auto tokenizer = load_tokenizer(options, asked, loaded);
   const auto missing = asked.missing;
   const auto plan = plan_of(options, asked, loaded);
-  const fs::path database =
-      options.database.empty() ? train::default_database(loaded) : fs::path(options.database);
+  const fs::path database = database_of(options, joined, loaded);
+  std::optional<train::EvaluatedRun> belongs_to;
+  if (joined) belongs_to = join_run(*joined, loaded.files, options.step);
 
   std::optional<ProgressLine> line(std::in_place);
   const auto result = train::run_evaluation(
       loaded, tokenizer ? &*tokenizer : nullptr, plan,
       {.database = database,
        .command_line = options.command_line,
+       .run = belongs_to,
        .on_progress = [&](const auto& progress) { line->show(progress_text(progress)); }});
   line.reset();
   if (result.resumed) log_line("went on with evaluation " + result.evaluation_id);
+  if (joined) note_earlier(*joined, belongs_to->step, result.evaluation_id);
   if (!options.instances.empty()) {
     store::RecordDatabase records(database, store::OpenMode::kReadOnly);
     write_instances(options.instances, store::EvaluationDb(records), result.evaluation_id,
@@ -232,6 +247,7 @@ int run(const Options& options) {
                                    {"database", database.string()},
                                    {"weights_digest", loaded.weights_digest.hex()},
                                    {"policy", train::policy_json(policy)}};
+    if (belongs_to) json.update({{"run_id", belongs_to->run_id}, {"step", belongs_to->step}});
     json.update(scores_json(result.outcome, plan.tasks));
     if (!missing.empty()) json["missing"] = missing;
     json["seconds"] = result.outcome.seconds;
@@ -282,6 +298,13 @@ void add_how(CLI::App& eval, Options& options) {
                   "Folder with tasks/ and suites/ beside the built-in ones (default: evals/)");
   eval.add_option("--db", options.database,
                   "Database of the record (default: the run's, else evaluations.db)");
+  eval.add_option("--run", options.run,
+                  "Record it as part of this RUN (FILE.db, FILE.db:RUN_ID or a run directory), "
+                  "e.g. an imported one");
+  eval.add_option("--step", options.step,
+                  "Step of that run, where neither the checkpoint nor its name tells it")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53))
+      ->needs("--run");
   eval.add_option("--instances", options.instances,
                   "Also write one JSON object per continuation to this file");
   eval.add_option("--numerics", options.numerics, "portable or fast");
@@ -318,6 +341,7 @@ void add_eval(CLI::App& app, int& exit_code) {
       "  olmo-harness eval OLMo-1B-hf --suite olmo,paloma --db olmo1b.db --json\n"
       "  olmo-harness eval OLMo-1B-hf --convention oe --tasks arc_easy,hellaswag_rc_5shot\n"
       "  olmo-harness eval runs/a --perplexity mine=notes.txt --perplexity c4=c4_val.jsonl.gz\n"
+      "  olmo-harness eval step1000-hf --run other.db --step 1000     # joins an imported run\n"
       "  olmo-harness eval --rescore evaluations.db --json");
   eval->callback([options, eval, &exit_code] {
     if (!eval->get_subcommands().empty()) return;

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "store/evaluation_db.h"
 #include "store/run_db.h"
 
 namespace olmo::cli {
@@ -41,6 +42,25 @@ OrderedJson rows_of(const RunDb& db, const std::string& sql,
   return rows;
 }
 
+/// The evaluations that belong to a run, oldest first.
+OrderedJson evaluations_of(RunDb& db, const std::string& run_id) {
+  const store::EvaluationDb evaluations(db.records());
+  OrderedJson rows = OrderedJson::array();
+  for (const auto& entry : evaluations.list(run_id)) {
+    OrderedJson row = {{"evaluation_id", entry.evaluation_id}, {"step", nullptr}};
+    if (entry.record.step) row["step"] = *entry.record.step;
+    row["status"] = entry.status;
+    std::string tasks;
+    for (const auto& task : evaluations.tasks(entry.evaluation_id))
+      tasks += (tasks.empty() ? "" : " ") + task.record.task;
+    row["tasks"] = tasks;
+    row["checkpoint"] = entry.record.checkpoint;
+    row["weights_digest"] = entry.record.weights_digest;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 struct Options {
   std::string run;
   std::vector<std::string> databases;
@@ -55,14 +75,17 @@ struct Options {
 
 void list(const Options& options) {
   OrderedJson all = OrderedJson::array();
-  TextTable table({"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "tags"});
+  TextTable table(
+      {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
   for (const auto& path : options.databases) {
-    const RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
+    RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
     for (auto& row : rows_of(db, "SELECT * FROM run_overview ORDER BY created_utc", {})) {
       row["database"] = db.path().string();
+      row["evaluations"] = store::EvaluationDb(db.records()).list(row["run_id"]).size();
       table.add({text_of(row["run_id"]), text_of(row["name"]), text_of(row["status"]),
                  text_of(row["step"]), text_of(row["max_steps"]), text_of(row["tokens"]),
-                 text_of(row["ce_loss"]), text_of(row["tokens_per_second"]), text_of(row["tags"])});
+                 text_of(row["ce_loss"]), text_of(row["tokens_per_second"]),
+                 text_of(row["evaluations"]), text_of(row["tags"])});
       all.push_back(std::move(row));
     }
   }
@@ -75,7 +98,7 @@ void list(const Options& options) {
 
 void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
-  const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
+  RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
   const auto of_run = [&](const char* from) {
     return rows_of(db, std::string("SELECT * FROM ") + from, {run});
@@ -89,6 +112,7 @@ void show(const Options& options) {
   }
   shown["inputs"] = of_run("inputs WHERE run_id = ? ORDER BY kind, path");
   shown["checkpoints"] = of_run("checkpoints WHERE run_id = ? ORDER BY step, attempt");
+  shown["evaluations"] = evaluations_of(db, run);
   shown["events"] = of_run("events WHERE run_id = ? ORDER BY event_id");
   if (options.json) {
     std::cout << shown.dump(2) << "\n";
@@ -103,6 +127,7 @@ void show(const Options& options) {
            {"attempts", {"attempt", "started_utc", "outcome", "start_step", "resumed_from"}},
            {"inputs", {"kind", "path", "bytes", "sha256"}},
            {"checkpoints", {"step", "path", "bytes", "seconds", "stall_seconds", "deleted_utc"}},
+           {"evaluations", {"evaluation_id", "step", "status", "tasks"}},
            {"events", {"utc", "step", "kind", "message"}}}) {
     std::cout << "\n" << title << "\n";
     TextTable table(columns);

@@ -1,9 +1,22 @@
 #include "report/run_report.h"
 
+#include <algorithm>
+
 #include "report/parity_parts.h"
 #include "report/source.h"
 
 namespace olmo::report {
+namespace {
+
+/// Of the latest step; checkpoints may have been evaluated in another order.
+const store::EvaluationEntry& last_of_run(const std::vector<store::EvaluationEntry>& evaluations) {
+  return *std::max_element(
+      evaluations.begin(), evaluations.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.record.step, a.created_utc) < std::pair(b.record.step, b.created_utc);
+      });
+}
+
+}  // namespace
 
 RunReport report_run(const std::string& run, const std::string& cluster) {
   const store::RunName name = store::parse_run_name(run);
@@ -18,7 +31,7 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   }
   if (!source.evaluations.empty())
     found.side.evaluation =
-        read_evaluation(source.records(), source.evaluations.back().evaluation_id);
+        read_evaluation(source.records(), last_of_run(source.evaluations).evaluation_id);
   return found;
 }
 

@@ -118,13 +118,15 @@ std::string EvaluationDb::begin(const EvaluationRecord& evaluation) {
   return evaluation_id_;
 }
 
-std::optional<std::string> EvaluationDb::find_unfinished(const std::string& content_key) const {
+std::optional<std::string> EvaluationDb::find_unfinished(const EvaluationRecord& wanted) const {
   if (!has_tables()) return std::nullopt;
   std::optional<std::string> found;
   for_each_row(records_,
-               "SELECT evaluation_id FROM evaluations WHERE content_key = ? AND status <> "
-               "'finished' ORDER BY created_utc DESC, evaluation_id DESC LIMIT 1",
-               {content_key}, [&](const Statement& row) { found = row.text(0); });
+               "SELECT evaluation_id FROM evaluations WHERE content_key = ? AND run_id IS ? AND "
+               "step IS ? AND status <> 'finished' ORDER BY created_utc DESC, evaluation_id DESC "
+               "LIMIT 1",
+               {wanted.content_key, optional_value(wanted.run_id), optional_value(wanted.step)},
+               [&](const Statement& row) { found = row.text(0); });
   return found;
 }
 

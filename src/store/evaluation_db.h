@@ -26,8 +26,9 @@ class EvaluationDb {
 
   /// Makes a new evaluation durable and returns its id.
   std::string begin(const EvaluationRecord& evaluation);
-  /// The latest evaluation with this content key that was begun and not finished, if any.
-  [[nodiscard]] std::optional<std::string> find_unfinished(const std::string& content_key) const;
+  /// The latest evaluation with the content key, run and step of `wanted` that was begun and not
+  /// finished, if any.
+  [[nodiscard]] std::optional<std::string> find_unfinished(const EvaluationRecord& wanted) const;
   /// Goes on with an evaluation; its rows stay.
   void resume(const std::string& evaluation_id);
 

@@ -76,12 +76,12 @@ EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenize
   store::EvaluationDb db(database);
   auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
   record.checkpoint = fs::absolute(loaded.files.path).lexically_normal().string();
-  record.run_id = loaded.files.run_id;
-  record.step = loaded.files.step;
+  record.run_id = options.run ? options.run->run_id : loaded.files.run_id;
+  record.step = options.run ? options.run->step : loaded.files.step;
   record.command_line = options.command_line;
 
   EvaluationSessionResult result;
-  if (const auto unfinished = db.find_unfinished(record.content_key)) {
+  if (const auto unfinished = db.find_unfinished(record)) {
     db.resume(*unfinished);
     result.resumed = true;
   } else {

@@ -9,9 +9,16 @@
 
 namespace olmo::train {
 
+/// The run, and the step of it, that an evaluated checkpoint is of.
+struct EvaluatedRun {
+  std::string run_id;
+  std::int64_t step = 0;
+};
+
 struct EvaluationSessionOptions {
   std::filesystem::path database;
   std::string command_line;
+  std::optional<EvaluatedRun> run;  ///< absent: as the checkpoint says
   OnEvaluationProgress on_progress;
 };
 
@@ -26,8 +33,8 @@ struct EvaluationSessionResult {
 std::filesystem::path default_database(const LoadedModel& loaded);
 
 /// Evaluates a checkpoint and records it: an unfinished evaluation of the same weights, tokenizer,
-/// numerics and plan in that database is gone on with, else one is begun. A signal ends it in
-/// order, with Error(kInterrupted) or Error(kStopped); the same command goes on later.
+/// numerics, plan, run and step in that database is gone on with, else one is begun. A signal ends
+/// it in order, with Error(kInterrupted) or Error(kStopped); the same command goes on later.
 EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenizer* tokenizer,
                                        const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options);

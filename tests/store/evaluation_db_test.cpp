@@ -202,9 +202,14 @@ TEST_CASE("an interrupted evaluation goes on where it stopped", "[store]") {
   }
   RecordDatabase records(folder / "evals.db", OpenMode::kReadWrite);
   EvaluationDb db(records);
-  CHECK_FALSE(db.find_unfinished("no such key"));
-  CHECK_FALSE(db.find_unfinished("another key"));
-  REQUIRE(db.find_unfinished("key") == id);
+  CHECK_FALSE(db.find_unfinished(an_evaluation("no such key")));
+  CHECK_FALSE(db.find_unfinished(an_evaluation("another key")));
+  REQUIRE(db.find_unfinished(an_evaluation("key")) == id);
+  auto other_step = an_evaluation("key"), no_run = an_evaluation("key");
+  other_step.step = 200;
+  no_run.run_id.reset();
+  CHECK_FALSE(db.find_unfinished(other_step));
+  CHECK_FALSE(db.find_unfinished(no_run));
   db.resume(id);
   CHECK(db.entry(id).status == "running");
   CHECK_FALSE(db.entry(id).ended_utc);
@@ -215,7 +220,7 @@ TEST_CASE("an interrupted evaluation goes on where it stopped", "[store]") {
   db.flush();
   CHECK(db.options(id, "piqa").size() == 4);
   db.end("finished");
-  CHECK_FALSE(db.find_unfinished("key"));
+  CHECK_FALSE(db.find_unfinished(an_evaluation("key")));
 }
 
 TEST_CASE("a task whose data changed begins anew", "[store]") {
@@ -262,7 +267,7 @@ TEST_CASE("a killed evaluation keeps whole instances only", "[store]") {
   ::close(ready[0]);
   RecordDatabase records(folder / "evals.db", OpenMode::kReadWrite);
   EvaluationDb db(records);
-  const auto id = db.find_unfinished("key");
+  const auto id = db.find_unfinished(an_evaluation("key"));
   REQUIRE(id);
   db.resume(*id);
   const auto done = db.done_instances("piqa");
