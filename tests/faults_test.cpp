@@ -5,27 +5,11 @@
 
 #include "core/files.h"
 #include "support/catch.h"
+#include "support/test_cases.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The names of a file's test cases, the pieces of each literal joined.
-std::vector<std::string> cases_of(const fs::path& file) {
-  static const std::regex kCase(
-      "TEST_CASE(?:_METHOD\\([^,\"]*,|\\()\\s*((?:\"(?:[^\"\\\\]|\\\\.)*\"\\s*)+)");
-  static const std::regex kPiece("\"((?:[^\"\\\\]|\\\\.)*)\"");
-  const std::string text = olmo::read_file(file);
-  std::vector<std::string> names;
-  for (std::sregex_iterator at(text.begin(), text.end(), kCase), end; at != end; ++at) {
-    const std::string pieces = (*at)[1];
-    std::string name;
-    for (std::sregex_iterator piece(pieces.begin(), pieces.end(), kPiece); piece != end; ++piece)
-      name += (*piece)[1];
-    names.push_back(name);
-  }
-  return names;
-}
 
 /// The cells of a table's row.
 std::vector<std::string> cells_of(const std::string& line) {
@@ -46,9 +30,9 @@ bool exists(const std::string& file, const std::string& name) {
   const std::string more = "…";
   const bool prefix = name.ends_with(more);
   const std::string wanted = prefix ? name.substr(0, name.size() - more.size()) : name;
-  const auto names = cases_of(path);
-  return std::any_of(names.begin(), names.end(), [&](const std::string& found) {
-    return prefix ? found.starts_with(wanted) : found == wanted;
+  const auto cases = olmo::test::declared_cases(path);
+  return std::any_of(cases.begin(), cases.end(), [&](const auto& found) {
+    return prefix ? found.name.starts_with(wanted) : found.name == wanted;
   });
 }
 

@@ -2,10 +2,12 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "core/files.h"
 #include "core/tensor.h"
 #include "support/catch.h"
+#include "support/test_cases.h"
 
 namespace {
 
@@ -58,6 +60,34 @@ std::vector<std::string> includes_of(const fs::path& file) {
   return found;
 }
 
+/// The rooms that CTest has an entry for: those of the loop in tests/CMakeLists.txt, cli with one a
+/// file, and layering.
+std::set<std::string> rooms_of_ctest() {
+  std::set<std::string> rooms = {"cli", "layering"};
+  const auto text = olmo::read_file(fs::path(OLMO_SOURCE_DIR) / "tests/CMakeLists.txt");
+  std::smatch loop;
+  REQUIRE(std::regex_search(text, loop, std::regex("foreach\\(room ([a-z ]+)\\)")));
+  std::istringstream names(loop[1]);
+  for (std::string name; names >> name;) rooms.insert(name);
+  return rooms;
+}
+
+/// True if the CMakeLists.txt beside the file, or the next one above, compiles it.
+bool is_compiled(const fs::path& file) {
+  fs::path folder = file.parent_path();
+  while (!fs::exists(folder / "CMakeLists.txt")) folder = folder.parent_path();
+  const auto list = olmo::read_file(folder / "CMakeLists.txt");
+  const std::regex word("[^\\s()]+");
+  const std::set<std::string> words{std::sregex_token_iterator(list.begin(), list.end(), word), {}};
+  return words.contains(fs::relative(file, folder).string());
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("every include follows the table of rooms", "[layering]") {
@@ -107,5 +137,30 @@ TEST_CASE("no source file is longer than 500 lines", "[layering]") {
     const auto text = olmo::read_file(file);
     INFO(file.string());
     CHECK(std::count(text.begin(), text.end(), '\n') <= 500);
+  }
+}
+
+TEST_CASE("every test case belongs to one entry of CTest: that of its folder", "[layering]") {
+  const fs::path tests = fs::path(OLMO_SOURCE_DIR) / "tests";
+  const auto rooms = rooms_of_ctest();
+  const std::regex tag("\\[([^\\]]+)\\]");
+  for (const auto& entry : fs::recursive_directory_iterator(tests)) {
+    const auto& file = entry.path();
+    if (!file.string().ends_with("_test.cpp")) continue;
+    INFO(file.string());
+    CHECK(is_compiled(file));
+    const auto relative = fs::relative(file, tests);
+    const auto folder = relative.has_parent_path() ? relative.begin()->string() : "layering";
+    const auto cases = olmo::test::declared_cases(file);
+    CHECK(cases.size() == count_of(olmo::read_file(file), "\nTEST_CASE"));
+    for (const auto& declared : cases) {
+      INFO(declared.name);
+      if (declared.tags.find("[.") != std::string::npos) continue;  // run by hand only
+      std::set<std::string> entries;
+      for (std::sregex_iterator at(declared.tags.begin(), declared.tags.end(), tag), end; at != end;
+           ++at)
+        if (rooms.contains((*at)[1])) entries.insert((*at)[1]);
+      CHECK(entries == std::set<std::string>{folder});
+    }
   }
 }

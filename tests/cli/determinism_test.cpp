@@ -125,26 +125,32 @@ TEST_CASE("micro-batches of another size change the loss by no more than roundin
 TEST_CASE("a run that is killed at any moment and resumed ends with the same bits", "[cli]") {
   const Reference& reference = the_reference();
   const Words often = {"save_interval=2"};
-  const auto killed = [&](const std::string& name, const Words& more, const auto& due) {
-    const auto ended = reference.train_until(name, more, SIGKILL, due);
+  const auto killed = [&](const std::string& name, const Words& more, const std::string& moment,
+                          const auto& due) {
+    const auto ended = reference.train_until(name, more, SIGKILL, moment, due);
     INFO(name << ": " << ended.err);
     REQUIRE(ended.signal == SIGKILL);
     check_resumed(reference, name, more);
   };
   SECTION("after a checkpoint") {
     for (const std::string step : {"step2", "step8", "step14"})
-      killed(step, often, [&] { return fs::exists(reference / step / step); });
+      killed(step, often, "/" + step, [&] { return fs::exists(reference / step / step); });
   }
-  SECTION("while saving") {
-    for (const std::string step : {"step4", "step12"})
-      killed(step, often, [&] { return fs::exists(reference / step / (step + "-tmp")); });
+  SECTION("while saving: at the first write, and before the rename") {
+    const auto saving = [&](const std::string& step, const std::string& file) {
+      const auto temporary = step + "-tmp";
+      killed(step, often, temporary,
+             [&] { return fs::exists(reference / step / temporary / file); });
+    };
+    saving("step4", "");
+    saving("step12", "manifest.json");
   }
   SECTION("before the first checkpoint") {
     const Words none = {"save_interval=1000", "no_pre_train_checkpoint=true"};
-    killed("none", none, [&] { return reference.shows("none", "step 1/20"); });
+    killed("none", none, "step 1/20", [] { return true; });
   }
   SECTION("before the first step") {
-    killed("start", often, [&] { return fs::exists(reference / "start" / "step0"); });
+    killed("start", often, "/step0", [&] { return fs::exists(reference / "start" / "step0"); });
   }
 }
 
@@ -153,7 +159,7 @@ TEST_CASE("a run that was stopped or interrupted and resumed ends with the same 
   const Words often = {"save_interval=1"};
   const auto stopped = [&](const std::string& name, int signal, int code) {
     const auto ended = reference.train_until(
-        name, often, signal, [&] { return fs::exists(reference / name / "step3"); });
+        name, often, signal, "/step3", [&] { return fs::exists(reference / name / "step3"); });
     INFO(name << ": " << ended.err);
     REQUIRE(ended.code == code);
     const auto record = reference.record(name);

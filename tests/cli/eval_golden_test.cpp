@@ -116,20 +116,19 @@ void check_convention(const std::string& convention) {
 
 }  // namespace
 
-TEST_CASE("the eight tasks have the scores of OLMo's in-loop evaluators", "[cli][eval]") {
+TEST_CASE("the eight tasks have the scores of OLMo's in-loop evaluators", "[cli]") {
   check_convention("olmo");
 }
 
-TEST_CASE("the eight tasks have the scores of OLMo's OEEvalTask on oe-eval's requests",
-          "[cli][eval]") {
+TEST_CASE("the eight tasks have the scores of OLMo's OEEvalTask on oe-eval's requests", "[cli]") {
   check_convention("oe");
 }
 
-TEST_CASE("the eight tasks have the scores of lm-eval on the transformers model", "[cli][eval]") {
+TEST_CASE("the eight tasks have the scores of lm-eval on the transformers model", "[cli]") {
   check_convention("lm-eval");
 }
 
-TEST_CASE("documents have the perplexity of lm-eval's rolling windows", "[cli][eval]") {
+TEST_CASE("documents have the perplexity of lm-eval's rolling windows", "[cli]") {
   const Evaluation evaluation(
       {"--perplexity", "made=" + (kGolden / "perplexity/documents.jsonl").string()});
   const auto rows = expected("document");
@@ -154,7 +153,7 @@ TEST_CASE("documents have the perplexity of lm-eval's rolling windows", "[cli][e
         Approx(nll).epsilon(1e-6));
 }
 
-TEST_CASE("a token file has the loss of OLMo's in-loop evaluator", "[cli][eval]") {
+TEST_CASE("a token file has the loss of OLMo's in-loop evaluator", "[cli]") {
   const Evaluation evaluation(
       {"--perplexity", "made=" + (kGolden / "perplexity/tokens.npy").string()});
   const Json row = expected("instances").front();
@@ -164,7 +163,7 @@ TEST_CASE("a token file has the loss of OLMo's in-loop evaluator", "[cli][eval]"
     CHECK(report.at(metric).get<double>() == Approx(row.at(metric).get<double>()).epsilon(1e-6));
 }
 
-TEST_CASE("scores have the same bits however they are computed", "[cli][eval]") {
+TEST_CASE("scores have the same bits however they are computed", "[cli]") {
   const Words tasks = {"--tasks", "arc_easy,sciq,winogrande"};
   const Evaluation usual(tasks);
   for (const Words& how :

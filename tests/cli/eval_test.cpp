@@ -1,5 +1,8 @@
 // `olmo-harness eval` as its users meet it: records, resumes, looks back, and refuses bad input.
 // Its numbers are held to the references in eval_golden_test.cpp.
+#include <chrono>
+#include <thread>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
@@ -52,7 +55,7 @@ fs::path copy_of_model(const EvaluationScene& scene) {
 TEST_CASE(
     "an evaluation of all eight tasks writes the same instances whatever the batch, threads, "
     "instruction set and sharing of prefixes",
-    "[cli][eval]") {
+    "[cli]") {
   const EvaluationScene scene;
   const auto instances = [&](const std::string& name, const Words& how) {
     Words more = {"--instances", (scene / name).string()};
@@ -69,36 +72,31 @@ TEST_CASE(
   CHECK(instances("plain", {"--isa", "plain", "--batch-tokens", "100000"}) == usual);
 }
 
-TEST_CASE("a killed evaluation goes on from its rows and ends with the same numbers",
-          "[cli][eval]") {
+TEST_CASE("a killed evaluation goes on from its rows and ends with the same numbers", "[cli]") {
   const EvaluationScene scene;
   const EvaluationScene other;
-  const Words slow = {"--batch-tokens", "8",    "--no-prefix-sharing", "--threads", "1",
-                      "--isa",          "plain"};
-  Words command = scene.words(kGolden / "model", slow);
-  command.insert(command.begin(), OLMO_BINARY);
-  Child child(command, scene / "killed");
+  const Words one_by_one = {"--batch-tokens", "8", "--threads", "1"};
   const auto rows = [&] {
-    if (!fs::exists(scene.database())) return std::int64_t{0};
     store::RecordDatabase database(scene.database(), store::OpenMode::kReadOnly);
     std::int64_t count = 0;
     database.query("SELECT count(*) FROM evaluation_options", {},
                    [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
     return count;
   };
-  const auto rows_or_none = [&] {
-    try {
-      return rows();
-    } catch (const Error&) {  // not there yet
-      return std::int64_t{0};
-    }
-  };
-  while (child.running() && rows_or_none() == 0)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  Words command = scene.words(kGolden / "model", one_by_one);
+  command.insert(command.begin(), OLMO_BINARY);
+  // Rows are written when the last ones were written half a second ago. So it is held longer than
+  // that at its first line of progress, and killed when the next instance's rows are there.
+  StoppingChild child(command, scene / "killed", "tokens/s|e.db-wal");
+  REQUIRE(child.stops_when(
+      [&] { return read_file(scene / "killed.err").find("tokens/s") != std::string::npos; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  child.go_on();
+  REQUIRE(child.stops_when([&] { return rows() > 0; }));
   child.signal(SIGKILL);
-  child.wait();
+  REQUIRE(child.wait().signal == SIGKILL);
   const auto before = rows();
-  const auto resumed = parsed(scene.eval(slow));
+  const auto resumed = parsed(scene.eval(one_by_one));
   const auto whole = parsed(other.eval({}));
   CHECK(resumed.at("tasks") == whole.at("tasks"));
   CHECK(rows() > before);
@@ -108,7 +106,7 @@ TEST_CASE("a killed evaluation goes on from its rows and ends with the same numb
   CHECK(db.list().front().status == "finished");
 }
 
-TEST_CASE("rescoring needs no model and gives the recorded numbers", "[cli][eval]") {
+TEST_CASE("rescoring needs no model and gives the recorded numbers", "[cli]") {
   const EvaluationScene scene;
   const auto first = parsed(
       scene.eval({"--perplexity", "made=" + (kGolden / "perplexity/documents.jsonl").string()}));
@@ -117,7 +115,7 @@ TEST_CASE("rescoring needs no model and gives the recorded numbers", "[cli][eval
   CHECK(again.at("perplexity") == first.at("perplexity"));
 }
 
-TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli][eval]") {
+TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli]") {
   const EvaluationScene scene;
   parsed(scene.eval({"--tasks", "arc_easy"}));
   const auto shown = parsed(scene.run({"eval", "show", scene.database(), "arc_easy", "1", "--data",
@@ -133,7 +131,7 @@ TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli][eval]"
 }
 
 TEST_CASE("eval diff finds nothing between equal evaluations and the flips of unequal ones",
-          "[cli][eval]") {
+          "[cli]") {
   const EvaluationScene a, b;
   parsed(a.eval({"--tasks", "arc_easy,sciq"}));
   parsed(b.eval({"--tasks", "arc_easy,sciq", "--threads", "1"}));
@@ -147,7 +145,7 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
 }
 
-TEST_CASE("bad input to eval ends with a sentence that says what is wrong", "[cli][eval]") {
+TEST_CASE("bad input to eval ends with a sentence that says what is wrong", "[cli]") {
   const EvaluationScene scene;
   const auto refuses = [&](const Ended& ended, int code, const std::string& part) {
     INFO(ended.err);
@@ -168,7 +166,7 @@ TEST_CASE("bad input to eval ends with a sentence that says what is wrong", "[cl
   CHECK_FALSE(fs::exists(scene.database()));
 }
 
-TEST_CASE("a half-written checkpoint is refused as damaged", "[cli][eval]") {
+TEST_CASE("a half-written checkpoint is refused as damaged", "[cli]") {
   const EvaluationScene scene;
   const auto model = copy_of_model(scene);
   fs::resize_file(model / "model.safetensors", fs::file_size(model / "model.safetensors") / 2);
@@ -177,8 +175,7 @@ TEST_CASE("a half-written checkpoint is refused as damaged", "[cli][eval]") {
   CHECK(ended.says("model.safetensors"));
 }
 
-TEST_CASE("weights that give NaN fail every task by name, and are recorded as failed",
-          "[cli][eval]") {
+TEST_CASE("weights that give NaN fail every task by name, and are recorded as failed", "[cli]") {
   const EvaluationScene scene;
   const auto model = copy_of_model(scene);
   {
@@ -195,7 +192,7 @@ TEST_CASE("weights that give NaN fail every task by name, and are recorded as fa
   CHECK(report.at("tasks").at("sciq").contains("error"));
 }
 
-TEST_CASE("a task whose data are damaged fails alone", "[cli][eval]") {
+TEST_CASE("a task whose data are damaged fails alone", "[cli]") {
   const EvaluationScene scene;
   const auto data = scene / "data-copy";
   fs::copy(kGolden / "data", data, fs::copy_options::recursive);
@@ -211,7 +208,7 @@ TEST_CASE("a task whose data are damaged fails alone", "[cli][eval]") {
   CHECK(report.at("tasks").at("sciq").contains("error"));
 }
 
-TEST_CASE("evaluation within training gives the bits of evaluating its checkpoint", "[cli][eval]") {
+TEST_CASE("evaluation within training gives the bits of evaluating its checkpoint", "[cli]") {
   const Scene scene;
   const auto cache = scene / "cache";
   fs::create_directories(cache / "data");

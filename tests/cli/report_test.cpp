@@ -60,7 +60,7 @@ void alter_loss(const fs::path& database) {
 }  // namespace
 
 TEST_CASE("the same config twice is EQUIVALENT with four runs a side, and named bit for bit equal",
-          "[cli][report]") {
+          "[cli]") {
   const Pair pair;
   const auto a = pair.four_seeds("a");
   const auto b = pair.four_seeds("b");
@@ -72,7 +72,7 @@ TEST_CASE("the same config twice is EQUIVALENT with four runs a side, and named 
 }
 
 TEST_CASE("without repeats the same config twice is CONSISTENT, and the page says what to run",
-          "[cli][report]") {
+          "[cli]") {
   const Pair pair;
   pair.trained("a", "a");
   pair.trained("b", "b", {"threads=2"});
@@ -88,7 +88,7 @@ TEST_CASE("without repeats the same config twice is CONSISTENT, and the page say
   CHECK(read_file(page) == html);
 }
 
-TEST_CASE("another learning rate is DIFFERENT and a named confound", "[cli][report]") {
+TEST_CASE("another learning rate is DIFFERENT and a named confound", "[cli]") {
   const Pair pair;
   pair.trained("a", "a");
   pair.trained("b", "b", {"optimizer.learning_rate=1e-2"});
@@ -97,7 +97,7 @@ TEST_CASE("another learning rate is DIFFERENT and a named confound", "[cli][repo
   CHECK(report.dump().find("optimizer.learning_rate") != std::string::npos);
 }
 
-TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cli][report]") {
+TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cli]") {
   const Pair pair;
   pair.trained("a", "a", {"seed=1"});
   pair.trained("b", "b", {"seed=2"});
@@ -106,7 +106,7 @@ TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cl
   CHECK((report["verdict"] == "INCONCLUSIVE" || report["verdict"] == "CONSISTENT"));
 }
 
-TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli][report]") {
+TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli]") {
   const Pair pair;
   pair.trained("a", "a", {"model.embedding_size=1024"});
   pair.trained("b", "b",
@@ -118,7 +118,7 @@ TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli][report]") {
 }
 
 TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or no database",
-          "[cli][report]") {
+          "[cli]") {
   const Pair pair;
   pair.trained("a", "a");
   fs::copy_file(pair.database("a"), pair.database("altered"));

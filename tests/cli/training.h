@@ -2,12 +2,10 @@
 // and the facts that a run recorded.
 #pragma once
 
-#include <thread>
-
 #include "core/hash.h"
 #include "core/json.h"
 #include "store/run_db.h"
-#include "support/child.h"
+#include "support/stopping_child.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {
@@ -121,17 +119,14 @@ class Scene {
                             std::optional<rlim_t> file_size = std::nullopt) const {
     return Child(command(name, more), folder_ / (name + "-log"), file_size).wait();
   }
-  /// Sends `signal` as soon as `due()` holds, if the run has not ended before.
+  /// Holds the run at the moments named `moment` (stopping_child.h) until `due()` holds at one, and
+  /// sends `signal` there.
   template <typename Due>
-  Ended train_until(const std::string& name, const Words& more, int signal, const Due& due) const {
-    Child child(command(name, more), folder_ / (name + "-log"));
-    while (child.running() && !due()) std::this_thread::sleep_for(std::chrono::microseconds(300));
-    child.signal(signal);
+  Ended train_until(const std::string& name, const Words& more, int signal,
+                    const std::string& moment, const Due& due) const {
+    StoppingChild child(command(name, more), folder_ / (name + "-log"), moment);
+    if (child.stops_when(due)) child.signal(signal);
     return child.wait();
-  }
-  /// True once the progress of the run `name` shows a line that begins with `text`.
-  [[nodiscard]] bool shows(const std::string& name, const std::string& text) const {
-    return read_file(folder_ / (name + "-log.err")).find(text) != std::string::npos;
   }
   [[nodiscard]] Record record(const std::string& name) const {
     return Record(folder_ / name / "run.db");

@@ -2,7 +2,6 @@
 // carries.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -11,33 +10,22 @@
 #include <string_view>
 #include <vector>
 
-#include <unistd.h>
-
 #include "core/error.h"
+#include "support/temporary_directory.h"
 
 namespace olmo::test {
 
 /// A folder that vanishes with the object.
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    static std::atomic<int> count{0};
-    path_ = std::filesystem::temp_directory_path() /
-            ("olmo-data-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
   [[nodiscard]] std::filesystem::path operator/(std::string_view name) const {
-    return path_ / name;
+    return path() / name;
   }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 
   std::filesystem::path write(std::string_view name, std::string_view bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
+    std::ofstream(path() / name, std::ios::binary) << bytes;
+    return path() / name;
   }
 
   template <typename Id>
@@ -46,7 +34,7 @@ class ScratchFolder {
   }
 
  private:
-  std::filesystem::path path_;
+  TemporaryDirectory folder_;
 };
 
 /// `before`, `count` times `c`, `after`. (A loop: GCC 12 warns wrongly about joining constant

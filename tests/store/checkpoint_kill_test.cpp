@@ -1,7 +1,7 @@
-#include <chrono>
-#include <thread>
+#include <functional>
 
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,15 +13,41 @@
 namespace olmo::store::test {
 namespace {
 
-constexpr std::int64_t kRows = 30000;
-
-/// Saves steps 1, 2, … without end, replacing step 1 at times and keeping two.
-[[noreturn]] void save_forever(const std::filesystem::path& run_dir, std::int64_t first) {
-  for (std::int64_t step = first;; ++step) {
-    save_checkpoint(run_dir, example(step, static_cast<std::uint32_t>(step), kRows),
-                    {.overwrite = true});
+/// Replaces `step` and saves the one after it, keeping two.
+void save_two(const std::filesystem::path& run_dir, std::int64_t step) {
+  for (const std::int64_t next : {step, step + 1}) {
+    save_checkpoint(run_dir, example(next, static_cast<std::uint32_t>(next)), {.overwrite = true});
     apply_retention(run_dir, 2);
   }
+}
+
+/// Runs `body` in a child and kills it at its `limit`th entry to or return from a system call.
+/// Returns how many it got through, nothing if this machine lets no process trace another.
+std::optional<int> kill_at(int limit, const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(2);
+    ::raise(SIGSTOP);
+    try {
+      body();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  int calls = -1;  // the first stop is its own
+  while (::waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    if (++calls == limit) {
+      ::kill(child, SIGKILL);
+    } else {
+      ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    }
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return std::nullopt;
+  REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));  // it did not fail by itself
+  return calls;
 }
 
 }  // namespace
@@ -33,28 +59,23 @@ TEST_CASE(
   const TempFolder folder;
   const auto& run_dir = folder.path();
   std::int64_t latest = 1;
-  save_checkpoint(run_dir, example(1, 1, kRows));
-  for (int round = 0; round < 25; ++round) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      try {
-        save_forever(run_dir, latest);  // begins by replacing the newest
-      } catch (...) {
-        ::_exit(1);
-      }
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(2000 + 3711 * round));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    REQUIRE(WIFSIGNALED(status));  // it did not fail by itself
-
+  save_checkpoint(run_dir, example(1, 1));
+  const auto calls = kill_at(-1, [&] { save_two(run_dir, latest); });
+  if (!calls) {
+    WARN("no process may trace another here");
+    return;
+  }
+  REQUIRE(*calls > 100);
+  latest = 2;
+  constexpr int kMoments = 60;
+  for (int moment = 0; moment < kMoments; ++moment) {
+    kill_at(*calls * moment / kMoments, [&] { save_two(run_dir, latest); });
+    INFO("killed at call " << *calls * moment / kMoments << " of " << *calls);
     const CheckpointReader reader(resolve_checkpoint(run_dir));
     REQUIRE(reader.step() >= latest);
     latest = reader.step();
-    REQUIRE(same(read_checkpoint(reader.path()),
-                 example(latest, static_cast<std::uint32_t>(latest), kRows)));
+    REQUIRE(
+        same(read_checkpoint(reader.path()), example(latest, static_cast<std::uint32_t>(latest))));
   }
   save_checkpoint(run_dir, example(latest + 1));
   for (const auto& entry : std::filesystem::directory_iterator(run_dir)) {

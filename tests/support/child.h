@@ -87,6 +87,13 @@ class Child {
     return ended;
   }
 
+ protected:
+  /// True when it was stopped by a signal, false once it has ended.
+  bool wait_for_stop() {
+    if (!ended_ && ::waitpid(pid_, &status_, WUNTRACED) == pid_) ended_ = !WIFSTOPPED(status_);
+    return !ended_;
+  }
+
  private:
   std::string out_, err_;
   pid_t pid_ = -1;

@@ -1,5 +1,7 @@
 // Sensors on fake trees of /sys and on small libraries that take the vendors' place.
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -271,9 +273,8 @@ TEST_CASE("a meter records every source of an attempt, measured or not", "[train
   db.begin_run({.name = "metered", .config = "{}", .experiment_digest = ""}, attempt, {});
   {
     EnergyMeter meter({folder.path(), {"/nowhere/nvml"}, {"/nowhere/rocm"}, "/nowhere/sacct"});
-    const auto stop = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     std::int64_t samples = 0;
-    for (int i = 2; samples < 3 && std::chrono::steady_clock::now() < stop; ++i) {
+    for (int i = 2; samples < 3; ++i) {  // as long as it takes
       write_zone(folder.path(), "intel-rapl:0", "package-0", std::to_string(i) + "000000");
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       meter.record(db);

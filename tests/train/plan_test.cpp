@@ -7,6 +7,7 @@
 
 #include "optim/lr_schedule.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using namespace olmo::train;
 
@@ -65,8 +66,7 @@ TEST_CASE("the schedule is shown up to stop_at, and not at all if its end is unk
 }
 
 TEST_CASE("sequences are counted file by file, each without its tail", "[train]") {
-  const auto folder = std::filesystem::temp_directory_path() / "olmo_plan_test";
-  std::filesystem::create_directories(folder);
+  const olmo::test::TemporaryDirectory folder;
   const auto file = (folder / "a.npy").string();
   std::ofstream(file, std::ios::binary) << std::string(2 * (32 * 3 + 31), 'x');
   const auto config =
@@ -76,7 +76,6 @@ TEST_CASE("sequences are counted file by file, each without its tail", "[train]"
       load_config(kConfigs / "tiny.json", {"data.paths=[/no/such/file.npy]"}).config;
   CHECK_FALSE(count_instances(missing));
   CHECK_FALSE(count_instances(load_config(kConfigs / "tiny.json").config));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("text and JSON of a plan hold the config, the figures and the problems", "[train]") {
