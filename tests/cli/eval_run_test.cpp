@@ -51,7 +51,7 @@ class JoinScene {
 }  // namespace
 
 TEST_CASE("our evaluations of others' checkpoints belong to the imported runs that --run names",
-          "[cli][eval]") {
+          "[cli]") {
   const JoinScene scene;
   const auto theirs = scene.import("a.db", "theirs");
   const auto later = scene.import("a.db", "later");
@@ -88,7 +88,7 @@ TEST_CASE("our evaluations of others' checkpoints belong to the imported runs th
   CHECK(again.says("was evaluated in the same way before"));
 }
 
-TEST_CASE("eval --run needs a step, from the checkpoint, its name or --step", "[cli][eval]") {
+TEST_CASE("eval --run needs a step, from the checkpoint, its name or --step", "[cli]") {
   const JoinScene scene;
   const auto id = scene.import("a.db", "theirs");
   const auto fails = [&](const std::string& checkpoint, const Words& more) {
