@@ -5,35 +5,15 @@
 #include <random>
 #include <unordered_map>
 
-#include <sys/vfs.h>
-
 #include "core/error.h"
 #include "core/input_file.h"
+#include "store/file_system.h"
 #include "store/schema.h"
 
 namespace olmo::store {
 namespace {
 
 constexpr auto kFlushInterval = std::chrono::milliseconds(500);
-
-/// WAL needs memory shared between the machines that write; network file systems have none.
-bool is_network_file_system(const std::filesystem::path& path) {
-  struct statfs info {};
-  const auto folder = std::filesystem::absolute(path).parent_path();
-  if (::statfs(folder.c_str(), &info) != 0) return false;
-  constexpr std::array<unsigned long, 8> kMagic = {
-      0x6969,      // NFS
-      0x0BD00BD0,  // Lustre
-      0x47504653,  // GPFS
-      0x19830326,  // BeeGFS
-      0xFF534D42,  // CIFS
-      0xFE534D42,  // SMB2
-      0x00C36400,  // Ceph
-      0x65735546,  // FUSE
-  };
-  return std::find(kMagic.begin(), kMagic.end(),
-                   static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) != kMagic.end();
-}
 
 /// Refuses what SQLite would turn into a sentence about something else.
 const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode mode) {
@@ -124,7 +104,9 @@ void RecordDatabase::migrate() {
 }
 
 void RecordDatabase::choose_journal() {
-  const char* wanted = is_network_file_system(path()) ? "TRUNCATE" : "WAL";
+  // WAL needs memory shared between the machines that write; network file systems have none.
+  const auto folder = std::filesystem::absolute(path()).parent_path();
+  const char* wanted = is_network_file_system(folder) ? "TRUNCATE" : "WAL";
   const auto set = [&](const std::string& mode) {
     return std::get<std::string>(db_.value("PRAGMA journal_mode = " + mode));
   };

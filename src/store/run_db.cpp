@@ -131,7 +131,9 @@ void RunDb::end_attempt(const std::string& outcome) {
   records_->write(
       {{"UPDATE attempts SET ended_utc = ?, outcome = ? WHERE run_id = ? AND attempt = ?",
         {utc_now(), outcome, run_id_, attempt_}},
-       {"UPDATE runs SET status = ? WHERE run_id = ?", {outcome, run_id_}}});
+       {"UPDATE runs SET status = ? WHERE run_id = ? AND NOT EXISTS "
+        "(SELECT 1 FROM attempts later WHERE later.run_id = runs.run_id AND later.attempt > ?)",
+        {outcome, run_id_, attempt_}}});
 }
 
 std::string RunDb::find_run(const std::string& prefix) const {

@@ -34,7 +34,8 @@ class RunDb {
   void record_energy(const std::vector<EnergyRecord>& rows);
   void record_power(const std::vector<PowerSample>& rows);
   void event(std::int64_t step, const std::string& kind, const std::string& message);
-  /// `outcome`: finished, stopped, diverged or failed.
+  /// `outcome`: finished, stopped, diverged or failed. It becomes the run's status unless a later
+  /// attempt has begun meanwhile: the run is that one's then.
   void end_attempt(const std::string& outcome);
   void flush() { records_->flush(); }
 

@@ -7,6 +7,7 @@
 #include "data/fetch.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
+#include "store/run_lock.h"
 #include "train/batch_config.h"
 #include "train/energy/meter.h"
 #include "train/json_difference.h"
@@ -56,12 +57,7 @@ std::optional<Start> find_load_path(const TrainConfig& config) {
   return read_start(store::resolve_checkpoint(*config.load_path));
 }
 
-void prepare_folder(const SessionOptions& options, const TrainConfig& config) {
-  std::error_code error;
-  fs::create_directories(options.run_dir, error);
-  if (error)
-    throw Error(ErrorKind::kUsage, options.run_dir.string() +
-                                       ": the run directory cannot be made: " + error.message());
+void require_free_folder(const SessionOptions& options, const TrainConfig& config) {
   if (options.resume || config.save_overwrite) return;
   const auto there = store::list_checkpoints(options.run_dir);
   if (there.empty()) return;
@@ -161,11 +157,12 @@ const char* word_of(Outcome outcome) {
 }
 
 TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::RunDb& db,
-                             const StopSignals& signals) {
+                             const StopSignals& signals, const store::RunLock& lock) {
   EnergyMeter energy;
   try {
     const TrainResult result = trainer.run(signals, evaluators, energy);
     energy.finish(db);
+    lock.require_held();
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
@@ -196,9 +193,11 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   Evaluators evaluators(config, tokenizer.path,
                         data::evaluation_data_folder(data::default_data_folder()));
   notes.insert(notes.end(), evaluators.notes().begin(), evaluators.notes().end());
+  if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
+  const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
-  prepare_folder(options, config);
+  require_free_folder(options, config);
 
   const fs::path database =
       options.database.empty() ? options.run_dir / "run.db" : options.database;
@@ -207,17 +206,18 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   if (start && continued) require_same_chain(db, *start);
 
   const double peak = measure_peak_flops(policy);
-  Trainer trainer(config, policy, options.run_dir, db, peak);
+  Trainer trainer(config, policy, options.run_dir, lock, db, peak);
   set_weights(trainer.model(), config, start);
   if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {
     trainer.restore(start->saved.state, optim_state_of(*start));
   }
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
                config, tokenizer.path);
+  if (lock.broken()) db.event(trainer.state().step, "lock", *lock.broken());
   for (const auto& note : notes) db.event(trainer.state().step, "note", note);
   start.reset();  // its tensors have been copied
 
-  SessionResult result{.train = train_and_record(trainer, evaluators, db, signals),
+  SessionResult result{.train = train_and_record(trainer, evaluators, db, signals, lock),
                        .run_id = db.run_id(),
                        .database = database};
   return result;

@@ -24,9 +24,10 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
-                 store::RunDb& db, std::optional<double> peak_flops)
+                 const store::RunLock& lock, store::RunDb& db, std::optional<double> peak_flops)
     : policy_(policy),
       run_dir_(std::move(run_dir)),
+      lock_(lock),
       db_(db),
       peak_flops_(peak_flops),
       stepper_(std::move(config), policy),
@@ -61,6 +62,7 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
   double timed = 0;
   std::optional<Outcome> asked;
   while (state_.step < end && !asked) {
+    lock_.require_held();
     const auto row = train_step(traces_step(result.first_step));
     if (row.step == result.first_step) result.first_loss = row.ce_loss;
     if (row.step > result.first_step) timed += row.seconds;

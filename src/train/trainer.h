@@ -7,6 +7,7 @@
 
 #include "store/checkpoint_writer.h"
 #include "store/run_db.h"
+#include "store/run_lock.h"
 #include "train/energy/meter.h"
 #include "train/evaluators.h"
 #include "train/progress_line.h"
@@ -36,9 +37,10 @@ struct TrainResult {
 /// belongs to the command.
 class Trainer {
  public:
-  /// `peak_flops`: of this machine, for MFU; nothing leaves MFU empty.
-  Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir, store::RunDb& db,
-          std::optional<double> peak_flops);
+  /// `lock`: of `run_dir`; without it nothing is saved any more. `peak_flops`: of this machine, for
+  /// MFU; nothing leaves MFU empty.
+  Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
+          const store::RunLock& lock, store::RunDb& db, std::optional<double> peak_flops);
 
   [[nodiscard]] model::Olmo& model() { return stepper_.model(); }
   [[nodiscard]] data::BatchSource& batches() { return stepper_.batches(); }
@@ -75,6 +77,7 @@ class Trainer {
 
   Policy policy_;
   std::filesystem::path run_dir_;
+  const store::RunLock& lock_;
   store::RunDb& db_;
   std::optional<double> peak_flops_;
   Stepper stepper_;

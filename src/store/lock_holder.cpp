@@ -1,0 +1,154 @@
+#include "store/lock_holder.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "store/record_database.h"
+
+namespace olmo::store {
+namespace {
+
+/// The kernel's own first namespace of host names (PROC_UTS_INIT_INO): there the name is the
+/// machine's.
+constexpr char kMachineNames[] = "uts:[4026531838]";
+
+std::string link_text(const char* path) {
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(path, error);
+  return error ? "" : target.string();
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Field 22 of /proc/PID/stat; the name before it may hold anything but ends with the last ')'.
+std::optional<std::uint64_t> start_of(std::int64_t pid) {
+  const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
+  const auto name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::uint64_t start = 0;
+  if (!(fields >> start)) return std::nullopt;
+  return start;
+}
+
+bool is_running(const LockHolder& holder) {
+  if (::kill(static_cast<pid_t>(holder.pid), 0) != 0 && errno == ESRCH) return false;
+  return start_of(holder.pid).value_or(holder.pid_start) == holder.pid_start;
+}
+
+bool was_requeued(const LockHolder& holder, const LockHolder& self) {
+  return holder.scheduler == "Slurm" && self.scheduler == "Slurm" && holder.job == self.job &&
+         holder.cluster == self.cluster && holder.restart < self.restart;
+}
+
+}  // namespace
+
+LockHolder this_process() {
+  LockHolder self;
+  utsname system{};
+  if (::uname(&system) == 0) self.host = system.nodename;
+  self.own_host = link_text("/proc/self/ns/uts") == kMachineNames && self.host != "localhost";
+  self.boot_id = first_line("/proc/sys/kernel/random/boot_id");
+  self.pid = ::getpid();
+  self.pid_start = start_of(self.pid).value_or(0);
+  self.pid_namespace = link_text("/proc/self/ns/pid");
+  self.started_utc = utc_now();
+  constexpr std::array<std::pair<const char*, const char*>, 4> kSchedulers = {
+      {{"SLURM_JOB_ID", "Slurm"},
+       {"PBS_JOBID", "PBS"},
+       {"LSB_JOBID", "LSF"},
+       {"FLUX_JOB_ID", "Flux"}}};
+  for (const auto& [name, scheduler] : kSchedulers) {
+    if (self.job = variable(name); self.job.empty()) continue;
+    self.scheduler = scheduler;
+    break;
+  }
+  self.restart = std::atoll(variable("SLURM_RESTART_COUNT").c_str());
+  self.cluster = variable("SLURM_CLUSTER_NAME");
+  return self;
+}
+
+std::string to_text(const LockHolder& holder) {
+  const nlohmann::ordered_json json = {{"host", holder.host},
+                                       {"own_host", holder.own_host},
+                                       {"boot_id", holder.boot_id},
+                                       {"pid", holder.pid},
+                                       {"pid_start", holder.pid_start},
+                                       {"pid_namespace", holder.pid_namespace},
+                                       {"started_utc", holder.started_utc},
+                                       {"scheduler", holder.scheduler},
+                                       {"job", holder.job},
+                                       {"restart", holder.restart},
+                                       {"cluster", holder.cluster}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<LockHolder> parse_holder(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    if (json.at("pid").get<std::int64_t>() <= 0) return std::nullopt;
+    return LockHolder{.host = json.at("host"),
+                      .own_host = json.at("own_host"),
+                      .boot_id = json.at("boot_id"),
+                      .pid = json.at("pid"),
+                      .pid_start = json.at("pid_start"),
+                      .pid_namespace = json.at("pid_namespace"),
+                      .started_utc = json.at("started_utc"),
+                      .scheduler = json.at("scheduler"),
+                      .job = json.at("job"),
+                      .restart = json.at("restart"),
+                      .cluster = json.at("cluster")};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string describe(const LockHolder& holder) {
+  std::string where = "process " + std::to_string(holder.pid) + " on " + holder.host + " (";
+  if (!holder.job.empty()) where += holder.scheduler + " job " + holder.job + ", ";
+  return where + "since " + holder.started_utc + ")";
+}
+
+std::optional<std::string> why_gone(const LockHolder& holder, const LockHolder& self,
+                                    KernelProof proof) {
+  if (proof == KernelProof::kEveryone) return "the kernel has released its lock";
+  const bool same_boot = !holder.boot_id.empty() && holder.boot_id == self.boot_id;
+  if (same_boot) {
+    if (!holder.pid_namespace.empty() && holder.pid_namespace == self.pid_namespace) {
+      if (is_running(holder)) return std::nullopt;
+      return "that process has ended";
+    }
+    if (proof == KernelProof::kThisMachine) return "the kernel has released its lock";
+    return std::nullopt;
+  }
+  if (was_requeued(holder, self)) return "Slurm has requeued job " + holder.job + " since";
+  if (holder.own_host && self.own_host && holder.host == self.host && !holder.boot_id.empty() &&
+      !self.boot_id.empty())
+    return holder.host + " has been restarted since";
+  return std::nullopt;
+}
+
+}  // namespace olmo::store

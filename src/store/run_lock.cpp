@@ -1,0 +1,212 @@
+#include "store/run_lock.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "store/file_system.h"
+#include "store/lock_holder.h"
+
+namespace olmo::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kTries = 20;  // each lost to another process that took or left the lock meanwhile
+
+enum class Grant { kGranted, kHeld, kNoLocks };
+
+Grant ask_kernel(int fd, const fs::path& path) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  while (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    switch (errno) {
+      case EINTR:
+        continue;
+      case EAGAIN:
+      case EACCES:
+        return Grant::kHeld;
+      case ENOLCK:
+      case EOPNOTSUPP:
+      case ENOSYS:
+      case EINVAL:
+        return Grant::kNoLocks;
+      default:
+        throw Error(ErrorKind::kFailure,
+                    path.string() + ": cannot be locked: " + std::strerror(errno));
+    }
+  }
+  return Grant::kGranted;
+}
+
+std::string text_of(int fd) {
+  std::array<char, 4096> buffer{};
+  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
+  return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+/// What the file at `path` says now; nothing if there is none.
+std::optional<std::string> text_at(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return std::nullopt;
+  std::string text = text_of(fd);
+  ::close(fd);
+  return text;
+}
+
+bool leads_to(const fs::path& path, int fd) {
+  struct stat by_path {
+  }, by_fd{};
+  return ::lstat(path.c_str(), &by_path) == 0 && ::fstat(fd, &by_fd) == 0 &&
+         by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
+}
+
+/// Puts back what was renamed away by mistake, unless another file has its place already.
+void put_back(const fs::path& away, const fs::path& path) {
+  if (::link(away.c_str(), path.c_str()) != 0 && errno != EEXIST)
+    ::rename(away.c_str(), path.c_str());
+  ::unlink(away.c_str());
+}
+
+bool make_folder(const fs::path& folder) {
+  std::error_code error;
+  const bool made = fs::create_directories(folder, error);
+  if (error)
+    throw Error(ErrorKind::kUsage,
+                folder.string() + ": the run directory cannot be made: " + error.message());
+  return made;
+}
+
+}  // namespace
+
+RunLock::RunLock(fs::path run_dir)
+    : run_dir_(std::move(run_dir)), path_(run_dir_ / kRunLockName), text_(to_text(this_process())) {
+  try {
+    for (int i = 0; i < kTries; ++i) {
+      made_folder_ = make_folder(run_dir_) || made_folder_;
+      if (try_once()) return;
+      if (fd_ >= 0) ::close(fd_);
+      fd_ = -1;
+    }
+    throw Error(ErrorKind::kUsage,
+                path_.string() + ": other processes take this lock all the time: try again");
+  } catch (...) {
+    if (fd_ >= 0) ::close(fd_);
+    throw;
+  }
+}
+
+RunLock::~RunLock() {
+  if (held()) ::unlink(path_.c_str());
+  ::close(fd_);
+  if (made_folder_) ::rmdir(run_dir_.c_str());  // does nothing unless it is empty
+}
+
+bool RunLock::held() const { return leads_to(path_, fd_) && text_of(fd_) == text_; }
+
+void RunLock::require_held() const {
+  if (held()) return;
+  const auto holder = parse_holder(text_at(path_).value_or(""));
+  throw Error(ErrorKind::kFailure,
+              path_.string() + ": this process has lost the lock of the run folder" +
+                  (holder ? " to " + describe(*holder) : ": the file was removed or changed") +
+                  "; it ends without writing more, since another one may write here now");
+}
+
+/// False: another process was faster, try again.
+bool RunLock::try_once() {
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd_ < 0) {
+    if (errno == ENOENT) return false;  // the folder was removed by the process that had made it
+    throw Error(ErrorKind::kUsage,
+                path_.string() + ": the run folder cannot be locked: " + std::strerror(errno));
+  }
+  switch (ask_kernel(fd_, path_)) {
+    case Grant::kGranted:
+      return judge_and_take();
+    case Grant::kNoLocks:
+      return take_without_kernel();
+    case Grant::kHeld:
+      break;
+  }
+  const std::string text = text_of(fd_);
+  if (!leads_to(path_, fd_)) return false;
+  const auto holder = parse_holder(text);
+  throw Error(ErrorKind::kUsage,
+              run_dir_.string() + ": " +
+                  (holder ? describe(*holder) : "another process, which has just started,") +
+                  " is writing to this run folder: wait until it has ended, or stop it, and give "
+                  "the same command again");
+}
+
+bool RunLock::judge_and_take() {
+  if (!leads_to(path_, fd_)) return false;
+  const std::string text = text_of(fd_);
+  const auto holder = parse_holder(text);
+  const auto proof = lock_reach(run_dir_) == LockReach::kEveryone ? KernelProof::kEveryone
+                                                                  : KernelProof::kThisMachine;
+  if (!text.empty()) {
+    const auto why = holder ? why_gone(*holder, this_process(), proof) : std::nullopt;
+    if (!why && (holder || proof != KernelProof::kEveryone))
+      refuse(text, "locks of this file system do not reach other machines");
+    broken_ = (holder ? describe(*holder) : std::string("a process that wrote no name")) +
+              " left the run folder without an orderly end; " +
+              why.value_or("the kernel has released its lock");
+  }
+  write_holder();
+  return leads_to(path_, fd_);
+}
+
+bool RunLock::take_without_kernel() {
+  const auto text = text_at(path_);
+  if (!text) return false;
+  if (!text->empty()) {
+    const auto holder = parse_holder(*text);
+    const auto why = holder ? why_gone(*holder, this_process(), KernelProof::kNone) : std::nullopt;
+    if (!why) refuse(*text, "this file system has no locks");
+    broken_ = describe(*holder) + " left the run folder without an orderly end; " + *why;
+  }
+  fs::path away = path_;
+  away += ".away-" + std::to_string(::getpid());
+  if (::rename(path_.c_str(), away.c_str()) != 0) return false;
+  if (text_at(away) != text) {
+    put_back(away, path_);
+    return false;
+  }
+  ::unlink(away.c_str());
+  ::close(fd_);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd_ < 0) return false;
+  write_holder();
+  return held();
+}
+
+void RunLock::write_holder() {
+  const bool written =
+      ::ftruncate(fd_, 0) == 0 &&
+      ::pwrite(fd_, text_.data(), text_.size(), 0) == static_cast<ssize_t>(text_.size()) &&
+      ::fsync(fd_) == 0;
+  if (written) return;
+  const std::string why = std::strerror(errno);
+  ::unlink(path_.c_str());
+  throw Error(ErrorKind::kFailure, path_.string() + ": cannot be written: " + why);
+}
+
+void RunLock::refuse(const std::string& text, const std::string& why) const {
+  const auto holder = parse_holder(text);
+  throw Error(ErrorKind::kUsage,
+              run_dir_.string() + ": " +
+                  (holder ? describe(*holder) : "a process that could not write its name") +
+                  " took this run folder and did not give it back, and nothing here proves that it "
+                  "has ended (" +
+                  why + "): if you know that it has, remove " + path_.string() +
+                  " and give the same command again");
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,68 @@
+// The right to write to a run folder: one process at a time, on one machine or on many.
+//
+// RUN_DIR/run.lock names the holder in one line of JSON, and the holder keeps a kernel lock on that
+// file for as long as it lives. Both are needed:
+//
+// - The kernel lock decides. It is an open file description lock (F_OFD_SETLK): the kernel drops it
+//   at the process's death, however it came; it is seen across containers; closing another
+//   descriptor of the file does not drop it, as with older fcntl locks; children get no descriptor
+//   (O_CLOEXEC); and NFSv4, GPFS, Ceph, Lustre with `flock` share it between machines, which
+//   flock() locks are not everywhere.
+// - The holder is for people, and for file systems whose locks stop at the machine (Lustre with
+//   `localflock`) or that have none. There a lock that was granted proves nothing about another
+//   machine, and why_gone() must have a proof of its own, else the lock is refused.
+//
+// A time limit ("older than ten minutes: broken") is no proof and not used: a process may be
+// stopped, swapped, or wait for a file server, and then write. Where nothing proves that the holder
+// is gone, a person must say so by removing the file. Should that person be wrong, the first
+// process finds that the file is no longer its own (require_held) and ends before it saves.
+//
+// An orderly end removes the file. A process that waited for the lock of a removed file would hold
+// nothing, so the path must still lead to the locked file afterwards.
+//
+// Without locks the file is created with O_EXCL. To break it, it is first renamed away: of two that
+// break it, one gets the file that both have judged, the other a file that it has not, which it
+// puts back.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace olmo::store {
+
+inline constexpr char kRunLockName[] = "run.lock";
+
+class RunLock {
+ public:
+  /// Makes the folder if there is none. Throws Error(kUsage) if another process has the folder, or
+  /// had it and may still run, naming it and what to do; or if the folder cannot be written.
+  explicit RunLock(std::filesystem::path run_dir);
+  /// Removes the file, and the folder if it was made here and is empty.
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  /// If an earlier process left its lock: which one, and why it is known to be gone.
+  [[nodiscard]] const std::optional<std::string>& broken() const { return broken_; }
+
+  [[nodiscard]] bool held() const;
+  /// Throws Error(kFailure) if the lock was taken away: then another process may be writing here.
+  void require_held() const;
+
+ private:
+  bool try_once();
+  bool judge_and_take();
+  bool take_without_kernel();
+  void write_holder();
+  [[noreturn]] void refuse(const std::string& text, const std::string& why) const;
+
+  std::filesystem::path run_dir_;
+  std::filesystem::path path_;
+  std::string text_;  ///< of this process, as the file must say
+  int fd_ = -1;
+  bool made_folder_ = false;
+  std::optional<std::string> broken_;
+};
+
+}  // namespace olmo::store
