@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 # On a machine with other work, threads that spin while they wait for each other take the cores from those they wait for.
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 binary=$(scripts/build.sh --tests "$@" | tail -n 1)
-ctest --test-dir "$(dirname "$binary")" --output-on-failure
+ctest --test-dir "$(dirname "$binary")" --output-on-failure --parallel "$(nproc)"

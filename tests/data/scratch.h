@@ -24,6 +24,8 @@ class ScratchFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 
   std::filesystem::path write(std::string_view name, std::string_view bytes) const {
+    // Written anew: ext4 waits for the disk where a file is cut to nothing and written again.
+    std::filesystem::remove(path() / name);
     std::ofstream(path() / name, std::ios::binary) << bytes;
     return path() / name;
   }
