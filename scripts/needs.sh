@@ -30,7 +30,7 @@ install() {
   fi
   for package in "$@"; do
     # A pip that is there by other means is as good as Debian's.
-    [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1 && continue
+    [ "$package" = python3-pip ] && python3 -I -m pip --version >/dev/null 2>&1 && continue
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return
@@ -69,7 +69,7 @@ fetch_libtorch() {
     mkdir -p "$place.part/temporary"
     log=$(mktemp)
     # Its libraries are the same for every Python, so the machine's own version does not matter. pip unpacks in TMPDIR first.
-    if ! TMPDIR=$place.part/temporary PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip install -q --no-deps \
+    if ! TMPDIR=$place.part/temporary PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -I -m pip install -q --no-deps \
         --no-cache-dir --retries 2 --target "$place.part/all" --only-binary=:all: --python-version 3.11 "$@" \
         "torch==$torch_version" "${torch_cuda_libraries[@]}" >"$log" 2>&1 9>&-; then
       rm -rf "$place.part"
