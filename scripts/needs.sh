@@ -90,10 +90,10 @@ show_progress() {
   local line name shown=0 now left
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$1"
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\ ([0-9]+)\.[0-9]+s\]\ .*\ ([^ ]+)$ ]] || continue
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\ ([0-9]+)\.[0-9]+s\]\ [BL](uild|ink)ing\ .*\ ([^ ]+)$ ]] || continue
     now=$SECONDS
     if [ ! -t 2 ] && [ $((now - shown)) -lt 10 ] && [ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ]; then continue; fi
-    name=${BASH_REMATCH[4]#src/} left=""
+    name=${BASH_REMATCH[5]#src/} left=""
     name=${name/CMakeFiles\/*.dir\//} name=${name%.o}
     # The first files say little of the rest.
     if [ "${BASH_REMATCH[1]}" -ge 20 ] && [ "${BASH_REMATCH[1]}" -lt "${BASH_REMATCH[2]}" ] && [ "${BASH_REMATCH[3]}" -ge 5 ]; then
