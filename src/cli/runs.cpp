@@ -112,6 +112,11 @@ void show(const Options& options) {
   }
   shown["inputs"] = of_run("inputs WHERE run_id = ? ORDER BY kind, path");
   shown["checkpoints"] = of_run("checkpoints WHERE run_id = ? ORDER BY step, attempt");
+  shown["metrics"] =
+      rows_of(db,
+              "SELECT name, count(*) AS points, max(step) AS last_step, value AS last "
+              "FROM metrics WHERE run_id = ? GROUP BY name ORDER BY name",
+              {run});
   shown["evaluations"] = evaluations_of(db, run);
   shown["events"] = of_run("events WHERE run_id = ? ORDER BY event_id");
   if (options.json) {
@@ -127,6 +132,7 @@ void show(const Options& options) {
            {"attempts", {"attempt", "started_utc", "outcome", "start_step", "resumed_from"}},
            {"inputs", {"kind", "path", "bytes", "sha256"}},
            {"checkpoints", {"step", "path", "bytes", "seconds", "stall_seconds", "deleted_utc"}},
+           {"metrics", {"name", "points", "last_step", "last"}},
            {"evaluations", {"evaluation_id", "step", "status", "tasks"}},
            {"events", {"utc", "step", "kind", "message"}}}) {
     std::cout << "\n" << title << "\n";
@@ -144,7 +150,7 @@ void show(const Options& options) {
 std::string export_sql(const Options& options) {
   static const std::vector<std::pair<std::string, std::string>> kTables = {
       {"steps", "SELECT * FROM surviving_steps WHERE run_id = ? ORDER BY step"},
-      {"imported_steps", "SELECT * FROM imported_steps WHERE run_id = ? ORDER BY step"},
+      {"imported_steps", "SELECT * FROM imported_steps WHERE run_id = ? ORDER BY 2"},
       {"energy", "SELECT * FROM energy WHERE run_id = ? ORDER BY attempt, source, device"},
       {"power_samples",
        "SELECT * FROM power_samples WHERE run_id = ? ORDER BY attempt, source, device, seconds"},

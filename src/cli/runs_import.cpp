@@ -5,10 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/import_config.h"
+#include "cli/import_output.h"
 #include "cli/runs_commands.h"
 #include "core/environment.h"
 #include "core/error.h"
-#include "core/json.h"
 #include "core/log.h"
 #include "store/import_evaluation.h"
 #include "store/import_steps.h"
@@ -20,34 +21,21 @@ namespace fs = std::filesystem;
 using store::OpenMode;
 
 struct Options {
-  std::string file;
+  std::vector<std::string> files;
   std::vector<std::string> instances;
-  std::string database, name, config, run, weights_digest;
+  std::string database, name, config, metadata, run, weights_digest;
   std::string format = "auto";
   std::string metric = "acc";
-  std::vector<std::string> map, tags;
-  std::optional<std::int64_t> tokens_per_step, step;
+  std::vector<std::string> map, keep, tags;
+  std::optional<std::int64_t> tokens_per_step, devices, step;
+  bool as_given = false;
+  bool dry_run = false;
   bool json = false;
 };
 
-struct GivenConfig {
-  std::string text = "{}";
-  std::uint64_t seed = 0;
-};
-
-GivenConfig read_config(const std::string& path) {
-  if (path.empty()) return {};
-  const Json config = read_json_file(path);
-  if (!config.is_object())
-    throw Error(ErrorKind::kInput, path + ": a config must be a JSON object");
-  const auto seed = config.find("seed");
-  const bool has_seed = seed != config.end() && seed->is_number_unsigned();
-  return {config.dump(), has_seed ? seed->get<std::uint64_t>() : 0};
-}
-
 void print(const Options& options, const nlohmann::ordered_json& result, const std::string& line) {
   if (options.json) {
-    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {
     std::cout << line << "\n";
   }
@@ -57,41 +45,107 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-void import_steps(const Options& options) {
+store::StepLogOptions reading_of(const Options& options) {
   store::StepLogOptions reading;
   if (options.format != "auto") reading.format = store::parse_log_format(options.format);
   reading.columns = store::parse_column_map(options.map);
   reading.tokens_per_step = options.tokens_per_step;
-  const GivenConfig config = read_config(options.config);
-  const store::StepLog log = store::read_step_log(options.file, reading);
+  reading.devices = options.devices;
+  reading.keep = options.keep;
+  return reading;
+}
+
+/// Rows, first and last step of all files.
+nlohmann::ordered_json extent_json(const std::vector<store::StepLog>& logs) {
+  std::size_t rows = 0, restarts = 0;
+  std::int64_t skipped = 0;
+  const store::ImportedStep* first = nullptr;
+  const store::ImportedStep* last = nullptr;
+  for (const auto& log : logs) {
+    rows += log.steps.size();
+    restarts += log.restarts.size();
+    skipped += log.skipped;
+    if (log.steps.empty()) continue;
+    if (first == nullptr) first = &log.steps.front();
+    last = &log.steps.back();
+  }
+  const auto or_null = [](const std::optional<std::int64_t>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"steps", rows},
+          {"first_step", or_null(first->step)},
+          {"last_step", or_null(last->step)},
+          {"first_tokens", or_null(first->tokens)},
+          {"last_tokens", or_null(last->tokens)},
+          {"rows_without_loss", skipped},
+          {"restarts", restarts}};
+}
+
+/// "100 steps (1 to 100)", or tokens where no step is known.
+std::string extent_text(const nlohmann::ordered_json& extent) {
+  const bool steps = !extent["last_step"].is_null();
+  const std::string unit = steps ? "step" : "tokens";
+  return counted(extent["steps"].get<std::size_t>(), steps ? "step" : "row") + " (" +
+         extent["first_" + unit].dump() + " to " + extent["last_" + unit].dump() +
+         (steps ? ")" : " tokens)");
+}
+
+/// All that is printed of the logs, but for the run's name in the database.
+nlohmann::ordered_json describe(const std::vector<store::StepLog>& logs,
+                                const std::vector<std::string>& notes, store::FileOrder order) {
+  nlohmann::ordered_json result = {{"format", store::to_string(logs.front().format)},
+                                   {"columns", logs.front().columns}};
+  result.update(extent_json(logs));
+  result["order"] = to_string(order);
+  result["files"] = nlohmann::ordered_json::array();
+  for (const auto& log : logs) result["files"].push_back(mapping_json(log));
+  result["notes"] = notes;
+  return result;
+}
+
+/// Files that were taken alike are told once.
+void print_mappings(const std::vector<store::StepLog>& logs) {
+  std::string last;
+  for (const auto& log : logs) {
+    const std::string text = mapping_text(log);
+    const auto end = text.find('\n') + 1;
+    const std::string body = text.substr(end);
+    std::cout << text.substr(0, end) << (body == last ? "  as the file before\n" : body);
+    last = body;
+  }
+}
+
+void import_steps(const Options& options) {
+  const auto reading = reading_of(options);
+  const ForeignConfig config = read_foreign_config(options.config);
+  const std::string machine = read_foreign_machine(options.metadata);
+  std::vector<store::StepLog> logs;
+  for (const auto& file : options.files) logs.push_back(store::read_step_log(file, reading));
+  const auto order = store::join_step_logs(logs, options.as_given);
+  const auto notes = import_notes(logs, reading, order);
+  auto result = describe(logs, notes, order);
+  const std::string extent = extent_text(result);
+  if (!options.json) print_mappings(logs);
+  for (const auto& note : notes) log_line("note: " + note);
+  if (options.dry_run) return print(options, result, extent + ", nothing is written (--dry-run)");
 
   store::RecordDatabase records(options.database, OpenMode::kCreate);
-  if (const auto before = store::find_import(records, log.sha256))
-    log_warning(options.file + ": was imported before, as run " + *before);
+  for (const auto& log : logs) {
+    if (const auto before = store::find_import(records, log.sha256))
+      log_warning(log.path + ": was imported before, as run " + *before);
+  }
   const store::ImportedRun run{
-      .name = options.name.empty() ? fs::path(options.file).stem().string() : options.name,
+      .name = options.name.empty() ? fs::path(options.files.front()).stem().string() : options.name,
       .config = config.text,
       .seed = config.seed,
       .tags = options.tags,
-      .command_line = command_line()};
-  const std::string id = store::write_step_log(records, log, run);
-  if (log.skipped > 0)
-    log_line(options.file + ": " + counted(static_cast<std::size_t>(log.skipped), "row") +
-             " without a loss left out");
-  for (const auto& restart : log.restarts) log_line(options.file + ": " + restart.message);
-  print(options,
-        {{"run_id", id},
-         {"database", options.database},
-         {"format", store::to_string(log.format)},
-         {"columns", log.columns},
-         {"steps", log.steps.size()},
-         {"first_step", log.steps.front().step},
-         {"last_step", log.steps.back().step},
-         {"rows_without_loss", log.skipped},
-         {"restarts", log.restarts.size()}},
-        options.database + ":" + id + ": " + counted(log.steps.size(), "step") + " (" +
-            std::to_string(log.steps.front().step) + " to " +
-            std::to_string(log.steps.back().step) + ") of " + run.name);
+      .command_line = command_line(),
+      .devices = options.devices,
+      .machine = machine};
+  const std::string id = store::write_step_logs(records, logs, run);
+  nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
+  written.update(result);
+  print(options, written, options.database + ":" + id + ": " + extent + " of " + run.name);
 }
 
 void import_instances(const Options& options) {
@@ -126,8 +180,13 @@ void import_instances(const Options& options) {
 }
 
 void import_files(const Options& options) {
-  if (options.file.empty() == options.instances.empty())
-    throw Error(ErrorKind::kUsage, "runs import: give either a log or --instances and their files");
+  if (options.files.empty() == options.instances.empty())
+    throw Error(ErrorKind::kUsage, "runs import: give either logs or --instances and their files");
+  const bool dry_run = options.dry_run && options.instances.empty();
+  if (options.database.empty() && !dry_run)
+    throw Error(ErrorKind::kUsage,
+                "runs import: --db FILE is required, the database to write to (it is made if there "
+                "is none); --dry-run shows what a log holds without one");
   if (options.instances.empty()) {
     import_steps(options);
   } else {
@@ -141,23 +200,42 @@ void add_runs_import(CLI::App& runs, int&) {
   auto options = std::make_shared<Options>();
   CLI::App* command = runs.add_subcommand(
       "import", "Other trainers' logs as a run, other evaluators' instances as an evaluation");
-  command->add_option("FILE", options->file, "A log: CSV, JSON lines, columns or a console's");
-  command->add_option("--db", options->database, "Database to write to; made if there is none")
-      ->required();
+  command->add_option("FILE", options->files,
+                      "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
+                      "jobs: put in order by their times, else by their first steps; a later one "
+                      "supersedes the others from its first step on");
+  command->add_flag("--as-given", options->as_given, "The files are in their order already");
+  command->add_option("--db", options->database, "Database to write to; made if there is none");
   command->add_option("--name", options->name,
                       "Of the run, or of what was evaluated (default: the file's)");
   command->add_option("--format", options->format, "auto, csv, jsonl, columns, torchtitan or olmo")
       ->capture_default_str();
   command
       ->add_option("--map", options->map,
-                   "TARGET=COLUMN; targets: step, tokens, loss, grad_norm, lr, "
-                   "tokens_per_second, seconds")
+                   "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units; targets: step, tokens, "
+                   "loss (nats), grad_norm, lr, tokens_per_second, tokens_per_second_per_device, "
+                   "seconds, time (Unix)")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--keep", options->keep,
+                   "Further columns to keep as metrics, by name or as 'optim/*'; those of "
+                   "evaluations are kept anyway")
       ->allow_extra_args(false);
   command
       ->add_option("--tokens-per-step", options->tokens_per_step,
-                   "Where the log does not tell the tokens")
+                   "Where the log tells steps and no tokens, or tokens and no steps")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
-  command->add_option("--config", options->config, "JSON of the other trainer, kept with the run");
+  command
+      ->add_option("--devices", options->devices,
+                   "That the run had: makes its throughput of one device's")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+  command->add_option("--config", options->config,
+                      "Config of the other trainer, kept with the run and compared: JSON or YAML "
+                      "(OLMo's own, W&B's config.yaml)");
+  command->add_option("--metadata", options->metadata,
+                      "W&B's wandb-metadata.json: the host, system and GPU of the run");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Say what a log holds and which column is taken as what; write nothing");
   command->add_option("--tag", options->tags, "A word to find the run by")->allow_extra_args(false);
   command->add_option("--instances", options->instances,
                       "lm-eval's samples_*.jsonl or oe-eval's task-*-predictions.jsonl");
@@ -171,9 +249,13 @@ void add_runs_import(CLI::App& runs, int&) {
   command->add_flag("--json", options->json, "One JSON object on stdout");
   command->footer(
       "Names that OLMo, OLMo-core, torchtitan, Hugging Face, Lightning and Megatron use are known; "
-      "--map tells others.\n"
+      "--map tells others. `_step` of W&B comes last. Evaluations' columns become metrics of the "
+      "run.\n"
+      "Example: olmo-harness runs import wandb.csv --dry-run\n"
       "Example: olmo-harness runs import wandb.csv --db other.db --name 'OLMo on H100' --map "
       "loss=train/CrossEntropyLoss\n"
+      "Example: olmo-harness runs import job1.jsonl job2.jsonl --db other.db --config config.yaml "
+      "--devices 64\n"
       "Example: olmo-harness runs import --db other.db --instances samples_*.jsonl --metric "
       "acc_norm");
   command->callback([options] { import_files(*options); });

@@ -8,8 +8,11 @@
 namespace olmo::report {
 namespace {
 
-std::int64_t tokens_per_step(const StepColumns& steps) {
-  return steps.size() == 0 ? 0 : steps.tokens[0] / std::max<std::int64_t>(1, steps.step[0]);
+/// Absent where the record tells no steps or no tokens.
+std::optional<std::int64_t> tokens_per_step(const RecordedRun& run) {
+  const StepColumns& steps = run.steps;
+  if (!run.tokens_known || !steps.steps_known || steps.size() == 0) return std::nullopt;
+  return steps.tokens[0] / std::max<std::int64_t>(1, steps.step[0]);
 }
 
 std::vector<const StateHashRow*> start_of(const RecordedRun& run) {
@@ -20,6 +23,17 @@ std::vector<const StateHashRow*> start_of(const RecordedRun& run) {
 }
 
 }  // namespace
+
+std::optional<std::string> axes_differ(const RecordedRun& a, const RecordedRun& b) {
+  if (a.tokens_known == b.tokens_known || a.steps.size() == 0 || b.steps.size() == 0)
+    return std::nullopt;
+  const RecordedRun& with = a.tokens_known ? a : b;
+  const RecordedRun& without = a.tokens_known ? b : a;
+  return without.label + " tells steps and no tokens, " + with.label +
+         (with.steps.steps_known ? " tells tokens" : " tells tokens and no steps") +
+         ": steps and tokens cannot be set against each other. Import " + without.label +
+         " again with --tokens-per-step N, the instances of a step times their length.";
+}
 
 Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
   Comparability found;
@@ -32,8 +46,10 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
                                         return x->name == y->name && x->sha256 == y->sha256;
                                       });
   found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty();
-  found.same_batch_size = tokens_per_step(a.steps) == tokens_per_step(b.steps);
-  found.first_loss = first_loss_difference(a.steps, b.steps);
+  const auto batch_a = tokens_per_step(a), batch_b = tokens_per_step(b);
+  found.batch_size_known = batch_a && batch_b;
+  found.same_batch_size = !found.batch_size_known || *batch_a == *batch_b;
+  if (!axes_differ(a, b)) found.first_loss = first_loss_difference(a.steps, b.steps);
   bool any = false, same = found.order_known;
   if (same) {
     for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {

@@ -148,6 +148,10 @@ Identity identity_of(const RecordedRun& run_a, const RecordedRun& run_b, const S
 }
 
 void compare_training(ParityReport& report, const Source& a, const Source& b) {
+  if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
+    report.damage.push_back(*reason);
+    return;
+  }
   report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
   if (report.trajectory->loss.values.empty())
     report.damage.push_back("The runs have no step at the same number of tokens in common.");

@@ -90,6 +90,8 @@ void describe_devices(const Json& environment, Efficiency& result) {
   if (const auto found = environment.find("devices");
       found != environment.end() && found->is_array() && !found->empty())
     result.devices = static_cast<double>(found->size());
+  // An import may be told how many there were.
+  if (!result.devices) result.devices = number(environment, "device_count", 1);
   if (const auto cpu = environment.find("cpu"); cpu != environment.end() && cpu->is_string())
     result.device = cpu->get<std::string>();
 }
@@ -205,6 +207,8 @@ Efficiency efficiency_of(const RecordedRun& run, const Cluster& cluster) {
   result.tokens_per_second = median_rate(run.steps.tokens_per_second);
   if (result.tokens_per_second && result.devices)
     result.tokens_per_second_per_device = *result.tokens_per_second / *result.devices;
+  if (!result.tokens_per_second)
+    result.tokens_per_second_per_device = median_rate(run.steps.tokens_per_second_per_device);
 
   result.flops_per_token = flops_per_token(run);
   if (result.flops_per_token) result.flops_formula = kFlopsFormula;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -22,11 +23,26 @@ Json parse(const std::string& text, const std::string& where) {
   return json;
 }
 
+/// 1.0 is 1 and 4e-4 is 0.0004, as configs of several trainers write numbers in their own ways.
+bool same_number(const std::string& a, const std::string& b) {
+  const auto number = [](const std::string& text) {
+    double value = 0;
+    const auto* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(value) : std::nullopt;
+  };
+  const auto x = number(a), y = number(b);
+  return x && y && *x == *y;
+}
+
 void add_leaves(const Json& json, const std::string& path, int depth, Leaves& leaves) {
   constexpr int kDeepest = 32;
   if (json.is_object() && depth < kDeepest) {
     for (const auto& [key, value] : json.items())
       add_leaves(value, path.empty() ? key : path + "." + key, depth + 1, leaves);
+  } else if (json.is_string() &&
+             json.get_ref<const std::string&>().find("${") != std::string::npos) {
+    return;  // of another trainer's config, not resolved: not known
   } else if (!json.is_null()) {
     leaves[path] = json.is_string() ? json.get<std::string>() : json.dump();
   }
@@ -104,7 +120,7 @@ class Comparer {
         const auto found = leaves.find(name);
         return found == leaves.end() ? std::string("not set") : found->second;
       };
-      if (of(a) == of(b)) continue;
+      if (of(a) == of(b) || same_number(of(a), of(b))) continue;
       const auto [mismatch, reason] = rule(key);
       add(prefix + key, of(a), of(b), mismatch, reason);
     }
@@ -161,21 +177,40 @@ void compare_tokenizers(Comparer& compare, const RecordedRun& a, const RecordedR
                       "Another tokenizer: the same text is other tokens, so no loss compares.");
 }
 
+/// The leaves of `of` that `other` has, too.
+Leaves common_to(const Leaves& of, const Leaves& other) {
+  Leaves common;
+  for (const auto& leaf : of)
+    if (other.contains(leaf.first)) common.insert(leaf);
+  return common;
+}
+
 void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
   const Leaves x = leaves_of(a.config, a.label + ": its config");
   const Leaves y = leaves_of(b.config, b.label + ": its config");
   if (x.empty() || y.empty()) return compare.unknown("config");
-  compare.leaf_by_leaf(x, y, "", [](const std::string& key) {
+  const auto by_rule = [](const std::string& key) {
     const Rule rule = rule_of(key);
     return std::pair{rule.mismatch, rule.reason};
-  });
-  if (x == y) compare.same("config");
+  };
+  if (x == y) return compare.same("config");
+  if (!a.imported && !b.imported) return compare.leaf_by_leaf(x, y, "", by_rule);
+  // Another trainer's config names what it needs, and has defaults of its own for the rest.
+  compare.leaf_by_leaf(common_to(x, y), common_to(y, x), "", by_rule);
+  const auto say_unknown = [&](const Leaves& of, const Leaves& other, const char* side) {
+    for (const auto& [key, value] : of)
+      if (!other.contains(key) && rule_of(key).mismatch != MismatchClass::kBenign)
+        compare.unknown("config: " + key + " (only " + side + " states it)");
+  };
+  say_unknown(x, y, "A");
+  say_unknown(y, x, "B");
 }
 
 void compare_places(Comparer& compare, const std::string& what, const std::string& a,
                     const std::string& b) {
   const Leaves x = leaves_of(a, what);
   const Leaves y = leaves_of(b, what);
+  if (x.empty() || y.empty()) return compare.unknown(what);  // an import does not tell
   if (x == y) return compare.same(what);
   compare.leaf_by_leaf(x, y, what + ".", [](const std::string& key) {
     const bool confound = key == "precision";
@@ -200,6 +235,8 @@ void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b,
                       "Other training data.");
   const Comparability found = comparability(a, b);
   const bool trajectory = kind == Kind::kTrajectory;
+  if (!found.batch_size_known && a.steps.size() > 0 && b.steps.size() > 0)
+    compare.unknown("tokens a step");
   if (!found.order_known) {
     compare.unknown("data order");
   } else if (found.same_order) {
@@ -270,6 +307,7 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind) {
 }
 
 bool are_repeats(const RecordedRun& a, const RecordedRun& b) {
+  if (axes_differ(a, b)) return false;
   Comparer compare;
   compare_configs(compare, a, b);
   compare_tokenizers(compare, a, b);

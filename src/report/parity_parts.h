@@ -11,10 +11,13 @@ struct Comparability {
   bool start_known = false;
   bool same_order = false;  ///< every common step saw the same batch
   bool order_known = false;
-  bool same_batch_size = false;      ///< tokens per step
+  bool same_batch_size = false;  ///< tokens per step; true where a side does not tell them
+  bool batch_size_known = false;
   std::optional<double> first_loss;  ///< first_loss_difference
 };
 Comparability comparability(const RecordedRun& a, const RecordedRun& b);
+/// Why the curves have no axis in common: one side tells tokens and the other does not.
+std::optional<std::string> axes_differ(const RecordedRun& a, const RecordedRun& b);
 /// |B - A| / |A| at the first common step; nothing if there is none, or a loss is not finite.
 std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b);
 

@@ -96,6 +96,12 @@ class Reader {
         "ORDER BY step, part, name");
     while (hash.step())
       run_.state_hashes.push_back({hash.integer(0), hash.text(1), hash.text(2), hash.text(3)});
+    auto metric = rows(
+        "SELECT name, count(*), max(step), value FROM metrics WHERE run_id = ? GROUP BY name ORDER "
+        "BY name");
+    while (metric.step())
+      run_.metrics.push_back(
+          {metric.text(0), metric.integer(1), metric.integer(2), metric.real(3)});
     auto tag = rows("SELECT tag FROM tags WHERE run_id = ? ORDER BY tag");
     while (tag.step()) run_.tags.push_back(tag.text(0));
   }
@@ -124,10 +130,15 @@ class Reader {
 
   void read_imported_steps() {
     auto row = rows(
-        "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second "
-        "FROM imported_steps WHERE run_id = ? ORDER BY step");
+        schema_ >= 5
+            ? "SELECT position, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, step, "
+              "tokens_per_second_per_device FROM imported_steps WHERE run_id = ? ORDER BY position"
+            : "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, step, NULL "
+              "FROM imported_steps WHERE run_id = ? ORDER BY step");
     while (row.step()) {
       if (std::holds_alternative<std::monostate>(row.column(1))) run_.tokens_known = false;
+      if (std::holds_alternative<std::monostate>(row.column(7))) run_.steps.steps_known = false;
+      run_.steps.tokens_per_second_per_device.push_back(row.real(8));
       add(row);
     }
     if (!run_.tokens_known) run_.steps.tokens = run_.steps.step;

@@ -13,15 +13,18 @@ namespace olmo::report {
 /// The surviving steps in ascending order; all columns have the same length. What was not recorded
 /// is NaN (or an empty column).
 struct StepColumns {
-  std::vector<std::int64_t> step;
+  std::vector<std::int64_t> step;    ///< the tokens where an import has no steps
   std::vector<std::int64_t> tokens;  ///< seen so far; the step where an import has no tokens
   std::vector<double> loss;          ///< ce_loss, nats
   std::vector<double> grad_norm;     ///< before clipping
   std::vector<double> lr;
   std::vector<double> tokens_per_second;
+  std::vector<double> tokens_per_second_per_device;  ///< empty: not recorded as such
   std::vector<double> seconds;
   std::vector<std::uint64_t> batch;  ///< first 64 bits of the batch hash; empty: imported
   std::vector<std::uint64_t> chain;  ///< first 64 bits of the hash chain; empty: imported
+
+  bool steps_known = true;
 
   [[nodiscard]] std::size_t size() const { return step.size(); }
 };
@@ -29,6 +32,14 @@ struct StepColumns {
 struct StateHashRow {
   std::int64_t step = 0;
   std::string part, name, sha256;
+};
+
+/// A number that was recorded now and then under a name of its own (table metrics).
+struct RecordedMetric {
+  std::string name;
+  std::int64_t points = 0;
+  std::int64_t last_step = 0;  ///< of the last point; tokens where an import has no steps
+  double last = 0;
 };
 
 struct RecordedInput {
@@ -75,6 +86,7 @@ struct RecordedRun {
   std::vector<RecordedAttempt> attempts;
   std::vector<RecordedInput> inputs;
   std::vector<RecordedEvent> events;
+  std::vector<RecordedMetric> metrics;  ///< by name
   std::vector<StateHashRow> state_hashes;
   std::vector<RecordedEnergy> energy;
   std::vector<store::AuditRecord> audits;  ///< oldest first

@@ -95,6 +95,8 @@ std::vector<Mark> marks_of(const RecordedRun& run, char side) {
   }
   std::stable_sort(marks.begin(), marks.end(),
                    [](const Mark& x, const Mark& y) { return x.step < y.step; });
+  if (!steps.steps_known)
+    for (Mark& mark : marks) mark.step = kUnknownStep;
   return marks;
 }
 

@@ -15,6 +15,9 @@ namespace olmo::report {
 /// change of the code at least 9.5e-5.
 inline constexpr double kFirstLossTolerance = 2e-5;
 
+/// Of a mark whose run tells tokens and no steps.
+inline constexpr std::int64_t kUnknownStep = -1;
+
 /// A marked event of one side.
 struct Mark {
   char side = 'A';

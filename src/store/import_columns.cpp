@@ -10,17 +10,19 @@
 namespace olmo::store {
 namespace {
 
-/// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning and Megatron log; the best
-/// first. Not here: W&B's _runtime, which counts from the start of the run.
+/// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, Megatron and TensorBoard
+/// log; the best first: a trainer's own step before W&B's _step, which counts calls of wandb.log
+/// unless the trainer gave it a step. Not here: W&B's _runtime, which counts from the start of the
+/// run.
 const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& known_names() {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kNames = {
       {"step",
-       {"trainer/global_step", "train/global_step", "global_step", "_step", "step", "iteration",
-        "iter"}},
+       {"trainer/global_step", "train/global_step", "global_step", "step", "iteration", "iter",
+        "_step"}},
       {"tokens",
        {"throughput/total_tokens", "throughput/total tokens", "n_tokens_seen", "total_tokens",
-        "tokens_seen", "train/num_input_tokens_seen", "num_input_tokens_seen", "consumed_tokens",
-        "tokens"}},
+        "tokens_seen", "num_tokens_seen", "train/num_input_tokens_seen", "num_input_tokens_seen",
+        "consumed_tokens", "tokens"}},
       {"loss",
        {"train/CrossEntropyLoss", "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
         "train/loss", "train_loss", "train/lm_loss", "lm loss", "lm_loss", "loss"}},
@@ -31,9 +33,13 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
        {"optim/learning_rate_group0", "optim/LR (group 0)", "optim/LR", "train/learning_rate",
         "learning_rate", "learning-rate", "lr"}},
       {"tokens_per_second",
-       {"throughput/device/tokens_per_second", "throughput/device/TPS", "throughput(tps)",
-        "tokens_per_second", "tokens_per_sec", "tps"}},
+       {"throughput/tokens_per_second", "throughput/TPS", "tokens_per_second", "tokens_per_sec"}},
+      // torchtitan's tps is of one device, as is whatever OLMo logs under throughput/device.
+      {"tokens_per_second_per_device",
+       {"throughput/device/tokens_per_second", "throughput/device/TPS", "throughput(tps)", "tps",
+        "tokens_per_second_per_device", "tokens_per_second_per_gpu", "tokens_per_sec_per_gpu"}},
       {"seconds", {"time_metrics/end_to_end(s)", "step_time", "seconds"}},
+      {"time", {"_timestamp", "wall time", "wall_time", "timestamp"}},
   };
   return kNames;
 }
@@ -42,13 +48,6 @@ std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
-}
-
-/// What a W&B export calls `RUN - METRIC` is METRIC.
-std::string_view metric_of(std::string_view column) {
-  constexpr std::string_view kDash = " - ";
-  const auto at = column.rfind(kDash);
-  return at == column.npos ? column : column.substr(at + kDash.size());
 }
 
 std::vector<std::string> columns_called(std::string_view name,
@@ -93,6 +92,12 @@ std::string wanted_column(std::string_view target, const std::string& name,
 
 }  // namespace
 
+std::string_view metric_of(std::string_view column) {
+  constexpr std::string_view kDash = " - ";
+  const auto at = column.rfind(kDash);
+  return at == column.npos ? column : column.substr(at + kDash.size());
+}
+
 ColumnMap parse_column_map(const std::vector<std::string>& texts) {
   ColumnMap map;
   std::vector<std::string> targets(kImportTargets.begin(), kImportTargets.end());
@@ -129,7 +134,7 @@ ColumnMap find_columns(const std::vector<std::string>& columns, const ColumnMap&
     }
   }
   for (const std::string target : {"step", "loss"}) {
-    if (map.contains(target)) continue;
+    if (map.contains(target) || (target == "step" && map.contains("tokens"))) continue;
     throw Error(ErrorKind::kUsage, file + ": no column has a name known for the " + target +
                                        ", it has " + list_of(columns) + ": name one with --map " +
                                        target + "=COLUMN");

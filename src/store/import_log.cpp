@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 
 #include <nlohmann/json.hpp>
 
@@ -36,19 +37,29 @@ std::size_t find_torchtitan_step(std::string_view line) {
   return at;
 }
 
+/// The numbers and texts of an object; what lies deeper is called `eval/arc_easy/acc`. W&B's media
+/// are objects with a `_type`.
+void add_cells(const Json& object, const std::string& folder, std::deque<std::string>& names,
+               std::vector<LogCell>& cells) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object() && !value.contains("_type")) {
+      add_cells(value, folder + name + "/", names, cells);
+    } else if (value.is_string() || value.is_number()) {
+      cells.push_back({names.emplace_back(folder + name),
+                       value.is_string() ? value.get<std::string>() : value.dump()});
+    }
+  }
+}
+
 void read_jsonl(std::string_view text, const std::string& file, const OnLogRow& on_row) {
   std::vector<LogCell> cells;
+  std::deque<std::string> names;  // stay where they are while more are added
   for (Lines lines(text); lines.next();) {
     if (trimmed(lines.line()).empty()) continue;
     const Json object = parse_log_json(lines.line(), file, lines.number());
     cells.clear();
-    for (const auto& [name, value] : object.items()) {
-      if (value.is_string()) {
-        cells.push_back({name, value.get<std::string>()});
-      } else if (value.is_number()) {
-        cells.push_back({name, value.dump()});
-      }
-    }
+    names.clear();
+    add_cells(object, "", names, cells);
     on_row(lines.number(), cells);
   }
 }

@@ -366,6 +366,28 @@ CREATE TABLE audits (
   grad_norm_distance REAL,               -- the same, relative to the recomputation
   PRIMARY KEY (run_id, audit)
 ) STRICT;
+)sql",
+                                                 R"sql(
+-- An import may tell tokens and no step: then its tokens are the position.
+DROP VIEW run_overview;
+ALTER TABLE imported_steps RENAME COLUMN step TO position;
+ALTER TABLE imported_steps ADD COLUMN step INTEGER;                        -- NULL: unknown
+ALTER TABLE imported_steps ADD COLUMN tokens_per_second_per_device REAL;   -- tokens_per_second is the whole run's
+UPDATE imported_steps SET step = position;
+
+CREATE VIEW run_overview AS
+  SELECT r.run_id, r.name, r.status, r.created_utc, r.n_parameters, nullif(r.max_steps, 0) AS max_steps,
+         (SELECT count(*) FROM attempts a WHERE a.run_id = r.run_id) AS attempts,
+         coalesce(last.step, imported.step) AS step, coalesce(last.tokens, imported.tokens) AS tokens,
+         coalesce(last.ce_loss, imported.ce_loss) AS ce_loss,
+         coalesce(last.tokens_per_second, imported.tokens_per_second) AS tokens_per_second,
+         last.chain_hash AS chain_hash,
+         (SELECT group_concat(tag, ' ') FROM tags t WHERE t.run_id = r.run_id) AS tags
+  FROM runs r
+  LEFT JOIN surviving_steps last ON last.run_id = r.run_id
+       AND last.step = (SELECT max(step) FROM surviving_steps s WHERE s.run_id = r.run_id)
+  LEFT JOIN imported_steps imported ON imported.run_id = r.run_id
+       AND imported.position = (SELECT max(position) FROM imported_steps s WHERE s.run_id = r.run_id);
 )sql"};
 
 }  // namespace olmo::store

@@ -63,6 +63,55 @@ TEST_CASE("runs import puts another trainer's log beside our runs, or writes not
   CHECK(runs({"export", database, "--table", "energy"}).out.empty());
 }
 
+TEST_CASE("docs/import.md shows what runs import --dry-run prints", "[cli]") {
+  const TemporaryDirectory folder;
+  const std::string log = (folder / "history.csv").string();
+  std::ofstream(log) << "_step,train/global_step,train/CrossEntropyLoss,throughput/total_tokens,"
+                        "throughput/device/tokens_per_second,System/gpu.0.temp,"
+                        "eval/downstream/arc_easy_acc\n"
+                        "0,1,11.2,4194304,9000,50,\n1,2,11.1,8388608,9100,51,\n2,2,,,,,0.25\n";
+  const auto shown = harness(folder / "log", {"runs", "import", log, "--dry-run"});
+  REQUIRE(shown.code == 0);
+  const std::string page = read_file(OLMO_SOURCE_DIR "/docs/import.md");
+  CHECK(page.find("<!-- example -->\n```\n" + shown.out + "```\n<!-- /example -->") !=
+        std::string::npos);
+  INFO(shown.out);
+  CHECK(harness(folder / "log", {"runs", "import", log}).code == 2);  // without --db
+}
+
+TEST_CASE("imported curves are set against each other on one axis or not at all", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto import = [&](const std::string& name, const std::string& header, int per_step) {
+    std::ofstream log(folder / (name + ".csv"));
+    log << header << "\n";
+    for (int step = 1; step <= 60; ++step)
+      log << step * per_step << "," << 11.0 - 0.05 * step + 0.01 * (step % 7) << "\n";
+    log.close();
+    REQUIRE(harness(folder / "log", {"runs", "import", (folder / (name + ".csv")).string(), "--db",
+                                     (folder / (name + ".db")).string()})
+                .code == 0);
+  };
+  const auto parity = [&](const std::string& a, const std::string& b) {
+    return Json::parse(
+        harness(folder / "log", {"report", "parity", (folder / (a + ".db")).string(),
+                                 (folder / (b + ".db")).string(), "--kind", "outcome", "--json"})
+            .out);
+  };
+  import("steps", "step,loss", 1);
+  import("tokens", "tokens,loss", 64);
+  import("also", "tokens,loss", 64);
+  const auto mixed = parity("steps", "tokens");
+  CHECK(mixed["verdict"] == "INVALID_DATA");
+  CHECK(mixed["damage"][0].get<std::string>().starts_with(
+      "steps tells steps and no tokens, tokens tells tokens and no steps: steps and tokens cannot "
+      "be set against each other."));
+  const auto alike = parity("tokens", "also");
+  CHECK(alike["verdict"] != "INVALID_DATA");
+  CHECK(alike["a"]["run"]["steps_known"] == false);
+  CHECK(alike["a"]["run"]["last_step"] == nullptr);
+  CHECK(alike["a"]["run"]["tokens"] == 60 * 64);
+}
+
 TEST_CASE("runs import --instances makes an evaluation of another evaluator's instances", "[cli]") {
   const TemporaryDirectory folder;
   const std::string database = (folder / "other.db").string();

@@ -158,3 +158,38 @@ TEST_CASE("the kind of a comparison follows from starts and batches", "[report]"
   other.imported = true;
   CHECK_THROWS_AS(kind_of(other), olmo::Error);
 }
+
+TEST_CASE("what another trainer's config does not state is unknown, and 1.0 is 1", "[report]") {
+  RecordedRun other = a_run(
+      R"({"model":{"d_model":8.0},"optimizer":{"eps":1e-5},"data":{"paths":["${path}"]},"seed":3})");
+  RecordedRun ours = a_run(R"({"model":{"d_model":8,"rope":true},"threads":2})");
+  CHECK(gate_of(ours, other).has(MismatchClass::kFatal));  // not set is another value in our own
+  other.imported = true;
+  const Gate gate = gate_of(ours, other);
+  CHECK(gate.mismatches.empty());
+  CHECK(gate.unknown == std::vector<std::string>{"config: model.rope (only A states it)",
+                                                 "config: optimizer.eps (only B states it)"});
+  other.config = R"({"model":{"d_model":16}})";
+  CHECK(gate_of(ours, other).has(MismatchClass::kFatal));
+}
+
+TEST_CASE("runs without an axis in common are no repeats, and their tokens a step are unknown",
+          "[report]") {
+  RecordedRun other = a_run();
+  other.tokens_known = false;
+  other.steps.tokens = other.steps.step;
+  CHECK(axes_differ(a_run(), other));
+  CHECK_FALSE(are_repeats(a_run(), other));
+  CHECK_FALSE(comparability(a_run(), other).first_loss);
+  CHECK(gate_of(a_run(), other).unknown == std::vector<std::string>{"tokens a step"});
+  CHECK_FALSE(axes_differ(other, other));
+}
+
+TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[report]") {
+  RecordedRun other = a_run();
+  other.steps.step = other.steps.tokens;
+  other.steps.steps_known = false;
+  other.steps.loss = {10.5, 9.0};
+  CHECK(comparability(a_run(), other).first_loss == 0.05);
+  CHECK_FALSE(axes_differ(a_run(), other));
+}

@@ -56,7 +56,12 @@ class RunFile {
   }
   void import(std::int64_t step, const std::string& tokens, const std::string& loss) {
     sql("INSERT INTO imported_steps VALUES ('" + id_ + "', " + std::to_string(step) + ", " +
-        tokens + ", " + loss + ", NULL, NULL, NULL, NULL)");
+        tokens + ", " + loss + ", NULL, NULL, NULL, NULL, " + std::to_string(step) + ", NULL)");
+  }
+  /// A row that tells tokens and no step.
+  void import_tokens(std::int64_t tokens, const std::string& loss) {
+    sql("INSERT INTO imported_steps VALUES ('" + id_ + "', " + std::to_string(tokens) + ", " +
+        std::to_string(tokens) + ", " + loss + ", NULL, NULL, NULL, NULL, NULL, 1000)");
   }
 
   RecordedRun read() { return read_run(db_.records(), id_); }
@@ -181,4 +186,24 @@ TEST_CASE("an imported log without tokens is aligned on steps", "[report]") {
   CHECK(!run.tokens_known);
   CHECK(run.steps.tokens == std::vector<std::int64_t>{10, 20});
   CHECK(run.damage.empty());
+}
+
+TEST_CASE("an imported log without steps is read by its tokens, and says so", "[report]") {
+  RunFile file("");
+  file.import_tokens(64, "3.5");
+  file.import_tokens(128, "3.0");
+  file.sql(
+      "INSERT INTO metrics SELECT run_id, 1, 64, 'eval/c4', 3.25 FROM runs UNION ALL "
+      "SELECT run_id, 1, 128, 'eval/c4', 3.125 FROM runs");
+  const RecordedRun run = file.read();
+  CHECK(run.tokens_known);
+  CHECK_FALSE(run.steps.steps_known);
+  CHECK(run.steps.tokens == std::vector<std::int64_t>{64, 128});
+  CHECK(run.steps.tokens_per_second_per_device == std::vector<double>{1000, 1000});
+  CHECK(std::isnan(run.steps.tokens_per_second[0]));
+  CHECK(run.damage.empty());
+  REQUIRE(run.metrics.size() == 1);
+  CHECK(run.metrics[0].points == 2);
+  CHECK(run.metrics[0].last == 3.125);
+  CHECK(run.metrics[0].last_step == 128);
 }

@@ -38,8 +38,12 @@ std::vector<double> losses(const StepLog& log) {
 
 std::vector<std::int64_t> steps(const StepLog& log) {
   std::vector<std::int64_t> values;
-  for (const auto& row : log.steps) values.push_back(row.step);
+  for (const auto& row : log.steps) values.push_back(row.step.value_or(-1));
   return values;
+}
+
+ImportedRun an_import(const std::string& name) {
+  return {.name = name, .config = "{}", .seed = 0, .tags = {}, .command_line = ""};
 }
 
 template <class Read>
@@ -99,7 +103,7 @@ TEST_CASE("JSON lines may hold NaN, nested values and rows of evaluations", "[st
 
 TEST_CASE("columns without a header are step and loss", "[store]") {
   const Log log("# a comment\n1 8.048324584960938\n2\t7.751150131225586  0.5\n");
-  const auto read = log.read({.format = {}, .columns = {{"lr", "column3"}}, .tokens_per_step = 64});
+  const auto read = log.read({.columns = {{"lr", "column3"}}, .tokens_per_step = 64});
   CHECK(read.format == LogFormat::kColumns);
   CHECK(losses(read) == std::vector<double>{8.048324584960938, 7.751150131225586});
   CHECK(read.steps[1].tokens == 128);
@@ -121,7 +125,8 @@ TEST_CASE("torchtitan's console is read through its colours", "[store]") {
   CHECK(steps(read) == std::vector<std::int64_t>{1, 10});
   CHECK(read.steps[0].loss == 12.2713);
   CHECK(read.steps[0].grad_norm == 1.3);
-  CHECK(read.steps[0].tokens_per_second == 1234);
+  CHECK(read.steps[0].tokens_per_second_per_device == 1234);
+  CHECK_FALSE(read.steps[0].tokens_per_second);
   CHECK_FALSE(read.steps[1].loss);
 }
 
@@ -144,17 +149,30 @@ TEST_CASE("OLMo's console is read block by block", "[store]") {
   CHECK(read.steps[0].loss == 11.20);
   CHECK(read.steps[0].grad_norm == 1.234);
   CHECK(read.steps[0].tokens == 41943040);
-  CHECK(read.steps[0].tokens_per_second == 9001);
+  CHECK(read.steps[0].tokens_per_second_per_device == 9001);
+  CHECK_FALSE(read.steps[0].tokens_per_second);
   CHECK(read.skipped == 1);
 }
 
-TEST_CASE("of a step that a restart repeats the last row is kept", "[store]") {
-  const Log log("1 5\n2 4\n3 3\n2 4.5\n3 3.5\n4 2.5\n");
+TEST_CASE("a restart within a log supersedes what was logged from its step on", "[store]") {
+  const Log log("1 5\n2 4\n3 3\n4 2\n2 4.5\n3 3.5\n");
   const auto read = log.read();
-  CHECK(losses(read) == std::vector<double>{5, 4.5, 3.5, 2.5});
+  CHECK(losses(read) == std::vector<double>{5, 4.5, 3.5});
   REQUIRE(read.restarts.size() == 1);
-  CHECK(read.restarts[0].step == 2);
-  CHECK_THAT(read.restarts[0].message, Catch::Contains("from step 3 back to step 2 (line 4)"));
+  CHECK(read.restarts[0].position == 2);
+  CHECK(read.restarts[0].message ==
+        "the log goes from step 4 back to step 2 (line 5): 3 rows are superseded");
+}
+
+TEST_CASE("a log with the last step first, or with rows twice, is no restart", "[store]") {
+  const auto turned = Log("3 3\n2 4\n1 5\n").read();
+  CHECK(losses(turned) == std::vector<double>{5, 4, 3});
+  CHECK(turned.reversed);
+  CHECK(turned.restarts.empty());
+  const auto twice = Log("1 5\n1 5.5\n2 4\n").read();
+  CHECK(losses(twice) == std::vector<double>{5.5, 4});
+  CHECK(twice.repeated == 1);
+  CHECK(twice.restarts.empty());
 }
 
 TEST_CASE("a bad line is named, whatever the format", "[store]") {
@@ -187,9 +205,7 @@ TEST_CASE("a bad line is named, whatever the format", "[store]") {
 TEST_CASE("a column that is not there is told with those that are", "[store]") {
   const Log log("it,train/CrossEntropyLos,b - loss,c - loss\n1,2,3,4\n");
   const auto fails = [&](const ColumnMap& columns) {
-    return sentence(ErrorKind::kUsage, [&] {
-      (void)log.read({.format = {}, .columns = columns, .tokens_per_step = {}});
-    });
+    return sentence(ErrorKind::kUsage, [&] { (void)log.read({.format = {}, .columns = columns}); });
   };
   CHECK_THAT(fails({{"loss", "train/CrossEntropyLoss"}}),
              Catch::EndsWith("has no column 'train/CrossEntropyLoss' for the loss (did you mean "
@@ -202,8 +218,7 @@ TEST_CASE("a column that is not there is told with those that are", "[store]") {
   CHECK_THAT(fails({{"step", "it"}}),
              Catch::EndsWith("both 'b - loss' and 'c - loss' may be the loss: choose with --map "
                              "loss=COLUMN"));
-  const auto read = log.read(
-      {.format = {}, .columns = {{"step", "it"}, {"loss", "c - loss"}}, .tokens_per_step = {}});
+  const auto read = log.read({.format = {}, .columns = {{"step", "it"}, {"loss", "c - loss"}}});
   CHECK(losses(read) == std::vector<double>{4});
   CHECK(sentence(ErrorKind::kUsage, [] {
           parse_column_map({"los=a"});
@@ -213,23 +228,24 @@ TEST_CASE("a column that is not there is told with those that are", "[store]") {
 }
 
 TEST_CASE("an imported log is a finished run with its steps, events and digest", "[store]") {
-  const Log log("1 5\n2 nan\n1 0.1\n");
+  const Log log("1 5\n2 4\n1 0.1\n2 nan\n");
   const auto read = log.read();
   RecordDatabase records(log.folder / "other.db", OpenMode::kCreate);
   CHECK_FALSE(find_import(records, read.sha256));
-  const auto id = write_step_log(records, read,
-                                 {.name = "theirs",
-                                  .config = R"({"seed":7})",
-                                  .seed = 7,
-                                  .tags = {"h100", "h100"},
-                                  .command_line = "import"});
+  const auto id = write_step_logs(records, {read},
+                                  {.name = "theirs",
+                                   .config = R"({"seed":7})",
+                                   .seed = 7,
+                                   .tags = {"h100", "h100"},
+                                   .command_line = "import",
+                                   .devices = 8});
   CHECK(find_import(records, read.sha256) == id);
   std::vector<std::vector<SqlValue>> rows;
   const auto query = [&](const std::string& sql) {
     rows.clear();
     records.query(sql, {}, [&](const auto&, const auto& row) { rows.push_back(row); });
   };
-  query("SELECT step, tokens, ce_loss FROM imported_steps ORDER BY step");
+  query("SELECT step, tokens, ce_loss FROM imported_steps ORDER BY position");
   CHECK((rows == std::vector<std::vector<SqlValue>>{{std::int64_t{1}, {}, 0.1},
                                                     {std::int64_t{2}, {}, {}}}));
   query("SELECT name, status, step, max_steps, tags, attempts FROM run_overview");
@@ -238,8 +254,11 @@ TEST_CASE("an imported log is a finished run with its steps, events and digest",
   query("SELECT kind, step, attempt FROM events");
   CHECK(
       (rows == std::vector<std::vector<SqlValue>>{{"restart", std::int64_t{1}, std::int64_t{1}}}));
-  query("SELECT environment ->> 'imported', environment ->> 'format' FROM attempts");
-  CHECK((rows == std::vector<std::vector<SqlValue>>{{std::int64_t{1}, "columns"}}));
+  query(
+      "SELECT environment ->> 'imported', environment ->> 'format', environment ->> 'device_count' "
+      "FROM attempts");
+  CHECK(
+      (rows == std::vector<std::vector<SqlValue>>{{std::int64_t{1}, "columns", std::int64_t{8}}}));
 }
 
 TEST_CASE("a database of version 2 gets the tables of imports and an overview with them",
@@ -256,8 +275,7 @@ TEST_CASE("a database of version 2 gets the tables of imports and an overview wi
         "'{}', 'd', 1, 10, 100)");
   }
   RunDb db = RunDb::open(path, OpenMode::kReadWrite);
-  (void)write_step_log(db.records(), log.read(),
-                       {.name = "new", .config = "{}", .seed = 0, .tags = {}, .command_line = ""});
+  (void)write_step_logs(db.records(), {log.read()}, an_import("new"));
   std::string overview;
   db.query("SELECT name, step FROM run_overview ORDER BY created_utc", {},
            [&](const auto&, const auto& row) {

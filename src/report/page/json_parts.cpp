@@ -20,9 +20,17 @@ OrderedJson run_json(const RecordedRun& run) {
                       {"tokens", nullptr},
                       {"last_loss", nullptr},
                       {"attempts", run.attempts.size()}};
-  if (!steps.step.empty()) json["last_step"] = steps.step.back();
+  if (!steps.step.empty() && steps.steps_known) json["last_step"] = steps.step.back();
   if (!steps.tokens.empty() && run.tokens_known) json["tokens"] = steps.tokens.back();
   if (!steps.loss.empty()) json["last_loss"] = json_of(steps.loss.back());
+  json["steps_known"] = steps.steps_known;
+  json["tokens_known"] = run.tokens_known;
+  json["metrics"] = OrderedJson::array();
+  for (const auto& metric : run.metrics)
+    json["metrics"].push_back({{"name", metric.name},
+                               {"points", metric.points},
+                               {"last_step", metric.last_step},
+                               {"last", json_of(metric.last)}});
   return json;
 }
 
@@ -96,7 +104,7 @@ OrderedJson json_of(const Side& side) {
 
 OrderedJson json_of(const Mark& mark) {
   return {{"side", std::string(1, mark.side)},
-          {"step", mark.step},
+          {"step", mark.step == kUnknownStep ? OrderedJson(nullptr) : OrderedJson(mark.step)},
           {"tokens", mark.tokens},
           {"kind", mark.kind},
           {"text", mark.text}};

@@ -26,7 +26,8 @@ std::vector<std::string> summary(const RunReport& report) {
   if (!report.side.run) return {"No training steps are recorded."};
   const RecordedRun& run = *report.side.run;
   const StepColumns& steps = run.steps;
-  std::string size = count(static_cast<std::int64_t>(steps.size())) + " steps";
+  std::string size = count(static_cast<std::int64_t>(steps.size())) +
+                     (steps.steps_known ? " steps" : " points of a log that tells no steps");
   if (run.tokens_known && !steps.tokens.empty())
     size += ", " + count(steps.tokens.back()) + " tokens";
   if (run.n_parameters > 0)
@@ -35,10 +36,27 @@ std::vector<std::string> summary(const RunReport& report) {
   if (!steps.loss.empty()) lines.push_back("Last loss: " + number(steps.loss.back(), 6) + " nats");
   if (report.efficiency && report.efficiency->tokens_per_second)
     lines.push_back(number(*report.efficiency->tokens_per_second) + " tokens/s (median)");
+  else if (report.efficiency && report.efficiency->tokens_per_second_per_device)
+    lines.push_back(number(*report.efficiency->tokens_per_second_per_device) +
+                    " tokens/s per device (median); the number of devices is not known");
   lines.push_back(count(static_cast<std::int64_t>(run.attempts.size())) +
                   (run.attempts.size() == 1 ? " attempt, " : " attempts, ") +
                   count(static_cast<std::int64_t>(report.marks.size())) + " marked events");
   return lines;
+}
+
+std::string metrics_section(const RecordedRun* run) {
+  if (run == nullptr || run->metrics.empty()) return {};
+  Table table({{"Metric", false},
+               {"Points", true},
+               {"Last", true},
+               {run->steps.steps_known ? "At step" : "At tokens", true}});
+  for (const RecordedMetric& metric : run->metrics)
+    table.row({code(clip(metric.name, 120)), count(metric.points), number(metric.last, 6),
+               count(metric.last_step)});
+  const auto n = static_cast<std::int64_t>(run->metrics.size());
+  return section("metrics", "Metrics of the run",
+                 folded(count(n) + (n == 1 ? " metric" : " metrics"), table.html()));
 }
 
 std::string title_of(const Side& side) {
@@ -66,8 +84,8 @@ std::string run_html(const RunReport& report) {
       section("trajectory", "Training",
               (charts.empty() ? note("No training steps are recorded.") : charts) +
                   events_table(report.marks)) +
-      efficiency_section(sides) + provenance_section(sides) +
-      command_section(report.command, report.version, sides);
+      metrics_section(report.side.run ? &*report.side.run : nullptr) + efficiency_section(sides) +
+      provenance_section(sides) + command_section(report.command, report.version, sides);
   return document(clip(title_of(report.side), 120), body,
                   run_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -89,8 +107,8 @@ std::string run_markdown(const RunReport& report) {
   for (const std::string& line : damage_of(report.side))
     out += "- damaged: " + markdown_text(line) + "\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(report.marks.size(), kShownRows); ++i)
-    out += "- " + markdown_text(report.marks[i].kind) + " at step " + count(report.marks[i].step) +
-           ": " + markdown_text(report.marks[i].text) + "\n";
+    out += "- " + markdown_text(report.marks[i].kind) + " at " + place_of(report.marks[i]) + ": " +
+           markdown_text(report.marks[i].text) + "\n";
   return out;
 }
 

@@ -51,6 +51,8 @@ std::string perplexity_section(const ParityReport& report);
 // Of one or of two sides.
 std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks);
 std::string throughput_chart(std::span<const NamedSide> sides);
+/// "step 1,200", or the tokens where the run tells no steps.
+std::string place_of(const Mark& mark);
 std::string events_table(std::span<const Mark> marks);
 std::string efficiency_section(std::span<const NamedSide> sides);
 std::string provenance_section(std::span<const NamedSide> sides);

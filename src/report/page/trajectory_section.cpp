@@ -62,7 +62,7 @@ Axis axis_of_difference(std::vector<double> values, double margin, const std::st
 void draw_marks(Chart& chart, std::span<const Mark> marks) {
   for (const Mark& mark : marks.first(std::min(marks.size(), kMarksOnChart)))
     chart.mark(static_cast<double>(mark.tokens), mark.side == 'B' ? "event-b" : "event-a",
-               std::string(1, mark.side) + ", step " + count(mark.step) + ": " + mark.kind + ". " +
+               std::string(1, mark.side) + ", " + place_of(mark) + ": " + mark.kind + ". " +
                    clip(mark.text, 120));
 }
 
@@ -267,12 +267,17 @@ std::string throughput_chart(std::span<const NamedSide> sides) {
                      {"Throughput", "tokens/s", &StepColumns::tokens_per_second, false, true}, {});
 }
 
+std::string place_of(const Mark& mark) {
+  return mark.step == kUnknownStep ? count(mark.tokens) + " tokens" : "step " + count(mark.step);
+}
+
 std::string events_table(std::span<const Mark> marks) {
   if (marks.empty()) return note("No spike, restart, gap or skipped step.");
   Table table(
       {{"Event", false}, {"Side", false}, {"Step", true}, {"Tokens", true}, {"What", false}});
   for (const Mark& mark : marks)
-    table.row({shown(mark.kind, 60), side_mark(mark.side), count(mark.step), count(mark.tokens),
+    table.row({shown(mark.kind, 60), side_mark(mark.side),
+               mark.step == kUnknownStep ? "–" : count(mark.step), count(mark.tokens),
                shown(mark.text)});
   const auto n = static_cast<std::int64_t>(marks.size());
   return folded(count(n) + (n == 1 ? " event" : " events"), table.html());

@@ -21,7 +21,8 @@ std::string side_card(char letter, const Side& side) {
   html += paragraph(code(side.database));
   if (side.run) {
     const StepColumns& steps = side.run->steps;
-    std::string text = count(static_cast<std::int64_t>(steps.size())) + " steps";
+    std::string text = count(static_cast<std::int64_t>(steps.size())) +
+                       (steps.steps_known ? " steps" : " points, steps unknown");
     if (side.run->tokens_known && !steps.tokens.empty())
       text += ", " + count(steps.tokens.back()) + " tokens";
     if (side.run->n_parameters > 0)

@@ -1,0 +1,118 @@
+// What `runs import` prints, and the configs that it takes.
+#include "cli/import_output.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/import_config.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::test {
+namespace {
+
+struct Folder {
+  TemporaryDirectory folder;
+
+  [[nodiscard]] std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name, std::ios::binary) << text;
+    return (folder / name).string();
+  }
+};
+
+bool holds(const std::vector<std::string>& notes, const std::string& text) {
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const auto& note) { return note.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("the mapping of a log fits into 80 columns, whatever its names", "[cli]") {
+  const Folder folder;
+  std::string header =
+      "_step,loss,tps," + std::string(300, 'x') + ",eval/\x1b[31m" + std::string(99, 'y');
+  std::string row = "1,2,3,4,5";
+  for (int i = 0; i < 100; ++i) {
+    header += ",eval/task_" + std::to_string(i) + ",other " + std::to_string(i);
+    row += ",1,2";
+  }
+  const auto log = store::read_step_log(folder.file("wide.csv", header + "\n" + row + "\n"), {});
+  const std::string text = cli::mapping_text(log);
+  INFO(text);
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    CHECK(line.size() <= 80);
+    CHECK(line.find('\x1b') == std::string::npos);
+  }
+  CHECK(count < 16);
+  CHECK(text.find("  step                          _step\n") != std::string::npos);
+  CHECK(text.find("  101 metrics ") != std::string::npos);
+  CHECK(text.find("  101 ignored ") != std::string::npos);
+  CHECK(text.find(" more\n") != std::string::npos);
+  const auto json = cli::mapping_json(log);
+  CHECK(json["metrics"].size() == 101);
+  CHECK(json["ignored"].size() == 101);
+}
+
+TEST_CASE("what is not known of a log is said", "[cli]") {
+  const Folder folder;
+  const auto notes = [&](const std::string& text, const store::StepLogOptions& options = {}) {
+    return cli::import_notes({store::read_step_log(folder.file("a.csv", text), options)}, options,
+                             store::FileOrder::kGiven);
+  };
+  const auto bare = notes("_step,loss,tps\n1,3,100\n2,,100\n");
+  CHECK(holds(bare, "_step counts the calls of wandb.log"));
+  CHECK(holds(bare, "the steps are the axis"));
+  CHECK(holds(bare, "throughput is of one device"));
+  CHECK(holds(bare, "a.csv: 1 row without a loss"));
+  CHECK(notes("step,loss,tps\n1,3,100\n", {.tokens_per_step = 64, .devices = 2}).empty());
+  CHECK(holds(notes("tokens,loss\n1,3\n"), "no step is known: the tokens are the axis"));
+  CHECK(holds(notes("step,loss\n3,1\n2,1\n1,1\n"), "turned round"));
+  CHECK(holds(notes("step,loss\n1,1\n2,1\n1,1\n"), "from step 2 back to step 1 (line 4)"));
+}
+
+TEST_CASE("configs of other trainers are read from YAML, from JSON and out of W&B's wrapping",
+          "[cli]") {
+  const Folder folder;
+  const auto config = [&](const std::string& name, const std::string& text) {
+    return Json::parse(cli::read_foreign_config(folder.file(name, text)).text);
+  };
+  const Json expected = {
+      {"seed", 6198}, {"model", {{"d_model", 2048}}}, {"optimizer", {{"learning_rate", 4e-4}}}};
+  CHECK(config("olmo.yaml",
+               "seed: 6198\nmodel:\n  d_model: 2048\noptimizer:\n  learning_rate: 4.0e-4\n") ==
+        expected);
+  CHECK(config("w.yaml",
+               "wandb_version: 1\n\n_wandb:\n  desc: null\n  value:\n    python_version: 3.11\n"
+               "seed:\n  desc: null\n  value: 6198\nmodel:\n  desc: null\n  value:\n    d_model: "
+               "2048\noptimizer:\n  value:\n    learning_rate: 0.0004\n") == expected);
+  CHECK(config("c.json", R"({"seed": {"value": 6198, "desc": null}, "model": {"value":
+        {"d_model": 2048}}, "optimizer": {"value": {"learning_rate": 4e-4}}})") == expected);
+  CHECK(config("plain.json", R"({"a": {"value": 1}, "b": 2, "c": 3})") ==
+        Json({{"a", {{"value", 1}}}, {"b", 2}, {"c", 3}}));  // not W&B's
+  CHECK(config("r.yaml", "save_folder: ${path.choose:/x,/y}/z\n")["save_folder"] ==
+        "${path.choose:/x,/y}/z");
+  CHECK(cli::read_foreign_config(folder.file("s.yaml", "seed: 7\n")).seed == 7);
+  CHECK(cli::read_foreign_config("").text == "{}");
+  CHECK_THROWS_WITH(config("list.yaml", "- 1\n"), Catch::Contains("list.yaml:1: is no config"));
+  CHECK_THROWS_WITH(config("bad.yaml", "a: [1\n"), Catch::Contains("bad.yaml:"));
+}
+
+TEST_CASE("of W&B's metadata the machine is kept, its GPUs as those of one node", "[cli]") {
+  const Folder folder;
+  const auto file = folder.file("wandb-metadata.json",
+                                R"({"host": "nid001", "os": "Linux-5.14", "gpu": "MI250X",
+      "gpu_count": 8, "codePath": "x", "disk": {"total": 1}})");
+  CHECK(Json::parse(cli::read_foreign_machine(file)) ==
+        Json({{"host", "nid001"}, {"os", "Linux-5.14"}, {"gpu", "MI250X"}, {"gpus_of_a_node", 8}}));
+  CHECK(cli::read_foreign_machine("") == "{}");
+  CHECK_THROWS_WITH(cli::read_foreign_machine(folder.file("list.json", "[1]")),
+                    Catch::EndsWith("must be a JSON object"));
+}
+
+}  // namespace olmo::test
