@@ -180,7 +180,6 @@ def main():
     emulator = ""
     if arm64 and shutil.which(arm64[0]):
         emulator = subprocess.run([arm64[0], "--version"], capture_output=True, text=True).stdout.split("\n")[0]
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # four threads on fewer cores must not spin
 
     facts, started = {}, time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

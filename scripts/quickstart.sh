@@ -4,8 +4,6 @@
 # Options are passed to scripts/build.sh. Everything that can be reused is cached; each call trains a new run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# On a machine with other work, threads that spin while they wait for each other take the cores from those they wait for.
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 started=$SECONDS
 
 step() { printf '\n== %s\n' "$*" >&2; }

@@ -5,7 +5,6 @@
 set -euo pipefail
 harness=$(realpath "$1")
 root=$(realpath "$(dirname "$0")/..")
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
 work=$(mktemp -d)
 trap '[ $? = 0 ] || tail -n 3 log >&2; rm -rf "$work"' EXIT

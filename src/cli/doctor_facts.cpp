@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/usable_cores.h"
 #include "train/energy/channel.h"
 
 namespace olmo::cli {
@@ -67,16 +68,6 @@ OrderedJson library_fact(const std::vector<std::string>& names, const std::strin
   return fact;
 }
 
-/// CPUs that the control group grants, from "QUOTA PERIOD".
-OrderedJson cgroup_cpus() {
-  const auto line = first_line("/sys/fs/cgroup/cpu.max");
-  const auto quota = number_in(line);
-  const auto space = line.find(' ');
-  if (quota.is_null() || space == std::string::npos) return nullptr;
-  const double period = std::strtod(line.c_str() + space, nullptr);
-  return period > 0 ? OrderedJson(quota.get<double>() / period) : OrderedJson(nullptr);
-}
-
 OrderedJson resource_limit(int resource) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return nullptr;
@@ -130,6 +121,7 @@ OrderedJson gpu_facts() {
 
 OrderedJson limit_facts() {
   const Json facts = environment();
+  const UsableCores cores = usable_cores();
   OrderedJson variables = OrderedJson::object();
   for (const auto& [name, value] : facts.at("variables").items()) {
     if (name.rfind("OMP_", 0) == 0 || name.rfind("GOMP_", 0) == 0 || name.rfind("KMP_", 0) == 0 ||
@@ -138,8 +130,8 @@ OrderedJson limit_facts() {
   }
   return {{"open_files", resource_limit(RLIMIT_NOFILE)},
           {"file_bytes", resource_limit(RLIMIT_FSIZE)},
-          {"cores_restricted", facts.value("cores_usable", 0) < facts.value("cores_online", 0)},
-          {"cgroup_cpus", cgroup_cpus()},
+          {"cores_restricted", cores.bound_to < facts.value("cores_online", 0)},
+          {"cgroup_cpus", cores.granted ? OrderedJson(*cores.granted) : OrderedJson(nullptr)},
           {"thread_variables", variables}};
 }
 

@@ -6,10 +6,11 @@
 #include <string_view>
 
 #include <nlohmann/json.hpp>
-#include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "core/usable_cores.h"
 
 extern char** environ;
 
@@ -88,10 +89,7 @@ Json environment() {
   set("cpu", value_in("/proc/cpuinfo", "model name", ':'));
   set("cpu_flags", value_in("/proc/cpuinfo", "flags", ':'));
   facts["cores_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
-  cpu_set_t affinity;
-  CPU_ZERO(&affinity);
-  if (::sched_getaffinity(0, sizeof affinity, &affinity) == 0)
-    facts["cores_usable"] = CPU_COUNT(&affinity);
+  facts["cores_usable"] = usable_cores().usable;
   struct sysinfo memory {};
   if (::sysinfo(&memory) == 0)
     facts["memory_bytes"] = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit;

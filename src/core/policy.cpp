@@ -3,12 +3,12 @@
 #include <ATen/Parallel.h>
 #include <c10/core/CPUAllocator.h>
 #include <omp.h>
-#include <sched.h>
 
 #include "core/determinism.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/tensor.h"
+#include "core/usable_cores.h"
 
 namespace olmo {
 namespace {
@@ -26,12 +26,6 @@ bool machine_has(Isa isa) {
   }
 #endif
   return isa == Isa::kPlain;
-}
-
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 void set_device(Policy& policy, const std::string& name) {
@@ -111,7 +105,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
     throw Error(ErrorKind::kUsage,
                 "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
   }
-  policy.threads = threads == 0 ? available_cores() : threads;
+  policy.threads = threads == 0 ? usable_cores().usable : threads;
   set_device(policy, device);
   return policy;
 }

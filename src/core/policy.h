@@ -38,7 +38,7 @@ std::string to_string(Device device);
 Isa best_isa();
 
 /// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
-/// every core that this process may use; `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
+/// as many as usable_cores(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
 /// for another word, for an instruction set or a device that this machine lacks, or for a GPU under
 /// `fast`.
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,

@@ -51,8 +51,6 @@ class Child {
       ::setrlimit(RLIMIT_FSIZE, &limit);
       std::signal(SIGXFSZ, SIG_IGN);  // survives exec: write() fails with EFBIG
     }
-    // Threads that spin at OpenMP's barriers make a run on busy cores a hundred times slower.
-    ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
     const int flags = O_CREAT | O_WRONLY | O_TRUNC;
     ::dup2(::open(out_.c_str(), flags, 0644), 1);
     ::dup2(::open(err_.c_str(), flags, 0644), 2);

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace olmo {
+
+/// The processors that this process may use.
+struct UsableCores {
+  int bound_to = 1;               ///< cores of its affinity
+  std::optional<double> granted;  ///< processor time per time that its control groups allow
+  int usable = 1;                 ///< the smaller of both, at least 1: more threads would wait
+};
+
+/// Control groups of either version, with those above them. `root` holds `proc` and `sys`.
+UsableCores usable_cores(const std::filesystem::path& root = "/");
+
+}  // namespace olmo

@@ -1,0 +1,66 @@
+#include "core/usable_cores.h"
+
+#include <fstream>
+
+#include "core/tensor.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+}  // namespace
+
+TEST_CASE("without a control group the affinity decides", "[core]") {
+  const TemporaryDirectory root;
+  const UsableCores cores = usable_cores(root / "");
+  CHECK_FALSE(cores.granted);
+  CHECK(cores.usable == cores.bound_to);
+  CHECK(cores.usable >= 1);
+}
+
+TEST_CASE("a control group of version 2 grants what it and those above it allow", "[core]") {
+  const TemporaryDirectory root;
+  write(root / "proc/self/cgroup", "0::/jobs/mine\n");
+  write(root / "sys/fs/cgroup/jobs/mine/cpu.max", "max 100000\n");
+  CHECK_FALSE(usable_cores(root / "").granted);
+  write(root / "sys/fs/cgroup/jobs/cpu.max", "50000 100000\n");
+  CHECK(usable_cores(root / "").granted.value() == 0.5);
+  CHECK(usable_cores(root / "").usable == 1);
+}
+
+TEST_CASE("a container sees its group's limit at the root of the mount", "[core]") {
+  const TemporaryDirectory root;
+  write(root / "proc/self/cgroup", "0::/../../elsewhere\n");
+  write(root / "sys/fs/cgroup/cpu.max", "9000000 100000\n");
+  const UsableCores cores = usable_cores(root / "");
+  CHECK(cores.granted.value() == 90);
+  CHECK(cores.usable == std::min(cores.bound_to, 90));
+}
+
+TEST_CASE("a control group of version 1 grants its quota", "[core]") {
+  const TemporaryDirectory root;
+  write(root / "proc/self/cgroup", "7:memory:/job\n4:cpu,cpuacct:/job\n");
+  write(root / "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
+  write(root / "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+  CHECK_FALSE(usable_cores(root / "").granted);
+  write(root / "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "150000\n");
+  CHECK(usable_cores(root / "").granted.value() == 1.5);
+}
+
+TEST_CASE("damaged files of a control group grant nothing and stop nothing", "[core]") {
+  const TemporaryDirectory root;
+  write(root / "proc/self/cgroup", "0\n:\n0::\n0::/a\n");
+  write(root / "sys/fs/cgroup/a/cpu.max", "many\n");
+  write(root / "sys/fs/cgroup/cpu.max", "100000 0\n");
+  CHECK_FALSE(usable_cores(root / "").granted);
+}
+
+}  // namespace olmo::test
