@@ -1,13 +1,17 @@
 #pragma once
 
-#include <cstdint>
-
 #include "core/policy.h"
 
 namespace olmo::ops {
 
-/// Fused multiply-adds on registers only, `rounds` rounds on each of the policy's threads. Returns
-/// the floating-point operations done; the caller measures the time. No product is faster.
-double run_fma_peak(const Policy& policy, std::int64_t rounds);
+struct FmaRate {
+  double flops = 0;        ///< floating-point operations per second
+  double undisturbed = 0;  ///< share of the time for which the threads had a core
+};
+
+/// The rate of fused multiply-adds on registers, on each of the policy's threads at once: the most
+/// that any half of a millisecond of `seconds` saw. Other programs make it too low where they leave
+/// none alone, never too high. No product is faster.
+FmaRate measure_fma_rate(const Policy& policy, double seconds);
 
 }  // namespace olmo::ops

@@ -216,10 +216,16 @@ Efficiency efficiency_of(const RecordedRun& run, const Cluster& cluster) {
   result.peak_source = cluster.peak_source;
   if (!result.peak_flops) {
     result.peak_flops = number(environment, "peak_flops", 1);
-    result.peak_source = result.peak_flops ? "matrix products measured before training" : "";
+    const auto source = environment.find("peak_source");
+    if (source != environment.end() && source->is_string())
+      result.peak_source = source->get<std::string>();
+    else if (result.peak_flops)  // records of version 0.1
+      result.peak_source = "measured: matrix products, briefly before training";
   }
   result.mfu = model_flops_utilisation(result.tokens_per_second, result.flops_per_token,
                                        result.devices, result.peak_flops);
+  if (result.mfu && *result.mfu > 1)
+    result.mfu_note = "above 100 %: the peak is not this machine's, or was measured too low";
 
   add_energy(run, result);
   const auto seconds = result.attempt_seconds ? result.attempt_seconds : result.train_seconds;

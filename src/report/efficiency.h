@@ -43,9 +43,10 @@ struct Efficiency {
   Quantity tokens_per_second_per_device;
   Quantity flops_per_token;  ///< as the run's record of MFU: formula in `flops_formula`
   std::string flops_formula;
-  Quantity peak_flops;  ///< of one device
-  std::string peak_source;
+  Quantity peak_flops;      ///< of one device
+  std::string peak_source;  ///< how it is known, or why not
   Quantity mfu;
+  std::string mfu_note;   ///< why it cannot be right; empty if it can
   Quantity device_hours;  ///< of all attempts; of the steps where there are no attempts
   /// Of the equipment, over all attempts, by the widest coverage that any of them measured: node,
   /// else job, else packages and devices together.

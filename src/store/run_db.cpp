@@ -71,6 +71,16 @@ void RunDb::record_step(const StepRecord& row) {
          row.chain_hash}}});
 }
 
+void RunDb::record_peak(double flops, const std::string& source) {
+  records_->write(
+      {{"UPDATE steps SET mfu = mfu * (SELECT json_extract(environment, '$.peak_flops') FROM "
+        "attempts WHERE run_id = ? AND attempt = ?) / ? WHERE run_id = ? AND attempt = ?",
+        {run_id_, attempt_, flops, run_id_, attempt_}},
+       {"UPDATE attempts SET environment = json_set(environment, '$.peak_flops', ?, "
+        "'$.peak_source', ?) WHERE run_id = ? AND attempt = ?",
+        {flops, source, run_id_, attempt_}}});
+}
+
 void RunDb::record_metric(std::int64_t step, const std::string& name, double value) {
   records_->add({{"INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?)",
                   {run_id_, attempt_, step, name, value}}});

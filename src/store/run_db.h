@@ -24,6 +24,8 @@ class RunDb {
   /// Adds an attempt to an existing run.
   void resume_run(const std::string& run_id, const AttemptRecord& attempt);
   void record_step(const StepRecord& row);
+  /// The attempt's peak (environment.peak_flops) is higher than it seemed: its steps' mfu follow.
+  void record_peak(double flops, const std::string& source);
   void record_metric(std::int64_t step, const std::string& name, double value);
   /// `seal`: over the chain and the hashes.
   void record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes,

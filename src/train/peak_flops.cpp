@@ -1,21 +1,84 @@
 #include "train/peak_flops.h"
 
-#include <chrono>
+#include <algorithm>
 
 #include "core/tensor.h"
+#include "ops/fma_peak.h"
 #include "ops/linear.h"
 
 namespace olmo::train {
+namespace {
 
-double measure_peak_flops(const Policy& policy) {
-  constexpr std::int64_t kRows = 512, kInner = 512, kColumns = 1024;
-  constexpr int kRounds = 12;  // the first ones wake the threads and touch the pages
-  constexpr double kEnoughSeconds = 0.1;
+constexpr double kMeasureSeconds = 0.008;
+constexpr double kUndisturbed = 0.95;
+constexpr int kMostMeasurements = 50;
+/// A rise by less is noise, for which no recorded row is changed.
+constexpr double kRise = 1.01;
+/// Between measurements while training; on a quiet machine the time doubles with each that found
+/// nothing more.
+constexpr std::chrono::duration<double> kFirstPause{1}, kLongestPause{60};
+
+/// Portable products use the policy's instruction set, a library the widest.
+Policy with_isa_of_products(Policy policy) {
+  if (policy.numerics == Numerics::kFast) policy.isa = best_isa();
+  return policy;
+}
+
+std::string measured_on(const Policy& policy) {
+  return "measured: fused multiply-adds, " + to_string(policy.isa) + ", " +
+         std::to_string(policy.threads) + (policy.threads == 1 ? " thread" : " threads");
+}
+
+}  // namespace
+
+PeakFlops::PeakFlops(const Policy& policy)
+    : policy_(with_isa_of_products(policy)), pause_(kFirstPause) {
+  if (policy.device != Device::kCpu) {
+    source_ = "unknown: a GPU's peak is not measured; name a cluster file in the report";
+    return;
+  }
+  for (int done = 0, since_rise = 0; done < kMostMeasurements; ++done) {
+    since_rise = measure() ? 0 : since_rise + 1;
+    // The more threads, the rarer a moment in which other programs leave a core to each.
+    if (since_rise >= (disturbed() ? 6 * policy_.threads : 3)) break;
+  }
+  next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
+}
+
+bool PeakFlops::disturbed() const { return undisturbed_ < kUndisturbed; }
+
+bool PeakFlops::measure() {
+  const ops::FmaRate measured = ops::measure_fma_rate(policy_, kMeasureSeconds);
+  undisturbed_ = measured.undisturbed;
+  if (value_ && measured.flops < *value_ * kRise) return false;
+  value_ = measured.flops;
+  source_ = measured_on(policy_);
+  return true;
+}
+
+bool PeakFlops::update(double rate) {
+  if (!value_ || (rate <= *value_ && Clock::now() < next_)) return false;
+  bool rose = measure();
+  if (rate > *value_) {  // the machine can do what a step did, whatever was measured
+    value_ = rate;
+    source_ =
+        "measured: the fastest step; other programs left too little of the processor to "
+        "measure its multiply-adds";
+    rose = true;
+  }
+  pause_ = rose || disturbed() ? kFirstPause : std::min(2 * pause_, kLongestPause);
+  next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
+  return rose;
+}
+
+double measure_product_flops(const Policy& policy) {
+  constexpr std::int64_t kRows = 256, kInner = 512, kColumns = 512;
+  constexpr double kSeconds = 0.2;
   const at::Tensor x = at::ones({kRows, kInner});
   const at::Tensor w = at::ones({kColumns, kInner});
   at::Tensor y = at::empty({kRows, kColumns});
-  double best = 0, spent = 0;
-  for (int round = 0; round < kRounds && spent < kEnoughSeconds; ++round) {
+  double best = 0;
+  for (double spent = 0; spent < kSeconds;) {
     const auto start = std::chrono::steady_clock::now();
     ops::linear(policy, x, w, y);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -1,12 +1,48 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
+#include <string>
+
 #include "core/policy.h"
 
 namespace olmo::train {
 
-/// Floating-point operations per second of this machine's matrix product under `policy`: the best
-/// of a few short products that stay in cache (some 30 ms). The denominator of MFU where no data
-/// sheet gives one.
-double measure_peak_flops(const Policy& policy);
+/// What the processor can do, in floating-point operations per second, as MFU is measured against:
+/// fused multiply-adds on registers, on the policy's threads and with its instruction set, under
+/// `fast` the widest. The best of what was seen: other programs make a measurement too low, never
+/// too high, so it is repeated while training. A GPU's peak is not measured (the reports take it
+/// from a cluster file, configs/clusters/).
+class PeakFlops {
+ public:
+  /// Measures until the best no longer rises: for a thirtieth of a second, on a busy machine up to
+  /// ten times as long. Apply the policy first.
+  explicit PeakFlops(const Policy& policy);
+
+  /// Nothing where it is unknown.
+  [[nodiscard]] std::optional<double> value() const { return value_; }
+  /// One sentence: how it is known, or why not.
+  [[nodiscard]] const std::string& source() const { return source_; }
+
+  /// After a step that reached `rate` FLOP/s: measures again for some milliseconds, if the step was
+  /// faster than the peak or the last measurement is a while ago. True if the peak is now higher.
+  bool update(double rate);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool measure();  ///< true if the best rose
+  [[nodiscard]] bool disturbed() const;
+
+  Policy policy_;
+  std::optional<double> value_;
+  std::string source_;
+  Clock::time_point next_;
+  std::chrono::duration<double> pause_;
+  double undisturbed_ = 1;  ///< ops::FmaRate, of the last measurement
+};
+
+/// The best rate of some small matrix products under `policy`, as steps could reach it where
+/// nothing else took time.
+double measure_product_flops(const Policy& policy);
 
 }  // namespace olmo::train

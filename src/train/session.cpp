@@ -80,9 +80,10 @@ void check_data(const TrainConfig& config) {
 }
 
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
-                                      const std::string& command_line, double peak_flops) {
+                                      const std::string& command_line, const PeakFlops& peak) {
   Json where = environment_json();
-  where["peak_flops"] = peak_flops;
+  where["peak_flops"] = peak.value() ? Json(*peak.value()) : Json(nullptr);
+  where["peak_source"] = peak.source();
   store::AttemptRecord attempt;
   if (start) {
     attempt.start_step = start->saved.state.step;
@@ -93,6 +94,13 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
   attempt.build = build_json().dump();
   attempt.environment = where.dump();
   return attempt;
+}
+
+/// What the MFU of the progress line is a share of.
+void say_peak(const PeakFlops& peak) {
+  char text[64];
+  std::snprintf(text, sizeof text, "MFU: of %.4g GFLOP/s, ", peak.value().value_or(0) / 1e9);
+  log_line((peak.value() ? text : "MFU: ") + peak.source());
 }
 
 /// The run that this session continues: the checkpoint's; without one the database's latest, if it
@@ -205,7 +213,8 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   const auto continued = run_to_continue(db, options, start, config);
   if (start && continued) require_same_chain(db, *start);
 
-  const double peak = measure_peak_flops(policy);
+  const PeakFlops peak(policy);
+  say_peak(peak);
   Trainer trainer(config, policy, options.run_dir, lock, db, peak);
   set_weights(trainer.model(), config, start);
   if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {

@@ -24,12 +24,12 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
-                 const store::RunLock& lock, store::RunDb& db, std::optional<double> peak_flops)
+                 const store::RunLock& lock, store::RunDb& db, PeakFlops peak)
     : policy_(policy),
       run_dir_(std::move(run_dir)),
       lock_(lock),
       db_(db),
-      peak_flops_(peak_flops),
+      peak_(std::move(peak)),
       stepper_(std::move(config), policy),
       config_(stepper_.config()),
       state_(stepper_.state()),
@@ -109,13 +109,19 @@ store::StepRecord Trainer::train_step(bool traced) {
   store::StepRecord row = stepper_.update(gradients, into);
   row.seconds = seconds_since(start);
   row.tokens_per_second = static_cast<double>(config_.tokens_per_step()) / row.seconds;
-  if (peak_flops_) row.mfu = row.tokens_per_second * flops_per_token_ / *peak_flops_;
+  row.mfu = mfu_of(row.tokens_per_second);
   db_.record_step(row);
   if (traced) {
     store::record_trace(db_.records(), db_.run_id(), {.attempt = db_.attempt(), .audit = 0},
                         row.step, trace.digests());
   }
   return row;
+}
+
+std::optional<double> Trainer::mfu_of(double tokens_per_second) {
+  const double rate = tokens_per_second * flops_per_token_;
+  if (peak_.update(rate)) db_.record_peak(*peak_.value(), peak_.source());
+  return peak_.value() ? std::optional(rate / *peak_.value()) : std::nullopt;
 }
 
 void Trainer::stop_if_not_finite(const StepGradients& gradients) {

@@ -10,6 +10,7 @@
 #include "store/run_lock.h"
 #include "train/energy/meter.h"
 #include "train/evaluators.h"
+#include "train/peak_flops.h"
 #include "train/progress_line.h"
 #include "train/stepper.h"
 #include "train/stop_request.h"
@@ -37,10 +38,9 @@ struct TrainResult {
 /// belongs to the command.
 class Trainer {
  public:
-  /// `lock`: of `run_dir`; without it nothing is saved any more. `peak_flops`: of this machine, for
-  /// MFU; nothing leaves MFU empty.
+  /// `lock`: of `run_dir`; without it nothing is saved any more. `peak`: of this machine, for MFU.
   Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
-          const store::RunLock& lock, store::RunDb& db, std::optional<double> peak_flops);
+          const store::RunLock& lock, store::RunDb& db, PeakFlops peak);
 
   [[nodiscard]] model::Olmo& model() { return stepper_.model(); }
   [[nodiscard]] data::BatchSource& batches() { return stepper_.batches(); }
@@ -60,6 +60,8 @@ class Trainer {
   /// trace_interval steps.
   [[nodiscard]] bool traces_step(std::int64_t first_step) const;
   store::StepRecord train_step(bool traced);
+  /// MFU of a step; where the peak turns out to be higher, those recorded before are corrected.
+  std::optional<double> mfu_of(double tokens_per_second);
   void stop_if_not_finite(const StepGradients& gradients);
   void record_state_hashes();
   [[nodiscard]] store::CheckpointContents contents() const;
@@ -79,7 +81,7 @@ class Trainer {
   std::filesystem::path run_dir_;
   const store::RunLock& lock_;
   store::RunDb& db_;
-  std::optional<double> peak_flops_;
+  PeakFlops peak_;
   Stepper stepper_;
   const TrainConfig& config_;  ///< the stepper's
   const TrainState& state_;    ///< the stepper's

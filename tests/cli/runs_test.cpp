@@ -90,6 +90,11 @@ TEST_CASE("runs list, show and tag tell of the run, its inputs and its checkpoin
   const auto shown = Json::parse(trained.runs({"show", (trained / "run").string(), "--json"}).out);
   CHECK(shown["config"]["model"]["d_model"] == 64);
   CHECK(shown["attempts"][0]["policy"]["threads"] == 1);
+  const auto& machine = shown["attempts"][0]["environment"];
+  CHECK(machine["peak_flops"].get<double>() > 0);
+  CHECK(machine["peak_source"].get<std::string>().rfind("measured: ", 0) == 0);
+  CHECK(trained.record("run").value("SELECT count(*) FROM steps WHERE mfu > 0 AND mfu <= 1") ==
+        trained.record("run").value("SELECT count(*) FROM steps"));
   CHECK(shown["inputs"][0]["sha256"] == sha256_file(trained / "tokens.npy").hex());
   CHECK(shown["checkpoints"].size() == 2);
   CHECK(shown["events"][0]["kind"] == "start");

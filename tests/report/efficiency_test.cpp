@@ -127,6 +127,26 @@ TEST_CASE("work per token is what the trainer's MFU takes", "[report]") {
   }
 }
 
+TEST_CASE("the peak names its source, and a share above 100 % is noted", "[report]") {
+  auto run = recorded_run();
+  const auto with_peak = [&run](const std::string& facts) {
+    run.attempts.back().environment = "{" + facts + "}";
+    return efficiency_of(run, {});
+  };
+  const std::string devices = R"("devices": [{"kind": "cpu"}])";
+  const auto old = with_peak(devices + R"(, "peak_flops": 2e11)");
+  CHECK(old.peak_source == "measured: matrix products, briefly before training");
+  CHECK(old.mfu_note.empty());
+  const auto low = with_peak(devices + R"(, "peak_flops": 1e6, "peak_source": "measured: so")");
+  CHECK(low.peak_source == "measured: so");
+  CHECK(low.mfu.value() > 1);
+  CHECK(low.mfu_note.find("above 100 %") == 0);
+  const auto unknown =
+      with_peak(devices + R"(, "peak_flops": null, "peak_source": "unknown: GPU")");
+  CHECK_FALSE(unknown.mfu);
+  CHECK(unknown.peak_source == "unknown: GPU");
+}
+
 TEST_CASE("rates, utilisation and hours of a recorded run", "[report]") {
   const auto result = efficiency_of(recorded_run(), {});
   CHECK(result.tokens.value() == 4000);

@@ -69,6 +69,35 @@ ErrorKind kind_of_open(const std::filesystem::path& path, OpenMode mode) {
 
 }  // namespace
 
+TEST_CASE("a peak that turns out higher corrects the mfu of the attempt's steps", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  auto attempt = an_attempt();
+  attempt.environment = R"({"host": "h", "peak_flops": 1e9, "peak_source": "measured: a"})";
+  const auto run_id = db.begin_run(a_run(), attempt, {});
+  const auto record_step = [&db](std::int64_t step) {
+    auto row = a_step(step);
+    row.mfu = 0.5;
+    db.record_step(row);
+  };
+  record_step(1);
+  db.resume_run(run_id, attempt);
+  record_step(2);
+  db.record_peak(4e9, "measured: b");
+  record_step(3);
+  db.flush();
+  std::vector<double> shares;
+  db.query("SELECT mfu FROM steps ORDER BY step", {},
+           [&](const auto&, const auto& row) { shares.push_back(std::get<double>(row[0])); });
+  CHECK(shares == std::vector<double>{0.5, 0.125, 0.5});
+  std::vector<std::string> environments;
+  db.query(
+      "SELECT environment FROM attempts ORDER BY attempt", {},
+      [&](const auto&, const auto& row) { environments.push_back(std::get<std::string>(row[0])); });
+  CHECK(environments[0] == attempt.environment);
+  CHECK(environments[1] == R"({"host":"h","peak_flops":4000000000.0,"peak_source":"measured: b"})");
+}
+
 TEST_CASE("a step comes back with the same bits", "[store]") {
   const TemporaryDirectory folder;
   const double odd = std::nextafter(1.0 / 3.0, 1.0);

@@ -67,10 +67,15 @@ void speed_rows(EfficiencyTable& table) {
             [](const Efficiency& e) { return quantity(e.tokens_per_second_per_device, ""); });
   table.row("FLOP per token", "of the model, without recomputation",
             [](const Efficiency& e) { return sourced(e.flops_per_token, "", e.flops_formula); });
-  table.row("Peak of a device", "stated",
-            [](const Efficiency& e) { return sourced(e.peak_flops, "FLOP/s", e.peak_source); });
+  table.row("Peak of a device", "measured, or of the cluster file", [](const Efficiency& e) {
+    return e.peak_flops ? sourced(e.peak_flops, "FLOP/s", e.peak_source) : absent(e.peak_source);
+  });
   table.row("Utilisation (MFU)", "tokens/s × FLOP per token ÷ (devices × peak)",
-            [](const Efficiency& e) { return e.mfu ? percent(*e.mfu) : absent(); });
+            [](const Efficiency& e) {
+              if (!e.mfu) return absent();
+              return percent(*e.mfu) +
+                     (e.mfu_note.empty() ? "" : element("p", "note", shown(e.mfu_note)));
+            });
 }
 
 void energy_rows(EfficiencyTable& table) {
