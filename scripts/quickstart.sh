@@ -59,7 +59,7 @@ for row in shown:
 print("loss fell from %.3f to %.3f over %s tokens" % (float(rows[0]["ce_loss"]), float(rows[-1]["ce_loss"]), rows[-1]["tokens"]))
 '
 step "auditing it: its last steps trained again, from the checkpoint before them, and compared bit for bit"
-"$harness" audit "$run" --steps 156..160
+"$harness" audit "$run" --steps 156..160 --record
 
 step "evaluating it: the first 100 instances of all eight tasks, and a small perplexity suite"
 "$harness" eval "$run" --suite olmo,sample --limit 100
@@ -80,15 +80,16 @@ esac
 cat <<EOF
 
 Made in $(minutes $((SECONDS - started))):
-  $run/run.db           the record: every step, event, input digest (open it with sqlite3, too)
+  $run/run.db           the record, an SQLite database: every step, event, input digest, score, audit
   $run/parity.html      the report: verdict, evidence, curves (open it in a browser)
   $run/latest           the last checkpoint: weights, moments and state in HDF5
   $corpus.npy    the tokens
 Next:
   $harness eval show $run/run.db arc_easy 0
   $harness runs show $run
+  $harness runs export $run --table events --format md
+  $harness report run $run --out $run/run.html
   $harness data inspect $corpus.npy --step 1 --sequence-length 256 --global-batch-size 8 --tokenizer $tokenizer
   $harness checkpoint inspect $run
-  sqlite3 $run/run.db 'SELECT * FROM loss_spikes LIMIT 5'
   ${train[*]:0:3} 'data.paths=[$corpus.npy]' max_duration=1000 --run-dir runs/longer
 EOF

@@ -209,8 +209,10 @@ void read_tasks(const store::RecordDatabase& records, const store::EvaluationDb&
 
 }  // namespace
 
+bool is_cost_metric(const std::string& name) { return name == "bpb" || name == "ce_loss"; }
+
 bool EvaluatedTask::is_cost() const {
-  if (primary_metric == "bpb" || primary_metric == "ce_loss") return true;
+  if (is_cost_metric(primary_metric)) return true;
   return !instances.empty() &&
          std::all_of(instances.begin(), instances.end(),
                      [](const EvaluatedInstance& instance) { return instance.options == 1; });

@@ -23,6 +23,9 @@ struct EvaluatedInstance {
   [[nodiscard]] bool right() const { return chosen == label; }
 };
 
+/// Metrics that are the cost of the right answer.
+bool is_cost_metric(const std::string& name);
+
 struct EvaluatedTask {
   std::string task, convention, definition_digest, data_digest, primary_metric;
   std::vector<EvaluatedInstance> instances;  ///< by doc_id

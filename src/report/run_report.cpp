@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/parity_parts.h"
+#include "report/reference_distance.h"
 #include "report/source.h"
 
 namespace olmo::report {
@@ -29,6 +30,11 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
     found.marks = marks_of(*found.side.run, 'A');
     found.efficiency = efficiency_of(*found.side.run, place);
   }
+  if (found.side.run) found.audits = reference_distance(*found.side.run).audits;
+  found.evaluations = read_scores(source.records(),
+                                  source.run_id.empty()
+                                      ? source.evaluations
+                                      : store::EvaluationDb(source.records()).list(source.run_id));
   if (!source.evaluations.empty())
     found.side.evaluation =
         read_evaluation(source.records(), last_of_run(source.evaluations).evaluation_id);

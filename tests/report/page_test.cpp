@@ -86,7 +86,12 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   CHECK(occurrences(html, "<img") == 0);
   CHECK(html.find('\xff') == std::string::npos);
   CHECK_THAT(parity_markdown(r), !Contains("<script"));
-  const RunReport run{r.a, r.efficiency_a, r.trajectory->marks, hostile, hostile};
+  EvaluationScores scores;
+  scores.status = hostile;
+  scores.problems = {hostile};
+  scores.scores.push_back({hostile, hostile, hostile, hostile, 1, 0.5, true, {}});
+  const RunReport run{r.a,     r.efficiency_a, r.trajectory->marks,          hostile,
+                      hostile, {scores},       r.identity.reference_a.audits};
   CHECK(occurrences(run_html(run), "<script") == 2);
   CHECK_THAT(run_markdown(run), !Contains("<script"));
 }

@@ -141,16 +141,6 @@ std::string distance_text(const std::optional<double>& distance) {
   return distance ? number(*distance, 3) : "not measured";
 }
 
-std::string result_text(const AuditedStretch& audit) {
-  if (audit.verdict == "identical") return "the same bits";
-  if (audit.verdict == "within_envelope") return "within the envelope";
-  std::string text = "differs";
-  if (audit.difference_step) text += " at step " + count(*audit.difference_step);
-  if (!audit.difference.empty()) text += " in " + audit.difference;
-  const bool said = audit.operation.empty() || audit.operation == audit.difference;
-  return said ? text : text + ", operation " + audit.operation;
-}
-
 void add_rows(char side, const ReferenceDistance& reference, std::vector<Row>& rows) {
   const std::string numerics = reference.numerics.empty() ? "not recorded" : reference.numerics;
   const std::string letter(1, side);
@@ -158,7 +148,7 @@ void add_rows(char side, const ReferenceDistance& reference, std::vector<Row>& r
     rows.push_back({letter, numerics, "not audited", "–", "–", "not measured", "not measured"});
   for (const AuditedStretch& audit : reference.audits)
     rows.push_back({letter, numerics, count(audit.first_step) + " to " + count(audit.last_step),
-                    audit.machine.empty() ? "not recorded" : audit.machine, result_text(audit),
+                    audit.machine.empty() ? "not recorded" : audit.machine, audit_result(audit),
                     distance_text(audit.ce_loss), distance_text(audit.grad_norm)});
 }
 
@@ -242,6 +232,16 @@ constexpr char kUnknown[] =
     "Not known: a hash chain of batches and results is needed on both sides.";
 
 }  // namespace
+
+std::string audit_result(const AuditedStretch& audit) {
+  if (audit.verdict == "identical") return "the same bits";
+  if (audit.verdict == "within_envelope") return "within the envelope";
+  std::string text = "differs";
+  if (audit.difference_step) text += " at step " + count(*audit.difference_step);
+  if (!audit.difference.empty()) text += " in " + audit.difference;
+  const bool said = audit.operation.empty() || audit.operation == audit.difference;
+  return said ? text : text + ", operation " + audit.operation;
+}
 
 std::string identity_section(const ParityReport& report) {
   const Identity& identity = report.identity;

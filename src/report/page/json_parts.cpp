@@ -125,6 +125,7 @@ OrderedJson json_of(const Efficiency& e) {
           {"peak_flops", json_of(e.peak_flops)},
           {"peak_source", e.peak_source},
           {"mfu", json_of(e.mfu)},
+          {"mfu_note", e.mfu_note},
           {"device_hours", json_of(e.device_hours)},
           {"joules", json_of(e.joules)},
           {"energy_method", e.energy_method},
@@ -136,6 +137,38 @@ OrderedJson json_of(const Efficiency& e) {
           {"cost", json_of(e.cost)},
           {"cluster", cluster_json(e.cluster)},
           {"energy_sources", sources}};
+}
+
+OrderedJson json_of(const AuditedStretch& a) {
+  return {{"first_step", a.first_step},
+          {"last_step", a.last_step},
+          {"machine", a.machine},
+          {"verdict", a.verdict},
+          {"difference_step",
+           a.difference_step ? OrderedJson(*a.difference_step) : OrderedJson(nullptr)},
+          {"difference", a.difference},
+          {"operation", a.operation},
+          {"ce_loss_distance", json_of(a.ce_loss)},
+          {"grad_norm_distance", json_of(a.grad_norm)}};
+}
+
+OrderedJson json_of(const EvaluationScores& evaluation) {
+  OrderedJson scores = OrderedJson::array();
+  for (const Score& score : evaluation.scores)
+    scores.push_back({{"task", score.task},
+                      {"convention", score.convention},
+                      {"scope", score.scope},
+                      {"metric", score.metric},
+                      {"n", score.n},
+                      {"value", json_of(score.value)},
+                      {"interval95", json_or_null(score.interval95)}});
+  return {{"evaluation_id", evaluation.evaluation_id},
+          {"created_utc", evaluation.created_utc},
+          {"status", evaluation.status},
+          {"checkpoint", evaluation.checkpoint},
+          {"step", evaluation.step ? OrderedJson(*evaluation.step) : OrderedJson(nullptr)},
+          {"scores", scores},
+          {"problems", evaluation.problems}};
 }
 
 }  // namespace olmo::report::page

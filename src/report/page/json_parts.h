@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/evaluation_scores.h"
 #include "report/parity.h"
 
 namespace olmo::report::page {
@@ -19,6 +20,8 @@ OrderedJson json_of(const Equivalence& equivalence);
 OrderedJson json_of(const Side& side);
 OrderedJson json_of(const Mark& mark);
 OrderedJson json_of(const Efficiency& efficiency);
+OrderedJson json_of(const AuditedStretch& audit);
+OrderedJson json_of(const EvaluationScores& evaluation);
 
 OrderedJson json_list(const auto& values) {
   OrderedJson list = OrderedJson::array();

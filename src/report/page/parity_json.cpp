@@ -38,25 +38,11 @@ Ordered operation_json(const TracedOperation& o) {
           {"to_run", o.to_run}};
 }
 
-Ordered audit_json(const AuditedStretch& a) {
-  return {{"first_step", a.first_step},
-          {"last_step", a.last_step},
-          {"machine", a.machine},
-          {"verdict", a.verdict},
-          {"difference_step", value_or_null(a.difference_step)},
-          {"difference", a.difference},
-          {"operation", a.operation},
-          {"ce_loss_distance", json_of(a.ce_loss)},
-          {"grad_norm_distance", json_of(a.grad_norm)}};
-}
-
 Ordered reference_json(const ReferenceDistance& r) {
-  Ordered audits = Ordered::array();
-  for (const AuditedStretch& audit : r.audits) audits.push_back(audit_json(audit));
   return {{"numerics", r.numerics},
           {"ce_loss_distance", json_of(r.ce_loss)},
           {"grad_norm_distance", json_of(r.grad_norm)},
-          {"audits", audits}};
+          {"audits", json_list(r.audits)}};
 }
 
 Ordered between_json(const AuditedDistance& d) {

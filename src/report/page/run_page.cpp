@@ -39,6 +39,11 @@ std::vector<std::string> summary(const RunReport& report) {
   else if (report.efficiency && report.efficiency->tokens_per_second_per_device)
     lines.push_back(number(*report.efficiency->tokens_per_second_per_device) +
                     " tokens/s per device (median); the number of devices is not known");
+  if (report.efficiency && report.efficiency->mfu) {
+    const Efficiency& e = *report.efficiency;
+    lines.push_back("MFU " + percent(*e.mfu) + " of " + number(*e.peak_flops / 1e9, 4) +
+                    " GFLOP/s, " + e.peak_source + (e.mfu_note.empty() ? "" : "; " + e.mfu_note));
+  }
   lines.push_back(count(static_cast<std::int64_t>(run.attempts.size())) +
                   (run.attempts.size() == 1 ? " attempt, " : " attempts, ") +
                   count(static_cast<std::int64_t>(report.marks.size())) + " marked events");
@@ -84,6 +89,7 @@ std::string run_html(const RunReport& report) {
       section("trajectory", "Training",
               (charts.empty() ? note("No training steps are recorded.") : charts) +
                   events_table(report.marks)) +
+      scores_section(report) + audits_section(report) +
       metrics_section(report.side.run ? &*report.side.run : nullptr) + efficiency_section(sides) +
       provenance_section(sides) + command_section(report.command, report.version, sides);
   return document(clip(title_of(report.side), 120), body,
@@ -95,6 +101,8 @@ nlohmann::ordered_json run_json(const RunReport& report) {
   json.update(json_of(report.side));
   json["damage"] = damage_of(report.side);
   json["marks"] = json_list(report.marks);
+  json["evaluations"] = json_list(report.evaluations);
+  json["audits"] = json_list(report.audits);
   json["efficiency"] = json_or_null(report.efficiency);
   json["command"] = report.command;
   json["version"] = report.version;
@@ -109,7 +117,7 @@ std::string run_markdown(const RunReport& report) {
   for (std::size_t i = 0; i < std::min<std::size_t>(report.marks.size(), kShownRows); ++i)
     out += "- " + markdown_text(report.marks[i].kind) + " at " + place_of(report.marks[i]) + ": " +
            markdown_text(report.marks[i].text) + "\n";
-  return out;
+  return out + scores_markdown(report) + audits_markdown(report);
 }
 
 }  // namespace olmo::report

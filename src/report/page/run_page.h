@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/efficiency.h"
+#include "report/evaluation_scores.h"
 #include "report/parity.h"
 
 namespace olmo::report {
@@ -15,6 +16,8 @@ struct RunReport {
   std::optional<Efficiency> efficiency;
   std::vector<Mark> marks;
   std::string command, version;
+  std::vector<EvaluationScores> evaluations{};  ///< all of the run, or the one named
+  std::vector<AuditedStretch> audits{};         ///< oldest first
 };
 
 std::string run_html(const RunReport& report);

@@ -48,6 +48,15 @@ std::string trajectory_section(const ParityReport& report);
 std::string tasks_section(const ParityReport& report);
 std::string perplexity_section(const ParityReport& report);
 
+/// "the same bits", or what differs.
+std::string audit_result(const AuditedStretch& audit);
+
+// Of one run.
+std::string scores_section(const RunReport& report);
+std::string scores_markdown(const RunReport& report);
+std::string audits_section(const RunReport& report);
+std::string audits_markdown(const RunReport& report);
+
 // Of one or of two sides.
 std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks);
 std::string throughput_chart(std::span<const NamedSide> sides);

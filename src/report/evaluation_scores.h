@@ -1,0 +1,41 @@
+// The scores of a run's evaluations, as they were recorded, with their uncertainty.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/interval.h"
+#include "store/evaluation_db.h"
+
+namespace olmo::report {
+
+/// The primary metric of a task, or the perplexity or the bits per byte of a suite's scope.
+struct Score {
+  std::string task, convention, scope, metric;
+  std::int64_t n = 0;                  ///< instances or documents
+  double value = 0;                    ///< not finite: it was not
+  bool is_share = false;               ///< an accuracy, from 0 to 1
+  std::optional<Interval> interval95;  ///< absent: too few, or not recorded
+};
+
+struct EvaluationScores {
+  std::string evaluation_id, created_utc, checkpoint;
+  std::string status;  ///< running, finished, failed, interrupted
+  std::optional<std::int64_t> step;
+  std::vector<Score> scores;          ///< tasks in the order in which they were begun
+  std::vector<std::string> problems;  ///< tasks without scores and why, one sentence each
+};
+
+/// The scores of each evaluation, by step; those without one last.
+std::vector<EvaluationScores> read_scores(store::RecordDatabase& records,
+                                          std::span<const store::EvaluationEntry> evaluations);
+
+/// Wilson's interval of level 95 % ("Probable inference, the law of succession, and statistical
+/// inference", 1927) for `share` of `n` >= 1 instances: unlike the normal one it stays within 0 and
+/// 1, and has a width where all were right or all wrong.
+Interval wilson_interval(double share, std::int64_t n);
+
+}  // namespace olmo::report

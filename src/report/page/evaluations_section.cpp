@@ -1,0 +1,137 @@
+// What a run's checkpoints scored, and what its audits found.
+#include <algorithm>
+#include <array>
+
+#include "report/page/html.h"
+#include "report/page/numbers.h"
+#include "report/page/sections.h"
+#include "report/page/text_files.h"
+
+namespace olmo::report::page {
+namespace {
+
+constexpr std::array<const char*, 6> kScoreColumns = {"Task", "Metric", "Step",
+                                                      "n",    "Score",  "95 % interval"};
+using ScoreRow = std::array<std::string, kScoreColumns.size()>;
+
+std::string score_text(const Score& score, double value) {
+  return score.is_share ? fixed(100 * value, 2) : number(value, 5);
+}
+
+ScoreRow row_of(const EvaluationScores& evaluation, const Score& score) {
+  const auto& interval = score.interval95;
+  return {score.task + (score.scope.empty() ? "" : ", " + score.scope),
+          score.metric + (score.is_share ? ", %" : ""),
+          evaluation.step ? count(*evaluation.step) : "–",
+          count(score.n),
+          score_text(score, score.value),
+          interval ? score_text(score, interval->low) + " to " + score_text(score, interval->high)
+                   : "–"};
+}
+
+/// The rows of one task stand together, by step: how it went along the run.
+std::vector<ScoreRow> score_rows(const RunReport& report) {
+  std::vector<std::array<std::string, 4>> names;  // of what has scores, in order
+  std::vector<std::vector<ScoreRow>> groups;
+  for (const EvaluationScores& evaluation : report.evaluations) {
+    for (const Score& score : evaluation.scores) {
+      const std::array<std::string, 4> name = {score.task, score.convention, score.scope,
+                                               score.metric};
+      const auto found = std::find(names.begin(), names.end(), name);
+      const auto place = static_cast<std::size_t>(found - names.begin());
+      if (found == names.end()) {
+        names.push_back(name);
+        groups.emplace_back();
+      }
+      groups[place].push_back(row_of(evaluation, score));
+    }
+  }
+  std::vector<ScoreRow> rows;
+  for (const auto& group : groups) rows.insert(rows.end(), group.begin(), group.end());
+  return rows;
+}
+
+/// Evaluations that did not finish, and tasks that have no scores.
+std::vector<std::string> problems_of(const RunReport& report) {
+  std::vector<std::string> problems;
+  for (const EvaluationScores& evaluation : report.evaluations) {
+    const std::string name = "Evaluation " + evaluation.evaluation_id;
+    if (evaluation.status != "finished") problems.push_back(name + " is " + evaluation.status);
+    for (const auto& problem : evaluation.problems) problems.push_back(name + ": " + problem);
+  }
+  return problems;
+}
+
+constexpr char kAboutScores[] =
+    "95 % interval: Wilson’s for accuracies, the bootstrap over documents for perplexities, 1.96 "
+    "standard errors for costs. n: instances or documents.";
+
+constexpr char kNotEvaluated[] = "No evaluation is recorded; `olmo-harness eval RUN` makes one.";
+constexpr char kNotAudited[] =
+    "No audit is recorded; `olmo-harness audit RUN --sample 2 --record` makes one.";
+
+std::string steps_of(const AuditedStretch& audit) {
+  return count(audit.first_step) + " to " + count(audit.last_step);
+}
+
+std::string markdown_row(const auto& cells) {
+  std::string line = "|";
+  for (const auto& cell : cells) line += " " + markdown_text(cell) + " |";
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string scores_section(const RunReport& report) {
+  std::vector<Column> columns;
+  for (std::size_t i = 0; i < kScoreColumns.size(); ++i)
+    columns.push_back({kScoreColumns.at(i), i >= 2});
+  Table table(columns);
+  for (const ScoreRow& row : score_rows(report)) {
+    std::vector<std::string> cells;
+    for (const auto& cell : row) cells.push_back(shown(cell, 120));
+    table.row(cells);
+  }
+  const auto problems = problems_of(report);
+  std::string html = table.empty() ? "" : table.html() + note(kAboutScores);
+  if (report.evaluations.empty()) html += note(escape(kNotEvaluated));
+  if (!problems.empty()) html += "<h3>Not finished</h3>\n" + list_of(problems);
+  return section("scores", "Evaluations", html);
+}
+
+std::string audits_section(const RunReport& report) {
+  Table table({{"Steps", false}, {"On", false}, {"Result", false}});
+  for (const AuditedStretch& audit : report.audits)
+    table.row({steps_of(audit), shown(audit.machine, 200), shown(audit_result(audit), 200)});
+  return section("audits", "Audits",
+                 table.empty() ? note(escape(kNotAudited))
+                               : table.html() + note("Steps that were trained again and compared "
+                                                     "with the record."));
+}
+
+std::string scores_markdown(const RunReport& report) {
+  std::string out = "\n## Evaluations\n\n";
+  if (report.evaluations.empty()) return out + kNotEvaluated + "\n";
+  const auto rows = score_rows(report);
+  if (!rows.empty()) {
+    out += markdown_row(kScoreColumns) + "|---|---|---:|---:|---:|---:|\n";
+    for (std::size_t i = 0; i < std::min(rows.size(), kShownRows); ++i)
+      out += markdown_row(rows[i]);
+    if (rows.size() > kShownRows)
+      out += "\n" + count(static_cast<std::int64_t>(rows.size() - kShownRows)) + " more\n";
+    out += "\n" + std::string(kAboutScores) + "\n";
+  }
+  for (const auto& problem : problems_of(report)) out += "\n- " + markdown_text(problem);
+  return out + (out.back() == '\n' ? "" : "\n");
+}
+
+std::string audits_markdown(const RunReport& report) {
+  std::string out = "\n## Audits\n\n";
+  if (report.audits.empty()) return out + kNotAudited + "\n";
+  for (const AuditedStretch& audit : report.audits)
+    out += "- steps " + steps_of(audit) + ": " + markdown_text(audit_result(audit)) +
+           (audit.machine.empty() ? "" : ", on " + markdown_text(audit.machine)) + "\n";
+  return out;
+}
+
+}  // namespace olmo::report::page
