@@ -20,10 +20,10 @@
 //                           (its structure), and one of the manifest itself
 //   RUN_DIR/latest -> step100
 //
-// Writing: everything goes to step100-tmp; the HDF5 library lays the file out, raw data are written
-// past it with large direct writes while other threads hash them, the digests go into the
-// attributes, all is synced, checked, renamed, synced. A crash leaves at most a step100-tmp, which
-// the next save into that folder removes.
+// Writing: everything goes to step100-tmp; the HDF5 library lays the file out in memory, the
+// tensors are written with large direct writes while other threads hash them, the digests go into
+// the attributes, the structure is written, all is synced, checked, renamed, synced. A crash leaves
+// at most a step100-tmp, which the next save into that folder removes.
 //
 // Reading never hands a file to the HDF5 library, which can crash or hang on damaged ones: the
 // manifest proves itself, tells where each dataset lies, and every byte read is checked against it.

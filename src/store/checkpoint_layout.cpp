@@ -8,6 +8,7 @@
 #include <hdf5.h>
 
 #include "core/error.h"
+#include "store/structure_driver.h"
 
 namespace olmo::store {
 namespace {
@@ -18,10 +19,16 @@ constexpr std::size_t kDigestLength = 64;
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxTextAttribute = 1024;
 
-/// The library may be built without locks, and two writers may save at the same time.
-std::mutex& library_mutex() {
+constexpr char kFileName[] = "checkpoint.h5";  // the library wants a name; it opens no file
+
+/// The library may be built without locks, and two writers may save at the same time. It prints
+/// every error to stderr unless told otherwise, thread by thread.
+std::unique_lock<std::mutex> take_library() {
   static std::mutex mutex;
-  return mutex;
+  std::unique_lock lock(mutex);
+  skip_cleanup_at_exit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  return lock;
 }
 
 [[noreturn]] void fail(const std::string& what) {
@@ -54,15 +61,13 @@ void require(herr_t status, const std::string& what) {
   if (status < 0) fail("HDF5 cannot " + what);
 }
 
-/// The library prints every error to stderr unless told otherwise; this is per thread.
-void silence_library() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
-
-Handle file_access() {
+Handle file_access(StructureImage& image) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make an access list");
   // 1.8: the oldest format with checksummed structures, so the one that most readers know.
   require(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "set the version");
   require(H5Pset_alignment(access.get(), kAlignment, kAlignment), "set the alignment");
   require(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the close degree");
+  require(use_structure_image(access.get(), image), "set the file driver");
   return access;
 }
 
@@ -241,25 +246,12 @@ std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
   return plan;
 }
 
-std::uint64_t structure_size_bound(const std::vector<PlannedDataset>& plan) {
-  std::uint64_t bound = 256 << 10;
-  for (const auto& planned : plan) bound += kAlignment + 2 * (1024 + planned.dataset.path.size());
-  return bound;
-}
-
-std::uint64_t file_size_bound(const std::vector<PlannedDataset>& plan) {
-  std::uint64_t bound = structure_size_bound(plan);
-  for (const auto& planned : plan) bound += planned.dataset.bytes;
-  return bound;
-}
-
-void lay_out_file(const std::filesystem::path& path, const Json& root,
-                  const CheckpointContents& contents, std::vector<PlannedDataset>& plan) {
-  const std::lock_guard lock(library_mutex());
-  silence_library();
-  const Handle access = file_access();
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose,
-              "create " + path.string());
+void lay_out_file(StructureImage& image, const Json& root, const CheckpointContents& contents,
+                  std::vector<PlannedDataset>& plan) {
+  const auto lock = take_library();
+  const Handle access = file_access(image);
+  Handle file(H5Fcreate(kFileName, H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose,
+              "begin a file in memory");
   write_attributes(file.get(), root);
   const std::uint8_t zero = 0;  // sealing changes values in place and never needs new space
   write_attribute(file.get(), "complete", H5T_STD_U8LE, &zero);
@@ -286,7 +278,7 @@ void lay_out_file(const std::filesystem::path& path, const Json& root,
     dataset.offset = offset_of(id.get(), dataset);
     write_text_attribute(id.get(), "sha256", no_digest);
   }
-  file.close("write " + path.string());
+  file.close("lay out a file in memory");
 }
 
 namespace {
@@ -310,12 +302,11 @@ void check_dataset(hid_t id, const CheckpointDataset& dataset) {
 
 }  // namespace
 
-void seal_file(const std::filesystem::path& path, const std::vector<PlannedDataset>& plan) {
-  const std::lock_guard lock(library_mutex());
-  silence_library();
-  const Handle access = file_access();
-  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), H5Fclose,
-              "open " + path.string() + " again");
+void seal_file(StructureImage& image, const std::vector<PlannedDataset>& plan) {
+  const auto lock = take_library();
+  const Handle access = file_access(image);
+  Handle file(H5Fopen(kFileName, H5F_ACC_RDWR, access.get()), H5Fclose,
+              "open the file in memory again");
   for (const auto& [dataset, data] : plan) {
     const Handle id(H5Dopen2(file.get(), dataset.path.c_str(), H5P_DEFAULT), H5Dclose,
                     "find the dataset " + dataset.path);
@@ -331,7 +322,7 @@ void seal_file(const std::filesystem::path& path, const std::vector<PlannedDatas
   const Handle complete(H5Aopen(file.get(), "complete", H5P_DEFAULT), H5Aclose,
                         "find the attribute complete");
   require(H5Awrite(complete.get(), H5T_STD_U8LE, &one), "write the attribute complete");
-  file.close("write " + path.string());
+  file.close("seal the file in memory");
 }
 
 }  // namespace olmo::store

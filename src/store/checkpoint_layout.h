@@ -1,13 +1,13 @@
-// The HDF5 side of a checkpoint: the only user of the HDF5 library, and only on files that this
-// process has just made.
+// The HDF5 side of a checkpoint. The library works on a StructureImage in memory and on no file:
+// what it makes is written by store/raw_writer.h, where every error is ours to handle.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "store/checkpoint.h"
+#include "store/structure_image.h"
 
 namespace olmo::store {
 
@@ -24,17 +24,13 @@ struct PlannedDataset {
 std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
                                           std::vector<std::string>& documents);
 
-/// More than the file of `plan` can need, and more than its structure alone can.
-std::uint64_t file_size_bound(const std::vector<PlannedDataset>& plan);
-std::uint64_t structure_size_bound(const std::vector<PlannedDataset>& plan);
-
-/// Creates the HDF5 file with every group, attribute and dataset, space allocated and no data
-/// written; fills in the offsets. `root` are the attributes of `/`. Throws Error(kFailure).
-void lay_out_file(const std::filesystem::path& path, const Json& root,
-                  const CheckpointContents& contents, std::vector<PlannedDataset>& plan);
+/// Lays the HDF5 file out in `image`: every group, attribute and dataset, space allocated and no
+/// data written; fills in the offsets. `root` are the attributes of `/`. Throws Error(kFailure).
+void lay_out_file(StructureImage& image, const Json& root, const CheckpointContents& contents,
+                  std::vector<PlannedDataset>& plan);
 
 /// Writes the digests into the datasets' attributes and `complete` = 1, and checks that every
 /// dataset is where and what the plan says. Throws Error(kFailure).
-void seal_file(const std::filesystem::path& path, const std::vector<PlannedDataset>& plan);
+void seal_file(StructureImage& image, const std::vector<PlannedDataset>& plan);
 
 }  // namespace olmo::store

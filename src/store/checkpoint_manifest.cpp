@@ -184,6 +184,21 @@ Manifest parse_manifest(const std::string& text, const std::string& where) {
   }
 }
 
+std::vector<FileGap> structure_gaps(std::uint64_t file_bytes,
+                                    const std::vector<CheckpointDataset>& datasets) {
+  std::vector<FileGap> gaps;
+  std::uint64_t at = 0;
+  const auto add_gap = [&](std::uint64_t end) {
+    if (end != at) gaps.push_back({at, end - at});
+  };
+  for (const auto* dataset : by_offset(datasets)) {
+    add_gap(dataset->offset);
+    at = dataset->offset + dataset->bytes;
+  }
+  add_gap(file_bytes);
+  return gaps;
+}
+
 Digest structure_digest(const std::filesystem::path& file, std::uint64_t file_bytes,
                         const std::vector<CheckpointDataset>& datasets) {
   const RawReader reader(file);
@@ -192,17 +207,10 @@ Digest structure_digest(const std::filesystem::path& file, std::uint64_t file_by
                                std::to_string(file_bytes));
   }
   Sha256 hash;
-  std::uint64_t at = 0;
-  const auto add_gap = [&](std::uint64_t end) {
-    if (end == at) return;
-    hash.update_u64(at).update_u64(end - at);
-    reader.hash(at, end - at, hash);
-  };
-  for (const auto* dataset : by_offset(datasets)) {
-    add_gap(dataset->offset);
-    at = dataset->offset + dataset->bytes;
+  for (const auto& gap : structure_gaps(file_bytes, datasets)) {
+    hash.update_u64(gap.offset).update_u64(gap.bytes);
+    reader.hash(gap.offset, gap.bytes, hash);
   }
-  add_gap(file_bytes);
   return hash.finish();
 }
 

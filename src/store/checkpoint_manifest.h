@@ -34,6 +34,16 @@ Manifest parse_manifest(const std::string& text, const std::string& where);
 /// Error(kDamaged).
 Json parse_untrusted(const std::string& text, const std::string& where);
 
+/// Bytes of a file that belong to no dataset.
+struct FileGap {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The gaps between `datasets` in a file of `file_bytes`, in order: its structure.
+std::vector<FileGap> structure_gaps(std::uint64_t file_bytes,
+                                    const std::vector<CheckpointDataset>& datasets);
+
 /// SHA-256 of every byte of `file` outside `datasets`: for each gap, in order, its offset, its size
 /// and its bytes. Throws Error(kDamaged) unless the file has exactly `file_bytes`.
 Digest structure_digest(const std::filesystem::path& file, std::uint64_t file_bytes,

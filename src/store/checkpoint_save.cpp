@@ -113,15 +113,34 @@ class TemporaryFolder {
   bool published_ = false;
 };
 
-/// Writes and seals the data file of `plan`, filling in offsets and digests.
+std::vector<CheckpointDataset> descriptions(const std::vector<PlannedDataset>& plan) {
+  std::vector<CheckpointDataset> datasets;
+  for (const auto& planned : plan) datasets.push_back(planned.dataset);
+  return datasets;
+}
+
+/// Writes `image` where no dataset lies.
+void write_structure(const fs::path& file, const StructureImage& image,
+                     const std::vector<PlannedDataset>& plan) {
+  const auto gaps = structure_gaps(image.size(), descriptions(plan));
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<RawRange> ranges;
+  for (const auto& gap : gaps) {
+    auto& content = bytes.emplace_back(gap.bytes);
+    image.read(gap.offset, content);
+    ranges.push_back({gap.offset, content});
+  }
+  write_and_hash(file, ranges, 1);
+}
+
+/// Writes and seals the data file of `plan`, filling in offsets and digests. Returns whether the
+/// disk was written past the page cache.
 bool write_data_file(const fs::path& file, const Json& summary, const CheckpointContents& contents,
                      std::vector<PlannedDataset>& plan, int hash_threads) {
-  // A full disk must show before the HDF5 library meets it: that one cannot give up a file
-  // half-way.
-  check_space(file.parent_path(), file_size_bound(plan));
-  reserve_space(file, structure_size_bound(plan));
-  lay_out_file(file, summary, contents, plan);
-  reserve_space(file, fs::file_size(file));
+  StructureImage image;
+  lay_out_file(image, summary, contents, plan);
+  check_space(file.parent_path(), image.size());
+  reserve_space(file, image.size());
   std::vector<RawRange> ranges;
   for (const auto& [dataset, data] : plan) {
     ranges.push_back(
@@ -130,7 +149,8 @@ bool write_data_file(const fs::path& file, const Json& summary, const Checkpoint
   }
   const RawWriteResult written = write_and_hash(file, ranges, hash_threads);
   for (std::size_t i = 0; i < plan.size(); ++i) plan[i].dataset.sha256 = written.digests[i];
-  seal_file(file, plan);
+  seal_file(image, plan);
+  write_structure(file, image, plan);
   fsync_path(file);
   return written.direct;
 }
@@ -140,7 +160,7 @@ Manifest make_manifest(const fs::path& file, Json summary,
   Manifest manifest;
   manifest.summary = std::move(summary);
   manifest.file_bytes = fs::file_size(file);
-  for (const auto& planned : plan) manifest.datasets.push_back(planned.dataset);
+  manifest.datasets = descriptions(plan);
   manifest.structure = structure_digest(file, manifest.file_bytes, manifest.datasets);
   return manifest;
 }

@@ -6,11 +6,11 @@
 namespace olmo::store {
 
 std::vector<std::pair<std::string, std::string>> library_versions() {
-  unsigned major = 0, minor = 0, release = 0;
-  H5get_libversion(&major, &minor, &release);
+  // The library refuses to run under another version than that of its header. Asking it would make
+  // it clean up at exit, see store/structure_driver.h.
   return {{"sqlite", sqlite3_libversion()},
-          {"hdf5",
-           std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release)}};
+          {"hdf5", std::to_string(H5_VERS_MAJOR) + "." + std::to_string(H5_VERS_MINOR) + "." +
+                       std::to_string(H5_VERS_RELEASE)}};
 }
 
 }  // namespace olmo::store

@@ -178,7 +178,8 @@ void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
   const Descriptor file(path, O_WRONLY | O_CREAT);
   if (file.get() < 0) fail(path, "cannot be created");
   if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
-  if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // writing will tell
+  const bool unsupported = errno == EOPNOTSUPP || errno == ENOSYS;  // then writing will tell
+  if (unsupported && ::ftruncate(file.get(), static_cast<off_t>(bytes)) == 0) return;
   fail(path, "cannot be given " + megabytes(bytes));
 }
 

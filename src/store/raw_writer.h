@@ -26,8 +26,9 @@ struct RawWriteResult {
 /// may take the space afterwards.
 void check_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
-/// Creates `path` if it is missing and gives it `bytes` of the disk where the file system can; a
-/// full disk or a quota shows here, before anything is written. Throws Error(kFailure).
+/// Creates `path` if it is missing, of the size `bytes`, and gives it that much of the disk where
+/// the file system can; a full disk or a quota shows here, before anything is written. Throws
+/// Error(kFailure).
 void reserve_space(const std::filesystem::path& path, std::uint64_t bytes);
 
 /// Writes the ranges into an existing file and hashes each, in parallel: page-aligned parts in
