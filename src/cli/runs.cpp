@@ -79,7 +79,9 @@ void list(const Options& options) {
       {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
   for (const auto& path : options.databases) {
     RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
-    for (auto& row : rows_of(db, "SELECT * FROM run_overview ORDER BY created_utc", {})) {
+    for (auto& row :
+         rows_of(db, "SELECT o.* FROM runs r JOIN run_overview o USING (run_id) ORDER BY r.rowid",
+                 {})) {
       row["database"] = db.path().string();
       row["evaluations"] = store::EvaluationDb(db.records()).list(row["run_id"]).size();
       table.add({text_of(row["run_id"]), text_of(row["name"]), text_of(row["status"]),

@@ -59,10 +59,11 @@ Quantity median_rate(const std::vector<double>& rates) {
 
 // --- attempts ---
 
-/// From the attempt's start to its end; a killed one lasted at least as long as it was measured.
+/// From the attempt's start to its end; a killed one, or one whose clock was set back, lasted at
+/// least as long as it was measured.
 Quantity seconds_of(const RecordedAttempt& attempt, const std::vector<RecordedEnergy>& energy) {
   const auto start = utc_seconds(attempt.started_utc), end = utc_seconds(attempt.ended_utc);
-  if (start && end) return *end >= *start ? Quantity(*end - *start) : std::nullopt;
+  if (start && end && *end >= *start) return *end - *start;
   Quantity longest;
   for (const auto& row : energy) {
     if (row.attempt == attempt.attempt && row.covers != "job" && row.seconds)

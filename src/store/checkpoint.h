@@ -4,8 +4,9 @@
 //   RUN_DIR/step100/        appears whole, by one rename, or not at all
 //     checkpoint.h5         opens in h5py, h5dump, HDFView: contiguous, little-endian, no filters
 //       /                   attributes: format = "olmo-harness-checkpoint", format_version,
-//                           kind = full|weights, step, tokens_seen, run_id, git_revision,
-//                           created_utc, ephemeral, complete = 1 (written last)
+//                           kind = full|weights, step, sequence (counts the saves into the
+//                           folder), tokens_seen, run_id, git_revision, created_utc, ephemeral,
+//                           complete = 1 (written last)
 //       /config             resolved config, JSON as one UTF-8 string
 //       /trainer/state      counters, JSON; its numbers and words are attributes of /trainer, too
 //       /data               attributes: the members of the trainer state's object `data`
@@ -23,7 +24,7 @@
 // Writing: everything goes to step100-tmp; the HDF5 library lays the file out in memory, the
 // tensors are written with large direct writes while other threads hash them, the digests go into
 // the attributes, the structure is written, all is synced, checked, renamed, synced. A crash leaves
-// at most a step100-tmp, which the next save into that folder removes.
+// at most a step100-tmp, which the next start or save of that run removes.
 //
 // Reading never hands a file to the HDF5 library, which can crash or hang on damaged ones: the
 // manifest proves itself, tells where each dataset lies, and every byte read is checked against it.

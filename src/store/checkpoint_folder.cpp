@@ -75,11 +75,14 @@ Inspection inspect(const fs::path& folder) {
     }
     const Json& summary = manifest.summary;
     const Json run_id = summary.value("run_id", Json());
-    return {CheckpointEntry{.path = folder,
-                            .step = summary.at("step").get<std::int64_t>(),
-                            .run_id = run_id.is_null() ? "" : run_id.dump(),
-                            .created_utc = summary.at("created_utc").get<std::string>(),
-                            .ephemeral = summary.at("ephemeral").get<bool>()},
+    const Json sequence = summary.value("sequence", Json());
+    return {CheckpointEntry{
+                .path = folder,
+                .step = summary.at("step").get<std::int64_t>(),
+                .run_id = run_id.is_null() ? "" : run_id.dump(),
+                .sequence = sequence.is_number_unsigned() ? sequence.get<std::uint64_t>() : 0,
+                .created_utc = summary.at("created_utc").get<std::string>(),
+                .ephemeral = summary.at("ephemeral").get<bool>()},
             ""};
   } catch (const Error& error) {  // absent or damaged: the caller decides what that means
     return {std::nullopt, error.what()};
@@ -98,7 +101,8 @@ std::vector<CheckpointEntry> scan(const fs::path& run_dir, std::vector<std::stri
     }
   }
   std::sort(entries.begin(), entries.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) {
-    return std::tie(a.created_utc, a.step) < std::tie(b.created_utc, b.step);
+    return std::tie(a.sequence, a.created_utc, a.step) <
+           std::tie(b.sequence, b.created_utc, b.step);
   });
   return entries;
 }
@@ -166,10 +170,19 @@ void discard_folder(const fs::path& folder) {
 }
 
 void remove_stale(const fs::path& run_dir) {
-  for (const char* suffix : {kTemporary, kTrash}) {
-    for (const auto& folder : step_folders(run_dir, suffix)) {
-      if (holds_only_ours(folder)) discard_folder(folder);
+  for (const auto& trash : step_folders(run_dir, kTrash)) {
+    const std::string name = trash.filename().string();
+    const fs::path target = run_dir / name.substr(0, name.size() - std::strlen(kTrash));
+    // Whole, and nothing in its place: the process died while it put a newer one there.
+    const bool only_copy = !fs::exists(fs::symlink_status(target)) && inspect(trash).entry;
+    if (only_copy && ::rename(trash.c_str(), target.c_str()) == 0) {
+      fsync_path(run_dir);
+    } else if (holds_only_ours(trash)) {
+      discard_folder(trash);
     }
+  }
+  for (const auto& folder : step_folders(run_dir, kTemporary)) {
+    if (holds_only_ours(folder)) discard_folder(folder);
   }
 }
 
@@ -190,6 +203,11 @@ void point_latest(const fs::path& run_dir, const fs::path& checkpoint) {
 std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_dir) {
   std::vector<std::string> passed_over;
   return scan(run_dir, passed_over);
+}
+
+std::uint64_t next_sequence(const fs::path& run_dir) {
+  const auto entries = list_checkpoints(run_dir);
+  return entries.empty() ? 1 : entries.back().sequence + 1;
 }
 
 fs::path resolve_checkpoint(const fs::path& path) {

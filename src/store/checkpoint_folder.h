@@ -14,13 +14,19 @@ struct CheckpointEntry {
   std::filesystem::path path;
   std::int64_t step = 0;
   std::string run_id;
-  std::string created_utc;  ///< ISO 8601, microseconds: sorts as text
+  /// Place among the saves into its folder, from 1, whatever the clock said; 0: an older program
+  /// wrote it and counted nothing.
+  std::uint64_t sequence = 0;
+  std::string created_utc;  ///< ISO 8601, microseconds; orders those without a sequence
   bool ephemeral = false;
 };
 
 /// Complete checkpoints in `run_dir` (sound manifest, file of the stated size), oldest first as
 /// they were written.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_dir);
+
+/// The sequence of the next checkpoint that is written to `run_dir`.
+std::uint64_t next_sequence(const std::filesystem::path& run_dir);
 
 /// The checkpoint directory that `path` means: itself, the target of a link to one, or the latest
 /// complete one of a run's folder. There `latest` decides, unless the same run wrote a later step
@@ -39,8 +45,9 @@ std::vector<std::filesystem::path> apply_retention(
     std::optional<std::int64_t> keep_every = std::nullopt);
 
 /// Removes what crashed saves and deletions left: step{N}-tmp and step{N}-trash folders that hold
-/// nothing but our files. Only for a process that owns `run_dir`; save_checkpoint() does it before
-/// it writes.
+/// nothing but our files. A step{N}-trash that is a whole checkpoint becomes step{N} again if there
+/// is none. Only for a process that owns `run_dir`: training does it when it starts,
+/// save_checkpoint() before it writes.
 void remove_stale(const std::filesystem::path& run_dir);
 
 /// Points `run_dir`/latest at `checkpoint` (a sibling), atomically. Throws Error(kFailure).

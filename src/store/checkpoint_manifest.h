@@ -15,7 +15,7 @@ inline constexpr char kDataFileName[] = "checkpoint.h5";
 
 /// manifest.json in memory.
 struct Manifest {
-  Json summary;  ///< format, format_version, kind, ephemeral, step, tokens_seen, run_id,
+  Json summary;  ///< format, format_version, kind, ephemeral, step, sequence, tokens_seen, run_id,
                  ///< git_revision, created_utc
   std::uint64_t file_bytes = 0;
   Digest structure;  ///< of the bytes of the file that belong to no dataset (structure_digest)

@@ -11,6 +11,7 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/folders.h"
 #include "core/log.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
@@ -49,12 +50,14 @@ std::int64_t step_of(const CheckpointContents& contents) {
   return step.get<std::int64_t>();
 }
 
-Json make_summary(const CheckpointContents& contents, const SaveOptions& options) {
+Json make_summary(const CheckpointContents& contents, const SaveOptions& options,
+                  std::uint64_t sequence) {
   Json summary = {{"format", kCheckpointFormat},
                   {"format_version", kCheckpointVersion},
                   {"kind", to_string(contents.kind)},
                   {"ephemeral", options.ephemeral},
                   {"step", static_cast<std::uint64_t>(step_of(contents))},
+                  {"sequence", sequence},
                   {"git_revision", build_info().git_revision},
                   {"created_utc", now_utc()}};
   for (const char* name : {"tokens_seen", "run_id"}) {
@@ -166,10 +169,7 @@ Manifest make_manifest(const fs::path& file, Json summary,
 }
 
 void prepare_folder(const fs::path& run_dir, const fs::path& target, bool overwrite) {
-  std::error_code error;
-  fs::create_directories(run_dir, error);
-  if (error)
-    throw Error(ErrorKind::kFailure, run_dir.string() + ": cannot be created: " + error.message());
+  make_folders(run_dir);
   if (fs::exists(fs::symlink_status(target)) && !overwrite) {
     throw Error(ErrorKind::kUsage,
                 target.string() + ": exists already; it is replaced only with save_overwrite");
@@ -203,7 +203,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_dir, const CheckpointContent
 
   TemporaryFolder folder(saved.path.string() + "-tmp");
   const fs::path file = folder.path() / kDataFileName;
-  const Json summary = make_summary(contents, options);
+  const Json summary = make_summary(contents, options, next_sequence(run_dir));
   saved.direct = write_data_file(file, summary, contents, plan, options.hash_threads);
   const Manifest manifest = make_manifest(file, summary, plan);
   const std::string text = to_text(manifest);

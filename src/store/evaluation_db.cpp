@@ -123,8 +123,7 @@ std::optional<std::string> EvaluationDb::find_unfinished(const EvaluationRecord&
   std::optional<std::string> found;
   for_each_row(records_,
                "SELECT evaluation_id FROM evaluations WHERE content_key = ? AND run_id IS ? AND "
-               "step IS ? AND status <> 'finished' ORDER BY created_utc DESC, evaluation_id DESC "
-               "LIMIT 1",
+               "step IS ? AND status <> 'finished' ORDER BY rowid DESC LIMIT 1",
                {wanted.content_key, optional_value(wanted.run_id), optional_value(wanted.step)},
                [&](const Statement& row) { found = row.text(0); });
   return found;
@@ -229,7 +228,7 @@ std::string EvaluationDb::find(const std::string& prefix) const {
   if (has_tables()) {
     for_each_row(records_,
                  "SELECT evaluation_id FROM evaluations WHERE substr(evaluation_id, 1, ?) = ? "
-                 "ORDER BY created_utc DESC, evaluation_id DESC LIMIT 3",
+                 "ORDER BY rowid DESC LIMIT 3",
                  {static_cast<std::int64_t>(prefix.size()), prefix},
                  [&](const Statement& row) { ids.push_back(row.text(0)); });
   }
@@ -250,8 +249,7 @@ std::vector<EvaluationEntry> EvaluationDb::list(const std::string& run_id) const
   std::vector<EvaluationEntry> entries;
   if (!has_tables()) return entries;
   for_each_row(records_,
-               std::string(kEvaluationColumns) +
-                   "WHERE ?1 = '' OR run_id = ?1 ORDER BY created_utc, evaluation_id",
+               std::string(kEvaluationColumns) + "WHERE ?1 = '' OR run_id = ?1 ORDER BY rowid",
                {run_id}, [&](const Statement& row) { entries.push_back(read_evaluation(row)); });
   return entries;
 }

@@ -149,8 +149,7 @@ void RunDb::end_attempt(const std::string& outcome) {
 std::string RunDb::find_run(const std::string& prefix) const {
   std::vector<std::string> ids;
   records_->query(
-      "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY created_utc DESC, run_id "
-      "DESC LIMIT 3",
+      "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY rowid DESC LIMIT 3",
       {static_cast<std::int64_t>(prefix.size()), prefix},
       [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
   if (ids.empty()) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/folders.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 
@@ -75,12 +76,12 @@ void put_back(const fs::path& away, const fs::path& path) {
 }
 
 bool make_folder(const fs::path& folder) {
-  std::error_code error;
-  const bool made = fs::create_directories(folder, error);
-  if (error)
+  try {
+    return make_folders(folder);
+  } catch (const Error& error) {
     throw Error(ErrorKind::kUsage,
-                folder.string() + ": the run directory cannot be made: " + error.message());
-  return made;
+                std::string("the run directory cannot be made: ") + error.what());
+  }
 }
 
 }  // namespace

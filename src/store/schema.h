@@ -27,8 +27,9 @@
 //
 // A crash and a resume leave rows of both attempts; the view `surviving_steps` follows the line
 // that led to the present weights, `steps` keeps what was abandoned. `batch_hash`, `chain_hash` and
-// digests are SHA-256 in hexadecimal; losses are in nats; times are UTC, ISO 8601. All floats hold
-// the exact value (REAL is binary64).
+// digests are SHA-256 in hexadecimal; losses are in nats; times are UTC, ISO 8601, as the clock
+// said: what came first is told by rowids, events and attempts. All floats hold the exact value
+// (REAL is binary64).
 //
 // `PRAGMA application_id` is "OLMO"; `PRAGMA user_version` is the schema version: readers refuse a
 // newer one.

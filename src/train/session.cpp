@@ -203,6 +203,7 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   notes.insert(notes.end(), evaluators.notes().begin(), evaluators.notes().end());
   if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
   const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
+  store::remove_stale(options.run_dir);
   std::optional<Start> start = find_start(options, config);
   if (!options.resume) start = find_load_path(config);
   require_free_folder(options, config);

@@ -1,6 +1,7 @@
 #include "store/checkpoint_folder.h"
 
 #include <fstream>
+#include <functional>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -28,6 +29,14 @@ std::vector<std::int64_t> steps(const fs::path& run_dir) {
 }
 
 using Steps = std::vector<std::int64_t>;
+
+/// Alters what the manifest of `checkpoint` says, and its digest of itself with it.
+void alter(const fs::path& checkpoint, const std::function<void(Json&)>& change) {
+  const fs::path file = checkpoint / kManifestName;
+  Manifest manifest = parse_manifest(read_file(file), file.string());
+  change(manifest.summary);
+  write_file_atomically(file, to_text(manifest));
+}
 
 }  // namespace
 
@@ -115,6 +124,34 @@ TEST_CASE("retention goes by age and never takes the target of latest", "[store]
   CHECK(steps(folder.path()) == Steps{60, 80});
 }
 
+TEST_CASE("a clock that was set back a day spoils neither retention nor the choice of the latest",
+          "[store]") {
+  const TempFolder folder;
+  for (int step = 1; step <= 4; ++step) {
+    alter(save(folder.path(), step), [&](Json& summary) {
+      summary["created_utc"] = "2026-01-0" + std::to_string(9 - step) + "T00:00:00.000000Z";
+    });
+  }
+  point_latest(folder.path(), "step3");  // as if the process had died before it moved the link
+  CHECK(resolve_checkpoint(folder.path()) == folder.path() / "step4");
+  point_latest(folder.path(), "step4");
+  apply_retention(folder.path(), 2);
+  CHECK(steps(folder.path()) == Steps{3, 4});
+}
+
+TEST_CASE("checkpoints of a program that did not count them are older than those of this one",
+          "[store]") {
+  const TempFolder folder;
+  for (const int step : {2, 1, 3}) {
+    alter(save(folder.path(), step), [&](Json& summary) {
+      summary.erase("sequence");
+      summary["created_utc"] = "2030-01-0" + std::to_string(step) + "T00:00:00.000000Z";
+    });
+  }
+  save(folder.path(), 4);
+  CHECK(steps(folder.path()) == Steps{1, 2, 3, 4});
+}
+
 TEST_CASE("one ephemeral checkpoint is kept, and none beside a newer permanent one", "[store]") {
   const TempFolder folder;
   save(folder.path(), 1);
@@ -152,6 +189,19 @@ TEST_CASE("what crashed saves left is removed by the next one, foreign folders a
   CHECK(!fs::exists(folder.path() / "step8-trash"));
   CHECK(fs::exists(folder.path() / "step9-tmp" / "model.pt"));
   CHECK(fs::exists(folder.path() / "stepx-tmp"));
+}
+
+TEST_CASE("a checkpoint that was moved aside and never replaced comes back", "[store]") {
+  const TempFolder folder;
+  const auto kept = save(folder.path(), 1);
+  fs::rename(kept, folder.path() / "step1-trash");
+  fs::copy(folder.path() / "step1-trash", folder.path() / "step2-trash");
+  fs::remove(folder.path() / "step2-trash" / kManifestName);
+  remove_stale(folder.path());
+  CHECK(steps(folder.path()) == Steps{1});
+  CHECK_FALSE(fs::exists(folder.path() / "step1-trash"));
+  CHECK_FALSE(fs::exists(folder.path() / "step2-trash"));
+  CHECK_FALSE(fs::exists(folder.path() / "step2"));
 }
 
 }  // namespace olmo::store::test
