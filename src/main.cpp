@@ -3,8 +3,11 @@
 
 #include "cli/cli.h"
 #include "core/error.h"
+#include "core/process.h"
 
 int main(int argc, char** argv) {
+  olmo::open_standard_streams();
+  olmo::keep_writes_from_killing();
   try {
     return olmo::cli::run(argc, argv);
   } catch (const olmo::Error& error) {

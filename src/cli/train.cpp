@@ -131,7 +131,8 @@ void add_train(CLI::App& app, int& exit_code) {
   train->allow_extras();
   train->footer(
       "Any key of the config can be set as key.path=value.\n"
-      "SIGTERM and SIGUSR1 save and exit 75, Ctrl-C saves and exits 130; a loss that is not finite "
+      "SIGTERM, SIGHUP, SIGUSR1 and the like save and exit 75, Ctrl-C saves and exits 130; a loss "
+      "that is not finite "
       "exits 6.\n"
       "Examples:\n"
       "  olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/bus_error.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/output_file.h"
@@ -84,6 +85,7 @@ std::filesystem::path cache_directory() {
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  install_bus_error_handler();
   const InputFile file(path);
   size_ = static_cast<std::size_t>(file.size());
   if (size_ == 0) return;

@@ -113,7 +113,7 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
   const bool keep = !filter || keep_instance(ids, *filter);
   batch.instance_mask[static_cast<std::size_t>(row)] = keep ? 1 : 0;
   const auto mask =
-      dataset_.has_label_masks() ? dataset_.label_mask(instance) : std::span<const std::uint8_t>();
+      dataset_.has_label_masks() ? dataset_.label_mask(instance) : std::vector<std::uint8_t>();
   std::uint8_t* attend =
       batch.attention_mask_BL.defined()
           ? batch.attention_mask_BL.data_ptr<std::uint8_t>() + row * batch.input_ids_BL.size(1)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bus_error.h"
 #include "core/error.h"
 
 namespace olmo::data {
@@ -85,11 +86,12 @@ void Dataset::read(std::uint64_t instance, std::span<std::int64_t> out) const {
                   to_string(file.dtype()));
 }
 
-std::span<const std::uint8_t> Dataset::label_mask(std::uint64_t instance) const {
+std::vector<std::uint8_t> Dataset::label_mask(std::uint64_t instance) const {
   OLMO_CHECK(has_label_masks());
   const InstancePlace where = place(instance);
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(masks_[where.file].bytes().data());
-  return {bytes + where.first_token, static_cast<std::size_t>(sequence_length_)};
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(sequence_length_));
+  copy_mapped(masks_[where.file], where.first_token, std::as_writable_bytes(std::span(mask)));
+  return mask;
 }
 
 void Dataset::check_all_ids() const {

@@ -40,7 +40,7 @@ class Dataset {
   /// file and position of an id beyond the vocabulary.
   void read(std::uint64_t instance, std::span<std::int64_t> out) const;
   /// Label mask of one instance, one byte a token, 0 = not a label. Only if has_label_masks().
-  [[nodiscard]] std::span<const std::uint8_t> label_mask(std::uint64_t instance) const;
+  [[nodiscard]] std::vector<std::uint8_t> label_mask(std::uint64_t instance) const;
   /// Reads every id of every file once. Throws Error(kInput) for the first one beyond the
   /// vocabulary.
   void check_all_ids() const;

@@ -1,11 +1,13 @@
 #include "data/token_file.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "core/bus_error.h"
 #include "core/error.h"
 #include "data/sidecar.h"
 
@@ -15,24 +17,42 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "token files are mapped as they are: little-endian");
 
-template <typename Stored, typename Out>
-void widen(const std::byte* from, std::span<Out> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    Stored value;
-    std::memcpy(&value, from + i * sizeof(Stored), sizeof(Stored));
-    out[i] = static_cast<Out>(value);
+/// Calls `use(ids, position)` with the ids [first, first + count), a block at a time. They are
+/// copied out of the map, so that a file that is cut while we train is an error and not a signal.
+template <typename Stored, typename Use>
+void for_each_block(const MappedFile& file, std::uint64_t first, std::uint64_t count,
+                    const Use& use) {
+  std::array<Stored, 4096> block;
+  for (std::uint64_t done = 0; done < count;) {
+    const auto length = std::min<std::uint64_t>(block.size(), count - done);
+    const auto ids = std::span<Stored>(block).first(length);
+    copy_mapped(file, (first + done) * sizeof(Stored), std::as_writable_bytes(ids));
+    use(std::span<const Stored>(ids), first + done);
+    done += length;
   }
 }
 
+template <typename Stored, typename Out>
+void widen(const MappedFile& file, std::uint64_t first, std::span<Out> out) {
+  for_each_block<Stored>(file, first, out.size(), [&](auto ids, std::uint64_t position) {
+    std::transform(ids.begin(), ids.end(),
+                   out.begin() + static_cast<std::ptrdiff_t>(position - first),
+                   [](Stored id) { return static_cast<Out>(id); });
+  });
+}
+
 template <typename Stored>
-std::uint32_t largest(const std::byte* from, std::uint64_t count) {
-  Stored result = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Stored value;
-    std::memcpy(&value, from + i * sizeof(Stored), sizeof(Stored));
-    result = std::max(result, value);
-  }
-  return result;
+std::optional<std::uint64_t> find_beyond(const MappedFile& file, std::uint64_t vocab_size,
+                                         std::uint64_t first, std::uint64_t count) {
+  std::optional<std::uint64_t> found;
+  for_each_block<Stored>(file, first, count, [&](auto ids, std::uint64_t position) {
+    // The search for the position runs only in a block whose maximum is too large.
+    if (found || *std::max_element(ids.begin(), ids.end()) < vocab_size) return;
+    const auto beyond =
+        std::find_if(ids.begin(), ids.end(), [&](Stored id) { return id >= vocab_size; });
+    found = position + static_cast<std::uint64_t>(beyond - ids.begin());
+  });
+  return found;
 }
 
 void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uint64_t tokens) {
@@ -109,33 +129,23 @@ std::uint32_t TokenFile::at(std::uint64_t position) const {
 
 void TokenFile::read(std::uint64_t first, std::span<std::uint32_t> out) const {
   OLMO_CHECK(first <= size_ && out.size() <= size_ - first);
-  const std::byte* from = file_.bytes().data() + first * bytes_per_token(dtype_);
-  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(from, out) : widen<std::uint32_t>(from, out);
+  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(file_, first, out)
+                                : widen<std::uint32_t>(file_, first, out);
 }
 
 void TokenFile::read(std::uint64_t first, std::span<std::int64_t> out) const {
   OLMO_CHECK(first <= size_ && out.size() <= size_ - first);
-  const std::byte* from = file_.bytes().data() + first * bytes_per_token(dtype_);
-  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(from, out) : widen<std::uint32_t>(from, out);
+  dtype_ == TokenDtype::kUint16 ? widen<std::uint16_t>(file_, first, out)
+                                : widen<std::uint32_t>(file_, first, out);
 }
 
 std::optional<std::uint64_t> TokenFile::find_id_beyond(std::uint64_t vocab_size,
                                                        std::uint64_t first,
                                                        std::uint64_t count) const {
   OLMO_CHECK(first <= size_ && count <= size_ - first);
-  constexpr std::uint64_t kBlock =
-      1 << 16;  // the search for the position runs only in a block whose maximum is too large
-  for (std::uint64_t start = first; start < first + count; start += kBlock) {
-    const std::uint64_t length = std::min(kBlock, first + count - start);
-    const std::byte* from = file_.bytes().data() + start * bytes_per_token(dtype_);
-    const std::uint32_t top = dtype_ == TokenDtype::kUint16 ? largest<std::uint16_t>(from, length)
-                                                            : largest<std::uint32_t>(from, length);
-    if (top < vocab_size) continue;
-    for (std::uint64_t i = start; i < start + length; ++i) {
-      if (at(i) >= vocab_size) return i;
-    }
-  }
-  return std::nullopt;
+  return dtype_ == TokenDtype::kUint16
+             ? find_beyond<std::uint16_t>(file_, vocab_size, first, count)
+             : find_beyond<std::uint32_t>(file_, vocab_size, first, count);
 }
 
 void TokenFile::check_ids_below(std::uint64_t vocab_size) const {

@@ -30,18 +30,6 @@ std::string content_key(const Policy& policy, const store::EvaluationRecord& rec
   return hash.finish().hex();
 }
 
-void throw_if_asked_to_stop(const StopSignals& signals) {
-  const std::string how = "the rows so far are recorded, and the same command goes on from them";
-  switch (signals.requested()) {
-    case StopRequest::kInterrupt:
-      throw Error(ErrorKind::kInterrupted, "interrupted; " + how);
-    case StopRequest::kStop:
-      throw Error(ErrorKind::kStopped, "stopped by a signal; " + how);
-    case StopRequest::kNone:
-      break;
-  }
-}
-
 bool has_failures(const EvaluationOutcome& outcome) {
   const auto failed = [](const TaskOutcome& task) { return task.error.has_value(); };
   return std::any_of(outcome.tasks.begin(), outcome.tasks.end(), failed) ||
@@ -72,6 +60,7 @@ store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Dige
 EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenizer* tokenizer,
                                        const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options) {
+  const StopSignals signals;
   store::RecordDatabase database(options.database, store::OpenMode::kCreate);
   store::EvaluationDb db(database);
   auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
@@ -88,12 +77,12 @@ EvaluationSessionResult run_evaluation(LoadedModel& loaded, const data::Tokenize
     db.begin(record);
   }
   result.evaluation_id = db.evaluation_id();
-  const StopSignals signals;
   try {
     result.outcome =
         evaluate(loaded.model, tokenizer, plan, db, [&](const EvaluationProgress& progress) {
           if (options.on_progress) options.on_progress(progress);
-          throw_if_asked_to_stop(signals);
+          signals.throw_if_requested(
+              "the rows so far are recorded, and the same command goes on from them");
         });
   } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
     const auto* ours = dynamic_cast<const Error*>(&error);

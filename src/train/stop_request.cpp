@@ -2,16 +2,32 @@
 
 #include <array>
 #include <csignal>
+#include <cstring>
 
 #include "core/error.h"
+#include "core/process.h"
 
 namespace olmo::train {
 namespace {
 
-// A signal handler can reach nothing but a global; this is the only one of the harness.
-volatile std::sig_atomic_t g_signal = 0;
+struct StopSignal {
+  int number;
+  bool always;  ///< also if it was ignored or handled when we started
+};
 
-constexpr std::array<int, 3> kSignals = {SIGTERM, SIGUSR1, SIGINT};
+constexpr std::array<StopSignal, 10> kSignals = {{{SIGTERM, true},
+                                                  {SIGUSR1, true},
+                                                  {SIGINT, true},
+                                                  {SIGUSR2, false},
+                                                  {SIGXCPU, false},
+                                                  {SIGHUP, false},
+                                                  {SIGPWR, false},
+                                                  {SIGALRM, false},
+                                                  {SIGVTALRM, false},
+                                                  {SIGPROF, false}}};
+
+// A signal handler can reach nothing but a global.
+volatile std::sig_atomic_t g_signal = 0;
 
 void note_signal(int signal) {
   g_signal = signal;
@@ -22,22 +38,42 @@ void note_signal(int signal) {
 
 StopSignals::StopSignals() {
   g_signal = 0;
-  for (const int signal : kSignals) {
+  outlive_stdout();
+  for (const auto& [number, always] : kSignals) {
     struct sigaction action {};
+    OLMO_CHECK(::sigaction(number, nullptr, &action) == 0);
+    if (!always && action.sa_handler != SIG_DFL) continue;
     action.sa_handler = note_signal;
-    action.sa_flags = SA_RESTART;  // file writes of SQLite and HDF5 must not be cut short
-    OLMO_CHECK(::sigaction(signal, &action, nullptr) == 0);
+    action.sa_flags = SA_RESTART;  // file writes of SQLite must not be cut short
+    OLMO_CHECK(::sigaction(number, &action, nullptr) == 0);
   }
 }
 
 StopSignals::~StopSignals() {
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  if (g_signal != 0) return;
+  for (const auto& stop : kSignals) {
+    struct sigaction action {};
+    if (::sigaction(stop.number, nullptr, &action) == 0 && action.sa_handler == note_signal)
+      std::signal(stop.number, SIG_DFL);
+  }
 }
 
 StopRequest StopSignals::requested() const {
   const int signal = g_signal;
   if (signal == 0) return StopRequest::kNone;
   return signal == SIGINT ? StopRequest::kInterrupt : StopRequest::kStop;
+}
+
+std::string StopSignals::name() const {
+  const char* name = ::sigabbrev_np(g_signal);
+  return name == nullptr ? "a signal" : std::string("SIG") + name;
+}
+
+void StopSignals::throw_if_requested(const std::string& consequence) const {
+  if (requested() == StopRequest::kNone) return;
+  throw Error(
+      requested() == StopRequest::kInterrupt ? ErrorKind::kInterrupted : ErrorKind::kStopped,
+      "stopped by " + name() + "; " + consequence);
 }
 
 }  // namespace olmo::train

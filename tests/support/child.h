@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -37,9 +38,10 @@ inline std::string read_file(const std::filesystem::path& path) {
 /// Killed when the object dies before wait().
 class Child {
  public:
-  /// `file_size`: the most bytes that it may write to one file, as a full disk.
+  /// `file_size`: the most bytes that it may write to one file, as a full disk. `prepare` runs in
+  /// the child, before the program.
   Child(const std::vector<std::string>& arguments, const std::filesystem::path& output,
-        std::optional<rlim_t> file_size = std::nullopt)
+        std::optional<rlim_t> file_size = std::nullopt, const std::function<void()>& prepare = {})
       : out_(output.string() + ".out"), err_(output.string() + ".err") {
     std::vector<char*> argv;
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -49,11 +51,11 @@ class Child {
     if (file_size) {
       const struct rlimit limit { *file_size, *file_size };
       ::setrlimit(RLIMIT_FSIZE, &limit);
-      std::signal(SIGXFSZ, SIG_IGN);  // survives exec: write() fails with EFBIG
     }
     const int flags = O_CREAT | O_WRONLY | O_TRUNC;
     ::dup2(::open(out_.c_str(), flags, 0644), 1);
     ::dup2(::open(err_.c_str(), flags, 0644), 2);
+    if (prepare) prepare();
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
