@@ -6,7 +6,9 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/input_file.h"
+#include "core/log.h"
 #include "store/file_system.h"
 #include "store/schema.h"
 
@@ -26,6 +28,19 @@ const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode
   }
   if (std::filesystem::exists(path)) check_regular_file(path);
   return path;
+}
+
+/// True if rows may lie in a file that is not here: a database with a write-ahead log has that
+/// beside it while it is written and after a kill, and so has a run that did not end.
+bool lacks_journal(const Database& db) {
+  constexpr std::size_t kFormatOfWriter = 18;
+  const MappedFile file(db.path());
+  const auto bytes = file.bytes();
+  std::filesystem::path journal = db.path();
+  journal += "-wal";
+  return bytes.size() > kFormatOfWriter && bytes[kFormatOfWriter] == std::byte{2} &&
+         !std::filesystem::exists(journal) &&
+         std::get<std::int64_t>(db.value("SELECT count(*) FROM runs WHERE status = 'running'")) > 0;
 }
 
 }  // namespace
@@ -56,8 +71,15 @@ std::string new_record_id() {
 RecordDatabase::RecordDatabase(const std::filesystem::path& path, OpenMode mode)
     : db_(checked(path, mode), mode) {
   db_.execute("PRAGMA foreign_keys = ON;");
-  check_identity();
-  if (mode == OpenMode::kReadOnly) return;
+  check_identity(mode);
+  if (mode == OpenMode::kReadOnly) {
+    if (lacks_journal(db_)) {
+      log_warning(
+          path.string() + ": a run in it did not end, and there is no " + path.filename().string() +
+          "-wal beside it: if this is a copy, copy that file too, or the last rows are missing");
+    }
+    return;
+  }
   choose_journal();
   db_.execute("PRAGMA synchronous = FULL;");
   migrate();
@@ -67,13 +89,18 @@ RecordDatabase::~RecordDatabase() {
   try {
     flush();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "warning: the last rows of the run record were lost: %s\n", error.what());
+    log_warning("the last " + std::to_string(pending_.size()) +
+                " rows of the run record were lost: " + error.what());
   }
 }
 
-void RecordDatabase::check_identity() {
+void RecordDatabase::check_identity(OpenMode mode) {
   const auto number = [&](const char* pragma) { return std::get<std::int64_t>(db_.value(pragma)); };
   const auto tables = number("SELECT count(*) FROM sqlite_schema");
+  if (tables == 0 && mode != OpenMode::kCreate) {
+    throw Error(ErrorKind::kDamaged,
+                path().string() + ": holds no tables, so no run was recorded in it");
+  }
   if (tables > 0 && number("PRAGMA application_id") != kApplicationId) {
     throw Error(ErrorKind::kDamaged,
                 path().string() + ": is an SQLite database, but not one of olmo-harness");
@@ -117,13 +144,36 @@ void RecordDatabase::choose_journal() {
 void RecordDatabase::add(std::vector<Row> rows) {
   pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
                   std::make_move_iterator(rows.end()));
-  if (std::chrono::steady_clock::now() - last_flush_ >= kFlushInterval) flush();
+  if (std::chrono::steady_clock::now() - last_flush_ >= kFlushInterval) commit_pending();
 }
 
 void RecordDatabase::write(std::vector<Row> rows) {
   pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
                   std::make_move_iterator(rows.end()));
-  flush();
+  commit_pending();
+}
+
+void RecordDatabase::commit_pending() {
+  if (!patient_) return flush();
+  const auto begin = std::chrono::steady_clock::now();
+  if (begin < next_try_) return;
+  try {
+    flush();
+    if (failing_) log_line(path().string() + ": the record is complete again");
+    failing_ = false;
+  } catch (const DatabaseError& error) {
+    if (!error.may_pass()) throw;
+    // Waiting for a lock takes long, and training stands still meanwhile.
+    const auto end = std::chrono::steady_clock::now();
+    next_try_ =
+        end + std::max<std::chrono::steady_clock::duration>(kFlushInterval, 4 * (end - begin));
+    if (!failing_) {
+      log_warning(
+          std::string(error.what()) +
+          "; rows of the record wait in memory and are written when that is possible again");
+    }
+    failing_ = true;
+  }
 }
 
 void RecordDatabase::flush() {

@@ -28,6 +28,11 @@ class RecordDatabase {
   RecordDatabase(const RecordDatabase&) = delete;
   RecordDatabase& operator=(const RecordDatabase&) = delete;
 
+  /// From here on add() and write() keep rows that cannot be written for the moment (a full disk, a
+  /// lock, …), say so once, and try again with later ones, in order; only flush() throws then. For
+  /// training, which must neither end for it nor lose a row.
+  void outlast_failures() { patient_ = true; }
+
   /// A row to be written: `sql` lives as long as the program.
   struct Row {
     const char* sql;
@@ -38,6 +43,8 @@ class RecordDatabase {
   /// As add(), and commits at once everything that was added.
   void write(std::vector<Row> rows);
   void flush();
+  /// False only while rows wait that could not be written.
+  [[nodiscard]] bool is_flushed() const { return pending_.empty(); }
 
   /// Rows of `sql` with its column names; `on_row` gets (names, values).
   using OnRow = std::function<void(const std::vector<std::string>&, const std::vector<SqlValue>&)>;
@@ -52,15 +59,20 @@ class RecordDatabase {
   [[nodiscard]] const std::string& journal_mode() const { return journal_mode_; }
 
  private:
-  void check_identity();
+  void check_identity(OpenMode mode);
   void migrate();
   void choose_journal();
+  /// flush(), or the same with patience.
+  void commit_pending();
 
   Database db_;
   std::int64_t schema_version_ = 0;
   std::string journal_mode_;
   std::vector<Row> pending_;
+  bool patient_ = false;
+  bool failing_ = false;  ///< the last try failed, and that has been said
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_try_{};
 };
 
 /// Now, as `2026-01-31T23:59:59.123Z`.

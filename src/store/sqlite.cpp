@@ -1,11 +1,16 @@
 #include "store/sqlite.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include <sqlite3.h>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace olmo::store {
 namespace {
@@ -44,10 +49,27 @@ std::string advice(int code) {
   }
 }
 
+bool may_pass(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 [[noreturn]] void fail(sqlite3* db, int code) {
   const char* name = sqlite3_db_filename(db, "main");
-  throw Error(kind_of(code), std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
-                                 sqlite3_errmsg(db) + advice(code));
+  throw DatabaseError(kind_of(code),
+                      std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
+                          sqlite3_errmsg(db) + advice(code),
+                      may_pass(code));
 }
 
 }  // namespace
@@ -135,21 +157,130 @@ std::string Statement::column_name(int index) const {
   return sqlite3_column_name(statement_.get(), index);
 }
 
-void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+void Database::Close::operator()(sqlite3* db) const {
+  sqlite3_close_v2(db);
+  std::error_code ignored;
+  if (!copy.empty()) std::filesystem::remove_all(copy, ignored);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a killed process left of changes that are not, or only half, in the file itself.
+std::vector<fs::path> journals_of(const fs::path& path) {
+  std::vector<fs::path> found;
+  for (const char* suffix : {"-wal", "-journal"}) {
+    fs::path journal = path;
+    journal += suffix;
+    std::error_code error;
+    if (fs::file_size(journal, error) > 0 && !error) found.push_back(journal);
+  }
+  return found;
+}
+
+/// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
+/// it meets a page that is not there. With a journal the pages may be there.
+void require_whole(const fs::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  if (bytes.empty()) {
+    throw Error(ErrorKind::kDamaged,
+                path.string() +
+                    ": is empty: it was made and nothing was ever written to it, "
+                    "or it was cut");
+  }
+  constexpr std::size_t kHeader = 100;
+  if (bytes.size() < kHeader || !journals_of(path).empty())
+    return;  // SQLite says what is wrong, if anything
+  const auto number = [&](std::size_t at, int width) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < width; ++i)
+      value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]);
+    return value;
+  };
+  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
+  const bool counted = number(24, 4) == number(92, 4);  // else an old SQLite wrote it
+  const std::uint64_t expected = number(28, 4) * page;
+  if (!counted || bytes.size() >= expected) return;
+  throw Error(ErrorKind::kDamaged,
+              path.string() + ": is cut: it has " + std::to_string(bytes.size()) + " bytes of " +
+                  std::to_string(expected) + " (`sqlite3 FILE .recover` may save rows)");
+}
+
+/// A path as SQLite's URIs want it.
+std::string uri_of(const fs::path& path) {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(path).string()) {
+    if (c == '?' || c == '#' || c == '%') {
+      char code[4];
+      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(c));
+      uri += code;
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
+
+fs::path copy_with_journals(const fs::path& path) {
+  std::string pattern = (fs::temp_directory_path() / "olmo-harness-XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data()) == nullptr ? "" : pattern;
+  if (folder.empty())
+    throw Error(ErrorKind::kFailure, pattern + ": no folder for a copy of " + path.string() +
+                                         " can be made: " + std::strerror(errno));
+  try {
+    fs::copy_file(path, folder / path.filename());
+    for (const auto& journal : journals_of(path))
+      fs::copy_file(journal, folder / journal.filename());
+  } catch (const fs::filesystem_error& error) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    throw Error(ErrorKind::kFailure, path.string() +
+                                         ": its folder cannot be written to, and a copy "
+                                         "to read cannot be made: " +
+                                         error.what());
+  }
+  return folder;
+}
+
+}  // namespace
 
 Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
   int flags = SQLITE_OPEN_READWRITE;
   if (mode == OpenMode::kReadOnly) flags = SQLITE_OPEN_READONLY;
   if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
+  if (mode != OpenMode::kCreate) require_whole(path);
+  open(path.string(), flags);
+  if (mode == OpenMode::kReadOnly) open_unwritable();
+}
+
+void Database::open(const std::string& name, int flags) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   db_.reset(raw);
   if (code != SQLITE_OK) {
-    throw Error(kind_of(code), path.string() + ": the run database cannot be opened: " +
-                                   sqlite3_errstr(code) + advice(code));
+    throw DatabaseError(kind_of(code),
+                        path_.string() + ": the run database cannot be opened: " +
+                            sqlite3_errstr(code) + advice(code),
+                        may_pass(code));
   }
   sqlite3_busy_timeout(raw, 30'000);
   sqlite3_extended_result_codes(raw, 1);
+}
+
+void Database::open_unwritable() {
+  const int code =
+      sqlite3_exec(db_.get(), "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY) return;
+  db_.reset();
+  if (journals_of(path_).empty()) {
+    open(uri_of(path_) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    return;
+  }
+  const fs::path copy = copy_with_journals(path_);
+  db_.get_deleter().copy = copy;
+  open((copy / path_.filename()).string(), SQLITE_OPEN_READWRITE);
 }
 
 void Database::execute(const std::string& sql) {

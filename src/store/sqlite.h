@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/error.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -23,6 +25,19 @@ template <class T>
 SqlValue optional_value(const std::optional<T>& value) {
   return value ? SqlValue(*value) : SqlValue{};
 }
+
+/// An error of the database.
+class DatabaseError : public Error {
+ public:
+  DatabaseError(ErrorKind kind, const std::string& message, bool may_pass)
+      : Error(kind, message), may_pass_(may_pass) {}
+  /// True if the same call may succeed later: the disk is full, fails or is read-only for the
+  /// moment, another process holds the database.
+  [[nodiscard]] bool may_pass() const noexcept { return may_pass_; }
+
+ private:
+  bool may_pass_;
+};
 
 /// A prepared statement. Bind, step until false, read columns; reset to run it again.
 class Statement {
@@ -55,8 +70,13 @@ class Statement {
 enum class OpenMode { kReadOnly, kReadWrite, kCreate };
 
 /// One connection. Throws Error(kUsage) for a path that cannot be opened or written,
-/// Error(kDamaged) for a file that is no sound SQLite database, Error(kFailure) for a full disk and
-/// the like.
+/// Error(kDamaged) for a file that is no sound SQLite database (empty or cut, too), Error(kFailure)
+/// for a full disk and the like.
+///
+/// kReadOnly works without permission to write: SQLite wants to make a file beside a database that
+/// was left by a killed process. Where it cannot, the file is read as one that nobody changes if
+/// nothing lies in its journal, and else with its journal from a copy in the folder for temporary
+/// files.
 class Database {
  public:
   Database(const std::filesystem::path& path, OpenMode mode);
@@ -71,8 +91,12 @@ class Database {
 
  private:
   struct Close {
+    std::filesystem::path copy;  ///< a folder to be removed afterwards; may be empty
     void operator()(sqlite3* db) const;
   };
+  void open(const std::string& name, int flags);
+  void open_unwritable();
+
   std::filesystem::path path_;
   std::unique_ptr<sqlite3, Close> db_;
 };
