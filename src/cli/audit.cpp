@@ -13,6 +13,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "store/audit_records.h"
+#include "store/evaluation_db.h"
+#include "store/evaluation_seal.h"
 #include "train/provenance.h"
 
 namespace olmo::cli {
@@ -69,6 +71,16 @@ void require_sound_config(const train::RecordedSteps& recorded, const std::strin
               run +
                   ": the config in the record, or its digest, is not the one that the run was "
                   "begun with: it was altered, or is damaged");
+}
+
+/// Throws Error(kDamaged) if an evaluation of the run was altered after it had ended.
+void require_sound_evaluations(store::RunDb& db, const std::string& run_id) {
+  for (const auto& entry : store::EvaluationDb(db.records()).list(run_id)) {
+    const auto seals = store::check_seals(db.records(), entry.evaluation_id);
+    if (seals.altered.empty()) continue;
+    throw Error(ErrorKind::kDamaged, db.path().string() + ": evaluation " + entry.evaluation_id +
+                                         ": " + seals.altered.front());
+  }
 }
 
 /// The run's config with the paths of this machine.
@@ -143,6 +155,7 @@ int run_audit(const Arguments& arguments) {
   const std::string run_id = db.find_run(name.run);
   const train::RecordedSteps recorded = train::read_recorded_steps(db, run_id);
   const train::TrainConfig config = config_here(recorded, arguments);
+  require_sound_evaluations(db, run_id);
   const Policy policy = resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa,
                                        arguments.threads, arguments.device);
   apply_policy(policy);

@@ -15,6 +15,7 @@
 #include "eval/encoding.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
+#include "store/evaluation_seal.h"
 #include "store/run_db.h"
 
 namespace olmo::cli {
@@ -136,7 +137,16 @@ void show(const ShowOptions& options) {
 RecordedEvaluation::RecordedEvaluation(const std::string& run)
     : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
       db(records),
-      entry(db.entry(db.find(store::parse_run_name(run).run))) {}
+      entry(db.entry(db.find(store::parse_run_name(run).run))) {
+  const auto seals = store::check_seals(records, entry.evaluation_id);
+  const std::string name = records.path().string() + ": " + entry.evaluation_id;
+  if (!seals.altered.empty()) throw Error(ErrorKind::kDamaged, name + ": " + seals.altered.front());
+  if (!seals.sealed && entry.status != "running") {
+    log_line(
+        "note: " + name +
+        ": is not sealed, an older olmo-harness recorded it: an altered row would not be seen");
+  }
+}
 
 std::filesystem::path task_data_folder(const std::string& given) {
   if (given.empty()) return data::evaluation_data_folder(data::default_data_folder());

@@ -225,6 +225,13 @@ void decide(ParityReport& report) {
   };
   const bool training = report.kind != Kind::kCheckpoint;
   const bool confounded = report.gate.has(MismatchClass::kConfound);
+  for (const Side* side : {&report.a, &report.b}) {
+    if (side->evaluation && !side->evaluation->sealed) {
+      report.caveats.push_back("The evaluation of " + side->label +
+                               " is not sealed (an older olmo-harness recorded it): an altered row "
+                               "would not be seen.");
+    }
+  }
   if (training && !report.noise.to_run.empty()) report.caveats.push_back(report.noise.to_run);
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)

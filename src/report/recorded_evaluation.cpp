@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "store/evaluation_seal.h"
+
 namespace olmo::report {
 namespace {
 
@@ -233,9 +235,13 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
                       .environment = entry.record.environment,
                       .tasks = {},
                       .suites = {},
+                      .sealed = false,
                       .damage = {}};
   if (entry.status != "finished")
     data.damage.push_back("the evaluation is " + entry.status + " and not finished");
+  const auto seals = store::check_seals(records, evaluation_id);
+  data.sealed = seals.sealed;
+  data.damage.insert(data.damage.end(), seals.altered.begin(), seals.altered.end());
   read_tasks(records, db, data);
   return data;
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "store/evaluation_seal.h"
 
 namespace olmo::store {
 namespace {
@@ -132,7 +133,8 @@ std::optional<std::string> EvaluationDb::find_unfinished(const EvaluationRecord&
 void EvaluationDb::resume(const std::string& evaluation_id) {
   records_.write(
       {{"UPDATE evaluations SET status = 'running', ended_utc = NULL WHERE evaluation_id = ?",
-        {evaluation_id}}});
+        {evaluation_id}},
+       {"DELETE FROM evaluation_seals WHERE evaluation_id = ?", {evaluation_id}}});
   evaluation_id_ = evaluation_id;
 }
 
@@ -220,6 +222,14 @@ void EvaluationDb::end_task(const std::string& task, const std::string& status,
 void EvaluationDb::end(const std::string& status) {
   records_.write({{"UPDATE evaluations SET status = ?, ended_utc = ? WHERE evaluation_id = ?",
                    {status, utc_now(), evaluation_id_}}});
+  if (!records_.is_flushed())
+    return;  // the disk refuses: it stays without a seal, and that is said
+  std::vector<Row> rows;
+  for (const auto& [task, seal] : compute_seals(records_, evaluation_id_)) {
+    rows.push_back(
+        {"INSERT OR REPLACE INTO evaluation_seals VALUES (?, ?, ?)", {evaluation_id_, task, seal}});
+  }
+  records_.write(std::move(rows));
 }
 
 std::string EvaluationDb::find(const std::string& prefix) const {

@@ -47,7 +47,7 @@ class EvaluationDb {
   /// `status`: finished, failed or skipped; `message` says why.
   void end_task(const std::string& task, const std::string& status,
                 const std::string& message = "");
-  /// `status`: finished, failed or interrupted.
+  /// `status`: finished, failed or interrupted. Seals the rows (store/evaluation_seal.h).
   void end(const std::string& status);
   void flush() { records_.flush(); }
   /// Of the evaluation that is being written.

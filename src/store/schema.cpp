@@ -388,6 +388,28 @@ CREATE VIEW run_overview AS
        AND last.step = (SELECT max(step) FROM surviving_steps s WHERE s.run_id = r.run_id)
   LEFT JOIN imported_steps imported ON imported.run_id = r.run_id
        AND imported.position = (SELECT max(position) FROM imported_steps s WHERE s.run_id = r.run_id);
+
+-- Over what an evaluation is of and all its rows, so that none can be altered alone.
+CREATE TABLE evaluation_seals (
+  evaluation_id TEXT NOT NULL REFERENCES evaluations ON DELETE CASCADE,
+  task          TEXT NOT NULL,   -- empty: over the seals of all tasks
+  sha256        TEXT NOT NULL,
+  PRIMARY KEY (evaluation_id, task)
+) STRICT, WITHOUT ROWID;
+
+-- The latest score of each task on each checkpoint, by its primary metric; latest as recorded, whatever the clock said.
+DROP VIEW evaluation_overview;
+CREATE VIEW evaluation_overview AS
+  SELECT task, checkpoint, run_id, step, convention, primary_metric AS metric, value, standard_error, low, high, n,
+         created_utc, evaluation_id, weights_digest
+  FROM (SELECT e.*, t.task, t.convention, t.primary_metric, m.value, m.standard_error, m.low, m.high, m.n,
+               row_number() OVER (PARTITION BY t.task, t.convention, e.weights_digest, e.checkpoint, e.run_id, e.step
+                                  ORDER BY e.rowid DESC) AS age
+        FROM evaluations e
+        JOIN evaluation_tasks t ON t.evaluation_id = e.evaluation_id AND t.status = 'finished'
+        JOIN evaluation_metrics m ON m.evaluation_id = t.evaluation_id AND m.task = t.task AND m.scope = ''
+             AND m.metric = t.primary_metric)
+  WHERE age = 1;
 )sql"};
 
 }  // namespace olmo::store

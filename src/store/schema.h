@@ -15,7 +15,8 @@
 //   evaluations ──┬─ evaluation_tasks       the tasks and perplexity suites of each, how they ended
 //                 ├─ evaluation_options     one row per continuation of an instance, scored
 //                 ├─ evaluation_documents   one row per document of a perplexity suite, scored
-//                 └─ evaluation_metrics     the aggregated numbers
+//                 ├─ evaluation_metrics     the aggregated numbers
+//                 └─ evaluation_seals       SHA-256 over all of these (store/evaluation_seal.h)
 //
 // An evaluation names a run if the run made it or its checkpoint says so; the run's own rows may
 // lie in another file. Rows of scores are the fields of core/evaluation_rows.h; a NULL number is
@@ -41,7 +42,7 @@ inline constexpr int kSchemaVersion = 5;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
-// tell tokens and no steps.
+// tell tokens and no steps, and the seals of evaluations.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

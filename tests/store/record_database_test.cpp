@@ -1,0 +1,141 @@
+#include "store/record_database.h"
+
+#include <fstream>
+
+#include <sys/mount.h>
+
+#include "core/error.h"
+#include "support/catch.h"
+#include "support/small_disk.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::store::test {
+namespace {
+
+namespace fs = std::filesystem;
+using olmo::test::kNotPermitted;
+using olmo::test::TemporaryDirectory;
+using olmo::test::with_small_disk;
+
+constexpr char kInsert[] = "INSERT INTO runs VALUES (?, ?, '', 'running', '{}', 'd', 1, 1, 1)";
+
+std::vector<RecordDatabase::Row> a_row(int number) {
+  return {{kInsert, {std::to_string(number), std::string(100'000, 'x')}}};
+}
+
+std::int64_t runs_in(const RecordDatabase& db) {
+  return std::get<std::int64_t>(db.connection().value("SELECT count(*) FROM runs"));
+}
+
+void fill(RecordDatabase& db, bool full) {
+  db.connection().execute(full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 100000");
+}
+
+std::string error_of_reading(const fs::path& path, ErrorKind kind) {
+  try {
+    const RecordDatabase db(path, OpenMode::kReadOnly);
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Leaves the database as a killed process does: its rows lie in the journal.
+void write_and_die(const fs::path& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    RecordDatabase db(path, OpenMode::kCreate);
+    db.connection().execute("PRAGMA wal_autocheckpoint = 0");
+    db.write(a_row(1));
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+}
+
+}  // namespace
+
+TEST_CASE("rows that a full disk refuses wait and are written in order when there is room",
+          "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  db.outlast_failures();
+  db.write(a_row(1));
+  fill(db, true);
+  db.write(a_row(2));
+  db.write(a_row(3));
+  CHECK_FALSE(db.is_flushed());
+  CHECK(runs_in(db) == 1);
+  CHECK_THROWS_AS(db.flush(), DatabaseError);
+  fill(db, false);
+  db.flush();
+  CHECK(db.is_flushed());
+  CHECK(runs_in(db) == 3);
+}
+
+TEST_CASE("without leave to wait, a row that cannot be written is an error at once", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  fill(db, true);
+  CHECK_THROWS_AS(db.write(a_row(1)), DatabaseError);
+  fill(db, false);
+}
+
+TEST_CASE("a row that can never be written does not wait", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  db.outlast_failures();
+  db.write(a_row(1));
+  CHECK_THROWS_AS(db.write(a_row(1)), Error);  // the same key
+}
+
+TEST_CASE("an empty and a cut database are named as that", "[store]") {
+  const TemporaryDirectory folder;
+  const auto path = folder / "run.db";
+  std::ofstream(path).flush();
+  CHECK_THAT(error_of_reading(path, ErrorKind::kDamaged), Catch::Matchers::Contains("is empty"));
+  {
+    RecordDatabase db(path, OpenMode::kCreate);  // a writer makes one of it
+    db.write(a_row(1));
+  }
+  const auto size = fs::file_size(path);
+  for (const auto bytes : {size - 4096, size / 2, std::uintmax_t{4096}}) {
+    fs::resize_file(path, bytes);
+    CHECK_THAT(error_of_reading(path, ErrorKind::kDamaged),
+               Catch::Matchers::Contains("is cut: it has " + std::to_string(bytes) + " bytes of " +
+                                         std::to_string(size)));
+  }
+}
+
+TEST_CASE("the record of a killed run is read where nothing can be written", "[store]") {
+  const TemporaryDirectory folder;
+  const int code = with_small_disk(folder.path(), "size=8m", [&] {
+    const auto journal = [&](const char* name) { return folder / (std::string(name) + "-wal"); };
+    write_and_die(folder / "killed.db");
+    if (fs::file_size(journal("killed.db")) == 0) return 30;
+    fs::copy_file(folder / "killed.db", folder / "copied.db");
+    fs::copy_file(journal("killed.db"), journal("copied.db"));
+    {
+      RecordDatabase db(folder / "closed.db", OpenMode::kCreate);
+      db.write(a_row(1));
+    }
+    if (fs::exists(journal("closed.db"))) return 31;
+    if (::mount("tmpfs", folder.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0)
+      return 32;
+    int code = 0;
+    for (const char* name : {"killed.db", "copied.db", "closed.db"}) {
+      ++code;
+      const RecordDatabase db(folder / name, OpenMode::kReadOnly);
+      if (runs_in(db) != 1) return code;
+    }
+    return 0;
+  });
+  if (code == kNotPermitted) {
+    WARN("a private mount is not permitted here");
+    return;
+  }
+  CHECK(code == 0);
+}
+
+}  // namespace olmo::store::test
