@@ -130,6 +130,7 @@ void visit_fields(T& c, Visitor& visit) {
   visit("save_num_checkpoints_to_keep", c.save_num_checkpoints_to_keep);
   visit("save_num_unsharded_checkpoints_to_keep", c.save_num_unsharded_checkpoints_to_keep);
   visit("save_overwrite", c.save_overwrite);
+  visit("save_failures_allowed", c.save_failures_allowed);
   visit("no_pre_train_checkpoint", c.no_pre_train_checkpoint);
   visit("load_path", c.load_path);
   visit("try_load_latest_save", c.try_load_latest_save);

@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kNothingTrained[] = "no step was trained yet, and nothing was recorded";
+
 void require_same_experiment(const Start& start, const TrainConfig& config) {
   if (start.saved.experiment_digest == experiment_digest(config).hex()) return;
   std::string changes;
@@ -174,6 +176,7 @@ TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::Ru
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
+    db.flush();  // from here on a row that cannot be written is an error
     return result;
   } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
     const auto* ours = dynamic_cast<const Error*>(&error);
@@ -214,6 +217,7 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   const auto continued = run_to_continue(db, options, start, config);
   if (start && continued) require_same_chain(db, *start);
 
+  signals.throw_if_requested(kNothingTrained);
   const PeakFlops peak(policy);
   say_peak(peak);
   Trainer trainer(config, policy, options.run_dir, lock, db, peak);
@@ -221,10 +225,12 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {
     trainer.restore(start->saved.state, optim_state_of(*start));
   }
+  signals.throw_if_requested(kNothingTrained);
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
                config, tokenizer.path);
   if (lock.broken()) db.event(trainer.state().step, "lock", *lock.broken());
   for (const auto& note : notes) db.event(trainer.state().step, "note", note);
+  db.records().outlast_failures();
   start.reset();  // its tensors have been copied
 
   SessionResult result{.train = train_and_record(trainer, evaluators, db, signals, lock),

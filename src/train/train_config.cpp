@@ -221,6 +221,7 @@ void check_saving(Checks& checks, const TrainConfig& config) {
                  kMaxInterval);
   checks.between("save_num_unsharded_checkpoints_to_keep",
                  config.save_num_unsharded_checkpoints_to_keep, -1, kMaxInterval);
+  checks.between("save_failures_allowed", config.save_failures_allowed, 0, kMaxInterval);
   checks.between("eval_interval", config.eval_interval, 1, kMaxInterval);
   checks.between("eval_subset_num_batches", config.eval_subset_num_batches, -1, kMaxInterval);
   checks.between("hash_interval", config.hash_interval, 0, kMaxInterval);
@@ -334,6 +335,7 @@ Digest experiment_digest(const TrainConfig& config) {
                           "save_num_checkpoints_to_keep",
                           "save_num_unsharded_checkpoints_to_keep",
                           "save_overwrite",
+                          "save_failures_allowed",
                           "no_pre_train_checkpoint",
                           "load_path",
                           "try_load_latest_save",

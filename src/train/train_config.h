@@ -64,6 +64,7 @@ struct TrainConfig {
   std::int64_t save_num_checkpoints_to_keep = -1;       ///< -1 keeps all
   std::int64_t save_num_unsharded_checkpoints_to_keep = -1;
   bool save_overwrite = false;
+  std::int64_t save_failures_allowed = 3;  ///< ours: in a row, before training ends; 0: none
   bool no_pre_train_checkpoint = false;
   std::optional<std::string> load_path;
   bool try_load_latest_save = false;

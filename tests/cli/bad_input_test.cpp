@@ -217,7 +217,8 @@ TEST_CASE("a run directory that holds another run's checkpoints is not written t
 TEST_CASE("a full disk while saving fails the run and leaves earlier checkpoints whole", "[cli]") {
   const Scene scene;
   train_four(scene);
-  const auto ended = scene.train("run", {"save_interval=2", "--resume", "latest"}, 1 << 20);
+  const auto ended = scene.train(
+      "run", {"save_interval=2", "save_failures_allowed=0", "--resume", "latest"}, 1 << 20);
   INFO(ended.err);
   CHECK(ended.code == 1);
   check_one_sentence(ended);

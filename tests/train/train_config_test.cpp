@@ -74,7 +74,7 @@ std::string everything() {
     "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": null, "time_limit": 10.5,
     "extra_steps_after_cancel": 0, "early_stopping_factor": 3.5, "save_folder": "s", "save_interval": null,
     "save_interval_unsharded": 4, "save_interval_ephemeral": 2, "save_num_checkpoints_to_keep": 3,
-    "save_num_unsharded_checkpoints_to_keep": 2, "save_overwrite": true, "no_pre_train_checkpoint": true,
+    "save_num_unsharded_checkpoints_to_keep": 2, "save_overwrite": true, "save_failures_allowed": 7, "no_pre_train_checkpoint": true,
     "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
     "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
     "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
@@ -187,6 +187,7 @@ TEST_CASE("ranges and relations between keys are checked", "[train]") {
       {"max_grad_norm=0", "`max_grad_norm` must be above 0"},
       {"save_interval=0", "`save_interval` must lie in 1.."},
       {"save_num_checkpoints_to_keep=-2", "`save_num_checkpoints_to_keep` must lie in -1.."},
+      {"save_failures_allowed=-1", "`save_failures_allowed` must lie in 0.."},
       {"isa=sse", "`isa` is `sse`, expected one of auto, plain, avx2, avx512"},
       {"device=tpu", "`device` is `tpu`, expected one of cpu, cuda, rocm"},
       {"data.paths=[a] data.datasets={b: [c]}",
@@ -310,7 +311,7 @@ TEST_CASE("the experiment digest leaves out where and how, and keeps what", "[tr
   for (const auto* same :
        {"run_name=other", "threads=1", "isa=plain", "device=rocm", "numerics=fast",
         "data.paths=[x]", "save_folder=y", "save_interval=3", "stop_at=5", "hash_interval=1",
-        "trace_interval=3", "dry_run=true", "load_weights=w"}) {
+        "trace_interval=3", "save_failures_allowed=0", "dry_run=true", "load_weights=w"}) {
     INFO(same);
     CHECK(digest({same}) == base);
   }
