@@ -34,14 +34,20 @@ std::string seal_of_task(const RecordDatabase& records, const std::string& evalu
            "tokenizer_digest, content_key, command_line, settings, policy, build, environment FROM "
            "evaluations WHERE evaluation_id = ?",
            {evaluation_id});
+  // Columns by name: one that a later version adds must not change what was sealed before.
   for (const char* sql :
-       {"SELECT * FROM evaluation_tasks WHERE evaluation_id = ? AND task = ?",
-        "SELECT * FROM evaluation_options WHERE evaluation_id = ? AND task = ? ORDER BY doc_id, "
-        "cont_id",
-        "SELECT * FROM evaluation_documents WHERE evaluation_id = ? AND task = ? ORDER BY "
-        "document_index",
-        "SELECT * FROM evaluation_metrics WHERE evaluation_id = ? AND task = ? ORDER BY scope, "
-        "metric"})
+       {"SELECT evaluation_id, task, kind, convention, definition_digest, data_digest, "
+        "primary_metric, status, message FROM evaluation_tasks "
+        "WHERE evaluation_id = ? AND task = ?",
+        "SELECT evaluation_id, task, doc_id, cont_id, native_id, label, ctx_tokens, cont_tokens, "
+        "cont_chars, cont_bytes, truncated_tokens, request_hash, logprob, is_greedy, "
+        "unconditional_logprob, unconditional_logit_sum, margin, rank FROM evaluation_options "
+        "WHERE evaluation_id = ? AND task = ? ORDER BY doc_id, cont_id",
+        "SELECT evaluation_id, task, document_index, source, subdomain, document, windows, tokens, "
+        "bytes, chars, words, text_hash, nll FROM evaluation_documents "
+        "WHERE evaluation_id = ? AND task = ? ORDER BY document_index",
+        "SELECT evaluation_id, task, scope, metric, value, standard_error, low, high, n FROM "
+        "evaluation_metrics WHERE evaluation_id = ? AND task = ? ORDER BY scope, metric"})
     add_rows(hash, records, sql, {evaluation_id, task});
   return hash.finish().hex();
 }
