@@ -1,20 +1,49 @@
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 #include <exception>
+#include <iostream>
+
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/clean_stream.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/process.h"
+
+namespace {
+
+int run(int argc, char** argv, bool& failed) {
+  failed = true;
+  try {
+    const int code = olmo::cli::run(argc, argv);
+    failed = false;
+    return code;
+  } catch (const olmo::Error& error) {
+    olmo::log_line(std::string("error: ") + error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::exception& error) {
+    olmo::log_line(std::string("error: ") + error.what());
+    return static_cast<int>(olmo::ErrorKind::kFailure);
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   olmo::open_standard_streams();
   olmo::keep_writes_from_killing();
-  try {
-    return olmo::cli::run(argc, argv);
-  } catch (const olmo::Error& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return static_cast<int>(error.kind());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return static_cast<int>(olmo::ErrorKind::kFailure);
-  }
+  olmo::CleanStream out(std::cout, STDOUT_FILENO);
+  const olmo::CleanStream err(std::cerr, STDERR_FILENO);
+  bool failed = false;
+  const int code = run(argc, argv, failed);
+  const int problem = out.finish();
+  // Who closed a pipe has read enough.
+  if (problem == 0 || problem == EPIPE || failed) return code;
+  olmo::log_line(std::string("error: standard output: cannot be written: ") +
+                 std::strerror(problem));
+  // A run that was stopped can be resumed, whatever became of its summary.
+  return code >= static_cast<int>(olmo::ErrorKind::kStopped)
+             ? code
+             : static_cast<int>(olmo::ErrorKind::kFailure);
 }

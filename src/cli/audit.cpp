@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "store/audit_records.h"
 #include "store/evaluation_db.h"
@@ -123,9 +124,9 @@ void write_record(store::RunDb& db, const std::string& run_id, const Arguments& 
   for (const auto& stretch : result.stretches) {
     store::AuditRecord row{.created_utc = {},
                            .command_line = arguments.command_line,
-                           .policy = train::policy_json(policy).dump(),
-                           .build = train::build_json().dump(),
-                           .environment = train::environment_json().dump(),
+                           .policy = json_text(train::policy_json(policy)),
+                           .build = json_text(train::build_json()),
+                           .environment = json_text(train::environment_json()),
                            .started_from = stretch.started_from,
                            .first_step = stretch.stretch.first,
                            .last_step = stretch.stretch.last,
@@ -174,9 +175,7 @@ int run_audit(const Arguments& arguments) {
       });
   if (arguments.record) write_record(db, run_id, arguments, policy, result);
   if (arguments.json) {
-    std::cout
-        << to_json(result, recorded, policy).dump(2, ' ', false, Json::error_handler_t::replace)
-        << "\n";
+    std::cout << json_text(to_json(result, recorded, policy), 2) << "\n";
   } else {
     std::cout << audit_footer(result, recorded);
   }
@@ -217,9 +216,7 @@ int compare_traces(const Arguments& arguments) {
                     arguments.against +
                     "; `audit RUN --steps N --trace --record` traces one on each machine");
   }
-  std::cout << (arguments.json
-                    ? to_json(comparison).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                    : to_text(comparison));
+  std::cout << (arguments.json ? json_text(to_json(comparison), 2) + "\n" : to_text(comparison));
   return comparison.difference ? static_cast<int>(ErrorKind::kCheckFailed) : 0;
 }
 

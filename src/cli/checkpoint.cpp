@@ -13,6 +13,7 @@
 #include "cli/checkpoint_commands.h"
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "store/checkpoint_diff.h"
 #include "store/checkpoint_folder.h"
 
@@ -109,7 +110,7 @@ void inspect_text(const CheckpointReader& reader, bool with_tensors) {
   const Json& summary = reader.summary();
   const auto text = [&](const char* key) {
     const Json value = summary.value(key, Json());
-    return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+    return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : json_text(value);
   };
   row("checkpoint", reader.path().string());
   row("format", text("format") + ", version " + text("format_version"));
@@ -126,8 +127,8 @@ void inspect_text(const CheckpointReader& reader, bool with_tensors) {
     row("  " + name, std::to_string(group.elements) + " values in " +
                          std::to_string(group.tensors) + " tensors");
   }
-  row("trainer", reader.trainer().dump());
-  row("config", reader.config().dump());
+  row("trainer", json_text(reader.trainer()));
+  row("config", json_text(reader.config()));
   if (!with_tensors) return;
   for (const auto& dataset : reader.datasets()) {
     if (dataset.dtype == "json") continue;
@@ -139,7 +140,7 @@ void inspect_text(const CheckpointReader& reader, bool with_tensors) {
 void inspect(const Options& options) {
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   if (options.json) {
-    std::cout << inspect_json(reader, options.tensors).dump() << '\n';
+    std::cout << json_text(inspect_json(reader, options.tensors)) << '\n';
   } else {
     inspect_text(reader, options.tensors);
   }
@@ -156,7 +157,7 @@ int verify(const Options& options) {
                          {"manifest_sha256", reader.manifest_digest().hex()},
                          {"tensors_sha256", reader.tensors_digest().hex()},
                          {"problems", problems}};
-    std::cout << result.dump() << '\n';
+    std::cout << json_text(result) << '\n';
   } else {
     for (const auto& problem : problems) std::cout << problem << '\n';
     std::cout << reader.path().string() << ": "
@@ -212,7 +213,7 @@ int diff(const Options& options) {
     const Json result = {{"a", options.path},     {"b", options.other},
                          {"equal", unequal == 0}, {"tensors", differences.size()},
                          {"unequal", unequal},    {"differences", std::move(list)}};
-    std::cout << result.dump() << '\n';
+    std::cout << json_text(result) << '\n';
   } else {
     std::cout << (unequal == 0
                       ? "all " + std::to_string(differences.size()) + " tensors have the same bits"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/checkpoint_commands.h"
+#include "core/json_text.h"
 #include "model/model_size.h"
 #include "train/convert_model.h"
 
@@ -34,7 +35,7 @@ void print(const train::ConvertedModel& converted, const Options& options) {
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
                          {"tokenizer", tokenizer}};
-    std::cout << result.dump() << '\n';
+    std::cout << json_text(result) << '\n';
     return;
   }
   std::cout << source.path.string() << " (" << to_string(source.format) << ", " << parameters

@@ -6,6 +6,7 @@
 
 #include "cli/data_commands.h"
 #include "cli/progress_line.h"
+#include "core/json_text.h"
 #include "data/corpus.h"
 #include "data/fetch.h"
 
@@ -35,7 +36,7 @@ void run_fetch(const FetchArguments& arguments) {
   if (!arguments.wheels.empty()) options.wheels = arguments.wheels;
   const data::FetchReport report = data::fetch(options);
   if (arguments.json) {
-    std::cout << data::to_json(report).dump() << '\n';
+    std::cout << json_text(data::to_json(report)) << '\n';
     return;
   }
   for (const auto& package : report.packages) {
@@ -55,7 +56,7 @@ void run_corpus(const CorpusArguments& arguments) {
                         arguments.output);
   const Json facts = data::to_json(report);
   if (arguments.json) {
-    std::cout << facts.dump() << '\n';
+    std::cout << json_text(facts) << '\n';
     return;
   }
   for (const auto& source : report.sources) {

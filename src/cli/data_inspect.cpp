@@ -10,6 +10,7 @@
 
 #include "cli/data_commands.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "data/inspect.h"
 #include "data/sidecar.h"
@@ -181,7 +182,7 @@ int run_inspect(const InspectArguments& arguments) {
       json["recorded_batch_hash"] =
           inspection.recorded_hash ? Json(*inspection.recorded_hash) : Json(nullptr);
     }
-    std::cout << json.dump() << '\n';
+    std::cout << json_text(json) << '\n';
     if (!said.empty()) log_line(said);
   } else {
     std::cout << data::to_text(step);
@@ -209,10 +210,9 @@ void run_stats(const StatsArguments& arguments) {
   if (arguments.json) {
     Json rows = Json::array();
     for (const auto& file : files) rows.push_back(data::to_json(file));
-    std::cout << Json{{"files", rows},
-                      {"total", data::to_json(data::sum(files))},
-                      {"sequence_length", arguments.sequence_length}}
-                     .dump()
+    std::cout << json_text(Json{{"files", rows},
+                                {"total", data::to_json(data::sum(files))},
+                                {"sequence_length", arguments.sequence_length}})
               << '\n';
     return;
   }

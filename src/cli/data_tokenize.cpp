@@ -7,6 +7,7 @@
 
 #include "cli/data_commands.h"
 #include "cli/progress_line.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "core/policy.h"
 #include "data/tokenize.h"
@@ -86,7 +87,7 @@ void run_tokenize(const Arguments& arguments) {
   }
   for (const std::string& warning : report.warnings) log_warning(warning);
   if (arguments.json) {
-    std::cout << data::to_json(report).dump() << '\n';
+    std::cout << json_text(data::to_json(report)) << '\n';
   } else {
     print_report(report, seconds);
   }

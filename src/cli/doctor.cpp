@@ -10,6 +10,7 @@
 #include "core/determinism.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "train/provenance.h"
 
 namespace olmo::cli {
@@ -184,7 +185,7 @@ void add_doctor(CLI::App& app, int& exit_code) {
   command->callback([json, &exit_code] {
     const OrderedJson facts = examine();
     if (*json) {
-      std::cout << facts.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << "\n";
+      std::cout << json_text(facts, 2) << "\n";
     } else {
       print(facts);
     }

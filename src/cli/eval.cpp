@@ -11,6 +11,7 @@
 #include "cli/progress_line.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "data/fetch.h"
 #include "eval/perplexity_suite.h"
@@ -97,11 +98,14 @@ void add_perplexity(const Options& options, const std::string& text, Asked& aske
 
 /// A suite file that is not in the catalog.
 eval::DefinitionFile read_suite_file(const fs::path& file) {
+  Json content = read_json_file(file);
+  if (!content.is_object())
+    throw Error(ErrorKind::kUsage, file.string() + ": is no suite: expected a JSON object");
   return {.folder = "suites",
           .name = file.stem().string(),
           .origin = file.string(),
           .parent = file.parent_path(),
-          .content = read_json_file(file)};
+          .content = std::move(content)};
 }
 
 Asked resolve(const Options& options) {
@@ -252,7 +256,7 @@ int run(const Options& options) {
     if (!missing.empty()) json["missing"] = missing;
     json["seconds"] = result.outcome.seconds;
     json["rows"] = result.outcome.rows;
-    std::cout << json.dump(2) << "\n";
+    std::cout << json_text(json, 2) << "\n";
   } else {
     print_scores(std::cout, result.outcome, plan.tasks);
   }

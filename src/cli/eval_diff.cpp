@@ -9,6 +9,7 @@
 #include "cli/eval_commands.h"
 #include "cli/table.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "store/evaluation_db.h"
 #include "train/evaluation.h"
 
@@ -181,7 +182,7 @@ int run(const Options& options) {
   }
   json["equal"] = equal;
   if (options.json) {
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json, 2) << "\n";
   } else {
     print(json, options.shown);
   }

@@ -9,6 +9,7 @@
 
 #include "cli/table.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "eval/scoring.h"
 
 namespace olmo::cli {
@@ -212,8 +213,7 @@ void write_instances(const std::filesystem::path& file, const store::EvaluationD
   std::ostringstream lines;
   for (const auto& task : tasks) {
     for (const auto& row : record.options(evaluation_id, task.name))
-      lines << instance_json(row, task).dump(-1, ' ', false, Json::error_handler_t::replace)
-            << "\n";
+      lines << json_text(instance_json(row, task)) << "\n";
   }
   write_file_atomically(file, lines.str());
 }

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "data/fetch.h"
 #include "eval/encoding.h"
@@ -126,7 +127,7 @@ void show(const ShowOptions& options) {
     json["options"].push_back(
         option_json(task, example.options[static_cast<std::size_t>(row.cont_id)], row));
   if (options.json) {
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json, 2) << "\n";
   } else {
     print_instance(json);
   }
@@ -175,7 +176,7 @@ void rescore(const std::string& run, const std::filesystem::path& instances, boo
                         {"database", records.path().string()},
                         {"weights_digest", entry.record.weights_digest}};
   object.update(scores_json(outcome, tasks));
-  std::cout << object.dump(2) << "\n";
+  std::cout << json_text(object, 2) << "\n";
 }
 
 void list_definitions(const std::string& definitions, bool json) {
@@ -194,7 +195,7 @@ void list_definitions(const std::string& definitions, bool json) {
                                   {"kind", suite.kind},
                                   {"description", suite.description},
                                   {"tasks", suite.tasks}});
-    std::cout << object.dump(2) << "\n";
+    std::cout << json_text(object, 2) << "\n";
     return;
   }
   const auto joined = [](const std::vector<std::string>& words) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/safe_text.h"
 
 namespace olmo::cli {
 
@@ -14,7 +15,8 @@ ProgressLine::~ProgressLine() {
   if (terminal_ && shown_) std::fputs("\n", stderr);
 }
 
-void ProgressLine::show(std::string_view text) {
+void ProgressLine::show(std::string_view given) {
+  const std::string text = safe_line(given);
   if (terminal_) {
     std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
     std::fflush(stderr);

@@ -10,6 +10,7 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "report/page/parity_page.h"
 #include "report/run_report.h"
 
@@ -35,7 +36,7 @@ void deliver(const Options& options, const std::string& html, const std::string&
              const nlohmann::ordered_json& json) {
   save(options.out, html);
   save(options.markdown, markdown);
-  std::cout << (options.json ? json.dump(2) + "\n" : markdown);
+  std::cout << (options.json ? json_text(json, 2) + "\n" : markdown);
   if (!options.out.empty()) std::cerr << "wrote " << options.out << "\n";
 }
 

@@ -1,6 +1,7 @@
 // `olmo-harness runs list|show|export|import|tag`: what the run databases hold.
-#include <fstream>
 #include <iostream>
+#include <optional>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
+#include "core/output_file.h"
 #include "store/evaluation_db.h"
 #include "store/run_db.h"
 
@@ -92,7 +95,7 @@ void list(const Options& options) {
     }
   }
   if (options.json) {
-    std::cout << OrderedJson{{"runs", all}}.dump(2) << "\n";
+    std::cout << json_text(OrderedJson{{"runs", all}}, 2) << "\n";
   } else {
     table.print(std::cout);
   }
@@ -122,7 +125,7 @@ void show(const Options& options) {
   shown["evaluations"] = evaluations_of(db, run);
   shown["events"] = of_run("events WHERE run_id = ? ORDER BY event_id");
   if (options.json) {
-    std::cout << shown.dump(2) << "\n";
+    std::cout << json_text(shown, 2) << "\n";
     return;
   }
   for (const char* key :
@@ -183,7 +186,7 @@ std::string export_sql(const Options& options) {
 RowWriter make_writer(const std::string& format) {
   if (format == "jsonl") {
     return [](std::ostream& out, const auto& names, const auto& values, bool) {
-      out << to_json(names, values).dump() << "\n";
+      out << json_text(to_json(names, values)) << "\n";
     };
   }
   if (format == "csv") return write_csv_row;
@@ -197,24 +200,24 @@ void export_table(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
+  std::optional<OutputFile> file;
+  if (!options.out.empty()) file.emplace(options.out);
   bool has_table = false;  // a file of an older schema lacks the later ones
   db.query("SELECT 1 FROM sqlite_schema WHERE name = ?", {options.table},
            [&](const auto&, const auto&) { has_table = true; });
-  const auto send = [&](std::ostream& out) {
-    bool first = true;
-    if (has_table)
-      db.query(sql, {run}, [&](const auto& names, const auto& values) {
-        write(out, names, values, first);
-        first = false;
-      });
-    out.flush();
-    if (!out)
-      throw Error(ErrorKind::kFailure,
-                  (options.out.empty() ? "standard output" : options.out) + ": cannot be written");
+  bool first = true;
+  const auto send = [&](const auto& names, const auto& values) {
+    std::ostringstream row;
+    write(row, names, values, first);
+    first = false;
+    if (file) {
+      file->append(row.str());
+    } else {
+      std::cout << row.str();
+    }
   };
-  if (options.out.empty()) return send(std::cout);
-  std::ofstream file(options.out);
-  send(file);
+  if (has_table) db.query(sql, {run}, send);
+  if (file) file->publish();
 }
 
 void tag(const Options& options) {

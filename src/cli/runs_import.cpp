@@ -10,6 +10,7 @@
 #include "cli/runs_commands.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "store/import_evaluation.h"
 #include "store/import_steps.h"
@@ -35,7 +36,7 @@ struct Options {
 
 void print(const Options& options, const nlohmann::ordered_json& result, const std::string& line) {
   if (options.json) {
-    std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json_text(result, 2) << "\n";
   } else {
     std::cout << line << "\n";
   }

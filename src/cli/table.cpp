@@ -6,7 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/csv_cell.h"
+#include "core/json_text.h"
+#include "core/safe_text.h"
 
 namespace olmo::cli {
 namespace {
@@ -17,15 +18,6 @@ std::string exact_text(const store::SqlValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return "";
-}
-
-std::string escape_markdown(const std::string& cell) {
-  std::string escaped;
-  for (const char c : cell) {
-    if (c == '|') escaped.push_back('\\');
-    escaped.push_back(c == '\n' ? ' ' : c);
-  }
-  return escaped;
 }
 
 bool looks_numeric(const std::string& cell) {
@@ -58,33 +50,31 @@ std::string text_of(const nlohmann::ordered_json& value) {
     std::snprintf(text, sizeof text, "%.6g", value.get<double>());
     return text;
   }
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
+  return safe_line(value.is_string() ? value.get<std::string>() : json_text(value));
 }
 
 void write_csv_row(std::ostream& out, const std::vector<std::string>& names,
                    const std::vector<store::SqlValue>& values, bool first) {
   const auto write = [&](auto&& cells, auto&& text) {
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      out << (i == 0 ? "" : ",") << csv_cell(text(cells[i]));
+    for (std::size_t i = 0; i < cells.size(); ++i) out << (i == 0 ? "" : ",") << text(cells[i]);
     out << "\n";
   };
-  if (first) write(names, [](const std::string& name) { return name; });
-  write(values, exact_text);
+  if (first) write(names, csv_text);
+  write(values, [](const store::SqlValue& value) {
+    const std::string text = exact_text(value);
+    return std::holds_alternative<std::string>(value) ? csv_text(text) : csv_cell(text);
+  });
 }
 
 void write_markdown_row(std::ostream& out, const std::vector<std::string>& names,
                         const std::vector<store::SqlValue>& values, bool first) {
   if (first) {
-    for (const auto& name : names) out << "| " << name << " ";
+    for (const auto& name : names) out << "| " << markdown_text(name) << " ";
     out << "|\n";
     for (std::size_t i = 0; i < names.size(); ++i) out << "|---";
     out << "|\n";
   }
-  for (const auto& value : values) out << "| " << escape_markdown(exact_text(value)) << " ";
+  for (const auto& value : values) out << "| " << markdown_text(exact_text(value)) << " ";
   out << "|\n";
 }
 

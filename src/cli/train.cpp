@@ -8,7 +8,9 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "core/log.h"
+#include "core/utf8.h"
 #include "train/plan.h"
 #include "train/run_inputs.h"
 #include "train/session.h"
@@ -53,7 +55,7 @@ void plan(train::LoadedConfig loaded, bool json) {
   check_tokenizer(loaded);
   const auto made = train::make_plan(loaded, train::count_instances(loaded.config));
   if (json) {
-    std::cout << train::to_json(made).dump(2) << "\n";
+    std::cout << json_text(train::to_json(made), 2) << "\n";
   } else {
     std::cout << train::to_text(made);
   }
@@ -72,7 +74,7 @@ void print_result(const train::SessionResult& result, const Options& options) {
                     {"ce_loss", train.last_loss},
                     {"tokens_per_second", train.tokens_per_second}};
     summary["checkpoint"] = train.checkpoint ? Json(train.checkpoint->string()) : Json(nullptr);
-    std::cout << summary.dump(2) << "\n";
+    std::cout << json_text(summary, 2) << "\n";
     return;
   }
   char line[256];
@@ -91,6 +93,9 @@ int run(const Options& options) {
   std::vector<std::string> overrides = options.overrides;
   // Where the run goes is said already: OLMo's own files name folders of other machines.
   if (!options.run_dir.empty()) {
+    if (!is_utf8(options.run_dir))
+      throw Error(ErrorKind::kUsage,
+                  "--run-dir " + options.run_dir + ": the name of a run folder must be UTF-8");
     overrides.insert(overrides.begin(), "save_folder=" + Json(options.run_dir).dump());
   }
   const auto loaded = train::load_config(options.config, overrides);

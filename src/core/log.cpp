@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <string>
 
+#include "core/safe_text.h"
+
 namespace olmo {
 
 void log_line(std::string_view line) {
-  const std::string text = std::string(line) + "\n";
+  const std::string text = safe_text(line) + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

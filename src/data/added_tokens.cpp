@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

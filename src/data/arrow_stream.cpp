@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/utf8.h"
 #include "data/arrow_schema.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {

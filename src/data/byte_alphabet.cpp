@@ -1,6 +1,6 @@
 #include "data/byte_alphabet.h"
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::data {
 

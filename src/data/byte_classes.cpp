@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/utf8.h"
 #include "data/byte_masks.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 

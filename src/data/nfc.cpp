@@ -7,7 +7,7 @@
 #include <utf8proc.h>
 
 #include "core/error.h"
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::data {
 namespace {

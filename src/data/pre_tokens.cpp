@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::data {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::data {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
 #include "data/token_writer.h"
@@ -306,7 +307,8 @@ class Run {
       report_.outputs.push_back({part.path, part.digest, part.tokens, part.documents});
     writer.publish();
     for (std::size_t part = 0; part < report_.outputs.size(); ++part) {
-      write_file_atomically(sidecar_path(report_.outputs[part].path), sidecar(part).dump(2) + "\n");
+      write_file_atomically(sidecar_path(report_.outputs[part].path),
+                            json_text(sidecar(part), 2) + "\n");
     }
   }
 

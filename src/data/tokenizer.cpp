@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/byte_alphabet.h"
 #include "data/nfc.h"
 #include "data/pre_token_cache.h"
 #include "data/pre_tokens.h"
 #include "data/tokenizer_json.h"
-#include "data/utf8.h"
 
 namespace olmo::data {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/text_reader.h"
-#include "data/utf8.h"
 
 namespace olmo::eval {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::size_t kMaxDocument = data::LineReader::kMaxLine;
 void check_utf8(std::string_view text, const std::string& place) {
   std::size_t at = 0;
   while (at < text.size()) {
-    const data::CodePoint point = data::decode_utf8(text.substr(at));
-    if (point.code == data::kBadUtf8)
+    const CodePoint point = decode_utf8(text.substr(at));
+    if (point.code == kBadUtf8)
       fail(place, "is not UTF-8 at byte " + std::to_string(at) + ", expected a text");
     at += point.size;
   }
@@ -52,8 +52,8 @@ TextCounts count_text(std::string_view text) {
   TextCounts counts{.bytes = static_cast<std::int64_t>(text.size()), .chars = 0, .words = 1};
   bool in_space = false;
   for (std::size_t at = 0; at < text.size();) {
-    const data::CodePoint point = data::decode_valid_utf8(text.data() + at);
-    const bool space = data::is_python_space(point.code);
+    const CodePoint point = decode_valid_utf8(text.data() + at);
+    const bool space = is_python_space(point.code);
     if (space && !in_space) ++counts.words;
     in_space = space;
     ++counts.chars;

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/option_ranks.h"
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::eval {
 namespace {
@@ -22,7 +22,7 @@ std::size_t stripped_size(std::string_view text) {
   while (!text.empty()) {
     std::size_t start = text.size() - 1;
     while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
-    if (!data::is_python_space(data::decode_utf8(text.substr(start)).code)) break;
+    if (!is_python_space(decode_utf8(text.substr(start)).code)) break;
     text = text.substr(0, start);
   }
   return text.size();
@@ -159,7 +159,7 @@ EncodedExample encode_example(const Task& task, const Example& example,
     }
   } catch (const Error& error) {
     throw Error(error.kind(), where(task, example) + ", continuation " + std::to_string(i) + " '" +
-                                  data::replace_bad_utf8(example.options[i].continuation) +
+                                  replace_bad_utf8(example.options[i].continuation) +
                                   "': " + error.what());
   }
   return encoded;

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/utf8.h"
 #include "data/python_text.h"
-#include "data/utf8.h"
 
 namespace olmo::eval {
 namespace {
@@ -17,12 +17,12 @@ using Filtered = std::optional<std::string>;
 
 Filtered lower_first(std::string_view text, const Arguments&) {
   if (text.empty()) return "";
-  const auto first = data::decode_valid_utf8(text.data()).size;
+  const auto first = decode_valid_utf8(text.data()).size;
   return data::lower(text.substr(0, first)) + std::string(text.substr(first));
 }
 
 Filtered drop_last(std::string_view text, const Arguments&) {
-  if (!text.empty()) text.remove_suffix(data::last_code_point(text).size);
+  if (!text.empty()) text.remove_suffix(last_code_point(text).size);
   return std::string(text);
 }
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace olmo::train {
 namespace {
@@ -144,8 +144,8 @@ std::optional<double> read_double(std::string_view text) {
 std::optional<std::size_t> find_non_utf8(std::string_view text) {
   std::size_t position = 0;
   while (position < text.size()) {
-    const data::CodePoint point = data::decode_utf8(text.substr(position));
-    if (point.code == data::kBadUtf8 || point.code == 0) return position;
+    const CodePoint point = decode_utf8(text.substr(position));
+    if (point.code == kBadUtf8 || point.code == 0) return position;
     position += point.size;
   }
   return std::nullopt;

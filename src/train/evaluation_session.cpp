@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "train/provenance.h"
 #include "train/stop_request.h"
@@ -49,11 +50,11 @@ store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Dige
   store::EvaluationRecord record;
   record.weights_digest = weights_digest.hex();
   if (tokenizer != nullptr) record.tokenizer_digest = tokenizer->digest().hex();
-  record.settings = to_json(plan).dump();
+  record.settings = json_text(to_json(plan));
   record.content_key = content_key(model.policy(), record);
-  record.policy = policy_json(model.policy()).dump();
-  record.build = build_json().dump();
-  record.environment = environment_json().dump();
+  record.policy = json_text(policy_json(model.policy()));
+  record.build = json_text(build_json());
+  record.environment = json_text(environment_json());
   return record;
 }
 

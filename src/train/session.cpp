@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/log.h"
 #include "data/fetch.h"
 #include "model/model_size.h"
@@ -92,9 +93,9 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
     attempt.resumed_from = start->path.string();
   }
   attempt.command_line = command_line;
-  attempt.policy = policy_json(policy).dump();
-  attempt.build = build_json().dump();
-  attempt.environment = where.dump();
+  attempt.policy = json_text(policy_json(policy));
+  attempt.build = json_text(build_json());
+  attempt.environment = json_text(where);
   return attempt;
 }
 
@@ -149,7 +150,7 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
   const auto weights =
       config.load_weights ? std::optional<fs::path>(*config.load_weights) : std::nullopt;
   store::RunRecord run{.name = config.run_name.value_or("run"),
-                       .config = to_json(config).dump(),
+                       .config = json_text(to_json(config)),
                        .experiment_digest = experiment_digest(config).hex(),
                        .seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,

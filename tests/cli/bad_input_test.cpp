@@ -3,13 +3,21 @@
 #include <limits>
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "cli/training.h"
+#include "core/error.h"
+#include "data/token_file.h"
+#include "data/tokenizer.h"
+#include "data/wheel.h"
 #include "store/checkpoint.h"
+#include "store/import_instances.h"
+#include "store/import_steps.h"
 #include "store/safetensors.h"
 #include "store/sqlite.h"
 #include "support/catch.h"
+#include "train/train_config.h"
 
 namespace olmo::test {
 namespace {
@@ -293,6 +301,28 @@ TEST_CASE("a database that is newer, damaged or foreign is refused", "[cli]") {
   SECTION("cut") {
     fs::resize_file(database, 5000);
     check_damaged("run.db");
+  }
+}
+
+TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
+  const TemporaryDirectory folder;
+  const fs::path pipe = folder / "pipe.json";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  fs::create_directory(folder / "checkpoint");
+  REQUIRE(::mkfifo((folder / "checkpoint" / "manifest.json").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(store::CheckpointReader(folder / "checkpoint"), Error);
+  for (const fs::path& path : {pipe, folder.path(), fs::path("/dev/zero")}) {
+    INFO(path);
+    CHECK_THROWS_AS(train::load_config(path, {}), Error);
+    CHECK_THROWS_AS(read_json_file(path), Error);
+    CHECK_THROWS_AS(data::Tokenizer::load(path), Error);
+    CHECK_THROWS_AS(data::TokenFile(path, data::TokenDtype::kUint16), Error);
+    CHECK_THROWS_AS(data::unpack_wheel(path, folder / "out", nullptr), Error);
+    CHECK_THROWS_AS(store::SafetensorsFile(path), Error);
+    CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kReadOnly), Error);
+    CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kCreate), Error);
+    CHECK_THROWS_AS(store::read_step_log(path, {}), Error);
+    CHECK_THROWS_AS(store::read_instance_file(path), Error);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 #include "support/catch.h"
 
 namespace {
@@ -54,14 +54,14 @@ class Matcher {
     const std::size_t end = run(at, olmo::data::kSpace);
     std::size_t last = at;
     for (std::size_t next = at; next < end;
-         next += olmo::data::decode_valid_utf8(text_.data() + next).size)
+         next += olmo::decode_valid_utf8(text_.data() + next).size)
       last = next;
     return end == text_.size() || last == at ? end : last;
   }
 
   std::size_t run(std::size_t at, int kind) const {
     while (at < text_.size()) {
-      const auto point = olmo::data::decode_valid_utf8(text_.data() + at);
+      const auto point = olmo::decode_valid_utf8(text_.data() + at);
       if (table().split_class(point.code) != kind) break;
       at += point.size;
     }
@@ -77,7 +77,7 @@ class Cl100kMatcher {
  public:
   explicit Cl100kMatcher(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-      const auto point = olmo::data::decode_valid_utf8(text.data() + at);
+      const auto point = olmo::decode_valid_utf8(text.data() + at);
       offsets_.push_back(at);
       codes_.push_back(point.code);
       at += point.size;

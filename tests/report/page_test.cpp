@@ -2,10 +2,10 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/safe_text.h"
 #include "report/page/chart.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
-#include "report/page/text_files.h"
 #include "report/synthetic_report.h"
 #include "support/catch.h"
 
@@ -46,15 +46,14 @@ TEST_CASE("text of a record cannot become markup", "[report]") {
   CHECK(page::escape("a\xff\xc0\xaf\xed\xa0\x80z").find_first_of("\xff\xc0") == std::string::npos);
   CHECK(page::escape("\xE2\x80\xAE") == "\xEF\xBF\xBD");
   CHECK(page::clip("ééé", 3) == "é…");
-  CHECK(page::csv_text("=1+1,\"x\"") == "\"'=1+1,\"\"x\"\"\"");
-  CHECK(page::markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
-  CHECK(page::markdown_text("*a* `b` \\") == "\\*a\\* \\`b\\` \\\\");
-  CHECK(page::markdown_text("_a_ [b](c) [d]: e [f]") == "\\_a\\_ [b\\](c) [d\\]: e [f\\]");
+  CHECK(markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
+  CHECK(markdown_text("*a* `b` \\") == "\\*a\\* \\`b\\` \\\\");
+  CHECK(markdown_text("_a_ [b](c) [d]: e [f]") == "\\_a\\_ [b\\](c) [d\\]: e [f\\]");
 }
 
 TEST_CASE("Markdown leaves alone what is no mark", "[report]") {
   for (const char* plain : {"arc_challenge", "[−0.1, +0.3], inside", "OLMo's \"own\"", "1-2"})
-    CHECK(page::markdown_text(plain) == plain);
+    CHECK(markdown_text(plain) == plain);
 }
 
 TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {

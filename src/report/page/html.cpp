@@ -1,7 +1,6 @@
 #include "report/page/html.h"
 
-#include <array>
-
+#include "core/safe_text.h"
 #include "report/page/numbers.h"
 #include "report/page/style.h"
 
@@ -10,50 +9,6 @@ namespace {
 
 /// A larger JSON stays out of a page, which is at most 2 MB.
 constexpr std::size_t kLargestJson = 700'000;
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-/// The length of the UTF-8 character at the beginning of `text`, 0 if there is none (RFC 3629).
-std::size_t character_length(std::string_view text, char32_t& point) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return point = first, 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  point = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80) return 0;
-    point = (point << 6U) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-  return point < kLeast.at(length) || surrogate || point > 0x10FFFF ? 0 : length;
-}
-
-bool is_harmless(char32_t point) {
-  const bool control =
-      (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7F && point < 0xA0);
-  const bool direction = (point >= 0x202A && point <= 0x202E) ||
-                         (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
-                         point == 0x200F || point == 0x061C;
-  return !control && !direction && point != 0xFFFE && point != 0xFFFF;
-}
-
-std::string_view entity(char32_t point) {
-  switch (point) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return {};
-  }
-}
 
 /// JSON cannot close the element that holds it: a `/` may be written `\/`.
 std::string script_safe(const std::string& json) {
@@ -74,23 +29,7 @@ std::string script_safe(const std::string& json) {
 
 }  // namespace
 
-std::string escape(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size() + text.size() / 8);
-  while (!text.empty()) {
-    char32_t point = 0;
-    const std::size_t length = character_length(text, point);
-    const std::string_view special = length == 1 ? entity(point) : std::string_view{};
-    if (!special.empty())
-      safe += special;
-    else if (length > 0 && is_harmless(point))
-      safe += text.substr(0, length);
-    else
-      safe += kReplacement;
-    text.remove_prefix(std::max<std::size_t>(1, length));
-  }
-  return safe;
-}
+std::string escape(std::string_view text) { return html_text(text); }
 
 std::string clip(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);

@@ -12,8 +12,7 @@ inline constexpr std::size_t kShownRows = 200;
 /// Bytes of a text of unknown length that a page shows.
 inline constexpr std::size_t kShownText = 400;
 
-/// Safe as content and in a quoted attribute. What is not valid UTF-8, control characters and
-/// those that change the direction of text become U+FFFD.
+/// core's html_text: safe as content and in a quoted attribute.
 std::string escape(std::string_view text);
 /// At most `bytes` of a text, cut between characters and then ended by "…".
 std::string clip(std::string_view text, std::size_t bytes = kShownText);

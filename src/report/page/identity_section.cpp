@@ -1,10 +1,10 @@
 // Where the runs part, in sentences that HTML and Markdown share, and what audits measured.
 #include <array>
 
+#include "core/safe_text.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
 #include "report/page/sections.h"
-#include "report/page/text_files.h"
 
 namespace olmo::report::page {
 namespace {

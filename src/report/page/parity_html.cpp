@@ -1,5 +1,6 @@
 #include <array>
 
+#include "core/json_text.h"
 #include "report/page/html.h"
 #include "report/page/parity_page.h"
 #include "report/page/sections.h"
@@ -22,8 +23,7 @@ std::string parity_html(const ParityReport& report) {
       noise_section(report) + trajectory_section(report) + tasks_section(report) +
       perplexity_section(report) + efficiency_section(sides) + provenance_section(sides) +
       command_section(report.command, report.version, sides);
-  const std::string json =
-      parity_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string json = json_text(parity_json(report));
   return document(std::string(to_string(report.verdict)) + ": " + clip(report.a.label, 80) +
                       " and " + clip(report.b.label, 80),
                   body, json);

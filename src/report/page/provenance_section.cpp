@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
 #include "report/page/sections.h"
@@ -17,7 +18,7 @@ constexpr int kDeepest = 5;
 
 std::string scalar_text(const Json& json) {
   if (json.is_string()) return json.get_ref<const std::string&>();
-  return json.is_structured() ? "…" : json.dump();
+  return json.is_structured() ? "…" : json_text(json);
 }
 
 /// The leaves of a record as `a.b.c` → text; lists of plain values are one leaf.

@@ -2,11 +2,12 @@
 
 #include <array>
 
+#include "core/json_text.h"
+#include "core/safe_text.h"
 #include "report/page/html.h"
 #include "report/page/json_parts.h"
 #include "report/page/numbers.h"
 #include "report/page/sections.h"
-#include "report/page/text_files.h"
 
 namespace olmo::report {
 namespace {
@@ -92,8 +93,7 @@ std::string run_html(const RunReport& report) {
       scores_section(report) + audits_section(report) +
       metrics_section(report.side.run ? &*report.side.run : nullptr) + efficiency_section(sides) +
       provenance_section(sides) + command_section(report.command, report.version, sides);
-  return document(clip(title_of(report.side), 120), body,
-                  run_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return document(clip(title_of(report.side), 120), body, json_text(run_json(report)));
 }
 
 nlohmann::ordered_json run_json(const RunReport& report) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace olmo::data {
+namespace olmo {
 
 /// One code point and the bytes it takes.
 struct CodePoint {
@@ -45,4 +45,4 @@ bool is_python_space(std::uint32_t code);
 /// `bytes` with each maximal ill-formed part replaced by U+FFFD, as Python's errors='replace'.
 std::string replace_bad_utf8(std::string_view bytes);
 
-}  // namespace olmo::data
+}  // namespace olmo

@@ -1,8 +1,8 @@
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 #include <cstring>
 
-namespace olmo::data {
+namespace olmo {
 
 CodePoint decode_utf8(std::string_view bytes) {
   const auto at = [&](std::size_t i) {
@@ -90,4 +90,4 @@ std::string replace_bad_utf8(std::string_view bytes) {
   return text;
 }
 
-}  // namespace olmo::data
+}  // namespace olmo
