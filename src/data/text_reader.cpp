@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,7 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return open(false); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
+    if (depth_ == 1 && !keys_.insert(name).second) return fail("has the key `" + name + "` twice");
     wanted_ = depth_ != 1           ? nullptr
               : name == "text"      ? &result.text
               : name == "id"        ? &result.id
@@ -82,6 +84,7 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::uint64_t depth_ = 0;
+  std::set<std::string> keys_;                    ///< of the document
   std::optional<std::string>* wanted_ = nullptr;  ///< where the next value goes
 };
 
@@ -129,6 +132,12 @@ bool LineReader::next(Line& line) {
 
 DocumentText parse_document(std::string_view line) {
   TextHandler handler;
+  // The library takes a zero byte for the end of the text.
+  if (const auto zero = line.find('\0'); zero != std::string_view::npos) {
+    handler.result.problem =
+        "is not valid JSON at byte " + std::to_string(zero + 1) + " (a zero byte)";
+    return std::move(handler.result);
+  }
   nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
   return std::move(handler.result);
 }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 #include "store/raw_reader.h"
 
 namespace olmo::store {
@@ -134,15 +135,8 @@ std::string to_text(const Manifest& manifest) {
 }
 
 Json parse_untrusted(const std::string& text, const std::string& where) {
-  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) damaged(where, "is nested too deeply");
-    return true;
-  };
-  try {
-    return Json::parse(text, limit);
-  } catch (const Json::exception& error) {
-    damaged(where, std::string("is not valid JSON (") + error.what() + ")");
-  }
+  return parse_strict_json(text,
+                           {.where = where, .kind = ErrorKind::kDamaged, .max_depth = kMaxDepth});
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& where) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 #include "store/import_text.h"
 
 namespace olmo::store {
@@ -88,7 +89,7 @@ void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
     const auto words = split_words(std::string_view(line).substr(begin));
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (!words[i].ends_with(':')) continue;
-      cells.push_back({words[i].substr(0, words[i].size() - 1), std::string(words[i + 1])});
+      cells.push_back({words[i].substr(0, words[i].size() - 1), without_thousands(words[i + 1])});
     }
     on_row(lines.number(), cells);
   }
@@ -119,7 +120,8 @@ void read_olmo(std::string_view text, const OnLogRow& on_row) {
       continue;
     }
     const auto value = split_words(view.substr(equals + 1));
-    block.emplace_back(trimmed(view.substr(0, equals)), value.empty() ? "" : value[0]);
+    block.emplace_back(trimmed(view.substr(0, equals)),
+                       value.empty() ? "" : without_thousands(value[0]));
   }
   end_block();
 }
@@ -144,6 +146,18 @@ std::string with_quoted_constants(std::string_view text) {
     result += text[i++];
   }
   return result;
+}
+
+/// A number as C writes it, with or without a plus.
+std::optional<double> number_without(const std::string& commas) {
+  std::string_view digits = commas;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.size() < commas.size() && digits.starts_with('-')) return std::nullopt;
+  double value = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value);
+  if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -203,14 +217,22 @@ void for_each_log_row(std::string_view text, const std::string& file, LogFormat 
 }
 
 std::optional<double> parse_log_number(std::string_view text) {
-  std::string digits(trimmed(text));
-  std::erase(digits, ',');
-  if (digits.starts_with('+')) digits.erase(0, 1);
-  double value = 0;
+  text = trimmed(text);
+  // `2,345` may be 2.345 to whoever wrote it; `1,234,567` and `1,234.5` can be read in one way
+  // only.
+  const bool grouped = std::count(text.begin(), text.end(), ',') > 1 || text.find('.') != text.npos;
+  return number_without(grouped ? without_thousands(text) : std::string(text));
+}
+
+std::optional<double> parse_log_count(std::string_view text) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // every integer up to it is a double
+  const std::string digits = without_thousands(trimmed(text));
+  std::int64_t count = 0;
   const auto* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, value);
-  if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return value;
+  const auto parsed = std::from_chars(digits.data(), end, count);
+  const bool whole = parsed.ptr == end && !digits.empty();
+  if (whole && (parsed.ec != std::errc() || count > kExact)) return std::nullopt;
+  return number_without(digits);
 }
 
 std::string in_quotes(std::string_view text) {
@@ -226,18 +248,9 @@ void fail_at_line(const std::string& file, std::int64_t line, const std::string&
 }
 
 Json parse_log_json(std::string_view text, const std::string& file, std::int64_t line) {
-  constexpr int kMaxDepth = 64;
-  const auto keep = [&](int depth, Json::parse_event_t, const Json&) {
-    if (depth > kMaxDepth) fail_at_line(file, line, "is nested too deep");
-    return true;
-  };
-  Json object;
-  try {
-    const bool bare = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
-    object = bare ? Json::parse(with_quoted_constants(text), keep) : Json::parse(text, keep);
-  } catch (const Json::exception& error) {
-    fail_at_line(file, line, std::string("is not valid JSON (") + error.what() + ")");
-  }
+  const bool bare = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  Json object = parse_strict_json(bare ? with_quoted_constants(text) : text,
+                                  {.where = file + ":" + std::to_string(line)});
   if (!object.is_object()) fail_at_line(file, line, "is not a JSON object");
   return object;
 }

@@ -38,8 +38,12 @@ using OnLogRow = std::function<void(std::int64_t line, const std::vector<LogCell
 void for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
                       const OnLogRow& on_row);
 
-/// A number as logs write it, thousands separated by commas or not; nan and inf are numbers.
+/// A number as logs write it: a point before its decimals; commas between thousands where they
+/// cannot be meant for that point (`1,234,567`, `1,234.5`); nan and inf are numbers.
 std::optional<double> parse_log_number(std::string_view text);
+/// The same where only a whole number makes sense: `2,345` has commas between thousands. Nothing
+/// for a whole number beyond 2^53, which no double holds.
+std::optional<double> parse_log_count(std::string_view text);
 
 /// What a log says, short and printable enough to be quoted in a sentence.
 std::string in_quotes(std::string_view text);

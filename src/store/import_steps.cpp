@@ -45,17 +45,17 @@ class RowReader {
     const auto* cell = text(target);
     if (cell == nullptr) return std::nullopt;
     const auto value = parse_log_number(*cell);
-    if (!value) fail(target, "a number", *cell);
+    if (!value) fail(target, "a number with a decimal point", *cell);
     return std::isfinite(*value) ? std::optional(*value * scale(target)) : std::nullopt;
   }
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view target) const {
     const auto* cell = text(target);
     if (cell == nullptr) return std::nullopt;
     constexpr double kExact = 9007199254740992.0;  // 2^53: every integer up to it is a double
-    auto value = parse_log_number(*cell);
+    const bool scaled = log_.scales.contains(std::string(target));
+    auto value = scaled ? parse_log_number(*cell) : parse_log_count(*cell);
     if (value && std::isnan(*value)) return std::nullopt;  // how pandas writes what is missing
-    if (value && log_.scales.contains(std::string(target)))
-      value = std::round(*value * scale(target));
+    if (value && scaled) value = std::round(*value * scale(target));
     if (!value || !(*value >= 0 && *value <= kExact) || *value != std::floor(*value))
       fail(target, "a whole number from 0 to 2^53", *cell);
     return static_cast<std::int64_t>(*value);

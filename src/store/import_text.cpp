@@ -1,5 +1,8 @@
 #include "store/import_text.h"
 
+#include <algorithm>
+#include <set>
+
 namespace olmo::store {
 namespace {
 
@@ -57,6 +60,28 @@ class CsvReader {
   std::int64_t line_ = 1, begin_ = 1;
 };
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// `1,234,567`: groups of three after a first one of one to three.
+bool has_groups(std::string_view whole) {
+  const auto first = whole.find(',');
+  if (first == whole.npos || first < 1 || first > 3) return false;
+  for (auto rest = whole.substr(first); !rest.empty(); rest.remove_prefix(4)) {
+    if (rest.size() < 4 || rest[0] != ',' || !std::all_of(&rest[1], &rest[1] + 3, is_digit))
+      return false;
+  }
+  return true;
+}
+
+void check_header(const std::vector<std::string>& header, const std::string& file,
+                  std::int64_t line) {
+  std::set<std::string_view> seen;
+  for (const auto& name : header) {
+    if (!name.empty() && !seen.insert(name).second)
+      fail_at_line(file, line, "has the column " + in_quotes(name) + " twice");
+  }
+}
+
 }  // namespace
 
 bool Lines::next() {
@@ -98,10 +123,20 @@ std::string without_ansi(std::string_view line) {
   return plain;
 }
 
+std::string without_thousands(std::string_view text) {
+  const auto begin = std::find_if(text.begin(), text.end(), is_digit);
+  const auto end =
+      std::find_if_not(begin, text.end(), [](char c) { return is_digit(c) || c == ','; });
+  std::string whole(begin, end);
+  if (has_groups(whole)) std::erase(whole, ',');
+  return std::string(text.begin(), begin) + whole + std::string(end, text.end());
+}
+
 void read_csv(std::string_view text, const std::string& file, const OnLogRow& on_row) {
   CsvReader reader(text, file);
   std::vector<std::string> header, fields;
   if (!reader.next(header)) return;
+  check_header(header, file, reader.line());
   std::vector<LogCell> cells(header.size());
   while (reader.next(fields)) {
     if (fields.size() != header.size())

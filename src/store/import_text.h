@@ -25,7 +25,11 @@ std::vector<std::string_view> split_words(std::string_view text);
 /// Without the escape sequences that colour a terminal's text.
 std::string without_ansi(std::string_view line);
 
-/// Rows under a header; quotes may enclose commas, line ends and doubled quotes.
+/// Without the commas between groups of three digits of a whole part; commas elsewhere stay.
+std::string without_thousands(std::string_view text);
+
+/// Rows under a header, in which no name stands twice; quotes may enclose commas, line ends and
+/// doubled quotes.
 void read_csv(std::string_view text, const std::string& file, const OnLogRow& on_row);
 
 }  // namespace olmo::store

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/strict_json.h"
 
 namespace olmo::store {
 namespace {
@@ -53,25 +54,12 @@ const Dtype* find_dtype(const std::string& name) {
   throw Error(ErrorKind::kDamaged, where + ": " + what);
 }
 
-// The header's JSON. nlohmann keeps the last of two equal keys and nests without limit: both are
-// refused here.
+// The header's JSON.
 Json parse_header(const std::string& file, std::string_view text) {
-  std::array<std::set<std::string>, kDeepestHeader + 2> keys;  // of the open object of each depth
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kDeepestHeader) damaged(file, "the header is nested too deeply");
-    const auto level = static_cast<std::size_t>(depth);
-    if (event == Json::parse_event_t::object_start) keys[level + 1].clear();
-    if (event == Json::parse_event_t::key && !keys[level].insert(value.get<std::string>()).second) {
-      damaged(file, value.get<std::string>() + " is there twice");
-    }
-    return true;
-  };
   if (!text.starts_with('{')) damaged(file, "the header does not begin with {");
-  try {
-    return Json::parse(text, watch);
-  } catch (const Json::exception& error) {
-    damaged(file, std::string("the header is not valid JSON (") + error.what() + ")");
-  }
+  return parse_strict_json(
+      text,
+      {.where = file + ": the header", .kind = ErrorKind::kDamaged, .max_depth = kDeepestHeader});
 }
 
 std::string_view header_text(const MappedFile& file) {

@@ -193,6 +193,12 @@ TEST_CASE("folders become their sorted text files", "[data]") {
          all[3].filename() == "c.json.gz"));
 }
 
+TEST_CASE("a document with a key twice is a bad line", "[data]") {
+  const auto document = parse_document(R"({"text": "a", "meta": {"text": "x"}, "text": "b"})");
+  CHECK_FALSE(document.text);
+  CHECK(document.problem == "has the key `text` twice");
+}
+
 TEST_CASE("an input that does not exist is an input error", "[data]") {
   const auto error = thrown_by([] { expand_inputs({"/nonexistent/x.jsonl"}); });
   REQUIRE(error);

@@ -182,7 +182,8 @@ TEST_CASE("a bad line is named, whatever the format", "[store]") {
     const auto folder = log.path.parent_path().string() + "/";
     return what.starts_with(folder) ? what.substr(folder.size()) : what;
   };
-  CHECK(reads("step,loss\n1,2\n2,abc\n") == "x.log:3: column 'loss' must be a number, got 'abc'");
+  CHECK(reads("step,loss\n1,2\n2,abc\n") ==
+        "x.log:3: column 'loss' must be a number with a decimal point, got 'abc'");
   CHECK(reads("step,loss\n1,2\n2\n") == "x.log:3: has 1 fields, the header has 2");
   CHECK(reads("step,loss\n1,\"2\n2,3\n") == "x.log:2: has a quote that is never closed");
   CHECK(reads("step,loss\n,2\n") == "x.log:2: has a loss, but no step");
@@ -190,6 +191,9 @@ TEST_CASE("a bad line is named, whatever the format", "[store]") {
         "x.log:2: column 'step' must be a whole number from 0 to 2^53, got '-1'");
   CHECK(reads("1 2\n1.5 2\n") ==
         "x.log:2: column 'step' must be a whole number from 0 to 2^53, got '1.5'");
+  CHECK(reads("step,loss,loss\n1,2,3\n") == "x.log:1: has the column 'loss' twice");
+  CHECK(reads("{\"step\": 1, \"loss\": 2, \"loss\": 3}\n") ==
+        "x.log:1: has the key \"loss\" twice in one object");
   CHECK(reads("1 2\n3\n") == "x.log:2: needs a step and a loss, has one");
   CHECK_THAT(reads("{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo"),
              Catch::StartsWith("x.log:2: is not valid JSON"));
@@ -200,6 +204,25 @@ TEST_CASE("a bad line is named, whatever the format", "[store]") {
   CHECK_THAT(reads("hello\n"), Catch::Contains("none of the known logs"));
   CHECK_THAT(reads("step,loss\n", "x.csv"), Catch::Contains("holds no row"));
   CHECK_THAT(reads("step,loss\n1,\n"), Catch::Contains("no row has a loss"));
+}
+
+TEST_CASE("a number that may be read in two ways, or in none, is refused", "[store]") {
+  for (const char* number : {"2,5", "2,345", "2.345,5", "12,34,567", "1e400", "0x1p3", "5abc",
+                             "+-5", "１", "1_000", "--5", "1 000"}) {
+    INFO(number);
+    CHECK_FALSE(parse_log_number(number));
+  }
+  CHECK(parse_log_number(" 5 ") == 5);
+  CHECK(parse_log_number("+2.5") == 2.5);
+  CHECK(parse_log_number("-0") == 0);
+  CHECK(parse_log_number("1,234,567") == 1234567);
+  CHECK(parse_log_number("-1,234.5") == -1234.5);
+  CHECK(parse_log_count("2,345") == 2345);
+  CHECK(parse_log_count("1e6") == 1e6);
+  CHECK_FALSE(parse_log_count("2,34"));
+  CHECK_FALSE(parse_log_count("9007199254740993"));
+  CHECK_FALSE(parse_log_count("99999999999999999999"));
+  CHECK(parse_log_count("9007199254740992") == 9007199254740992.0);
 }
 
 TEST_CASE("a column that is not there is told with those that are", "[store]") {

@@ -186,7 +186,7 @@ TEST_CASE("a header of impossible length or contents is refused", "[store]") {
   CHECK_THAT(damage(file_of("{", 0)), Contains("not valid JSON"));
   CHECK_THAT(damage(file_of("{\"a\xff\":1}", 0)), Contains("not valid JSON"));
   CHECK_THAT(damage(file_of("{\"a\":" + std::string(100'000, '['), 0)),
-             Contains("nested too deeply"));
+             Contains("nested too deep"));
   CHECK_THAT(damage(file_of("{\"a\":1}", 0)), Contains("expected dtype, shape and data_offsets"));
   CHECK_THAT(damage(file_of("{\"__metadata__\":{\"a\":1}}", 0)), Contains("is not a string"));
   CHECK_THAT(damage(file_of("{\"__metadata__\":[]}", 0)), Contains("not an object"));
@@ -218,11 +218,11 @@ TEST_CASE("overlapping and repeated tensors are refused by name", "[store]") {
              Contains("tensor b: its bytes overlap"));
   CHECK_THAT(damage(file_of(braced(first + "," + entry("b", "F32", "[2]", "[0,8]")), 8)),
              Contains("tensor b: its bytes overlap"));
-  CHECK_THAT(damage(file_of(braced(first + "," + first), 8)), Contains("a is there twice"));
+  CHECK_THAT(damage(file_of(braced(first + "," + first), 8)), Contains("has the key \"a\" twice"));
   CHECK_THAT(
       damage(file_of(
           "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8)),
-      Contains("dtype is there twice"));
+      Contains("has the key \"dtype\" twice"));
 }
 
 TEST_CASE("a tensor that is absent or not a float is refused by name", "[store]") {

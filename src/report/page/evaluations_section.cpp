@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/safe_text.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
 #include "report/page/sections.h"
-#include "report/page/text_files.h"
 
 namespace olmo::report::page {
 namespace {
