@@ -20,6 +20,19 @@ std::optional<std::uint64_t> number_at(const Json& object, const char* key) {
   return object[key].get<std::uint64_t>();
 }
 
+/// A key that is there says something: it is refused rather than passed over.
+void check_types(const Json& facts, const std::string& path) {
+  const auto refuse = [&](const char* key, const char* expected) {
+    throw Error(ErrorKind::kInput, path + ": `" + key + "` must be " + expected + ", got " +
+                                       facts[key].dump(-1, ' ', true).substr(0, 60));
+  };
+  if (facts.contains("dtype") && !facts["dtype"].is_string()) refuse("dtype", "uint16 or uint32");
+  for (const char* key : {"tokens", "eos_token_id"}) {
+    if (facts.contains(key) && !facts[key].is_number_unsigned() && !facts[key].is_null())
+      refuse(key, "a whole number from 0");
+  }
+}
+
 }  // namespace
 
 std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
@@ -29,6 +42,7 @@ std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
   if (!facts.is_object())
     throw Error(ErrorKind::kInput,
                 path.string() + ": is not a sidecar of a token file: expected a JSON object");
+  check_types(facts, path.string());
   Sidecar sidecar;
   if (const auto dtype = text_at(facts, "dtype")) {
     if (*dtype != "uint16" && *dtype != "uint32")

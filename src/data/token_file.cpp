@@ -9,6 +9,7 @@
 
 #include "core/bus_error.h"
 #include "core/error.h"
+#include "data/foreign_bytes.h"
 #include "data/sidecar.h"
 
 namespace olmo::data {
@@ -101,17 +102,11 @@ std::filesystem::path sidecar_path(const std::filesystem::path& token_file) {
 
 TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
     : file_(path), dtype_(dtype) {
-  constexpr std::string_view kNumpyMagic = "\x93NUMPY";
   const auto bytes = file_.bytes();
   if (bytes.empty())
     throw Error(ErrorKind::kInput, path.string() + ": is empty, expected token ids");
-  if (bytes.size() >= kNumpyMagic.size() &&
-      std::memcmp(bytes.data(), kNumpyMagic.data(), kNumpyMagic.size()) == 0) {
-    throw Error(ErrorKind::kInput, path.string() +
-                                       ": begins with NumPy's own .npy header, but OLMo's token "
-                                       "files are raw ids without one; "
-                                       "write it again with numpy.load(FILE).tofile(NEW_FILE)");
-  }
+  if (const auto what = foreign_to_token_files(bytes))
+    throw Error(ErrorKind::kInput, path.string() + ": " + *what);
   if (bytes.size() % bytes_per_token(dtype) != 0) {
     throw Error(ErrorKind::kInput, path.string() + ": holds " + std::to_string(bytes.size()) +
                                        " bytes, which is not a whole number of " +

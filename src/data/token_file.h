@@ -32,8 +32,8 @@ std::filesystem::path sidecar_path(const std::filesystem::path& token_file);
 /// does, and our sidecar if there is one.
 class TokenFile {
  public:
-  /// Throws Error(kInput) if the file cannot be read, is empty, begins with NumPy's header, has an
-  /// odd size for `dtype`, or has a sidecar that states another dtype or length.
+  /// Throws Error(kInput) if the file cannot be read, is empty, is text or of another format, has
+  /// an odd size for `dtype`, or has a sidecar that states another dtype or length.
   TokenFile(const std::filesystem::path& path, TokenDtype dtype);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }

@@ -1,5 +1,6 @@
 #include "data/token_file.h"
 
+#include <random>
 #include <vector>
 
 #include "data/scratch.h"
@@ -7,6 +8,7 @@
 
 using namespace olmo::data;
 using olmo::ErrorKind;
+using olmo::test::padded;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
 
@@ -21,7 +23,7 @@ olmo::test::Thrown refusal(std::string_view bytes, TokenDtype dtype,
   const auto error = thrown_by([&] { TokenFile(path, dtype); });
   REQUIRE(error);
   CHECK(error->kind == ErrorKind::kInput);
-  CHECK(error->says("bad.npy: "));
+  CHECK(error->says("bad.npy"));
   return *error;
 }
 
@@ -93,4 +95,47 @@ TEST_CASE("an unknown dtype is a usage error", "[data]") {
 TEST_CASE("uint16 holds a vocabulary of 65536 and no more", "[data]") {
   CHECK(narrowest_dtype(65536) == TokenDtype::kUint16);
   CHECK(narrowest_dtype(65537) == TokenDtype::kUint32);
+}
+
+TEST_CASE("text and other programs' files are no token files", "[data]") {
+  const std::string lines = R"({"text": "To be, or not to be.", "id": 1})"
+                            "\n";
+  for (const auto dtype : {TokenDtype::kUint16, TokenDtype::kUint32}) {
+    CHECK(refusal(lines, dtype).says("data tokenize"));
+    CHECK(refusal(lines + lines + "x", dtype).says("data tokenize"));
+    CHECK(refusal("日本語のテキストがここにあります。", dtype).says("data tokenize"));
+    CHECK(refusal(padded("caf\xe9 ", 2000, 'x', "au lait"), dtype).says("data tokenize"));
+    CHECK(
+        refusal(std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10) + "abcdefgh", dtype).says("gzip"));
+    CHECK(refusal("\x28\xb5\x2f\xfd....", dtype).says("zstd"));
+    CHECK(refusal("PK\x03\x04....", dtype).says("zip archive"));
+  }
+}
+
+TEST_CASE("no file of token ids is taken for text", "[data]") {
+  const ScratchFolder folder;
+  std::mt19937 random(7);
+  const auto opens = [&](const auto& ids) {
+    using Id = typename std::decay_t<decltype(ids)>::value_type;
+    const auto dtype = sizeof(Id) == 2 ? TokenDtype::kUint16 : TokenDtype::kUint32;
+    return !thrown_by([&] { TokenFile(folder.write_ids("ids.npy", ids), dtype); });
+  };
+  for (const std::uint32_t vocabulary : {256U, 8192U, 50280U, 65536U}) {
+    for (const std::size_t count : {16U, 64U, 3000U}) {
+      for (int i = 0; i < 100; ++i) {
+        std::vector<std::uint16_t> ids(count);
+        for (auto& id : ids) id = static_cast<std::uint16_t>(random() % vocabulary);
+        std::vector<std::uint32_t> wide(ids.begin(), ids.end());
+        CHECK((opens(ids) && opens(wide)));
+      }
+    }
+  }
+  CHECK(opens(std::vector<std::uint16_t>(5000, 0x2020)));            // one id, two spaces as text
+  CHECK(opens(std::vector<std::uint16_t>{0x6f54, 0x6220, 0x2c65}));  // "To be,": three ids
+}
+
+TEST_CASE("a sidecar whose facts have another type is refused", "[data]") {
+  for (const char* sidecar : {R"({"tokens": "2"})", R"({"tokens": -1})", R"({"tokens": 2.5})",
+                              R"({"dtype": 5})", R"({"eos_token_id": []})"})
+    CHECK_THAT(refusal("abcd", TokenDtype::kUint16, sidecar).text, Catch::Contains("must be"));
 }
