@@ -40,7 +40,11 @@ struct Recorded {
       document.suite = task;
       document.nll = 3.25;
       db.record_documents({&document, 1});
-      const EvaluationMetric metric{.task = task, .scope = "", .metric = "acc", .value = 1, .n = 1};
+      EvaluationMetric metric;
+      metric.task = task;
+      metric.metric = "acc";
+      metric.value = 1;
+      metric.n = 1;
       db.record_metrics(task, {&metric, 1});
       db.end_task(task, "finished");
     }

@@ -123,11 +123,11 @@ TEST_CASE("the record of a killed run is read where nothing can be written", "[s
     if (fs::exists(journal("closed.db"))) return 31;
     if (::mount("tmpfs", folder.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0)
       return 32;
-    int code = 0;
+    int tried = 0;
     for (const char* name : {"killed.db", "copied.db", "closed.db"}) {
-      ++code;
+      ++tried;
       const RecordDatabase db(folder / name, OpenMode::kReadOnly);
-      if (runs_in(db) != 1) return code;
+      if (runs_in(db) != 1) return tried;
     }
     return 0;
   });
