@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <random>
+#include <thread>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -134,8 +135,17 @@ void RecordDatabase::choose_journal() {
   // WAL needs memory shared between the machines that write; network file systems have none.
   const auto folder = std::filesystem::absolute(path()).parent_path();
   const char* wanted = is_network_file_system(folder) ? "TRUNCATE" : "WAL";
+  // SQLite does not wait for another process that opens the same new file at this moment.
   const auto set = [&](const std::string& mode) {
-    return std::get<std::string>(db_.value("PRAGMA journal_mode = " + mode));
+    for (int tries = 0;; ++tries) {
+      try {
+        return std::get<std::string>(db_.value("PRAGMA journal_mode = " + mode));
+      } catch (const DatabaseError& error) {
+        constexpr int kTries = 200;
+        if (!error.may_pass() || tries == kTries || error.kind() != ErrorKind::kFailure) throw;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    }
   };
   journal_mode_ = set(wanted);
   if (journal_mode_ != "wal" && journal_mode_ != "truncate") journal_mode_ = set("TRUNCATE");

@@ -115,11 +115,9 @@ std::optional<std::string> run_to_continue(const store::RunDb& db, const Session
   if (start)
     return db.has_run(start->saved.run_id) ? std::optional(start->saved.run_id) : std::nullopt;
   std::optional<std::string> found;
-  db.query(
-      "SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY created_utc DESC, run_id DESC "
-      "LIMIT 1",
-      {experiment_digest(config).hex()},
-      [&](const auto&, const auto& row) { found = std::get<std::string>(row[0]); });
+  db.query("SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY rowid DESC LIMIT 1",
+           {experiment_digest(config).hex()},
+           [&](const auto&, const auto& row) { found = std::get<std::string>(row[0]); });
   return found;
 }
 

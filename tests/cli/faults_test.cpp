@@ -160,7 +160,12 @@ TEST_CASE("a database copied without its journal, from a run that did not end, i
   const TemporaryDirectory folder;
   auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
   db.begin_run({.name = "run", .config = "{}", .experiment_digest = "d"},
-               {.command_line = "train", .policy = "{}", .build = "{}", .environment = "{}"}, {});
+               {.resumed_from = {},
+                .command_line = "train",
+                .policy = "{}",
+                .build = "{}",
+                .environment = "{}"},
+               {});
   fs::copy_file(folder / "run.db", folder / "copy.db");
   const auto whole = harness(folder / "whole-log", {"runs", "list", (folder / "run.db").string()});
   CHECK(whole.code == 0);
