@@ -39,8 +39,11 @@ bool lacks_journal(const Database& db) {
   const auto bytes = file.bytes();
   std::filesystem::path journal = db.path();
   journal += "-wal";
+  // Opening the database made an empty one; the journal of a process that writes has rows.
+  std::error_code missing;
+  const auto journaled = std::filesystem::file_size(journal, missing);
   return bytes.size() > kFormatOfWriter && bytes[kFormatOfWriter] == std::byte{2} &&
-         !std::filesystem::exists(journal) &&
+         (missing || journaled == 0) &&
          std::get<std::int64_t>(db.value("SELECT count(*) FROM runs WHERE status = 'running'")) > 0;
 }
 

@@ -40,10 +40,10 @@ TEST_CASE("a lost terminal stops a training like SIGTERM, unless nohup ignores i
   const auto record = scene.record("run");
   CHECK(record.value("SELECT message FROM events WHERE kind = 'signal'") == "SIGHUP");
   CHECK(record.value("SELECT status FROM runs") == "stopped");
-  Child ignoring(scene.command("ignored", {}), scene / "ignored-log", std::nullopt,
-                 [] { std::signal(SIGHUP, SIG_IGN); });
-  ignoring.signal(SIGHUP);
-  CHECK(ignoring.wait().code == 0);
+  std::signal(SIGHUP, SIG_IGN);  // which a program that is started inherits, as from nohup
+  const auto ignoring = at_moment(scene, "ignored", {"save_interval=5"}, "step5-tmp", hang_up);
+  std::signal(SIGHUP, SIG_DFL);
+  CHECK(ignoring.code == 0);
 }
 
 TEST_CASE("a signal before the first step ends a training at once, and nothing is lost", "[cli]") {
@@ -128,7 +128,9 @@ TEST_CASE("saves that fail end a training when more fail in a row than it allows
   const auto record = scene.record("run");
   CHECK(record.value("SELECT count(*) FROM events WHERE kind = 'warning'") == "2");
   CHECK(record.value("SELECT status FROM runs") == "failed");
-  CHECK(record.steps() == "1..4");
+  // The third failure is that of step 4; saving goes on beside training, up to the next save.
+  const auto last = std::stoi(record.value("SELECT max(step) FROM steps"));
+  CHECK((last >= 4 && last <= 6));
 }
 
 TEST_CASE("the last save of a training must succeed", "[cli]") {

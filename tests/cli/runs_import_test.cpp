@@ -18,8 +18,8 @@ TEST_CASE("runs import puts another trainer's log beside our runs, or writes not
   std::ofstream(log) << "Step,my-run - train/CrossEntropyLoss,perplexity\n1,0.1,9\n2,,9\n1,x,9\n";
   const auto bad = runs({"import", log, "--db", database});
   CHECK(bad.code == 3);
-  CHECK(bad.err.find(log + ":4: column 'my-run - train/CrossEntropyLoss' must be a number, got "
-                           "'x'") != std::string::npos);
+  CHECK(bad.err.find(log + ":4: column 'my-run - train/CrossEntropyLoss' must be a number with a "
+                           "decimal point, got 'x'") != std::string::npos);
   CHECK_FALSE(fs::exists(database));
 
   std::ofstream(log) << "Step,my-run - train/CrossEntropyLoss,perplexity\n1,0.1,9\n2,,9\n3,0.3,9\n";

@@ -208,7 +208,7 @@ TEST_CASE("a folder that cannot be made is one clear error", "[store]") {
   std::string message;
   CHECK(kind_of_failure([&] { save_checkpoint(folder.path() / "file" / "run", example()); },
                         &message) == ErrorKind::kFailure);
-  CHECK(message.find("cannot be created") != std::string::npos);
+  CHECK(message.find("cannot be made") != std::string::npos);
 }
 
 TEST_CASE("the manifest names its build, its time and each tensor's digest", "[store]") {
