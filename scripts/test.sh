@@ -2,8 +2,6 @@
 # Sets up, builds and runs every test. Options are passed to scripts/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# On a machine with other work, threads that spin while they wait for each other take the cores from those they wait for.
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 binary=$(scripts/build.sh --tests "$@" | tail -n 1)
 # The tests wait for the disk thousands of times, as checkpoints must; in memory, where there is room, that costs nothing.
 memory=$(awk '$2 == "/dev/shm" && $4 !~ /noexec/ { print $2; exit }' /proc/mounts 2>/dev/null || true)

@@ -6,7 +6,6 @@
 // executable; a variable that the user has set is left alone.
 #include <climits>
 #include <cstddef>
-#include <cstring>
 
 #include <unistd.h>
 
@@ -14,16 +13,17 @@ namespace {
 
 constexpr char kSetting[] = "GOMP_SPINCOUNT=10000";  // a tenth of a millisecond
 
-bool sets(const char* entry, const char* name) {
-  const std::size_t length = std::strlen(name);
-  return std::strncmp(entry, name, length) == 0 && entry[length] == '=';
+/// What runs before the C library knows the environment and before a sanitizer has started.
+#define OLMO_EARLY __attribute__((no_sanitize("address", "thread", "undefined")))
+
+OLMO_EARLY bool sets(const char* entry, const char* name) {
+  for (; *name != '\0'; ++entry, ++name)
+    if (*entry != *name) return false;
+  return *entry == '=';
 }
 
-/// Returns only if there is nothing to do or no way to do it. Runs before the C library knows the
-/// environment and before a sanitizer has started.
-__attribute__((no_sanitize("address", "undefined"))) void start_with_short_waits(int /*argc*/,
-                                                                                 char** arguments,
-                                                                                 char** variables) {
+/// Returns only if there is nothing to do or no way to do it.
+OLMO_EARLY void start_with_short_waits(int /*argc*/, char** arguments, char** variables) {
   constexpr std::size_t kMost = 4096;
   char* extended[kMost + 2];
   std::size_t count = 0;
