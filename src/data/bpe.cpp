@@ -97,7 +97,11 @@ void Bpe::merge_short(std::string_view bytes, Scratch& scratch) const {
 /// megabytes long. A heap entry is stale if the pair at its position has another rank by now; equal
 /// ranks are equal pairs, so it is then true.
 void Bpe::merge_long(Scratch& scratch) const {
-  auto& [ids, ranks, previous, next, heap] = scratch;
+  auto& ids = scratch.ids;
+  auto& ranks = scratch.ranks;
+  auto& previous = scratch.previous;
+  auto& next = scratch.next;
+  auto& heap = scratch.heap;
   const auto size = static_cast<std::uint32_t>(ids.size());
   constexpr std::uint32_t kEnd = 0xFFFFFFFF;
   ranks.assign(size, kNone);

@@ -205,7 +205,8 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
 void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                      BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
                      const at::Tensor& y_MD) {
-  const auto& [policy, config, rope, shape, forest, trace] = context;
+  const Policy& policy = context.policy;
+  const ModelConfig& config = context.config;
   const std::int64_t m = x_MD.size(0), d = config.d_model, f = config.fused_mlp_size() / 2;
   // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
   // buffer.
