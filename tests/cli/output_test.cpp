@@ -25,7 +25,7 @@ std::string database_of(const fs::path& folder, const std::string& name) {
                 .build = "{}",
                 .environment = "{}"},
                {});
-  db.flush();
+  db.end_attempt("finished");
   return path.string();
 }
 
