@@ -64,24 +64,36 @@ void plan(train::LoadedConfig loaded, bool json) {
 void print_result(const train::SessionResult& result, const Options& options) {
   const train::TrainResult& train = result.train;
   const bool finished = train.outcome == train::Outcome::kFinished;
+  const bool trained = train.step >= train.first_step;
   if (options.json) {
     Json summary = {{"run_id", result.run_id},
                     {"database", result.database.string()},
                     {"outcome", finished ? "finished" : "stopped"},
                     {"step", train.step},
                     {"first_step", train.first_step},
-                    {"first_ce_loss", train.first_loss},
-                    {"ce_loss", train.last_loss},
-                    {"tokens_per_second", train.tokens_per_second}};
+                    {"first_ce_loss", Json()},
+                    {"ce_loss", Json()},
+                    {"tokens_per_second", Json()}};
+    if (trained) {
+      summary["first_ce_loss"] = train.first_loss;
+      summary["ce_loss"] = train.last_loss;
+      summary["tokens_per_second"] = train.tokens_per_second;
+    }
     summary["checkpoint"] = train.checkpoint ? Json(train.checkpoint->string()) : Json(nullptr);
     std::cout << json_text(summary, 2) << "\n";
     return;
   }
-  char line[256];
-  std::snprintf(line, sizeof line, "%s at step %lld; ce_loss %.4f -> %.4f; %.0f tokens/s",
-                finished ? "finished" : "stopped", static_cast<long long>(train.step),
-                train.first_loss, train.last_loss, train.tokens_per_second);
-  log_line(line);
+  const std::string end =
+      (finished ? "finished at step " : "stopped at step ") + std::to_string(train.step);
+  if (trained) {
+    char line[256];
+    std::snprintf(line, sizeof line, "; ce_loss %.4f -> %.4f; %.0f tokens/s", train.first_loss,
+                  train.last_loss, train.tokens_per_second);
+    log_line(end + line);
+  } else {
+    log_line(finished ? "the run is " + end + ": no step was left to train"
+                      : end + " before a step was trained");
+  }
   log_line("run " + result.run_id + " in " + result.database.string());
   if (train.checkpoint) log_line("checkpoint " + train.checkpoint->string());
   if (!finished)

@@ -51,6 +51,7 @@ std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
     sidecar.dtype = parse_token_dtype(*dtype);
   }
   sidecar.tokens = number_at(facts, "tokens");
+  sidecar.sha256 = text_at(facts, "sha256");
   if (const auto eos = number_at(facts, "eos_token_id");
       eos && *eos <= std::numeric_limits<std::uint32_t>::max()) {
     sidecar.eos_token_id = static_cast<std::uint32_t>(*eos);

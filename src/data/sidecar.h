@@ -10,11 +10,12 @@
 namespace olmo::data {
 
 /// What the sidecar of a token file says (written by `tokenize`, JSON). Only these keys are read
-/// back; the rest is for people: the tokens' SHA-256, documents, sources with their hashes, skipped
+/// back; the rest is for people: documents, sources with their hashes, skipped
 /// lines, warnings.
 struct Sidecar {
   std::optional<TokenDtype> dtype;
   std::optional<std::uint64_t> tokens;
+  std::optional<std::string> sha256;  ///< of the token file
   std::optional<std::uint32_t> eos_token_id;
   std::optional<std::string> tokenizer_path;
   std::optional<std::string> tokenizer_sha256;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <tuple>
@@ -89,15 +90,19 @@ Inspection inspect(const fs::path& folder) {
   }
 }
 
-/// Complete checkpoints, oldest first; `passed_over` receives why the other step folders are none.
-std::vector<CheckpointEntry> scan(const fs::path& run_dir, std::vector<std::string>& passed_over) {
+std::int64_t step_of_name(const fs::path& folder) {
+  return std::strtoll(folder.filename().c_str() + 4, nullptr, 10);  // after "step"
+}
+
+/// Complete checkpoints, oldest first; `broken` receives the other step folders.
+std::vector<CheckpointEntry> scan(const fs::path& run_dir, std::vector<BrokenCheckpoint>& broken) {
   std::vector<CheckpointEntry> entries;
   for (const auto& folder : step_folders(run_dir, "")) {
     auto inspection = inspect(folder);
     if (inspection.entry) {
       entries.push_back(std::move(*inspection.entry));
     } else {
-      passed_over.push_back(std::move(inspection.why_not));
+      broken.push_back({step_of_name(folder), std::move(inspection.why_not)});
     }
   }
   std::sort(entries.begin(), entries.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) {
@@ -200,9 +205,30 @@ void point_latest(const fs::path& run_dir, const fs::path& checkpoint) {
   fsync_path(run_dir);
 }
 
+StepFolders list_step_folders(const fs::path& run_dir) {
+  StepFolders folders;
+  if (!fs::exists(run_dir)) return folders;
+  auto& entries = folders.whole = scan(run_dir, folders.broken);
+  std::sort(folders.broken.begin(), folders.broken.end(),
+            [](const auto& a, const auto& b) { return a.step > b.step; });
+  if (entries.empty()) return folders;
+  const std::string linked = latest_target(run_dir).filename().string();
+  auto best = std::find_if(entries.begin(), entries.end(), [&](const CheckpointEntry& entry) {
+    return !linked.empty() && entry.path.filename() == linked;
+  });
+  if (best == entries.end()) best = std::prev(entries.end());
+  for (auto entry = best; entry != entries.end(); ++entry) {  // those written after it
+    if (entry->run_id == best->run_id && entry->step > best->step) best = entry;
+  }
+  std::iter_swap(entries.begin(), best);
+  std::sort(entries.begin() + 1, entries.end(),
+            [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step > b.step; });
+  return folders;
+}
+
 std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_dir) {
-  std::vector<std::string> passed_over;
-  return scan(run_dir, passed_over);
+  std::vector<BrokenCheckpoint> broken;
+  return scan(run_dir, broken);
 }
 
 std::uint64_t next_sequence(const fs::path& run_dir) {
@@ -218,24 +244,13 @@ fs::path resolve_checkpoint(const fs::path& path) {
     throw Error(ErrorKind::kInput,
                 path.string() + ": is no checkpoint and no folder of checkpoints");
   }
-  std::vector<std::string> passed_over;
-  const auto entries = scan(path, passed_over);
-  for (const auto& why : passed_over) log_warning("passing over a checkpoint: " + why);
-  const std::string linked = latest_target(path).filename().string();
-  const auto latest =
-      std::find_if(entries.begin(), entries.end(), [&](const CheckpointEntry& entry) {
-        return !linked.empty() && entry.path.filename() == linked;
-      });
-  if (entries.empty()) {
+  const StepFolders folders = list_step_folders(path);
+  for (const auto& each : folders.broken) log_warning("passing over a checkpoint: " + each.why);
+  if (folders.whole.empty()) {
     throw Error(ErrorKind::kInput,
                 path.string() + ": holds no complete checkpoint (step{N} with a manifest.json)");
   }
-  if (latest == entries.end()) return entries.back().path;
-  const CheckpointEntry* best = &*latest;
-  for (auto entry = latest; entry != entries.end(); ++entry) {  // those written after it
-    if (entry->run_id == best->run_id && entry->step > best->step) best = &*entry;
-  }
-  return best->path;
+  return folders.whole.front().path;
 }
 
 std::vector<fs::path> apply_retention(const fs::path& run_dir, int keep,

@@ -21,6 +21,22 @@ struct CheckpointEntry {
   bool ephemeral = false;
 };
 
+/// A folder step{N} that is no complete checkpoint.
+struct BrokenCheckpoint {
+  std::int64_t step = 0;
+  std::string why;  ///< naming the file
+};
+
+/// All folders step{N} of a run.
+struct StepFolders {
+  std::vector<CheckpointEntry> whole;  ///< as resolve_checkpoint() prefers them
+  std::vector<BrokenCheckpoint> broken;
+};
+
+/// The first of `whole` is what resolve_checkpoint() takes, the others follow by falling step.
+/// Empty for a folder that is not there.
+StepFolders list_step_folders(const std::filesystem::path& run_dir);
+
 /// Complete checkpoints in `run_dir` (sound manifest, file of the stated size), oldest first as
 /// they were written.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_dir);

@@ -19,7 +19,7 @@ std::string RunDb::begin_run(const RunRecord& run, const AttemptRecord& attempt,
       .step();
   insert_attempt(attempt);
   for (const auto& input : inputs) {
-    db().prepare("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)")
+    db().prepare("INSERT OR IGNORE INTO inputs VALUES (?, ?, ?, ?, ?)")
         .bind_all({run_id_, input.kind, input.path, input.bytes, input.sha256})
         .step();
   }

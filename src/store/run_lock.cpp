@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/folders.h"
+#include "core/log.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 
@@ -50,6 +53,24 @@ std::string text_of(int fd) {
   std::array<char, 4096> buffer{};
   const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
   return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+/// The server of a network file system keeps the locks of a machine that died for as long as its
+/// lease runs (NFS: 90 s). Where the holder is known to be gone by another proof, that is waited
+/// for: a requeued job would be refused otherwise.
+Grant wait_for_lease(int fd, const fs::path& path) {
+  constexpr int kSeconds = 150;
+  for (int waited = 0; waited < kSeconds; ++waited) {
+    const Grant grant = ask_kernel(fd, path);
+    if (grant != Grant::kHeld) return grant;
+    const auto holder = parse_holder(text_of(fd));
+    const auto gone = holder ? why_gone(*holder, this_process(), KernelProof::kNone) : std::nullopt;
+    if (!gone) return Grant::kHeld;
+    if (waited == 0)
+      log_line("waiting for the lock of " + describe(*holder) + " to be released: " + *gone);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return Grant::kHeld;
 }
 
 /// What the file at `path` says now; nothing if there is none.
@@ -128,7 +149,7 @@ bool RunLock::try_once() {
     throw Error(ErrorKind::kUsage,
                 path_.string() + ": the run folder cannot be locked: " + std::strerror(errno));
   }
-  switch (ask_kernel(fd_, path_)) {
+  switch (wait_for_lease(fd_, path_)) {
     case Grant::kGranted:
       return judge_and_take();
     case Grant::kNoLocks:

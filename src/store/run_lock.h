@@ -17,6 +17,9 @@
 // is gone, a person must say so by removing the file. Should that person be wrong, the first
 // process finds that the file is no longer its own (require_held) and ends before it saves.
 //
+// A server keeps the lock of a machine that died for a while. A holder that is known to be gone by
+// another proof is waited for, so that a requeued job does not end at once.
+//
 // An orderly end removes the file. A process that waited for the lock of a removed file would hold
 // nothing, so the path must still lead to the locked file afterwards.
 //

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "data/fetch.h"
+#include "data/sidecar.h"
 
 namespace olmo::train {
 namespace {
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSamples = 64;
+constexpr char kSampled[] = "sampled:";
 constexpr char kTokenizerFolder[] = "tokenizers";
 
 std::string sampled_digest(std::span<const std::byte> bytes) {
@@ -27,7 +29,7 @@ std::string sampled_digest(std::span<const std::byte> bytes) {
         (bytes.size() - std::min<std::uint64_t>(kSampleBytes, bytes.size())) / (kSamples - 1) * i;
     hash.update(bytes.data() + at, std::min<std::uint64_t>(kSampleBytes, bytes.size() - at));
   }
-  return "sampled:" + hash.finish().hex();
+  return kSampled + hash.finish().hex();
 }
 
 store::InputRecord describe(const std::string& kind, const fs::path& path, bool whole) {
@@ -48,22 +50,9 @@ std::vector<fs::path> files_of(const fs::path& path) {
   return files;
 }
 
-}  // namespace
+using Inputs = std::vector<std::pair<std::string, fs::path>>;  // kind, path
 
-std::vector<store::InputRecord> describe_inputs(const data::Dataset& dataset,
-                                                const std::vector<fs::path>& label_masks,
-                                                const std::optional<fs::path>& tokenizer,
-                                                const std::optional<fs::path>& weights) {
-  std::vector<std::pair<std::string, fs::path>> inputs;
-  for (const auto& file : dataset.files()) inputs.emplace_back("tokens", file.path());
-  for (const auto& path : label_masks) inputs.emplace_back("label_mask", path);
-  std::uint64_t bytes = 0;
-  for (const auto& [kind, path] : inputs) bytes += fs::file_size(path);
-  const bool whole = bytes <= kHashWholeUpTo;
-  if (tokenizer) inputs.emplace_back("tokenizer", *tokenizer);
-  if (weights) {
-    for (const auto& file : files_of(*weights)) inputs.emplace_back("weights", file);
-  }
+std::vector<store::InputRecord> describe_all(const Inputs& inputs, bool whole) {
   std::vector<store::InputRecord> records(inputs.size());
   at::parallel_for(
       0, static_cast<std::int64_t>(inputs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -73,6 +62,44 @@ std::vector<store::InputRecord> describe_inputs(const data::Dataset& dataset,
         }
       });
   return records;
+}
+
+}  // namespace
+
+std::vector<store::InputRecord> describe_inputs(const data::Dataset& dataset,
+                                                const std::vector<fs::path>& label_masks,
+                                                const std::optional<fs::path>& tokenizer) {
+  Inputs inputs;
+  for (const auto& file : dataset.files()) inputs.emplace_back("tokens", file.path());
+  for (const auto& path : label_masks) inputs.emplace_back("label_mask", path);
+  std::uint64_t bytes = 0;
+  for (const auto& [kind, path] : inputs) bytes += fs::file_size(path);
+  const bool whole = bytes <= kHashWholeUpTo;
+  if (tokenizer) inputs.emplace_back("tokenizer", *tokenizer);
+  return describe_all(inputs, whole);
+}
+
+std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
+  Inputs inputs;
+  std::uint64_t bytes = 0;
+  for (const auto& file : files_of(weights)) {
+    inputs.emplace_back("weights", file);
+    bytes += fs::file_size(file);
+  }
+  return describe_all(inputs, bytes <= kHashWholeUpTo);
+}
+
+void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
+  for (const auto& input : inputs) {
+    if (input.kind != "tokens" || input.sha256.starts_with(kSampled)) continue;
+    const auto sidecar = data::read_sidecar(input.path);
+    if (!sidecar || !sidecar->sha256 || *sidecar->sha256 == input.sha256) continue;
+    throw Error(ErrorKind::kInput,
+                input.path + ": has SHA-256 " + input.sha256 + ", but its sidecar " +
+                    data::sidecar_path(input.path).filename().string() + " says " +
+                    *sidecar->sha256 +
+                    ": one of the two was changed or replaced; tokenize the text again");
+  }
 }
 
 std::optional<fs::path> find_tokenizer(const std::string& identifier) {

@@ -1,5 +1,7 @@
 #include "train/session.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -8,12 +10,14 @@
 #include "data/fetch.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
+#include "store/run_identity.h"
 #include "store/run_lock.h"
 #include "train/batch_config.h"
 #include "train/energy/meter.h"
-#include "train/json_difference.h"
 #include "train/peak_flops.h"
 #include "train/provenance.h"
+#include "train/resume.h"
+#include "train/resume_checks.h"
 #include "train/run_inputs.h"
 #include "train/start.h"
 #include "train/train_state.h"
@@ -26,29 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr char kNothingTrained[] = "no step was trained yet, and nothing was recorded";
 
-void require_same_experiment(const Start& start, const TrainConfig& config) {
-  if (start.saved.experiment_digest == experiment_digest(config).hex()) return;
-  std::string changes;
-  for (const auto& change : differences(start.contents.config, to_json(config)))
-    changes += "\n  " + change;
-  throw Error(ErrorKind::kUsage, start.path.string() +
-                                     ": was made with another config, so resuming would be another "
-                                     "training (load_weights starts a new run from its weights):" +
-                                     changes);
-}
-
-/// Where `--resume` leads; nothing if it says `latest` and nothing has been saved yet.
-std::optional<Start> find_start(const SessionOptions& options, const TrainConfig& config) {
-  if (!options.resume) return std::nullopt;
-  if (*options.resume == "latest" &&
-      (!fs::exists(options.run_dir) || store::list_checkpoints(options.run_dir).empty()))
-    return std::nullopt;
-  auto start = read_start(store::resolve_checkpoint(
-      *options.resume == "latest" ? options.run_dir : fs::path(*options.resume)));
-  require_same_experiment(start, config);
-  return start;
-}
-
 /// OLMo's load_path: a new run that takes over weights, moments and counters.
 std::optional<Start> find_load_path(const TrainConfig& config) {
   if (!config.load_path) return std::nullopt;
@@ -60,26 +41,43 @@ std::optional<Start> find_load_path(const TrainConfig& config) {
   return read_start(store::resolve_checkpoint(*config.load_path));
 }
 
+/// A new run begins in a folder without checkpoints, be they whole or not.
 void require_free_folder(const SessionOptions& options, const TrainConfig& config) {
   if (options.resume || config.save_overwrite) return;
-  const auto there = store::list_checkpoints(options.run_dir);
-  if (there.empty()) return;
-  throw Error(
-      ErrorKind::kUsage,
-      options.run_dir.string() + ": already holds checkpoints of a run (the last is " +
-          there.back().path.filename().string() +
-          "): go on with --resume latest, choose another --run-dir, or set save_overwrite=true");
+  const auto folders = store::list_step_folders(options.run_dir);
+  if (folders.whole.empty() && folders.broken.empty()) return;
+  if (folders.whole.empty()) {
+    throw Error(ErrorKind::kUsage, options.run_dir.string() +
+                                       ": already holds checkpoints, none of which can be read (" +
+                                       folders.broken.front().why + "): choose another --run-dir");
+  }
+  throw Error(ErrorKind::kUsage,
+              options.run_dir.string() + ": already holds checkpoints of a run (the last is " +
+                  folders.whole.front().path.filename().string() +
+                  "): go on with --resume latest, choose another --run-dir, or set "
+                  "save_overwrite=true");
 }
 
 /// Refuses bad token files before anything is written. Ids are looked at here if that takes a
 /// fraction of a second, else when their batch comes.
-void check_data(const TrainConfig& config) {
+void check_ids(const data::Dataset& dataset) {
   constexpr std::uint64_t kCheckIdsUpTo = std::uint64_t{1} << 30;
-  const data::BatchSource source(batch_config(config));
   std::uint64_t bytes = 0;
-  for (const auto& file : source.dataset().files())
+  for (const auto& file : dataset.files())
     bytes += file.size() * data::bytes_per_token(file.dtype());
-  if (bytes <= kCheckIdsUpTo) source.dataset().check_all_ids();
+  if (bytes <= kCheckIdsUpTo) dataset.check_all_ids();
+}
+
+/// Token files, label masks and tokenizer, with their digests.
+std::vector<store::InputRecord> check_inputs(const TrainConfig& config,
+                                             const data::Dataset& dataset,
+                                             const std::optional<fs::path>& tokenizer) {
+  check_ids(dataset);
+  const std::vector<fs::path> masks(config.data.label_mask_paths.begin(),
+                                    config.data.label_mask_paths.end());
+  auto inputs = describe_inputs(dataset, masks, tokenizer);
+  require_sidecars_agree(inputs);
+  return inputs;
 }
 
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
@@ -106,59 +104,36 @@ void say_peak(const PeakFlops& peak) {
   log_line((peak.value() ? text : "MFU: ") + peak.source());
 }
 
-/// The run that this session continues: the checkpoint's; without one the database's latest, if it
-/// is of this config.
-std::optional<std::string> run_to_continue(const store::RunDb& db, const SessionOptions& options,
-                                           const std::optional<Start>& start,
-                                           const TrainConfig& config) {
-  if (!options.resume) return std::nullopt;
-  if (start)
-    return db.has_run(start->saved.run_id) ? std::optional(start->saved.run_id) : std::nullopt;
-  std::optional<std::string> found;
-  db.query("SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY rowid DESC LIMIT 1",
-           {experiment_digest(config).hex()},
-           [&](const auto&, const auto& row) { found = std::get<std::string>(row[0]); });
-  return found;
-}
-
-/// The record and the checkpoint must tell the same story.
-void require_same_chain(const store::RunDb& db, const Start& start) {
-  db.query("SELECT chain_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
-           {start.saved.run_id, start.saved.state.step}, [&](const auto&, const auto& row) {
-             if (std::get<std::string>(row[0]) == start.saved.state.chain.hex()) return;
-             throw Error(ErrorKind::kDamaged,
-                         start.path.string() + ": its hash chain is not the one that " +
-                             db.path().string() + " recorded for step " +
-                             std::to_string(start.saved.state.step) +
-                             ": they belong to different trainings, or one was altered");
-           });
-}
-
 void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
-                  const store::AttemptRecord& attempt, Trainer& trainer, const TrainConfig& config,
-                  const std::optional<fs::path>& tokenizer) {
+                  const store::AttemptRecord& attempt, const Trainer& trainer,
+                  const TrainConfig& config, const std::vector<store::InputRecord>& inputs) {
   if (continued) {
     db.resume_run(*continued, attempt);
     db.event(attempt.start_step, "resume",
              attempt.resumed_from.value_or("from the start: no checkpoint had been saved"));
     return;
   }
-  const std::vector<fs::path> masks(config.data.label_mask_paths.begin(),
-                                    config.data.label_mask_paths.end());
-  const auto weights =
-      config.load_weights ? std::optional<fs::path>(*config.load_weights) : std::nullopt;
   store::RunRecord run{.name = config.run_name.value_or("run"),
                        .config = json_text(to_json(config)),
                        .experiment_digest = experiment_digest(config).hex(),
                        .seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,
                        .max_steps = trainer.last_step()};
-  db.begin_run(run, attempt,
-               describe_inputs(trainer.batches().dataset(), masks, tokenizer, weights));
+  db.begin_run(run, attempt, inputs);
   db.event(attempt.start_step, "start",
            attempt.resumed_from  ? "from " + *attempt.resumed_from
            : config.load_weights ? "from the weights of " + *config.load_weights
                                  : "from initial weights");
+}
+
+/// Nothing is left to do, and the run is finished already: then it gets no attempt.
+bool is_finished(const store::RunDb& db, const std::optional<std::string>& continued,
+                 const Trainer& trainer) {
+  if (!continued || trainer.state().step < trainer.last_step()) return false;
+  bool finished = false;
+  db.query("SELECT 1 FROM runs WHERE run_id = ? AND status = 'finished'", {*continued},
+           [&](const auto&, const auto&) { finished = true; });
+  return finished;
 }
 
 const char* word_of(Outcome outcome) {
@@ -196,39 +171,60 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   const Policy policy =
       resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads), config.device);
   apply_policy(policy);
-  std::vector<std::string> notes = loaded.notes;
+  std::vector<ResumeEvent> events;
+  const auto note = [&](const std::string& text) { events.push_back({"note", text}); };
+  std::for_each(loaded.notes.begin(), loaded.notes.end(), note);
   const auto tokenizer = check_named_tokenizer(config);
-  if (tokenizer.note) notes.push_back(*tokenizer.note);
-  check_data(config);
+  if (tokenizer.note) note(*tokenizer.note);
+  std::optional<data::BatchSource> batches(batch_config(config));
+  auto inputs = check_inputs(config, batches->dataset(), tokenizer.path);
   Evaluators evaluators(config, tokenizer.path,
                         data::evaluation_data_folder(data::default_data_folder()));
-  notes.insert(notes.end(), evaluators.notes().begin(), evaluators.notes().end());
+  std::for_each(evaluators.notes().begin(), evaluators.notes().end(), note);
   if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
   const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
   store::remove_stale(options.run_dir);
-  std::optional<Start> start = find_start(options, config);
-  if (!options.resume) start = find_load_path(config);
+  if (lock.broken()) events.push_back({"lock", *lock.broken()});
   require_free_folder(options, config);
 
   const fs::path database =
       options.database.empty() ? options.run_dir / "run.db" : options.database;
+  Resumption resumption;
+  if (options.resume) resumption = find_resumption(options, database, config);
+  events.insert(events.end(), resumption.events.begin(), resumption.events.end());
+  const bool takes_over = !resumption.start && config.load_path;
+  if (!resumption.start && config.load_weights) {
+    const auto weights = describe_weights(*config.load_weights);
+    inputs.insert(inputs.end(), weights.begin(), weights.end());
+  }
   store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
-  const auto continued = run_to_continue(db, options, start, config);
-  if (start && continued) require_same_chain(db, *start);
+  const auto& continued = resumption.run_id;
+  if (continued) {
+    const Successor successor{config, policy, inputs, resumption.start};
+    for (const auto& change : check_successor(db, *continued, successor, *batches))
+      events.push_back({"change", change});
+  }
+  batches.reset();  // the trainer has its own
+  std::optional<Start> start = std::move(resumption.start);
+  if (takes_over) start = find_load_path(config);
 
   signals.throw_if_requested(kNothingTrained);
   const PeakFlops peak(policy);
   say_peak(peak);
   Trainer trainer(config, policy, options.run_dir, lock, db, peak);
   set_weights(trainer.model(), config, start);
-  if (start && !(config.load_path && config.reset_trainer_state && !options.resume)) {
+  if (start && !(takes_over && config.reset_trainer_state))
     trainer.restore(start->saved.state, optim_state_of(*start));
+  if (is_finished(db, continued, trainer)) {
+    const auto step = trainer.state().step;
+    return {
+        {.step = step, .first_step = step + 1, .checkpoint = start->path}, *continued, database};
   }
   signals.throw_if_requested(kNothingTrained);
   begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
-               config, tokenizer.path);
-  if (lock.broken()) db.event(trainer.state().step, "lock", *lock.broken());
-  for (const auto& note : notes) db.event(trainer.state().step, "note", note);
+               config, inputs);
+  store::write_identity(options.run_dir, db.run_id(), database);
+  for (const auto& [kind, message] : events) db.event(trainer.state().step, kind, message);
   db.records().outlast_failures();
   start.reset();  // its tensors have been copied
 

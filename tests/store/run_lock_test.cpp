@@ -160,6 +160,36 @@ TEST_CASE("of many processes that start at once in an empty folder one gets the 
   ::close(results[1]);
 }
 
+TEST_CASE("the lock of a requeued job is waited for until its server gives it up", "[store]") {
+  const TemporaryDirectory folder;
+  LockHolder before = elsewhere();
+  before.scheduler = "Slurm";
+  before.job = "12";
+  std::ofstream(folder / kRunLockName) << to_text(before);
+  // The server's lock, which nobody alive has.
+  const int fd = ::open((folder / kRunLockName).c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  REQUIRE(::fcntl(fd, F_OFD_SETLK, &whole) == 0);
+  CHECK(says(refusal(folder.path()), "nid007"));  // this process is of no job
+  const pid_t requeued = ::fork();
+  if (requeued == 0) {
+    ::close(fd);
+    ::setenv("SLURM_JOB_ID", "12", 1);
+    ::setenv("SLURM_RESTART_COUNT", "1", 1);
+    try {
+      const RunLock lock(folder.path());
+      ::_exit(lock.broken() ? 0 : 1);
+    } catch (const Error&) {
+      ::_exit(2);
+    }
+  }
+  ::close(fd);  // whether it waits already or comes later
+  int status = -1;
+  REQUIRE(::waitpid(requeued, &status, 0) == requeued);
+  CHECK(status == 0);
+}
+
 TEST_CASE("a process whose lock was taken away knows it", "[store]") {
   const TemporaryDirectory folder;
   auto first = std::make_unique<RunLock>(folder.path());

@@ -131,12 +131,6 @@ std::optional<Digest> digest_of(const std::string& hex) {
   }
 }
 
-std::string follows_not(const store::StepRecord& row) {
-  return "step " + std::to_string(row.step) + ": chain_hash " + row.chain_hash.substr(0, 16) +
-         "… does not follow from the link before and the recorded batch_hash, ce_loss, z_loss and "
-         "grad_norm: one of them was altered";
-}
-
 /// The chain after `step`; nothing if the record does not say.
 std::optional<Digest> chain_at(const RecordedSteps& recorded, std::int64_t step) {
   if (const auto row = recorded.steps.find(step); row != recorded.steps.end())
@@ -149,6 +143,22 @@ std::optional<Digest> chain_at(const RecordedSteps& recorded, std::int64_t step)
 
 RecordedSteps read_recorded_steps(const store::RunDb& db, const std::string& run_id) {
   return Reader(db.records(), run_id).read();
+}
+
+std::optional<Digest> next_link(const std::optional<Digest>& previous,
+                                const store::StepRecord& row) {
+  const auto batch = digest_of(row.batch_hash), own = digest_of(row.chain_hash);
+  const auto grad_norm = static_cast<float>(row.grad_norm);  // the chain holds these bits
+  if (!batch || !own || static_cast<double>(grad_norm) != row.grad_norm) return std::nullopt;
+  if (!previous) return own;
+  const StepProof proof{row.step, *batch, row.ce_loss, row.z_loss.value_or(0.0), grad_norm};
+  return chain_next(*previous, proof) == *own ? own : std::nullopt;
+}
+
+std::string follows_not(const store::StepRecord& row) {
+  return "step " + std::to_string(row.step) + ": chain_hash " + row.chain_hash.substr(0, 16) +
+         "… does not follow from the link before and the recorded batch_hash, ce_loss, z_loss and "
+         "grad_norm: one of them was altered";
 }
 
 std::vector<Finding> broken_proofs(const RecordedSteps& recorded) {
@@ -166,13 +176,8 @@ std::vector<Finding> broken_proofs(const RecordedSteps& recorded) {
       link.reset();
     }
     ++expected;
-    const auto batch = digest_of(row.batch_hash), own = digest_of(row.chain_hash);
-    const auto grad_norm = static_cast<float>(row.grad_norm);  // the chain holds these bits
-    const bool sound = batch && own && static_cast<double>(grad_norm) == row.grad_norm &&
-                       (!link || chain_next(*link, {step, *batch, row.ce_loss,
-                                                    row.z_loss.value_or(0.0), grad_norm}) == *own);
-    if (!sound) findings.push_back({step, "chain_hash", follows_not(row)});
-    link = own;
+    if (!next_link(link, row)) findings.push_back({step, "chain_hash", follows_not(row)});
+    link = digest_of(row.chain_hash);
   }
   for (const auto& [step, seal] : recorded.state_seals) {
     const auto hashes = recorded.state_hashes.find(step);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/hash.h"
 #include "store/run_db.h"
 #include "store/run_records.h"
 
@@ -44,6 +46,13 @@ struct Finding {
   std::string quantity;  ///< a column of steps, PART/TENSOR of the state, or chain_hash
   std::string sentence;  ///< what was recorded, what was found
 };
+
+/// The link after the step of `row`, if its chain_hash is one and follows from `previous` (where
+/// that is known) and from the row's own fields.
+std::optional<Digest> next_link(const std::optional<Digest>& previous,
+                                const store::StepRecord& row);
+/// The sentence about a row that has none.
+std::string follows_not(const store::StepRecord& row);
 
 /// Steps whose chain_hash does not follow from the one before and the step's own fields, and states
 /// whose seal does not fit their hashes: rows that were altered. Needs no computation.

@@ -1,0 +1,37 @@
+// What `--resume` leads to: the run of a folder, and the newest of its checkpoints that is sound
+// and that the record vouches for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/run_db.h"
+#include "train/session.h"
+#include "train/start.h"
+
+namespace olmo::train {
+
+/// Something that a resume has found and that the record must tell.
+struct ResumeEvent {
+  std::string kind;  ///< fallback, moved, change
+  std::string message;
+};
+
+struct Resumption {
+  std::optional<Start> start;         ///< nothing: at the first step
+  std::optional<std::string> run_id;  ///< the run that goes on; nothing: a new one begins
+  std::vector<ResumeEvent> events;
+};
+
+/// The run belongs to its folder: run.json says which it is (store/run_identity.h), in folders of
+/// an older olmo-harness the checkpoints do, or the folder's own run.db. `latest` takes the newest
+/// sound checkpoint: one that is damaged, of another run, or of a line of steps that was left, is
+/// passed over, with a warning and an event. A folder whose checkpoints are all of this kind is
+/// refused, never started anew. Throws Error(kUsage) for another config and for a copied folder
+/// that would write to the run of the original, Error(kInput) if there is no such checkpoint,
+/// Error(kDamaged) if the record or what was asked for is damaged, or lacks steps.
+Resumption find_resumption(const SessionOptions& options, const std::filesystem::path& database,
+                           const TrainConfig& config);
+
+}  // namespace olmo::train

@@ -1,0 +1,234 @@
+#include "train/resume_checks.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/hash_chain.h"
+#include "train/audit/recorded_steps.h"
+#include "train/json_difference.h"
+#include "train/provenance.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+using store::InputRecord;
+using store::Statement;
+
+Statement rows_of(const store::RunDb& db, const char* sql,
+                  const std::vector<store::SqlValue>& values) {
+  Statement statement = db.records().connection().prepare(sql);
+  statement.bind_all(values);
+  return statement;
+}
+
+/// The step before the first that the run itself has recorded: 0, or where it took over another.
+std::int64_t first_start_of(const store::RunDb& db, const std::string& run_id) {
+  auto row =
+      rows_of(db, "SELECT coalesce(min(start_step), 0) FROM attempts WHERE run_id = ?", {run_id});
+  row.step();
+  return row.integer(0);
+}
+
+std::string steps_text(std::int64_t first, std::int64_t last) {
+  return last < first ? "no step"
+                      : "steps " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+/// Of each kind, in the order of the training; a file that is named twice counts once.
+std::vector<InputRecord> of_kind(const std::vector<InputRecord>& inputs, const std::string& kind) {
+  std::vector<InputRecord> found;
+  for (const auto& input : inputs) {
+    const bool again = std::any_of(found.begin(), found.end(), [&](const InputRecord& other) {
+      return other.path == input.path;
+    });
+    if (input.kind == kind && !again) found.push_back(input);
+  }
+  return found;
+}
+
+std::vector<InputRecord> recorded_inputs(const store::RunDb& db, const std::string& run_id) {
+  std::vector<InputRecord> inputs;
+  auto row = rows_of(
+      db, "SELECT kind, path, bytes, sha256 FROM inputs WHERE run_id = ? ORDER BY rowid", {run_id});
+  while (row.step()) inputs.push_back({row.text(0), row.text(1), row.integer(2), row.text(3)});
+  return inputs;
+}
+
+std::string content_of(const InputRecord& input) {
+  return std::to_string(input.bytes) + " bytes with SHA-256 " + input.sha256;
+}
+
+void check_kind(const std::string& kind, const std::vector<InputRecord>& before,
+                const std::vector<InputRecord>& now, std::vector<std::string>& changes) {
+  if (kind == "tokenizer" && before.size() != now.size()) {  // it may be absent on a machine
+    changes.push_back("the tokenizer " +
+                      (now.empty() ? before.front().path + " is not on this machine: not compared"
+                                   : now.front().path + " was not there when the run began"));
+    return;
+  }
+  if (before.size() != now.size()) {
+    throw Error(ErrorKind::kInput, "the run read " + std::to_string(before.size()) + " files as `" +
+                                       kind + "`, and now has " + std::to_string(now.size()) +
+                                       ": it goes on with the same content in the same order only");
+  }
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (before[i].bytes != now[i].bytes || before[i].sha256 != now[i].sha256) {
+      throw Error(ErrorKind::kInput, now[i].path + ": holds " + content_of(now[i]) +
+                                         ", but the run began with " + content_of(before[i]) +
+                                         " (" + before[i].path +
+                                         "): a run goes on with the content that it began with");
+    }
+    if (before[i].path != now[i].path)
+      changes.push_back("`" + kind + "` was " + before[i].path + ", is " + now[i].path +
+                        ", with the same content");
+  }
+}
+
+void check_batch(const store::RunDb& db, const Start& start, const std::string& run_id,
+                 data::BatchSource& batches) {
+  const auto step = start.saved.state.step;
+  auto row = rows_of(db, "SELECT batch_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
+                     {run_id, step});
+  if (!row.step()) return;  // the checkpoint from which the run took over another
+  const auto now = batches.batch(static_cast<std::uint64_t>(step)).digest.hex();
+  if (now == row.text(0)) return;
+  throw Error(ErrorKind::kInput, "the batch of step " + std::to_string(step) + " would be " + now +
+                                     ", recorded is " + row.text(0) +
+                                     ": the token files have another order or content");
+}
+
+/// What `fast` computes with and a user can set.
+constexpr const char* kSettable[] = {"device", "isa", "threads"};
+
+void check_policy(const Json& before, const Json& now, const std::optional<fs::path>& checkpoint) {
+  if (before.value("numerics", Json()) != now["numerics"]) {
+    throw Error(
+        ErrorKind::kUsage,
+        "numerics=" + now["numerics"].get<std::string>() +
+            ": the run was trained under numerics=" + before.value("numerics", std::string("?")) +
+            ", and one run keeps to one; set it as it was, " + way_on(checkpoint));
+  }
+  if (now["numerics"] != "fast") return;
+  for (const char* key : kSettable) {
+    const Json was = before.value(key, Json());
+    if (was == now[key]) continue;
+    throw Error(ErrorKind::kUsage, std::string("under numerics=fast `") + key +
+                                       "` decides the bits: it was " + was.dump() + ", is " +
+                                       now[key].dump() + "; set it as it was, " +
+                                       way_on(checkpoint));
+  }
+}
+
+void add(std::vector<std::string>& changes, const std::string& of,
+         const std::vector<std::string>& more) {
+  for (const auto& change : more) changes.push_back(of + change);
+}
+
+/// What the config says beside what is compared by content or by the policy.
+Json without_checked(Json config) {
+  for (const char* key : {"numerics", "device", "isa", "threads"}) config.erase(key);
+  if (config.contains("data")) {
+    for (const char* key : {"paths", "datasets", "label_mask_paths"}) config["data"].erase(key);
+  }
+  return config;
+}
+
+}  // namespace
+
+std::string way_on(const std::optional<fs::path>& checkpoint) {
+  if (!checkpoint) return "or choose another --run-dir for a run of its own";
+  return "or begin a run of its own, whose record starts there: load_path=" + checkpoint->string() +
+         " with another --run-dir";
+}
+
+std::string experiment_of(const store::RunDb& db, const std::string& run_id) {
+  auto row = rows_of(db, "SELECT experiment_digest FROM runs WHERE run_id = ?", {run_id});
+  return row.step() ? row.text(0) : "";
+}
+
+std::optional<std::string> latest_run_of(const store::RunDb& db, const std::string& experiment) {
+  auto row =
+      rows_of(db, "SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY rowid DESC LIMIT 1",
+              {experiment});
+  if (!row.step()) return std::nullopt;
+  return row.text(0);
+}
+
+bool was_left(const store::RunDb& db, const Start& start) {
+  const std::vector<store::SqlValue> values = {start.saved.run_id, start.saved.state.step,
+                                               start.saved.state.chain.hex()};
+  const auto has = [&](const char* sql) { return rows_of(db, sql, values).step(); };
+  return has("SELECT 1 FROM steps WHERE run_id = ? AND step = ? AND chain_hash = ?") &&
+         !has("SELECT 1 FROM surviving_steps WHERE run_id = ? AND step = ? AND chain_hash = ?");
+}
+
+void require_vouched_for(const store::RunDb& db, const std::string& run_id, const Start& start) {
+  const auto last = start.saved.state.step;
+  const auto first = first_start_of(db, run_id);
+  std::optional<Digest> link;
+  if (first == 0) link = chain_start(Digest::from_hex(experiment_of(db, run_id)));
+  auto row = rows_of(db,
+                     "SELECT step, batch_hash, ce_loss, z_loss, grad_norm, chain_hash FROM "
+                     "surviving_steps WHERE run_id = ? AND step <= ? ORDER BY step",
+                     {run_id, last});
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::kDamaged, db.path().string() + ": " + what + ", " + way_on(start.path));
+  };
+  std::int64_t done = first;
+  while (row.step()) {
+    store::StepRecord step;
+    step.step = row.integer(0);
+    step.batch_hash = row.text(1);
+    step.ce_loss = row.real(2);
+    step.z_loss = row.optional_real(3);
+    step.grad_norm = row.real(4);
+    step.chain_hash = row.text(5);
+    if (step.step != done + 1) break;
+    link = next_link(link, step);
+    if (!link) refuse(follows_not(step));
+    done = step.step;
+  }
+  if (done < last) {
+    refuse(
+        "of the run " + run_id + " it holds " + steps_text(first + 1, done) +
+        " without a gap, but " + start.path.string() + " needs them up to " + std::to_string(last) +
+        ": it is an older copy, or its end was lost (a run.db is copied with its run.db-wal); put "
+        "the right file back");
+  }
+  if (link && done == last && *link != start.saved.state.chain && !(first == last && first > 0)) {
+    refuse("step " + std::to_string(last) + " of the run " + run_id +
+           " has another hash chain than " + start.path.string() +
+           ": they belong to different trainings, or one was altered");
+  }
+}
+
+std::vector<std::string> check_successor(const store::RunDb& db, const std::string& run_id,
+                                         const Successor& now, data::BatchSource& batches) {
+  const std::optional<fs::path> checkpoint =
+      now.start ? std::optional(now.start->path) : std::nullopt;
+  std::vector<std::string> changes;
+  auto last = rows_of(
+      db, "SELECT policy, build FROM attempts WHERE run_id = ? ORDER BY attempt DESC LIMIT 1",
+      {run_id});
+  if (last.step()) {
+    Json before = Json::parse(last.text(0)), policy = policy_json(now.policy);
+    check_policy(before, policy, checkpoint);
+    for (Json* each : {&before, &policy}) each->erase("switches");
+    add(changes, "", differences(before, policy));
+    add(changes, "build: ", differences(Json::parse(last.text(1)), build_json()));
+  }
+  const auto recorded = recorded_inputs(db, run_id);
+  std::vector<std::string> kinds = {"tokens", "label_mask", "tokenizer"};
+  if (!now.start) kinds.emplace_back("weights");
+  for (const auto& kind : kinds)
+    check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
+  if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
+  const Json config = now.start ? now.start->contents.config : Json::parse(db.run_config(run_id));
+  add(changes, "", differences(without_checked(config), without_checked(to_json(now.config))));
+  return changes;
+}
+
+}  // namespace olmo::train

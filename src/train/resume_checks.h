@@ -1,0 +1,48 @@
+// What the record vouches for, held against what a resume would go on with.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "data/batch.h"
+#include "store/run_db.h"
+#include "train/start.h"
+
+namespace olmo::train {
+
+/// The end of a sentence that refuses a resume: how to go on nevertheless, on the record.
+std::string way_on(const std::optional<std::filesystem::path>& checkpoint);
+
+/// The run's experiment_digest.
+std::string experiment_of(const store::RunDb& db, const std::string& run_id);
+/// The latest run of an experiment.
+std::optional<std::string> latest_run_of(const store::RunDb& db, const std::string& experiment);
+
+/// True if the record has the checkpoint's step, but in a line of steps that a later attempt left.
+bool was_left(const store::RunDb& db, const Start& start);
+
+/// The record must hold every step up to the checkpoint's, each following from the one before, and
+/// end in the checkpoint's own link. Throws Error(kDamaged) with what is missing or was altered.
+void require_vouched_for(const store::RunDb& db, const std::string& run_id, const Start& start);
+
+/// This process, as it would go on with a run.
+struct Successor {
+  const TrainConfig& config;
+  const Policy& policy;
+  const std::vector<store::InputRecord>& inputs;
+  const std::optional<Start>& start;
+};
+
+/// Token files, label masks, tokenizer (and weights, if they are read again) must have the recorded
+/// content in the recorded order, the batch of the checkpoint's step its recorded hash, and the
+/// policy the recorded numerics; under `fast` also what a user can set of that which decides its
+/// bits: device, isa, threads. Throws Error(kInput) and Error(kUsage). Returns a sentence for each
+/// change that cannot alter what the run computes, or that only the machine decides: the record
+/// must name it.
+std::vector<std::string> check_successor(const store::RunDb& db, const std::string& run_id,
+                                         const Successor& now, data::BatchSource& batches);
+
+}  // namespace olmo::train
