@@ -9,6 +9,8 @@
 
 #include "cli/audit_output.h"
 #include "cli/commands.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -150,6 +152,8 @@ void write_record(store::RunDb& db, const std::string& run_id, const Arguments& 
 }
 
 int run_audit(const Arguments& arguments) {
+  require_run("audit", arguments.run);
+  if (!arguments.steps.empty()) parse_stretch(arguments.steps);  // before anything is opened
   const auto name = store::parse_run_name(arguments.run);
   auto db = store::RunDb::open(
       name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
@@ -201,6 +205,7 @@ struct Traces {
 };
 
 int compare_traces(const Arguments& arguments) {
+  for (const auto& run : {arguments.run, arguments.against}) require_run("audit", run);
   const Traces a(arguments.run), b(arguments.against);
   TraceComparison comparison;
   const auto steps_b = store::traced_steps(b.db.records(), b.run_id);
@@ -235,20 +240,25 @@ void add_audit(CLI::App& app, int& exit_code) {
   auto* sample = command
                      ->add_option("--sample", arguments->sample,
                                   "Audit this many stretches at random places instead")
-                     ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
+                     ->check(whole_number(1, 100'000))
                      ->excludes(steps);
   command->add_option("--length", arguments->length, "Steps of a sampled stretch (default: 5)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->check(whole_number(1, std::int64_t{1} << 40))
       ->needs(sample);
-  command->add_option("--seed", arguments->seed, "Choose the same stretches again")->needs(sample);
+  command->add_option("--seed", arguments->seed, "Choose the same stretches again")
+      ->check(whole_number(0))
+      ->needs(sample);
   command->add_option("--checkpoints", arguments->checkpoints,
                       "Folder that holds step{N} (default: where they were saved, else beside the "
                       "database)");
   command->add_option("--data", arguments->data,
                       "Folder that holds the token files (default: where the run read them)");
-  command->add_option("--isa", arguments->isa, "auto, plain, avx2 or avx512 (default: auto)");
-  command->add_option("--device", arguments->device, "cpu, cuda or rocm (default: cpu)");
-  command->add_option("--threads", arguments->threads, "Threads (default: all cores)");
+  command->add_option("--isa", arguments->isa, "auto, plain, avx2 or avx512 (default: auto)")
+      ->check(one_of({"auto", "plain", "avx2", "avx512"}));
+  command->add_option("--device", arguments->device, "cpu, cuda or rocm (default: cpu)")
+      ->check(one_of({"cpu", "cuda", "rocm"}));
+  command->add_option("--threads", arguments->threads, "Threads (default: all cores)")
+      ->check(whole_number(0, 4096));
   auto* trace = command->add_flag("--trace", arguments->trace,
                                   "Hash the output of every operation of the audited steps");
   auto* record = command->add_flag("--record", arguments->record,
@@ -257,6 +267,7 @@ void add_audit(CLI::App& app, int& exit_code) {
   command
       ->add_option("--against", arguments->against,
                    "Another RUN: compare the traces that both hold, and compute nothing")
+      ->type_name("RUN")
       ->excludes(steps)
       ->excludes(sample)
       ->excludes(record);

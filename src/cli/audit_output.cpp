@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/progress_line.h"
+#include "core/progress_line.h"
 #include "train/provenance.h"
 
 namespace olmo::cli {
@@ -69,11 +69,10 @@ Json json_of(const train::StretchResult& stretch) {
 std::string audit_header(const train::RecordedSteps& recorded, const Policy& policy) {
   const std::string cpu = member(recorded.environment, "cpu");
   return "run " + recorded.run_id + " (" + recorded.name + "), " +
-         std::to_string(recorded.steps.size()) + " steps in " +
-         train::format_duration(recorded.seconds) + ", " + member(recorded.policy, "numerics") +
-         ", " + member(recorded.policy, "isa") + ", " + member(recorded.policy, "threads") +
-         " threads" + (cpu.empty() ? "" : " of " + cpu) + "\nhere " +
-         olmo::to_string(policy.numerics) + ", " + olmo::to_string(policy.isa) + ", " +
+         std::to_string(recorded.steps.size()) + " steps in " + format_duration(recorded.seconds) +
+         ", " + member(recorded.policy, "numerics") + ", " + member(recorded.policy, "isa") + ", " +
+         member(recorded.policy, "threads") + " threads" + (cpu.empty() ? "" : " of " + cpu) +
+         "\nhere " + olmo::to_string(policy.numerics) + ", " + olmo::to_string(policy.isa) + ", " +
          std::to_string(policy.threads) + " threads\n";
 }
 
@@ -82,7 +81,7 @@ std::string to_text(const train::StretchResult& stretch) {
   if (stretch.start_step > 0) text += " (after step " + std::to_string(stretch.start_step) + ")";
   text += ": " + to_string(stretch.verdict) + ", " + std::to_string(stretch.steps_compared) +
           " steps and " + std::to_string(stretch.tensors_compared) + " tensors compared in " +
-          train::format_duration(stretch.seconds) + "\n";
+          format_duration(stretch.seconds) + "\n";
   if (stretch.verdict == train::AuditVerdict::kWithinEnvelope) {
     text += "    at most " + shown("%.2g", stretch.distances.ce_loss) + " nats of ce_loss and " +
             shown("%.2g", stretch.distances.grad_norm) +

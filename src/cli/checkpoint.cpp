@@ -12,6 +12,8 @@
 
 #include "cli/checkpoint_commands.h"
 #include "cli/commands.h"
+#include "cli/given_path.h"
+#include "cli/table.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "store/checkpoint_diff.h"
@@ -30,6 +32,7 @@ struct Options {
   std::string other;
   bool json = false;
   bool tensors = false;
+  bool config = false;
   bool weights_only = false;
 };
 
@@ -106,7 +109,18 @@ Json inspect_json(const CheckpointReader& reader, bool with_tensors) {
   return result;
 }
 
-void inspect_text(const CheckpointReader& reader, bool with_tensors) {
+/// Nested objects as "outer.inner", a line each.
+void rows_of(const Json& object, const std::string& prefix) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      rows_of(value, prefix + key + ".");
+    } else {
+      row("  " + prefix + key, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+}
+
+void inspect_text(const CheckpointReader& reader, const Options& options) {
   const Json& summary = reader.summary();
   const auto text = [&](const char* key) {
     const Json value = summary.value(key, Json());
@@ -127,26 +141,35 @@ void inspect_text(const CheckpointReader& reader, bool with_tensors) {
     row("  " + name, std::to_string(group.elements) + " values in " +
                          std::to_string(group.tensors) + " tensors");
   }
-  row("trainer", json_text(reader.trainer()));
-  row("config", json_text(reader.config()));
-  if (!with_tensors) return;
-  for (const auto& dataset : reader.datasets()) {
-    if (dataset.dtype == "json") continue;
-    std::cout << dataset.sha256.hex() << "  " << dataset.dtype << "  " << dataset.path << ' '
-              << shape_text(dataset.shape) << '\n';
+  row("trainer", "");
+  rows_of(reader.trainer(), "");
+  if (options.config) {
+    std::cout << "config\n" << reader.config().dump(2) << '\n';
+  } else {
+    row("config", "shown by --config");
   }
+  if (!options.tensors) return;
+  TextTable tensors({"tensor", "shape", "dtype", "sha256"});
+  for (const auto& dataset : reader.datasets()) {
+    if (dataset.dtype != "json")
+      tensors.add({dataset.path, shape_text(dataset.shape), dataset.dtype, dataset.sha256.hex()});
+  }
+  std::cout << '\n';
+  tensors.print(std::cout);
 }
 
 void inspect(const Options& options) {
+  require_checkpoint("checkpoint inspect", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   if (options.json) {
     std::cout << json_text(inspect_json(reader, options.tensors)) << '\n';
   } else {
-    inspect_text(reader, options.tensors);
+    inspect_text(reader, options);
   }
 }
 
 int verify(const Options& options) {
+  require_checkpoint("checkpoint verify", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   const std::vector<std::string> problems = reader.verify();
   if (options.json) {
@@ -195,6 +218,8 @@ std::string difference_text(const TensorDifference& difference) {
 }
 
 int diff(const Options& options) {
+  for (const auto& path : {options.path, options.other})
+    require_checkpoint("checkpoint diff", path);
   const auto differences =
       store::diff_sources(store::open_tensor_source(options.path, options.weights_only),
                           store::open_tensor_source(options.other, options.weights_only));
@@ -243,6 +268,7 @@ void add_checkpoint(CLI::App& app, int& exit_code) {
   inspect_command->add_option("CHECKPOINT", options->path, kCheckpointHelp)->required();
   inspect_command->add_flag("--tensors", options->tensors,
                             "List every tensor with its shape and SHA-256");
+  inspect_command->add_flag("--config", options->config, "Show the config of its run");
   inspect_command->add_flag("--json", options->json, "Print one JSON object");
   inspect_command->footer("Example: olmo-harness checkpoint inspect runs/quickstart --tensors");
   inspect_command->callback([options] { inspect(*options); });

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/checkpoint_commands.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/json_text.h"
 #include "model/model_size.h"
 #include "train/convert_model.h"
@@ -87,10 +89,10 @@ void add_checkpoint_export(CLI::App& checkpoint) {
       ->add_option("--format", options->format,
                    "hf: config.json and model.safetensors, in shards of 5 GB; olmo: config.yaml "
                    "and model.safetensors")
-      ->check(CLI::IsMember({"hf", "olmo"}))
+      ->check(one_of({"hf", "olmo"}))
       ->capture_default_str();
   command->add_option("--dtype", options->dtype, "bf16 rounds to half the size")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
@@ -99,6 +101,7 @@ void add_checkpoint_export(CLI::App& checkpoint) {
       "  olmo-harness checkpoint export runs/quickstart/step100 --to olmo-layout --format olmo\n"
       "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
   command->callback([options] {
+    require_checkpoint("checkpoint export", options->source);
     const train::ExportOptions how{
         .format = options->format == "hf" ? train::ExportFormat::kHf : train::ExportFormat::kOlmo,
         .bf16 = options->dtype == "bf16"};

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/data_commands.h"
-#include "cli/progress_line.h"
 #include "core/json_text.h"
+#include "core/progress_line.h"
 #include "data/corpus.h"
 #include "data/fetch.h"
 

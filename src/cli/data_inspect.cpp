@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/data_commands.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
@@ -124,6 +126,7 @@ Inspection inspect_config(const InspectArguments& arguments, const train::TrainC
 }
 
 Inspection inspect_run(const InspectArguments& arguments) {
+  require_run("data inspect", arguments.input);
   const auto name = store::parse_run_name(arguments.input);
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
@@ -193,8 +196,6 @@ int run_inspect(const InspectArguments& arguments) {
 }
 
 void run_stats(const StatsArguments& arguments) {
-  if (arguments.sequence_length == 0)
-    throw Error(ErrorKind::kUsage, "data stats: --sequence-length must be positive");
   std::vector<data::TokenStats> files;
   for (const std::string& path : arguments.files) {
     const auto sidecar = data::read_sidecar(path);
@@ -234,24 +235,36 @@ void add_data_inspect(CLI::App& data, int& exit_code) {
   command->add_option("MORE", arguments->more,
                       "For a run or a config: key.path=value to set keys; else more token files, "
                       "in the order of the config");
-  command->add_option("--step", arguments->step, "Training step, from 1")->required();
-  command->add_option("--sequence-length", arguments->sequence_length,
-                      "For token files: `max_sequence_length` of the run (default: 2048)");
-  command->add_option("--global-batch-size", arguments->global_batch_size,
-                      "For token files: `global_train_batch_size` of the run (default: 1)");
-  command->add_option("--seed", arguments->seed,
-                      "For token files: `data.seed` of the run, else its `seed` (default: 0)");
+  command->add_option("--step", arguments->step, "Training step, from 1")
+      ->required()
+      ->check(whole_number(1));
+  command
+      ->add_option("--sequence-length", arguments->sequence_length,
+                   "For token files: `max_sequence_length` of the run (default: 2048)")
+      ->check(whole_number(1, 1 << 24));
+  command
+      ->add_option("--global-batch-size", arguments->global_batch_size,
+                   "For token files: `global_train_batch_size` of the run (default: 1)")
+      ->check(whole_number(1, 1 << 24));
+  command
+      ->add_option("--seed", arguments->seed,
+                   "For token files: `data.seed` of the run, else its `seed` (default: 0)")
+      ->check(whole_number(0));
   command->add_flag("--no-shuffle", arguments->no_shuffle,
                     "For token files: the order of the files");
-  command->add_option("--dtype", arguments->dtype,
-                      "For token files: uint16 or uint32 (default: as the sidecar says, else "
-                      "uint16)");
+  command
+      ->add_option("--dtype", arguments->dtype,
+                   "For token files: uint16 or uint32 (default: as the sidecar says, else "
+                   "uint16)")
+      ->check(one_of({"uint16", "uint32"}));
   command->add_option(
       "--tokenizer", arguments->tokenizer,
       "tokenizer.json (default: the one that the sidecar names, else the config's)");
-  command->add_option("--eos-token-id", arguments->eos_token_id,
-                      "Id that ends a document (default: the sidecar's, else the config's, else "
-                      "the tokenizer's <|endoftext|>)");
+  command
+      ->add_option("--eos-token-id", arguments->eos_token_id,
+                   "Id that ends a document (default: the sidecar's, else the config's, else "
+                   "the tokenizer's <|endoftext|>)")
+      ->check(whole_number(0, kMaxTokenId));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->footer(
       "Where a run is given, the batch hash is compared with the one that the run recorded for "
@@ -269,12 +282,18 @@ void add_data_stats(CLI::App& data, int&) {
       data.add_subcommand("stats", "Count tokens, documents and lengths of token files");
   const auto arguments = std::make_shared<StatsArguments>();
   command->add_option("FILE", arguments->files, "Token files")->required();
-  command->add_option("--sequence-length", arguments->sequence_length,
-                      "Count sequences of this length");
-  command->add_option("--dtype", arguments->dtype,
-                      "uint16 or uint32 (default: as the sidecar says, else uint16)");
-  command->add_option("--eos-token-id", arguments->eos_token_id,
-                      "Id that ends a document (default: the sidecar's)");
+  command
+      ->add_option("--sequence-length", arguments->sequence_length,
+                   "Count sequences of this length (default: 2048)")
+      ->check(whole_number(1, 1 << 24));
+  command
+      ->add_option("--dtype", arguments->dtype,
+                   "uint16 or uint32 (default: as the sidecar says, else uint16)")
+      ->check(one_of({"uint16", "uint32"}));
+  command
+      ->add_option("--eos-token-id", arguments->eos_token_id,
+                   "Id that ends a document (default: the sidecar's)")
+      ->check(whole_number(0, kMaxTokenId));
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->footer("Example:\n  olmo-harness data stats corpus.npy --sequence-length 2048");
   command->callback([arguments] { run_stats(*arguments); });

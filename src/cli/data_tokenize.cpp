@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/data_commands.h"
-#include "cli/progress_line.h"
+#include "cli/usage.h"
 #include "core/json_text.h"
 #include "core/log.h"
 #include "core/policy.h"
+#include "core/progress_line.h"
 #include "data/tokenize.h"
-#include "train/progress_line.h"
 
 namespace olmo::cli {
 namespace {
@@ -29,19 +29,20 @@ struct Arguments {
   bool json = false;
 };
 
-std::string progress_text(const data::TokenizeProgress& progress, double seconds) {
+std::vector<ProgressPart> progress_parts(const data::TokenizeProgress& progress, double seconds) {
   const double done = static_cast<double>(progress.bytes_read);
   const double total = static_cast<double>(progress.bytes_total);
-  const double rest = done > 0 ? seconds * (total - done) / done : 0;
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "tokenizing: %s of %s, %llu documents, %.1f M tokens, %.2f M tokens/s, %s left",
-                format_bytes(done).c_str(), format_bytes(total).c_str(),
-                static_cast<unsigned long long>(progress.documents),
-                static_cast<double>(progress.tokens) / 1e6,
-                static_cast<double>(progress.tokens) / 1e6 / seconds,
-                train::format_duration(rest).c_str());
-  return text;
+  const double tokens = static_cast<double>(progress.tokens) / 1e6;
+  const auto format = [](const char* pattern, double value) {
+    char text[48];
+    std::snprintf(text, sizeof text, pattern, value);
+    return std::string(text);
+  };
+  return {{"tokenizing " + format_bytes(done) + " of " + format_bytes(total), 0},
+          {std::to_string(progress.documents) + " documents", 4},
+          {format("%.1f M tokens", tokens), 3},
+          {format("%.2f M tokens/s", tokens / std::max(seconds, 1e-3)), 2},
+          {"eta " + (done > 0 ? format_duration(seconds * (total - done) / done) : "…"), 1}};
 }
 
 void print_report(const data::TokenizeReport& report, double seconds) {
@@ -80,7 +81,7 @@ void run_tokenize(const Arguments& arguments) {
   {
     ProgressLine line;
     options.progress = [&line](const data::TokenizeProgress& progress) {
-      line.show(progress_text(progress, line.seconds()));
+      line.show(progress_parts(progress, line.seconds()), " | ");
     };
     report = data::tokenize(options, tokenizer);
     seconds = line.seconds();
@@ -108,20 +109,26 @@ void add_data_tokenize(CLI::App& data, int&) {
   command
       ->add_option("--output", arguments->output, "FILE.npy, or a folder for tokens_00000.npy, ...")
       ->required();
-  command->add_option("--eos-token-id", arguments->eos_token_id,
-                      "Id that ends a document (default: the tokenizer's <|endoftext|>)");
+  command
+      ->add_option("--eos-token-id", arguments->eos_token_id,
+                   "Id that ends a document (default: the tokenizer's <|endoftext|>)")
+      ->check(whole_number(0, kMaxTokenId));
   command
       ->add_option("--dtype", arguments->dtype,
                    "uint16, uint32, or auto: the narrowest that holds the vocabulary")
-      ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+      ->check(one_of({"auto", "uint16", "uint32"}));
   command
       ->add_option("--on-bad-line", arguments->on_bad_line,
                    "What to do with a line that gives no document: stop or skip")
-      ->check(CLI::IsMember({"stop", "skip"}));
-  command->add_option("--threads", arguments->threads,
-                      "0: every core; the result does not depend on it");
-  command->add_option("--max-tokens-per-file", arguments->max_tokens_per_file,
-                      "Default: no limit for a file, 512 Mi tokens for a folder");
+      ->check(one_of({"stop", "skip"}));
+  command
+      ->add_option("--threads", arguments->threads,
+                   "0: every core; the result does not depend on it")
+      ->check(whole_number(0, 4096));
+  command
+      ->add_option("--max-tokens-per-file", arguments->max_tokens_per_file,
+                   "Default: no limit for a file, 512 Mi tokens for a folder")
+      ->check(whole_number(1));
   command->add_flag("--overwrite", arguments->overwrite, "Replace token files that exist");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->footer(

@@ -1,16 +1,20 @@
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/doctor_parts.h"
+#include "cli/help.h"
 #include "cli/table.h"
 #include "core/build_info.h"
 #include "core/determinism.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/json_text.h"
+#include "core/terminal.h"
 #include "train/provenance.h"
 
 namespace olmo::cli {
@@ -59,9 +63,16 @@ class Section {
  public:
   explicit Section(const std::string& title) { std::cout << "\n" << title << "\n"; }
   void line(const std::string& name, const std::string& text) const {
-    std::cout << "  " << name << std::string(name.size() < 22 ? 22 - name.size() : 1, ' ') << text
+    const std::string label =
+        "  " + name + std::string(name.size() < kLabel ? kLabel - name.size() : 1, ' ');
+    std::cout << label
+              << (columns_ ? wrapped(text, *columns_, kLabel + 2, display_width(label)) : text)
               << "\n";
   }
+
+ private:
+  static constexpr std::size_t kLabel = 22;
+  std::optional<std::size_t> columns_ = terminal_width(STDOUT_FILENO);
 };
 
 void print_machine(const OrderedJson& facts) {
@@ -165,8 +176,8 @@ void print(const OrderedJson& facts) {
   const Section missing("Missing");
   if (facts["missing"].empty()) std::cout << "  nothing\n";
   for (const auto& thing : facts["missing"]) {
-    missing.line(text_of(thing["what"]), text_of(thing["why"]) + "\n" + std::string(24, ' ') +
-                                             "-> " + text_of(thing["command"]));
+    missing.line(text_of(thing["what"]), text_of(thing["why"]));
+    missing.line("", "-> " + text_of(thing["command"]));
   }
 }
 

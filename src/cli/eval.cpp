@@ -8,16 +8,17 @@
 #include "cli/eval_commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_run.h"
-#include "cli/progress_line.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
+#include "core/progress_line.h"
 #include "data/fetch.h"
 #include "eval/perplexity_suite.h"
 #include "eval/task_catalog.h"
 #include "train/evaluation_session.h"
-#include "train/progress_line.h"
 #include "train/provenance.h"
 #include "train/run_inputs.h"
 
@@ -188,14 +189,18 @@ train::EvaluationPlan plan_of(const Options& options, Asked& asked,
   return plan;
 }
 
-std::string progress_text(const train::EvaluationProgress& progress) {
-  char text[192];
-  const double left = progress.fraction > 0 ? progress.seconds * (1 / progress.fraction - 1) : 0.0;
-  std::snprintf(text, sizeof text, "%-24s %5.1f %%  %8.0f tokens/s  ETA %s", progress.task.c_str(),
-                100 * progress.fraction,
-                static_cast<double>(progress.rows) / std::max(progress.seconds, 1e-3),
-                train::format_duration(left).c_str());
-  return text;
+std::vector<ProgressPart> progress_parts(const train::EvaluationProgress& progress) {
+  const auto format = [](const char* pattern, double value) {
+    char text[48];
+    std::snprintf(text, sizeof text, pattern, value);
+    return std::string(text);
+  };
+  return {{progress.task, 2},
+          {format("%.1f %%", 100 * progress.fraction), 0},
+          {format("%.0f tokens/s",
+                  static_cast<double>(progress.rows) / std::max(progress.seconds, 1e-3)),
+           3},
+          {"eta " + (progress.seconds_left ? format_duration(*progress.seconds_left) : "…"), 1}};
 }
 
 /// The first failure decides the exit code; the scores of the others are out by then.
@@ -215,6 +220,7 @@ fs::path database_of(const Options& options, const std::optional<JoinedRun>& joi
 }
 
 int run(const Options& options) {
+  require_checkpoint("eval", options.checkpoint);
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
   Asked asked = resolve(options);
@@ -236,7 +242,7 @@ int run(const Options& options) {
       {.database = database,
        .command_line = options.command_line,
        .run = belongs_to,
-       .on_progress = [&](const auto& progress) { line->show(progress_text(progress)); }});
+       .on_progress = [&](const auto& progress) { line->show(progress_parts(progress), " | "); }});
   line.reset();
   if (result.resumed) log_line("went on with evaluation " + result.evaluation_id);
   if (joined) note_earlier(*joined, belongs_to->step, result.evaluation_id);
@@ -244,6 +250,7 @@ int run(const Options& options) {
     store::RecordDatabase records(database, store::OpenMode::kReadOnly);
     write_instances(options.instances, store::EvaluationDb(records), result.evaluation_id,
                     plan.tasks);
+    log_line("wrote " + options.instances);
   }
   if (options.json) {
     nlohmann::ordered_json json = {{"checkpoint", options.checkpoint},
@@ -274,22 +281,24 @@ void add_what(CLI::App& eval, Options& options) {
   eval.add_option("--tasks", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
       ->delimiter(',');
   eval.add_option("--convention", options.convention,
-                  "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval");
+                  "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval")
+      ->check(one_of({"olmo", "oe", "lm-eval"}));
   eval.add_option("--perplexity", options.perplexity,
                   "NAME=PATH: a text or .jsonl(.gz|.zst) file, a folder of sources as Paloma's, or "
                   "token files");
   eval.add_option("--document-convention", options.document_convention,
                   "catwalk (each document by itself) or olmo (in-loop instances); default: olmo "
-                  "for token files");
+                  "for token files")
+      ->check(one_of({"catwalk", "olmo"}));
   eval.add_option("--split", options.split, "Split of a folder of sources: val or test");
   eval.add_option("--missing", options.missing,
                   "Sources of a suite that are not here: skip, refuse")
-      ->check(CLI::IsMember({"skip", "refuse"}));
+      ->check(one_of({"skip", "refuse"}));
   eval.add_option("--limit", options.limit, "First N instances of a task, documents of a source")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   eval.add_option("--max-length", options.max_length,
                   "Tokens that the model sees at most (default: its max_sequence_length)")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24));
+      ->check(whole_number(2, 1 << 24));
   eval.add_flag("--no-unconditional", options.no_unconditional,
                 "Leave out the requests behind pmi_dc: a third less work");
 }
@@ -307,18 +316,21 @@ void add_how(CLI::App& eval, Options& options) {
                   "e.g. an imported one");
   eval.add_option("--step", options.step,
                   "Step of that run, where neither the checkpoint nor its name tells it")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53))
+      ->check(whole_number(0, std::int64_t{1} << 53))
       ->needs("--run");
   eval.add_option("--instances", options.instances,
                   "Also write one JSON object per continuation to this file");
-  eval.add_option("--numerics", options.numerics, "portable or fast");
-  eval.add_option("--isa", options.isa, "auto, plain, avx2 or avx512: the same bits");
-  eval.add_option("--device", options.device, "cpu, cuda or rocm: the same bits");
+  eval.add_option("--numerics", options.numerics, "portable or fast")
+      ->check(one_of({"portable", "fast"}));
+  eval.add_option("--isa", options.isa, "auto, plain, avx2 or avx512: the same bits")
+      ->check(one_of({"auto", "plain", "avx2", "avx512"}));
+  eval.add_option("--device", options.device, "cpu, cuda or rocm: the same bits")
+      ->check(one_of({"cpu", "cuda", "rocm"}));
   eval.add_option("--threads", options.threads, "0: every core; the same bits")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 4096));
   eval.add_option("--batch-tokens", options.batch_tokens,
                   "Tokens of one forward pass: the same bits, other memory")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+      ->check(whole_number(1, 1 << 24));
   eval.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
                 "Compute shared contexts again and again: the same bits, slower");
   eval.add_flag("--json", options.json, "Print the scores as one JSON object on stdout");

@@ -8,6 +8,7 @@
 
 #include "cli/eval_commands.h"
 #include "cli/table.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "store/evaluation_db.h"
@@ -196,10 +197,11 @@ void add_eval_diff(CLI::App& eval, int& exit_code) {
       "diff", "Two recorded evaluations, instance by instance; exit 5 if a number differs");
   const auto options = std::make_shared<Options>();
   command->add_option("RUN_A", options->a, "FILE.db, or FILE.db:EVALUATION_ID")->required();
-  command->add_option("RUN_B", options->b)->required();
-  command->add_option("--tasks", options->tasks, "Only these")->delimiter(',');
-  command->add_option("--show", options->shown, "Flips to print")->check(CLI::NonNegativeNumber);
-  command->add_flag("--json", options->json);
+  command->add_option("RUN_B", options->b, "The other one")->required();
+  command->add_option("--tasks", options->tasks, "Only these, by name: arc_easy,boolq,…")
+      ->delimiter(',');
+  command->add_option("--show", options->shown, "Flips to print")->check(whole_number(0));
+  command->add_flag("--json", options->json, "Print one JSON object on stdout");
   command->footer("Example: olmo-harness eval diff lumi.db mosaic.db --tasks arc_easy");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -7,7 +7,9 @@
 
 #include "cli/eval_commands.h"
 #include "cli/eval_output.h"
+#include "cli/given_path.h"
 #include "cli/table.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json_text.h"
@@ -136,7 +138,8 @@ void show(const ShowOptions& options) {
 }  // namespace
 
 RecordedEvaluation::RecordedEvaluation(const std::string& run)
-    : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
+    : records((require_run("eval", run), store::parse_run_name(run).database),
+              store::OpenMode::kReadOnly),
       db(records),
       entry(db.entry(db.find(store::parse_run_name(run).run))) {
   const auto seals = store::check_seals(records, entry.evaluation_id);
@@ -219,11 +222,14 @@ void add_eval_show(CLI::App& eval, int&) {
       "show", "One instance of a recorded evaluation: prompt, continuations, scores, choice");
   const auto options = std::make_shared<ShowOptions>();
   command->add_option("RUN", options->run, "FILE.db, or FILE.db:EVALUATION_ID")->required();
-  command->add_option("TASK", options->task)->required();
-  command->add_option("DOC_ID", options->doc_id)->required()->check(CLI::NonNegativeNumber);
+  command->add_option("TASK", options->task, "Task of that evaluation: arc_easy, …")->required();
+  command->add_option("DOC_ID", options->doc_id, "Number of the instance, from 0")
+      ->required()
+      ->check(whole_number(0));
   command->add_option("--data", options->data, "Folder of `data fetch`");
-  command->add_option("--definitions", options->definitions, "As in eval");
-  command->add_flag("--json", options->json);
+  command->add_option("--definitions", options->definitions,
+                      "Folder with tasks/ beside the built-in ones");
+  command->add_flag("--json", options->json, "Print one JSON object on stdout");
   command->footer("Example: olmo-harness eval show evaluations.db arc_easy 17");
   command->callback([options] { show(*options); });
 }

@@ -6,11 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/build_info.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "core/log.h"
 #include "report/page/parity_page.h"
 #include "report/run_report.h"
 
@@ -37,7 +40,8 @@ void deliver(const Options& options, const std::string& html, const std::string&
   save(options.out, html);
   save(options.markdown, markdown);
   std::cout << (options.json ? json_text(json, 2) + "\n" : markdown);
-  if (!options.out.empty()) std::cerr << "wrote " << options.out << "\n";
+  for (const auto& file : {options.out, options.markdown, options.csv})
+    if (!file.empty()) log_line("wrote " + file);
 }
 
 /// The command that makes the report again, without where its output goes: equal reports have equal
@@ -52,6 +56,7 @@ std::string words(const std::vector<std::string>& arguments,
 }
 
 int parity(const Options& options) {
+  for (const auto& run : {options.a, options.b}) require_run("report parity", run);
   report::ParityOptions settings;
   if (!options.kind.empty()) settings.kind = report::kind_named(options.kind);
   settings.skip_evaluations = options.skip_evaluations;
@@ -74,6 +79,7 @@ int parity(const Options& options) {
 }
 
 void one_run(const Options& options) {
+  require_run("report run", options.a);
   report::RunReport found = report::report_run(options.a, options.cluster);
   found.command = words({"report", "run", options.a}, {{"--cluster", options.cluster}});
   found.version = build_info().version;
@@ -104,10 +110,12 @@ void add_report(CLI::App& app, int& exit_code) {
       ->required();
   parity_command->add_option("RUN_B", options->b, "The other one; differences are B minus A")
       ->required();
-  parity_command->add_option(
-      "--kind", options->kind,
-      "checkpoint (same weights), trajectory (same start and data) or outcome (independent "
-      "trainings), where the records do not tell");
+  parity_command
+      ->add_option(
+          "--kind", options->kind,
+          "checkpoint (same weights), trajectory (same start and data) or outcome (independent "
+          "trainings), where the records do not tell")
+      ->check(one_of({"checkpoint", "trajectory", "outcome"}));
   add_outputs(*parity_command, *options);
   parity_command->add_option("--csv", options->csv, "FILE.csv: one line a comparison");
   parity_command->add_option("--cluster-a", options->cluster_a, "Cluster file of A alone");

@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/given_path.h"
 #include "cli/runs_commands.h"
 #include "cli/table.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/json_text.h"
+#include "core/log.h"
 #include "core/output_file.h"
 #include "store/evaluation_db.h"
 #include "store/run_db.h"
@@ -81,6 +84,7 @@ void list(const Options& options) {
   TextTable table(
       {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
   for (const auto& path : options.databases) {
+    require_run("runs list", path);
     RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
     for (auto& row :
          rows_of(db, "SELECT o.* FROM runs r JOIN run_overview o USING (run_id) ORDER BY r.rowid",
@@ -102,6 +106,7 @@ void list(const Options& options) {
 }
 
 void show(const Options& options) {
+  require_run("runs show", options.run);
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
@@ -152,7 +157,7 @@ void show(const Options& options) {
 }
 
 /// Name of a table on the command line -> SQL whose parameter is the run id.
-std::string export_sql(const Options& options) {
+const std::vector<std::pair<std::string, std::string>>& export_tables() {
   static const std::vector<std::pair<std::string, std::string>> kTables = {
       {"steps", "SELECT * FROM surviving_steps WHERE run_id = ? ORDER BY step"},
       {"imported_steps", "SELECT * FROM imported_steps WHERE run_id = ? ORDER BY 2"},
@@ -172,15 +177,23 @@ std::string export_sql(const Options& options) {
       {"events", "SELECT * FROM events WHERE run_id = ? ORDER BY event_id"},
       {"runs", "SELECT * FROM runs WHERE run_id = ?"},
   };
+  return kTables;
+}
+
+std::vector<std::string> export_table_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, sql] : export_tables()) names.push_back(name);
+  return names;
+}
+
+std::string export_sql(const Options& options) {
   if (options.table == "steps" && options.all_attempts)
     return "SELECT * FROM steps WHERE run_id = ? ORDER BY attempt, step";
-  std::string known;
-  for (const auto& [name, sql] : kTables) {
-    if (name == options.table) return sql;
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  throw Error(ErrorKind::kUsage,
-              "--table must be one of " + known + ", got '" + options.table + "'");
+  const auto& tables = export_tables();
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const auto& table) { return table.first == options.table; });
+  OLMO_CHECK(found != tables.end());
+  return found->second;
 }
 
 RowWriter make_writer(const std::string& format) {
@@ -190,11 +203,12 @@ RowWriter make_writer(const std::string& format) {
     };
   }
   if (format == "csv") return write_csv_row;
-  if (format == "md") return write_markdown_row;
-  throw Error(ErrorKind::kUsage, "--format must be jsonl, csv or md, got '" + format + "'");
+  OLMO_CHECK(format == "md");
+  return write_markdown_row;
 }
 
 void export_table(const Options& options) {
+  require_run("runs export", options.run);
   const auto sql = export_sql(options);
   const auto write = make_writer(options.format);
   const auto name = store::parse_run_name(options.run);
@@ -218,13 +232,20 @@ void export_table(const Options& options) {
   };
   if (has_table) db.query(sql, {run}, send);
   if (file) file->publish();
+  if (!options.out.empty()) log_line("wrote " + options.out);
 }
 
 void tag(const Options& options) {
+  require_run("runs tag", options.run);
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
   const std::string run = db.find_run(name.run);
   for (const auto& word : options.tags) db.tag(run, word, options.remove);
+  OrderedJson shown =
+      rows_of(db, "SELECT name, tags FROM run_overview WHERE run_id = ?", {run}).at(0);
+  const std::string tags = text_of(shown["tags"]);
+  std::cout << "run " << run << " (" << text_of(shown["name"]) << ") "
+            << (tags.empty() ? "has no tags" : "is tagged " + tags) << "\n";
 }
 
 }  // namespace
@@ -257,13 +278,11 @@ void add_runs(CLI::App& app, int& exit_code) {
       runs->add_subcommand("export", "A table of a run as JSON lines, CSV or Markdown");
   export_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
       ->required();
-  export_command
-      ->add_option("--table", options->table,
-                   "steps, imported_steps, metrics, state_hashes, state_seals, op_traces, audits, "
-                   "energy, power_samples, attempts, "
-                   "inputs, checkpoints, events or runs")
+  export_command->add_option("--table", options->table, listed(export_table_names()))
+      ->check(one_of(export_table_names()))
       ->capture_default_str();
   export_command->add_option("--format", options->format, "jsonl, csv or md")
+      ->check(one_of({"jsonl", "csv", "md"}))
       ->capture_default_str();
   export_command->add_option("--out", options->out, "File to write (default: stdout)");
   export_command->add_flag("--all-attempts", options->all_attempts,
@@ -278,7 +297,7 @@ void add_runs(CLI::App& app, int& exit_code) {
       runs->add_subcommand("tag", "Add words to a run, by which reports can find it");
   tag_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
       ->required();
-  tag_command->add_option("TAG", options->tags, "Words")->required();
+  tag_command->add_option("TAG", options->tags, "Words to add, such as seed-repeat")->required();
   tag_command->add_flag("--remove", options->remove, "Take the words away");
   tag_command->footer("Example: olmo-harness runs tag run.db seed-repeat");
   tag_command->callback([options] { tag(*options); });

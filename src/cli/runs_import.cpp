@@ -8,6 +8,7 @@
 #include "cli/import_config.h"
 #include "cli/import_output.h"
 #include "cli/runs_commands.h"
+#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -225,11 +226,11 @@ void add_runs_import(CLI::App& runs, int&) {
   command
       ->add_option("--tokens-per-step", options->tokens_per_step,
                    "Where the log tells steps and no tokens, or tokens and no steps")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
+      ->check(whole_number(1, std::int64_t{1} << 50));
   command
       ->add_option("--devices", options->devices,
                    "That the run had: makes its throughput of one device's")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+      ->check(whole_number(1, std::int64_t{1} << 24));
   command->add_option("--config", options->config,
                       "Config of the other trainer, kept with the run and compared: JSON or YAML "
                       "(OLMo's own, W&B's config.yaml)");
@@ -244,7 +245,7 @@ void add_runs_import(CLI::App& runs, int&) {
       ->capture_default_str();
   command->add_option("--run", options->run,
                       "Run to which the instances belong (a prefix will do)");
-  command->add_option("--step", options->step, "Step of that run")->check(CLI::NonNegativeNumber);
+  command->add_option("--step", options->step, "Step of that run")->check(whole_number(0));
   command->add_option("--weights-digest", options->weights_digest,
                       "SHA-256 of the weights that made the instances");
   command->add_flag("--json", options->json, "One JSON object on stdout");

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,18 @@
 
 namespace olmo::cli {
 
-/// Aligned columns, as wide as their widest cell; numbers to the right.
+/// Aligned columns, as wide as their widest cell; numbers to the right. Where that is wider than
+/// the terminal, long words are shortened with an ellipsis (paths at their front), and columns that
+/// still have no room follow in tables of their own below, each with the first column again. A
+/// number is never cut. What goes to a file or a pipe is left as it is.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  void print(std::ostream& out) const;
+  /// `indent`: spaces before each line.
+  void print(std::ostream& out, std::size_t indent = 0) const;
+  /// As it is shown on a terminal of `columns`; nothing: in a file.
+  [[nodiscard]] std::string text(std::optional<std::size_t> columns, std::size_t indent = 0) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;

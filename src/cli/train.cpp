@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/given_path.h"
+#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -102,6 +104,7 @@ void print_result(const train::SessionResult& result, const Options& options) {
 }
 
 int run(const Options& options) {
+  require_config("train", options.config);
   std::vector<std::string> overrides = options.overrides;
   // Where the run goes is said already: OLMo's own files name folders of other machines.
   if (!options.run_dir.empty()) {
@@ -158,6 +161,7 @@ void add_train(CLI::App& app, int& exit_code) {
       "--dry-run");
   train->callback([options, train, &exit_code] {
     options->overrides = train->remaining();
+    refuse_unknown_options(*train, options->overrides);
     options->command_line = command_line();
     exit_code = run(*options);
   });

@@ -3,12 +3,16 @@
 #include <cstdio>
 #include <string>
 
+#include <unistd.h>
+
 #include "core/safe_text.h"
 
 namespace olmo {
 
 void log_line(std::string_view line) {
-  const std::string text = safe_text(line) + "\n";
+  // On a terminal a line of progress may stand where this one goes.
+  const std::string text =
+      (::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") + safe_text(line) + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

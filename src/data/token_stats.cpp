@@ -88,15 +88,16 @@ Json to_json(const TokenStats& stats) {
 
 std::string to_text(const TokenStats& stats) {
   std::ostringstream out;
-  out << stats.path << ": " << stats.tokens << " tokens (" << to_string(stats.dtype) << "), "
-      << stats.documents << " documents of " << stats.shortest << " to " << stats.longest
-      << " tokens" << (stats.ends_with_eos ? "" : ", the last without EOS") << "; largest id "
-      << stats.max_id << "; " << stats.sequences << " sequences, " << stats.tail
-      << " tokens left over\n";
+  out << stats.path << '\n'
+      << "  tokens     " << stats.tokens << " (" << to_string(stats.dtype) << "), largest id "
+      << stats.max_id << '\n'
+      << "  documents  " << stats.documents << ", of " << stats.shortest << " to " << stats.longest
+      << " tokens" << (stats.ends_with_eos ? "" : ", the last without EOS") << '\n'
+      << "  sequences  " << stats.sequences << ", " << stats.tail << " tokens left over\n";
   for (std::size_t bin = 0; bin < stats.lengths.size(); ++bin) {
     if (stats.lengths[bin] == 0) continue;
-    out << "  " << (std::uint64_t{1} << bin) << " to " << ((std::uint64_t{1} << bin) * 2 - 1)
-        << " tokens: " << stats.lengths[bin] << '\n';
+    out << "  documents of " << (std::uint64_t{1} << bin) << " to "
+        << ((std::uint64_t{1} << bin) * 2 - 1) << " tokens: " << stats.lengths[bin] << '\n';
   }
   return std::move(out).str();
 }

@@ -1,6 +1,7 @@
 #include "eval/document_source.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/utf8.h"
@@ -158,10 +159,24 @@ bool DocumentReader::next(Document& document) {
 }
 
 double DocumentReader::fraction_read() const {
-  const std::uint64_t here = state_->lines ? state_->lines->source().file_position() : 0;
-  return state_->total == 0 ? 1.0
-                            : std::min(1.0, static_cast<double>(state_->finished + here) /
-                                                static_cast<double>(state_->total));
+  State& state = *state_;
+  const auto share = [](std::uint64_t done, std::uint64_t of) {
+    return of == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(of));
+  };
+  const std::uint64_t here = state.lines ? state.lines->source().file_position() : 0;
+  if (!state.limit || state.sources.empty()) return share(state.finished + here, state.total);
+  // So many documents of each source, whatever their files weigh.
+  double sources_done = static_cast<double>(state.source);
+  if (state.source < state.sources.size()) {
+    const auto& sizes = state.sizes[state.source];
+    const auto file = static_cast<std::ptrdiff_t>(state.file);
+    const auto before = std::accumulate(sizes.begin(), sizes.begin() + file, std::uint64_t{0});
+    const auto whole = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+    sources_done += std::max(
+        share(before + here, whole),
+        share(static_cast<std::uint64_t>(state.taken), static_cast<std::uint64_t>(*state.limit)));
+  }
+  return std::min(1.0, sources_done / static_cast<double>(state.sources.size()));
 }
 
 }  // namespace olmo::eval

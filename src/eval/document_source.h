@@ -79,7 +79,8 @@ class DocumentReader {
   /// UTF-8, longer than 256 MiB), and for damaged compressed data.
   bool next(Document& document);
 
-  /// Share of the files' bytes that has been read, in [0, 1].
+  /// How much has been read, in [0, 1]: of the files' bytes, or with a limit of the documents that
+  /// it lets through.
   [[nodiscard]] double fraction_read() const;
 
  private:

@@ -58,8 +58,19 @@ class Pass {
         add_documents(documents);
       else
         add_to_streams(documents);
-      score(reader.fraction_read());
+      score(fraction_done(reader));
     }
+  }
+
+  /// Of what is to be scored: a limit on instances is reached long before the end of the files.
+  [[nodiscard]] double fraction_done(const DocumentReader& reader) const {
+    if (!options_.limit || suite_.convention == DocumentConvention::kCatwalk)
+      return reader.fraction_read();
+    double done = 0;
+    for (const auto& [source, stream] : streams_)
+      done += static_cast<double>(stream.instances) / static_cast<double>(*options_.limit);
+    const auto sources = std::max(suite_.sources.size(), streams_.size());
+    return std::min(1.0, std::max(reader.fraction_read(), done / static_cast<double>(sources)));
   }
 
   static bool read_chunk(DocumentReader& reader, std::vector<Document>& documents) {
@@ -163,15 +174,23 @@ class Pass {
   void run_token_files() {
     double total = 0;
     for (const SuiteSource& source : suite_.sources)
-      total += static_cast<double>(source.files.size());
+      for (const SuiteFile& file : source.files) total += weight(file);
     double finished = 0;
     for (const SuiteSource& source : suite_.sources) {
       Stream stream;
       for (const SuiteFile& file : source.files) {
-        run_token_file(source.name, file.path, stream, finished / total, 1 / total);
-        ++finished;
+        const double size = weight(file);
+        run_token_file(source.name, file.path, stream, finished / total, size / total);
+        finished += size;
       }
     }
+  }
+
+  /// What a token file costs beside the others: its bytes, or with a limit as much as any other.
+  [[nodiscard]] double weight(const SuiteFile& file) const {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(file.path, error);
+    return options_.limit || error ? 1 : static_cast<double>(std::max<std::uintmax_t>(bytes, 1));
   }
 
   /// The file's instances; `fraction` of the suite is behind it, it is `share` of it.

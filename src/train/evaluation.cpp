@@ -31,9 +31,22 @@ struct Evaluation {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
-  void progress(const std::string& task, double fraction) const {
-    if (on_progress) on_progress({task, fraction, outcome.rows, seconds()});
+  /// The tasks together, or a suite, begin.
+  void begin_part() { part_start = {}; }
+  void progress(const std::string& task, double fraction) {
+    if (!on_progress) return;
+    EvaluationProgress now{task, fraction, outcome.rows, seconds()};
+    // What was done before this process, and is passed over at once, says nothing of the pace.
+    if (!part_start || part_start->rows == now.rows) {
+      part_start = now;
+    } else if (fraction > part_start->fraction) {
+      now.seconds_left =
+          (now.seconds - part_start->seconds) * (1 - fraction) / (fraction - part_start->fraction);
+    }
+    on_progress(now);
   }
+
+  std::optional<EvaluationProgress> part_start = {};
 };
 
 void fail(Evaluation& evaluation, TaskOutcome& outcome, const Error& error) {
@@ -87,6 +100,8 @@ void run_tasks(Evaluation& evaluation) {
   const auto loaded = load_tasks(evaluation, options);
   auto& outcomes = evaluation.outcome.tasks;
   const std::int64_t rows_before = evaluation.outcome.rows;
+  evaluation.begin_part();
+  evaluation.progress(plan.tasks.front().name, 0);
   eval::evaluate_tasks(
       loaded, *evaluation.tokenizer, evaluation.model, options,
       {.on_instance = [&](auto rows) { evaluation.record.record_options(rows); },
@@ -121,7 +136,9 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
                                 .primary_metric = "ppl"});
   const auto done = evaluation.record.done_documents(suite.name);
   const std::int64_t rows_before = evaluation.outcome.rows;
+  evaluation.begin_part();
   try {
+    evaluation.progress(suite.name, 0);
     eval::evaluate_perplexity(
         suite, evaluation.tokenizer, evaluation.model,
         {.max_length = plan.max_length,

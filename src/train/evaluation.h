@@ -53,6 +53,9 @@ struct EvaluationProgress {
   double fraction = 0;    ///< of the tasks, or of the suite
   std::int64_t rows = 0;  ///< so far, in all
   double seconds = 0;
+  /// Until the tasks, or the suite, are done, by the pace of what the model has run for them in
+  /// this process; nothing before it has run anything.
+  std::optional<double> seconds_left = {};
 };
 
 /// Called after each forward pass, on the calling thread; may throw to end the evaluation, whose

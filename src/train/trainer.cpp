@@ -68,7 +68,7 @@ TrainResult Trainer::run_steps(const StopSignals& signals, Evaluators& evaluator
       state_.step +
       config_.stop_after.value_or(std::numeric_limits<std::int64_t>::max() - state_.step);
   const auto end = std::min(stepper_.last_step(), process_end);
-  ProgressLine line(result.first_step, end);
+  StepProgress line(result.first_step, end);
   if (state_.step == 0) {
     record_state_hashes();
     if (!config_.no_pre_train_checkpoint && config_.save_interval) save_first();
@@ -88,7 +88,8 @@ TrainResult Trainer::run_steps(const StopSignals& signals, Evaluators& evaluator
       record_state_hashes();
     save_if_due();
     asked = wants_to_end(signals, row.ce_loss, seconds_since(start));
-    if (!asked && (due(config_.eval_interval) || state_.step >= stepper_.last_step())) {
+    const bool evaluates = due(config_.eval_interval) || state_.step >= stepper_.last_step();
+    if (!asked && evaluates && !evaluators.empty()) {
       line.finish();
       evaluate(evaluators, signals);
     }

@@ -11,7 +11,7 @@
 #include "train/energy/meter.h"
 #include "train/evaluators.h"
 #include "train/peak_flops.h"
-#include "train/progress_line.h"
+#include "train/step_progress.h"
 #include "train/stepper.h"
 #include "train/stop_request.h"
 

@@ -9,7 +9,7 @@
 #include "train/audit/envelope.h"
 #include "train/audit/replay.h"
 #include "train/audit/row_comparison.h"
-#include "train/progress_line.h"
+#include "train/step_progress.h"
 
 namespace olmo::train {
 namespace {
@@ -59,7 +59,7 @@ class Auditor {
     result.started_from = training.started_from();
     result.start_step = training.step();
     compare_state(training, std::nullopt, result);
-    ProgressLine line(training.step() + 1, result.stretch.last);
+    StepProgress line(training.step() + 1, result.stretch.last);
     while (training.step() < result.stretch.last) {
       const auto next = training.step() + 1;
       const bool wanted = options_.trace && next >= result.stretch.first;

@@ -1,0 +1,19 @@
+// What a path on the command line is, so that one kind taken for another is told by name.
+#pragma once
+
+#include <string>
+
+namespace olmo::cli {
+
+// Each throws Error(kUsage) if the path is known to be something else than what the command takes:
+// the sentence says what it is, what is expected, and which commands take it. What is not there, or
+// nothing that we know, is left to whoever reads it.
+
+/// A RUN: FILE.db, FILE.db:ID or a run folder. `command`: "report run".
+void require_run(const std::string& command, const std::string& path);
+/// A CHECKPOINT: a checkpoint or run folder, or a folder with weights of others.
+void require_checkpoint(const std::string& command, const std::string& path);
+/// A config: JSON or YAML.
+void require_config(const std::string& command, const std::string& path);
+
+}  // namespace olmo::cli

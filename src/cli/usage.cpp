@@ -1,0 +1,327 @@
+#include "cli/usage.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+
+#include "core/error.h"
+#include "core/nearest.h"
+#include "core/utf8.h"
+
+namespace olmo::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+
+/// "olmo-harness runs show".
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+std::string see_help(const CLI::App& app) { return "; see " + full_name(app) + " --help"; }
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+Words names_of(const std::vector<const CLI::App*>& commands) {
+  Words names;
+  for (const auto* command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+/// Commands of groups that bear this name, or at the top one close to it: "data tokenize".
+Words in_other_groups(const CLI::App& app, const std::string& word) {
+  Words exact, close;
+  const CLI::App* root = &app;
+  while (root->get_parent() != nullptr) root = root->get_parent();
+  for (const auto* group : commands_of(*root)) {
+    for (const auto* command : commands_of(*group)) {
+      if (command->get_name() == word) {
+        exact.push_back(full_name(*command));
+      } else if (root == &app && nearest(word, {command->get_name()})) {
+        close.push_back(full_name(*command));
+      }
+    }
+  }
+  return exact.empty() ? close : exact;
+}
+
+[[noreturn]] void fail_unknown_command(const CLI::App& app, const std::string& word) {
+  const Words names = names_of(commands_of(app));
+  Words meant = in_other_groups(app, word);
+  const bool is_elsewhere = !meant.empty() && meant.front().ends_with(" " + word);
+  if (const auto close = nearest(word, names); close && !is_elsewhere)
+    meant = {full_name(app) + " " + *close};
+  for (auto& name : meant) name = "`" + name + "`";
+  fail("`" + word + "` is no command of " + full_name(app) +
+       (meant.empty() ? "; its commands are " + listed(names, "and")
+                      : "; did you mean " + listed(meant) + "?"));
+}
+
+Words option_names(const CLI::App& command) {
+  Words names;
+  for (const auto* option : command.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+/// The option that `name` (without dashes) is likely to be: as it is written elsewhere
+/// (`run_dir`), its beginning, or the nearest.
+std::optional<std::string> likely_option(const CLI::App& command, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  const Words names = option_names(command);
+  Words begun;
+  for (const auto& known : names) {
+    if (known == name) return known;
+    if (name.size() > 2 && known.starts_with(name)) begun.push_back(known);
+  }
+  return begun.size() == 1 ? std::optional(begun.front()) : nearest(name, names);
+}
+
+/// "--name=value" without dashes and value.
+std::string option_name(const std::string& word) {
+  const auto start = word.find_first_not_of('-');
+  return start == std::string::npos ? word : word.substr(start, word.find('=') - start);
+}
+
+[[noreturn]] void fail_unknown_option(const CLI::App& command, const std::string& word) {
+  const auto close = likely_option(command, option_name(word));
+  std::string hint = see_help(command);
+  if (close) hint = "; did you mean `--" + *close + "`?";
+  fail(full_name(command) + ": `" + word.substr(0, word.find('=')) + "` is no option of it" + hint);
+}
+
+bool is_option_word(const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  return std::isdigit(static_cast<unsigned char>(word[1])) == 0 && word[1] != '.';  // -1 is a value
+}
+
+const CLI::Option* find_option(const CLI::App& command, const std::string& word) {
+  for (const auto* option : command.get_options()) {
+    if (option->nonpositional() && option->check_name(word.substr(0, word.find('='))))
+      return option;
+  }
+  return nullptr;
+}
+
+/// The first word that names a command or an option that there is not. The parser itself would
+/// often complain of something else first: that another option is missing.
+void check_names(const CLI::App& app, const Words& words) {
+  const CLI::App* command = &app;
+  bool has_positional = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") return;
+    if (is_option_word(word)) {
+      const auto* option = find_option(*command, word);
+      if (option == nullptr) {
+        if (!command->get_allow_extras() || word.find('=') == std::string::npos)
+          fail_unknown_option(*command, word);
+      } else if (option->get_expected_max() == 0 && word.find('=') != std::string::npos) {
+        fail(full_name(*command) + ": " + option->get_name() + " takes no value; give it alone");
+      } else if (option->get_expected_min() > 0 && word.find('=') == std::string::npos) {
+        ++i;  // its value
+      }
+      continue;
+    }
+    const auto commands = commands_of(*command);
+    const auto named = std::find_if(commands.begin(), commands.end(),
+                                    [&](const auto* each) { return each->get_name() == word; });
+    if (!has_positional && named != commands.end()) {
+      command = *named;
+    } else if (!commands.empty() && command->get_require_subcommand_min() > 0) {
+      fail_unknown_command(*command, word);
+    } else {
+      has_positional = true;
+    }
+  }
+}
+
+const CLI::App& parsed_command(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : parsed_command(*parsed.front());
+}
+
+std::string usage_of(const CLI::App& command) {
+  std::string text = full_name(command);
+  for (const auto* option : command.get_options()) {
+    if (!option->nonpositional()) {
+      const std::string name =
+          option->get_name() + (option->get_items_expected_max() > 1 ? " ..." : "");
+      text += " " + (option->get_required() ? name : "[" + name + "]");
+    } else if (option->get_required()) {
+      text += " " + option->get_name() + " " + option->get_type_name();
+    }
+  }
+  return text;
+}
+
+std::string lower_first(std::string text) {
+  if (text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) == 0)
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+[[noreturn]] void fail_missing(const CLI::App& command) {
+  const auto commands = commands_of(command);
+  if (command.get_require_subcommand_min() > 0)
+    fail(full_name(command) + " needs one of its commands: " + listed(names_of(commands)) +
+         see_help(command));
+  Words missing;
+  for (const auto* option : command.get_options()) {
+    if (!option->get_required() || option->count() > 0) continue;
+    missing.push_back(option->get_name() + " (" + lower_first(option->get_description()) + ")");
+  }
+  fail(full_name(command) + ": " + listed(missing, "and") +
+       (missing.size() == 1 ? " is missing" : " are missing") + "; usage: " + usage_of(command));
+}
+
+/// What kind of value an option takes.
+std::string kind_of_value(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type == "N" || type.starts_with("INT")) return "a whole number";
+  if (type == "UINT") return "a whole number, 0 or more";
+  return type == "FLOAT" ? "a number" : "a value";
+}
+
+const CLI::Option* option_in(const CLI::App& command, const std::string& message) {
+  const CLI::Option* found = nullptr;
+  for (const auto* option : command.get_options()) {
+    const auto name = option->get_name();
+    if (message.starts_with(name) && (found == nullptr || name.size() > found->get_name().size()))
+      found = option;
+  }
+  return found;
+}
+
+std::string given_to(const CLI::Option& option) {
+  const auto& values = option.results();
+  return values.empty() ? "" : ", got `" + replace_bad_utf8(values.back()) + "`";
+}
+
+/// An option without a value, with too many, or twice.
+[[noreturn]] void fail_mismatch(const CLI::App& command, const std::string& message) {
+  const auto* option = option_in(command, message);
+  if (option == nullptr) fail(full_name(command) + ": " + message + see_help(command));
+  const std::string of = full_name(command) + ": " + option->get_name();
+  if (option->get_expected_max() == 0) fail(of + " takes no value; give it alone");
+  if (option->count() > static_cast<std::size_t>(option->get_items_expected_max()))
+    fail(of + " is given " + (option->count() == 2 ? "twice" : "several times") +
+         "; expected it once");
+  fail(of + " needs a value: " + lower_first(option->get_description()));
+}
+
+[[noreturn]] void fail_extra(const CLI::App& command) {
+  const Words extra = command.remaining();
+  const std::string word = extra.empty() ? "" : replace_bad_utf8(extra.front());
+  if (is_option_word(word)) fail_unknown_option(command, word);
+  // `eval shwo FILE.db arc_easy 3`: the first word was taken for an argument.
+  for (const auto* option : command.get_options()) {
+    if (option->nonpositional() || option->results().empty()) continue;
+    if (const auto close = nearest(option->results().front(), names_of(commands_of(command))))
+      fail("`" + option->results().front() + "` is no command of " + full_name(command) +
+           "; did you mean `" + full_name(command) + " " + *close + "`?");
+  }
+  fail(full_name(command) + ": `" + word +
+       "` is one argument too many; usage: " + usage_of(command));
+}
+
+[[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = parsed_command(app);
+  const std::string name = full_name(command), message = error.what();
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const auto* option = option_in(command, message);
+  if (kind == CLI::ExitCodes::RequiredError) fail_missing(command);
+  if (kind == CLI::ExitCodes::ExtrasError) fail_extra(command);
+  if (kind == CLI::ExitCodes::ArgumentMismatch) fail_mismatch(command, message);
+  if (kind == CLI::ExitCodes::ConversionError && option == nullptr)
+    option = option_in(command, message.substr(std::min(message.size(), message.find("--"))));
+  if (kind == CLI::ExitCodes::ConversionError && option != nullptr) {
+    if (option->get_expected_max() == 0)
+      fail(name + ": " + option->get_name() + " takes no value; give it alone");
+    fail(name + ": " + option->get_name() + ": expected " + kind_of_value(*option) +
+         given_to(*option));
+  }
+  if (kind == CLI::ExitCodes::ValidationError) fail(name + ": " + message);
+  for (const auto& [middle, says] :
+       {std::pair<std::string, std::string>{" requires ", " needs "}, {" excludes ", " and "}}) {
+    const auto at = message.find(middle);
+    if (at == std::string::npos) continue;
+    const std::string other = message.substr(at + middle.size());
+    fail(name + ": " + message.substr(0, at) + says + other +
+         (says == " and " ? " exclude each other; give one of them" : ", which is not given"));
+  }
+  fail(name + ": " + message + see_help(command));
+}
+
+}  // namespace
+
+void refuse_unknown_options(const CLI::App& command, const Words& words) {
+  for (const auto& word : words) {
+    if (!is_option_word(word)) continue;
+    const std::string name = option_name(word);
+    if (word.find('=') == std::string::npos) fail_unknown_option(command, word);
+    std::string dashed = name;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    for (const auto& known : option_names(command)) {
+      if (known == dashed)
+        fail(full_name(command) + ": `--" + name + "` is no key of the config; did you mean `--" +
+             known + "`?");
+    }
+  }
+}
+
+void parse_words(CLI::App& app, Words words) {
+  // `help runs tag` is `runs tag --help`.
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  try {
+    check_names(app, words);
+    std::reverse(words.begin(), words.end());  // the parser takes them from the back
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) explain(app, error);
+    app.exit(error, std::cout, std::cerr);
+  }
+}
+
+CLI::Validator whole_number(std::int64_t low, std::optional<std::int64_t> high) {
+  const auto check = [low, high](std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && value >= low &&
+        (!high || value <= *high))
+      return {};
+    return "expected a whole number" +
+           (high ? " from " + std::to_string(low) + " to " + std::to_string(*high)
+                 : ", at least " + std::to_string(low)) +
+           ", got `" + replace_bad_utf8(text) + "`";
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator one_of(Words words) {
+  const auto check = [words = std::move(words)](std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    const auto close = nearest(text, words);
+    return "expected " + listed(words) + ", got `" + replace_bad_utf8(text) + "`" +
+           (close ? "; did you mean `" + *close + "`?" : "");
+  };
+  return CLI::Validator(check, "");
+}
+
+std::string listed(const Words& words, const std::string& last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " " + last + " " : ", ") + words[i];
+  return text;
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,58 @@
+// What a person sees while something long runs.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace olmo {
+
+/// A part of a line of progress. Where the terminal is too narrow for all, the parts of the highest
+/// rank are left out first.
+struct ProgressPart {
+  std::string text;
+  int rank = 0;
+};
+
+/// The parts with `separator` between them; with `columns` no wider than that.
+std::string progress_text(std::span<const ProgressPart> parts, const std::string& separator,
+                          std::optional<std::size_t> columns);
+
+/// One line of progress on stderr. On a terminal it is written anew in its place, at most ten times
+/// a second and never wider than the terminal is then; elsewhere it is a plain line at first, every
+/// ten seconds, and where it is said to be the last.
+class ProgressLine {
+ public:
+  ProgressLine();
+  /// As finish().
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// `last`: shown at once, even if it comes soon after the one before.
+  void show(std::span<const ProgressPart> parts, const std::string& separator, bool last = false);
+  /// Shows what came last and ends the line of a terminal, so that other messages start on a fresh
+  /// one.
+  void finish();
+  /// Since this object was made.
+  [[nodiscard]] double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void write(const std::string& text, std::size_t columns);
+
+  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> shown_;
+  std::string waiting_;    ///< came too soon to be shown on the terminal
+  std::size_t width_ = 0;  ///< columns of the line that stands on the terminal; 0: none does
+};
+
+/// 3725 -> "1h02m", 125 -> "2m05s", 3.2 -> "3s".
+std::string format_duration(double seconds);
+
+/// "12.3 MB", "1.4 GB": powers of ten.
+std::string format_bytes(double bytes);
+
+}  // namespace olmo

@@ -1,0 +1,55 @@
+#include "cli/table.h"
+
+#include <sstream>
+
+#include "core/terminal.h"
+#include "support/catch.h"
+
+using olmo::cli::TextTable;
+
+namespace {
+
+TextTable example() {
+  TextTable table({"run", "name", "path", "loss", "score"});
+  table.add({"20260131T200000Z-ab12cd34", "a long name of a run with many words in it 訓練",
+             "/data/of/somebody/else/far/away/tokens-000.npy", "11.2605", "30.00 ± 4.61"});
+  table.add({"20260131T210000Z-ef56ab78", "b", "/data/b.npy", "9.5", "4898.60 .. 18518.43"});
+  return table;
+}
+
+std::size_t widest(const std::string& text) {
+  std::size_t width = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    width = std::max(width, olmo::display_width(line));
+  return width;
+}
+
+}  // namespace
+
+TEST_CASE("a table is as wide as its cells in a file, and no wider than a terminal", "[cli]") {
+  const auto table = example();
+  CHECK(table.text(std::nullopt).find("many words in it 訓練") != std::string::npos);
+  for (std::size_t columns : {60U, 80U, 100U, 132U}) {
+    INFO(table.text(columns));
+    CHECK(widest(table.text(columns)) <= columns);
+  }
+  CHECK(table.text(400) == table.text(std::nullopt));
+}
+
+TEST_CASE("a narrow table cuts words, keeps the end of a path, and never cuts a number", "[cli]") {
+  for (std::size_t columns : {30U, 50U, 80U}) {
+    const auto text = example().text(columns);
+    INFO(text);
+    for (const char* whole : {"11.2605", "30.00 ± 4.61", "4898.60 .. 18518.43"})
+      CHECK(text.find(whole) != std::string::npos);
+    CHECK(text.find("-000.npy") != std::string::npos);
+    CHECK(text.find("…") != std::string::npos);
+  }
+}
+
+TEST_CASE("columns without room follow in a table below, beside the first column again", "[cli]") {
+  const auto text = example().text(50);
+  INFO(text);
+  CHECK(text.find("\n\nrun") != std::string::npos);
+}

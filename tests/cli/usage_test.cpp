@@ -1,0 +1,199 @@
+// What a user meets who mistypes: one sentence, exit code 2, and the nearest name. Run in this
+// process, for nothing here comes as far as to compute.
+#include <iostream>
+#include <sstream>
+
+#include "cli/cli.h"
+#include "cli/training.h"
+#include "core/error.h"
+#include "core/terminal.h"
+#include "support/catch.h"
+
+namespace olmo::test {
+namespace {
+
+/// What the program says to these words: its error, or what it prints.
+struct Said {
+  int code = 0;
+  std::string error;
+  std::string out;
+};
+
+Said say(Words words) {
+  words.insert(words.begin(), "olmo-harness");
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  std::ostringstream out;
+  auto* const before = std::cout.rdbuf(out.rdbuf());
+  Said said;
+  try {
+    said.code = cli::run(static_cast<int>(argv.size()), argv.data());
+  } catch (const Error& error) {
+    said.code = static_cast<int>(error.kind());
+    said.error = error.what();
+  }
+  std::cout.rdbuf(before);
+  said.out = out.str();
+  return said;
+}
+
+/// Every command line is refused with 2, in one line that has the words.
+void check_refused(const std::vector<std::pair<Words, Words>>& cases) {
+  for (const auto& [words, parts] : cases) {
+    std::string line;
+    for (const auto& word : words) line += " " + word;
+    const auto said = say(words);
+    INFO(line << " -> " << said.error);
+    CHECK(said.code == 2);
+    CHECK(said.error.find('\n') == std::string::npos);
+    CHECK(said.error.size() < 400);
+    for (const auto& part : parts) {
+      INFO("must say: " << part);
+      CHECK(said.error.find(part) != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an unknown command names the nearest, one of another group, or those that there are",
+          "[cli]") {
+  check_refused({
+      {{"trian"}, {"`trian`", "did you mean `olmo-harness train`?"}},
+      {{"trian", "config.json", "--resume", "latest"}, {"olmo-harness train"}},
+      {{"runs", "watch"}, {"`watch`", "runs", "list, show, export, import and tag"}},
+      {{"runs", "lst", "run.db"}, {"olmo-harness runs list"}},
+      {{"chekpoint", "verify", "x"}, {"olmo-harness checkpoint"}},
+      {{"tokenize", "a.jsonl"}, {"olmo-harness data tokenize"}},
+      {{"parity", "a", "b"}, {"olmo-harness report parity"}},
+      {{"frobnicate"}, {"doctor", "train", "checkpoint"}},
+      {{"runs"}, {"list", "tag", "olmo-harness runs --help"}},
+      {{"eval", "shwo", "run.db", "arc_easy", "3"}, {"olmo-harness eval show"}},
+      {{"help", "trian"}, {"olmo-harness train"}},
+  });
+}
+
+TEST_CASE("an unknown option names the nearest, whatever else is missing", "[cli]") {
+  check_refused({
+      {{"data", "tokenize", "a.jsonl", "--tokeniser", "t.json", "--output", "o.npy"},
+       {"--tokeniser", "did you mean `--tokenizer`?"}},
+      {{"eval", "runs/a", "--task", "arc_easy"}, {"`--task`", "`--tasks`"}},
+      {{"train", "config.json", "--rusume", "latest"}, {"--resume"}},
+      {{"train", "config.json", "--run_dir=x"}, {"--run-dir"}},
+      {{"runs", "list", "run.db", "--jsn"}, {"--json"}},
+      {{"--verson"}, {"--version"}},
+      {{"doctor", "--frobnicate"}, {"--frobnicate", "olmo-harness doctor --help"}},
+  });
+}
+
+TEST_CASE("a missing, superfluous or unreadable argument is named with what would be right",
+          "[cli]") {
+  check_refused({
+      {{"train"}, {"CONFIG", "missing", "usage: olmo-harness train CONFIG"}},
+      {{"data", "tokenize", "a.jsonl"}, {"--tokenizer", "--output", "are missing"}},
+      {{"runs", "show", "a.db", "b.db"}, {"`b.db`", "one argument too many", "runs show RUN"}},
+      {{"eval", "runs/a", "--limit"}, {"--limit", "needs a value"}},
+      {{"eval", "runs/a", "--limit", "1", "--limit", "2"}, {"--limit", "twice"}},
+      {{"runs", "list", "a.db", "--json=3"}, {"--json"}},
+      {{"audit", "a.db", "--length", "3"}, {"--length", "needs", "--sample"}},
+      {{"audit", "a.db", "--steps", "1..2", "--sample", "3"}, {"--steps", "--sample", "exclude"}},
+      {{"audit", "a.db", "--steps", "two"}, {"--steps", "A..B", "two"}},
+  });
+}
+
+TEST_CASE("a value out of range, or none of the words, is told with what is expected", "[cli]") {
+  check_refused({
+      {{"eval", "runs/a", "--limit", "0"}, {"--limit", "at least 1", "`0`"}},
+      {{"eval", "runs/a", "--limit", "-3"}, {"--limit", "at least 1", "`-3`"}},
+      {{"eval", "runs/a", "--limit", "abc"}, {"--limit", "whole number", "`abc`"}},
+      {{"eval", "runs/a", "--limit", "99999999999999999999"}, {"--limit", "whole number"}},
+      {{"eval", "runs/a", "--threads", "5000"}, {"--threads", "from 0 to 4096", "`5000`"}},
+      {{"eval", "runs/a", "--isa", "avx3"}, {"auto, plain, avx2 or avx512", "`avx3`"}},
+      {{"eval", "runs/a", "--device", "gpu"}, {"cpu, cuda or rocm"}},
+      {{"eval", "runs/a", "--numerics", "fats"}, {"portable or fast", "did you mean `fast`?"}},
+      {{"eval", "runs/a", "--convention", "harness"}, {"olmo, oe or lm-eval"}},
+      {{"eval", "show", "a.db", "arc_easy", "x"}, {"DOC_ID", "whole number"}},
+      {{"report", "parity", "a", "b", "--kind", "weights"}, {"checkpoint, trajectory or outcome"}},
+      {{"runs", "export", "a.db", "--table", "step"}, {"imported_steps", "did you mean `steps`?"}},
+      {{"runs", "export", "a.db", "--format", "xml"}, {"jsonl, csv or md"}},
+      {{"data", "tokenize", "a", "--tokenizer", "t", "--output", "o", "--dtype", "int8"},
+       {"auto, uint16 or uint32"}},
+      {{"data", "inspect", "a.npy", "--step", "0"}, {"--step", "at least 1"}},
+      {{"data", "stats", "a.npy", "--sequence-length", "0"}, {"--sequence-length", "1"}},
+      {{"audit", "a.db", "--seed", "-1", "--sample", "2"}, {"--seed", "whole number", "`-1`"}},
+  });
+}
+
+TEST_CASE("a path of another kind is told what it is and which command takes it", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  fs::create_directories(folder / "run" / "step2");
+  for (const char* name : {"run/step2/manifest.json", "run/run.db", "config.yaml", "tokens.npy",
+                           "text.jsonl", "weights.safetensors"})
+    std::ofstream(folder / name) << "x";
+  std::ofstream(folder / "some.sqlite") << "SQLite format 3";
+  check_refused({
+      {{"report", "run", at("run/step2")},
+       {"is a checkpoint", "expected a run", at("run"), "eval"}},
+      {{"runs", "show", at("tokens.npy")}, {"is a token file", "expected a run", "data inspect"}},
+      {{"runs", "list", at("config.yaml")}, {"is a config", "train"}},
+      {{"runs", "tag", at("text.jsonl"), "a"}, {"is a text file", "data tokenize"}},
+      {{"audit", at("weights.safetensors")}, {"expected a run", "load_weights"}},
+      {{"eval", at("some.sqlite")}, {"is a database", "expected a checkpoint", "eval show"}},
+      {{"eval", at("tokens.npy")}, {"is a token file", "expected a checkpoint"}},
+      {{"checkpoint", "verify", at("run/run.db")}, {"expected a checkpoint", at("run")}},
+      {{"train", at("run")}, {"is a run folder", "--resume latest", "expected a config"}},
+      {{"train", at("tokens.npy")}, {"is a token file", "data.paths"}},
+  });
+}
+
+TEST_CASE("help is found by every road, fits 80 columns and ends with an example", "[cli]") {
+  CHECK(say({"help", "runs", "tag"}).out == say({"runs", "tag", "--help"}).out);
+  CHECK(say({"help"}).out == say({"--help"}).out);
+  const auto alone = say({});
+  CHECK(alone.code == 2);
+  CHECK(alone.out.find("checkpoint") != std::string::npos);
+  CHECK(say({"--version"}).out.find("olmo-harness ") == 0);
+  for (const Words& words : std::vector<Words>{{"doctor"},
+                                               {"data"},
+                                               {"data", "fetch"},
+                                               {"data", "corpus"},
+                                               {"data", "tokenize"},
+                                               {"data", "inspect"},
+                                               {"data", "stats"},
+                                               {"train"},
+                                               {"audit"},
+                                               {"eval"},
+                                               {"eval", "show"},
+                                               {"eval", "diff"},
+                                               {"runs"},
+                                               {"runs", "list"},
+                                               {"runs", "show"},
+                                               {"runs", "export"},
+                                               {"runs", "import"},
+                                               {"runs", "tag"},
+                                               {"report"},
+                                               {"report", "parity"},
+                                               {"report", "run"},
+                                               {"checkpoint"},
+                                               {"checkpoint", "inspect"},
+                                               {"checkpoint", "verify"},
+                                               {"checkpoint", "diff"},
+                                               {"checkpoint", "import"},
+                                               {"checkpoint", "export"}}) {
+    Words asked = words;
+    asked.emplace_back("--help");
+    const auto help = say(asked);
+    INFO(help.out);
+    CHECK(help.code == 0);
+    CHECK(help.out.find("Usage: olmo-harness " + words.front()) == 0);
+    CHECK(help.out.find("Example") != std::string::npos);
+    std::istringstream lines(help.out);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(display_width(line) <= 80);
+    }
+  }
+}
+
+}  // namespace olmo::test

@@ -1,0 +1,33 @@
+#include "core/progress_line.h"
+
+#include "core/terminal.h"
+#include "support/catch.h"
+
+using namespace olmo;
+
+TEST_CASE("durations are short and rounded to what matters", "[core]") {
+  CHECK(format_duration(0) == "0s");
+  CHECK(format_duration(59.4) == "59s");
+  CHECK(format_duration(59.6) == "1m00s");
+  CHECK(format_duration(3599.4) == "59m59s");
+  CHECK(format_duration(3725) == "1h02m");
+  CHECK(format_duration(200 * 3600.0) == "200h00m");
+}
+
+TEST_CASE("a line of progress is never wider than the terminal, and keeps what matters most",
+          "[core]") {
+  const std::vector<ProgressPart> parts = {
+      {"step 123/4000", 0}, {"loss 5.4097", 1}, {"gnorm 1.203", 4}, {"lr 4.00e-04", 5},
+      {"123 ms", 7},        {"MFU 40%", 6},     {"eta 1h02m", 2}};
+  CHECK(progress_text(parts, " | ", std::nullopt) ==
+        "step 123/4000 | loss 5.4097 | gnorm 1.203 | lr 4.00e-04 | 123 ms | MFU 40% | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 79) ==
+        "step 123/4000 | loss 5.4097 | gnorm 1.203 | lr 4.00e-04 | MFU 40% | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 40) == "step 123/4000 | loss 5.4097 | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 20) == "step 123/4000");
+  CHECK(progress_text(parts, " | ", 6) == "step …");
+  for (std::size_t columns = 0; columns < 120; ++columns) {
+    INFO(columns);
+    CHECK(display_width(progress_text(parts, " | ", columns)) <= columns);
+  }
+}
