@@ -14,7 +14,6 @@
 #include "core/log.h"
 #include "core/utf8.h"
 #include "train/plan.h"
-#include "train/run_inputs.h"
 #include "train/session.h"
 
 namespace olmo::cli {
@@ -43,24 +42,19 @@ int exit_code_of(train::Outcome outcome) {
   return 0;
 }
 
-/// The tokenizer's part of the plan: what training would note, or stop at.
-void check_tokenizer(train::LoadedConfig& loaded) {
-  try {
-    const auto tokenizer = train::check_named_tokenizer(loaded.config);
-    if (tokenizer.note) loaded.notes.push_back(*tokenizer.note);
-  } catch (const Error& error) {
-    loaded.blockers.emplace_back(error.what());
-  }
-}
-
-void plan(train::LoadedConfig loaded, bool json) {
-  check_tokenizer(loaded);
-  const auto made = train::make_plan(loaded, train::count_instances(loaded.config));
+/// Prints the plan. Throws Error(kUsage) that counts the problems: a dry run ends with 2 whatever
+/// the start's own exit code would be, which the JSON has.
+void print_plan(const train::TrainPlan& plan, bool json) {
   if (json) {
-    std::cout << json_text(train::to_json(made), 2) << "\n";
+    std::cout << json_text(train::to_json(plan), 2) << "\n";
   } else {
-    std::cout << train::to_text(made);
+    std::cout << train::to_text(plan);
   }
+  std::cout.flush();
+  if (plan.problems.empty()) return;
+  std::string text = "train --dry-run: this run would not start:";
+  for (const auto& problem : plan.problems) text += std::string("\n  ") + problem.what();
+  throw Error(ErrorKind::kUsage, text);
 }
 
 void print_result(const train::SessionResult& result, const Options& options) {
@@ -114,19 +108,19 @@ int run(const Options& options) {
     overrides.insert(overrides.begin(), "save_folder=" + Json(options.run_dir).dump());
   }
   const auto loaded = train::load_config(options.config, overrides);
-  for (const auto& note : loaded.notes) log_line("note: " + note);
-  if (options.dry_run || loaded.config.dry_run) {
-    plan(loaded, options.json);
-    return 0;
-  }
   const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
   std::optional<std::string> resume;
   if (!options.resume.empty()) resume = options.resume;
   if (loaded.config.try_load_latest_save && !resume) resume = "latest";
-  const auto result = train::run_session(loaded, {.run_dir = run_dir,
-                                                  .database = options.database,
-                                                  .resume = resume,
-                                                  .command_line = options.command_line});
+  const train::SessionOptions session{.run_dir = run_dir,
+                                      .database = options.database,
+                                      .resume = resume,
+                                      .command_line = options.command_line};
+  if (options.dry_run || loaded.config.dry_run) {
+    print_plan(train::plan_session(loaded, session), options.json);
+    return 0;
+  }
+  const auto result = train::run_session(loaded, session);
   print_result(result, options);
   return exit_code_of(result.train.outcome);
 }
@@ -146,7 +140,8 @@ void add_train(CLI::App& app, int& exit_code) {
   train->add_option("--resume", options->resume,
                     "`latest`, or a checkpoint directory: go on from there, bit for bit");
   train->add_flag("--dry-run", options->dry_run,
-                  "Print the resolved config, sizes, memory and schedule; do not train");
+                  "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
+                  "that would keep the run from starting; exit 2 if there is one; do not train");
   train->add_flag("--json", options->json, "Print the result as one JSON object on stdout");
   train->allow_extras();
   train->footer(

@@ -1,11 +1,39 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/bus_error.h"
 #include "core/error.h"
 
 namespace olmo::data {
+
+namespace {
+
+/// Throws Error(kInput) with a line for each of the first problems.
+void fail_for(const std::vector<std::string>& problems) {
+  constexpr std::size_t kShown = 10;
+  if (problems.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(problems.size(), kShown); ++i)
+    text += (i == 0 ? "" : "\n") + problems[i];
+  if (problems.size() > kShown)
+    text += "\ndata: and " + std::to_string(problems.size() - kShown) + " more token files";
+  throw Error(ErrorKind::kInput, text);
+}
+
+/// Throws Error(kInput) for a pattern of the shell's, which no file bears as its name.
+void refuse_pattern(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return;
+  if (path.find_first_of("*?") != std::string::npos)
+    throw Error(ErrorKind::kInput, path +
+                                       ": there is no such file; a pattern is written as "
+                                       "${path.glob:" +
+                                       path + "}");
+}
+
+}  // namespace
 
 Dataset::Dataset(const DataConfig& config, std::int64_t sequence_length, std::uint64_t vocab_size)
     : config_(config), sequence_length_(sequence_length), vocab_size_(vocab_size) {
@@ -27,17 +55,25 @@ Dataset::Dataset(const DataConfig& config, std::int64_t sequence_length, std::ui
 void Dataset::add_files() {
   const TokenDtype dtype = parse_token_dtype(config_.memmap_dtype);
   std::uint64_t instances = 0;
+  std::vector<std::string> problems;
   const auto add = [&](const std::string& path, const std::string& label) {
-    const TokenFile& file = files_.emplace_back(path, dtype);
-    labels_.push_back(label);
-    instances += file.size() / static_cast<std::uint64_t>(sequence_length_);
-    ends_.push_back(instances);
+    try {
+      refuse_pattern(path);
+      const TokenFile& file = files_.emplace_back(path, dtype);
+      labels_.push_back(label);
+      instances += file.size() / static_cast<std::uint64_t>(sequence_length_);
+      ends_.push_back(instances);
+    } catch (const Error& error) {  // collected: one does not want to be told of a file at a time
+      if (error.kind() != ErrorKind::kInput) throw;
+      problems.emplace_back(error.what());
+    }
   };
   for (const std::string& path : config_.paths) add(path, path);
   for (const auto& [label, paths] :
        config_.datasets) {  // std::map: sorted by label, bytewise as Python sorts
     for (const std::string& path : paths) add(path, label);
   }
+  fail_for(problems);
   if (files_.empty()) throw Error(ErrorKind::kUsage, "data: `datasets` names no files");
 }
 

@@ -88,7 +88,7 @@ class JsonReader {
       if (peek() != ',') break;
       take();
     }
-    if (peek() != '}') fail(at_end() ? "ends inside an object" : "expects , or } after a value");
+    if (peek() != '}') fail(at_end() ? "ends inside an object" : "expects , or } after the value before it");
     take();
     builder_.end();
   }
@@ -102,7 +102,7 @@ class JsonReader {
       if (peek() != ',') break;
       take();
     }
-    if (peek() != ']') fail(at_end() ? "ends inside a list" : "expects , or ] after a value");
+    if (peek() != ']') fail(at_end() ? "ends inside a list" : "expects , or ] after the value before it");
     take();
     builder_.end();
   }

@@ -153,6 +153,7 @@ class Reader {
     if (node.kind == Kind::kUnresolved) {
       findings_.blockers.push_back(findings_.line(
           &node, path, "cannot be resolved here: " + node.text + "; give " + path + "=VALUE"));
+      findings_.unread.push_back(path);
       return false;
     }
     if (node.kind == Kind::kScalar) return true;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 #include <unordered_map>
 
@@ -111,6 +112,17 @@ class YamlEvents : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, ConfigNode> anchors_;
 };
 
+/// What is most often behind an error that the parser has no plain words for.
+std::string indentation_hint(std::string_view text, int line) {
+  std::istringstream lines{std::string(text)};
+  std::string at;
+  for (int i = 0; i < line; ++i) std::getline(lines, at);
+  const auto indent = at.substr(0, std::min(at.find_first_not_of(" \t"), at.size()));
+  if (indent.find('\t') != std::string::npos)
+    return ": the line is indented with a tab; YAML takes spaces";
+  return indent.empty() ? "" : ": keys of one level begin in the same column";
+}
+
 }  // namespace
 
 ConfigDocument parse_yaml_config(std::string_view text, const std::string& name) {
@@ -122,8 +134,8 @@ ConfigDocument parse_yaml_config(std::string_view text, const std::string& name)
     parser.HandleNextDocument(events);
     if (parser) builder.fail(1, "holds more than one YAML document");
   } catch (const YAML::Exception& error) {
-    builder.fail(error.mark.is_null() ? 1 : line_of(error.mark),
-                 "is not valid YAML (" + error.msg + ")");
+    const int line = error.mark.is_null() ? 1 : line_of(error.mark);
+    builder.fail(line, "is not valid YAML (" + error.msg + ")" + indentation_hint(text, line));
   }
   return builder.finish();
 }

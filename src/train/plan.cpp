@@ -1,7 +1,6 @@
 #include "train/plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -38,8 +37,7 @@ std::vector<std::int64_t> steps_to_show(std::int64_t warmup, std::int64_t last) 
 void add_schedule(TrainPlan& plan) {
   const auto& config = plan.loaded.config;
   const auto& scheduler = config.scheduler;
-  const auto last =
-      std::min(plan.steps.value_or(0), config.stop_at.value_or(plan.steps.value_or(0)));
+  const auto last = plan.last_step();
   if (last < 1) return;
   const double unit = scheduler.units == "tokens" ? static_cast<double>(plan.tokens_per_step) : 1.0;
   const auto warmup = static_cast<std::int64_t>(std::min(scheduler.t_warmup / unit, 0x1p62));
@@ -92,14 +90,9 @@ TrainPlan make_plan(const LoadedConfig& loaded, std::optional<std::int64_t> inst
   plan.flops = model::flops_per_token(config.model, config.model.max_sequence_length);
   const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
   plan.micro_batches = config.global_train_batch_size / micro;
-  // Gradients of micro-batches are added along a binary tree, so one partial sum a level waits for
-  // its partner.
-  plan.memory = model::estimate_memory(
-      config.model, {.batch = micro,
-                     .length = config.model.max_sequence_length,
-                     .gradient_sets = static_cast<std::int64_t>(
-                         std::bit_width(static_cast<std::uint64_t>(plan.micro_batches))),
-                     .moments = config.optimizer.name == "lionw" ? 1 : 2});
+  plan.memory = memory_of(config);
+  for (const auto& blocker : loaded.blockers)
+    plan.problems.emplace_back(ErrorKind::kUsage, blocker);
   plan.tokens_per_step = config.tokens_per_step();
   if (instances) {
     plan.token_count = *instances * config.model.max_sequence_length;
@@ -108,6 +101,44 @@ TrainPlan make_plan(const LoadedConfig& loaded, std::optional<std::int64_t> inst
   plan.steps = count_steps(plan);
   add_schedule(plan);
   return plan;
+}
+
+namespace {
+
+/// Null where there is none.
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json needs_json(const Needs& needs) {
+  return {{"memory_bytes", or_null(needs.machine.total)},
+          {"memory_available_bytes", or_null(needs.machine.available)},
+          {"memory_limit_bytes", or_null(needs.machine.limit)},
+          {"checkpoint_bytes", needs.checkpoint},
+          {"checkpoints", or_null(needs.checkpoints)},
+          {"free_disk_bytes", or_null(needs.free_on_disk)}};
+}
+
+Json step_time_json(const TrainPlan& plan) {
+  if (!plan.step_time) return nullptr;
+  const double seconds = plan.step_time->seconds;
+  return {{"seconds", seconds},
+          {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / seconds},
+          {"total_seconds",
+           plan.steps ? Json(seconds * static_cast<double>(plan.last_step())) : Json(nullptr)},
+          {"how", plan.step_time->how}};
+}
+
+}  // namespace
+
+std::int64_t TrainPlan::last_step() const {
+  return std::min(steps.value_or(0), loaded.config.stop_at.value_or(steps.value_or(0)));
+}
+
+std::optional<double> TrainPlan::epochs() const {
+  if (!steps || steps_per_epoch.value_or(0) < 1) return std::nullopt;
+  return static_cast<double>(*steps) / static_cast<double>(*steps_per_epoch);
 }
 
 Json to_json(const TrainPlan& plan) {
@@ -119,11 +150,17 @@ Json to_json(const TrainPlan& plan) {
          {"lr", point.learning_rate},
          {"max_grad_norm", point.clip_limit ? Json(*point.clip_limit) : Json(nullptr)}});
   }
-  const auto optional = [](const std::optional<std::int64_t>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
   const auto& memory = plan.memory;
-  return {{"config", to_json(plan.loaded.config)},
+  Json problems = Json::array();
+  for (const auto& problem : plan.problems) {
+    problems.push_back(
+        {{"message", problem.what()}, {"exit_code", static_cast<int>(problem.kind())}});
+  }
+  return {{"problems", problems},
+          {"step_time", step_time_json(plan)},
+          {"machine", plan.needs ? needs_json(*plan.needs) : Json(nullptr)},
+          {"epochs", or_null(plan.epochs())},
+          {"config", to_json(plan.loaded.config)},
           {"experiment_digest", experiment_digest(plan.loaded.config).hex()},
           {"parameters",
            {{"total", plan.parameters.total}, {"non_embedding", plan.parameters.non_embedding}}},
@@ -142,12 +179,11 @@ Json to_json(const TrainPlan& plan) {
             {"total", memory.total()}}},
           {"tokens_per_step", plan.tokens_per_step},
           {"micro_batches", plan.micro_batches},
-          {"tokens_in_data", optional(plan.token_count)},
-          {"steps_per_epoch", optional(plan.steps_per_epoch)},
-          {"steps", optional(plan.steps)},
+          {"tokens_in_data", or_null(plan.token_count)},
+          {"steps_per_epoch", or_null(plan.steps_per_epoch)},
+          {"steps", or_null(plan.steps)},
           {"schedule", schedule},
-          {"notes", plan.loaded.notes},
-          {"blockers", plan.loaded.blockers}};
+          {"notes", plan.loaded.notes}};
 }
 
 }  // namespace olmo::train

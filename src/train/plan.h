@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "model/model_size.h"
+#include "train/preparation.h"
+#include "train/step_time.h"
 #include "train/train_config.h"
 
 namespace olmo::train {
@@ -29,8 +32,16 @@ struct TrainPlan {
   std::optional<std::int64_t> token_count;      ///< in the data, if its files could be read
   std::optional<std::int64_t> steps_per_epoch;  ///< follows from token_count
   std::optional<std::int64_t> steps;  ///< of the whole run; unknown for epochs of unknown data
+  std::vector<Error> problems;  ///< that keep it from starting; kind: the exit code it would give
+  std::optional<Needs> needs;   ///< if it was planned for this machine
+  std::optional<StepTime> step_time;
   std::vector<Point>
       schedule;  ///< a dozen steps, first and last included; empty if `steps` is unknown
+
+  /// Where the run ends: `steps`, or the config's stop_at; 0 if it is unknown.
+  [[nodiscard]] std::int64_t last_step() const;
+  /// Passes over the data that `steps` make.
+  [[nodiscard]] std::optional<double> epochs() const;
 };
 
 /// Plans the run of a config without unusable numbers (see validate). `instances`: sequences in the

@@ -7,14 +7,13 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
-#include "data/fetch.h"
 #include "model/model_size.h"
 #include "store/checkpoint_folder.h"
 #include "store/run_identity.h"
 #include "store/run_lock.h"
-#include "train/batch_config.h"
 #include "train/energy/meter.h"
 #include "train/peak_flops.h"
+#include "train/preparation.h"
 #include "train/provenance.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
@@ -56,28 +55,6 @@ void require_free_folder(const SessionOptions& options, const TrainConfig& confi
                   folders.whole.front().path.filename().string() +
                   "): go on with --resume latest, choose another --run-dir, or set "
                   "save_overwrite=true");
-}
-
-/// Refuses bad token files before anything is written. Ids are looked at here if that takes a
-/// fraction of a second, else when their batch comes.
-void check_ids(const data::Dataset& dataset) {
-  constexpr std::uint64_t kCheckIdsUpTo = std::uint64_t{1} << 30;
-  std::uint64_t bytes = 0;
-  for (const auto& file : dataset.files())
-    bytes += file.size() * data::bytes_per_token(file.dtype());
-  if (bytes <= kCheckIdsUpTo) dataset.check_all_ids();
-}
-
-/// Token files, label masks and tokenizer, with their digests.
-std::vector<store::InputRecord> check_inputs(const TrainConfig& config,
-                                             const data::Dataset& dataset,
-                                             const std::optional<fs::path>& tokenizer) {
-  check_ids(dataset);
-  const std::vector<fs::path> masks(config.data.label_mask_paths.begin(),
-                                    config.data.label_mask_paths.end());
-  auto inputs = describe_inputs(dataset, masks, tokenizer);
-  require_sidecars_agree(inputs);
-  return inputs;
 }
 
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
@@ -136,6 +113,45 @@ bool is_finished(const store::RunDb& db, const std::optional<std::string>& conti
   return finished;
 }
 
+fs::path database_of(const SessionOptions& options) {
+  return options.database.empty() ? options.run_dir / "run.db" : options.database;
+}
+
+/// The digests of everything that decides the result: with those of the weights, if they are read.
+std::vector<store::InputRecord> inputs_of(const Preparation& ready, const Resumption& resumption,
+                                          const TrainConfig& config) {
+  auto inputs = ready.inputs;
+  if (resumption.start || !config.load_weights) return inputs;
+  const auto weights = describe_weights(*config.load_weights);
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  return inputs;
+}
+
+/// What a start would find in the run folder and the database; reads only.
+void check_start(const SessionOptions& options, const TrainConfig& config, Preparation& ready,
+                 Problems& problems) {
+  const fs::path database = database_of(options);
+  Resumption resumption;
+  problems.check([&] {
+    if (options.resume && (*options.resume != "latest" || fs::exists(options.run_dir)))
+      resumption = find_resumption(options, database, config);
+  });
+  problems.check([&] {
+    if (resumption.start || find_load_path(config)) return;
+    if (config.load_weights) read_weights(*config.load_weights, config.model);
+  });
+  problems.check([&] { require_writable_folder(options.run_dir); });
+  if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
+  problems.check([&] {
+    if (!fs::exists(database)) return require_writable_folder(fs::absolute(database).parent_path());
+    const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
+    if (!resumption.run_id || !ready.policy || !ready.batches) return;
+    const auto inputs = inputs_of(ready, resumption, config);
+    check_successor(db, *resumption.run_id, {config, *ready.policy, inputs, resumption.start},
+                    *ready.batches);
+  });
+}
+
 const char* word_of(Outcome outcome) {
   return outcome == Outcome::kFinished ? "finished" : "stopped";
 }
@@ -164,47 +180,57 @@ TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::Ru
 
 }  // namespace
 
+TrainPlan plan_session(const LoadedConfig& loaded, const SessionOptions& options) {
+  const TrainConfig& config = loaded.config;
+  Problems problems;
+  Preparation ready = prepare(loaded, problems);
+  check_start(options, config, ready, problems);
+  TrainPlan plan = make_plan(loaded, count_instances(config));
+  plan.loaded.notes = ready.notes;
+  plan.needs = needs_of(config, options.run_dir, plan.steps);
+  for (auto& shortage : shortages(*plan.needs, options.run_dir))
+    problems.add(Error(ErrorKind::kUsage, shortage));
+  plan.problems = problems.all();
+  if (ready.policy) plan.step_time = estimate_step_time(config, *ready.policy);
+  return plan;
+}
+
 SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& options) {
-  require_no_blockers(loaded);
   const TrainConfig& config = loaded.config;
   const StopSignals signals;  // from here on a signal ends the run in order, not the process
-  const Policy policy =
-      resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads), config.device);
-  apply_policy(policy);
+  Problems problems;
+  Preparation ready = prepare(loaded, problems);
+  problems.check([&] { require_writable_folder(options.run_dir); });
+  problems.check([&] {
+    if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
+  });
+  problems.throw_if_any();
+  for (const auto& note : ready.notes) log_line("note: " + note);
+  for (const auto& shortage : shortages(needs_of(config, options.run_dir, {}), options.run_dir))
+    log_warning(shortage);
+  const Policy& policy = *ready.policy;
+  Evaluators& evaluators = *ready.evaluators;
   std::vector<ResumeEvent> events;
-  const auto note = [&](const std::string& text) { events.push_back({"note", text}); };
-  std::for_each(loaded.notes.begin(), loaded.notes.end(), note);
-  const auto tokenizer = check_named_tokenizer(config);
-  if (tokenizer.note) note(*tokenizer.note);
-  std::optional<data::BatchSource> batches(batch_config(config));
-  auto inputs = check_inputs(config, batches->dataset(), tokenizer.path);
-  Evaluators evaluators(config, tokenizer.path,
-                        data::evaluation_data_folder(data::default_data_folder()));
-  std::for_each(evaluators.notes().begin(), evaluators.notes().end(), note);
-  if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
+  for (const auto& note : ready.notes) events.push_back({"note", note});
   const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
   store::remove_stale(options.run_dir);
   if (lock.broken()) events.push_back({"lock", *lock.broken()});
   require_free_folder(options, config);
 
-  const fs::path database =
-      options.database.empty() ? options.run_dir / "run.db" : options.database;
+  const fs::path database = database_of(options);
   Resumption resumption;
   if (options.resume) resumption = find_resumption(options, database, config);
   events.insert(events.end(), resumption.events.begin(), resumption.events.end());
   const bool takes_over = !resumption.start && config.load_path;
-  if (!resumption.start && config.load_weights) {
-    const auto weights = describe_weights(*config.load_weights);
-    inputs.insert(inputs.end(), weights.begin(), weights.end());
-  }
+  const auto inputs = inputs_of(ready, resumption, config);
   store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
   const auto& continued = resumption.run_id;
   if (continued) {
     const Successor successor{config, policy, inputs, resumption.start};
-    for (const auto& change : check_successor(db, *continued, successor, *batches))
+    for (const auto& change : check_successor(db, *continued, successor, *ready.batches))
       events.push_back({"change", change});
   }
-  batches.reset();  // the trainer has its own
+  ready.batches.reset();  // the trainer has its own
   std::optional<Start> start = std::move(resumption.start);
   if (takes_over) start = find_load_path(config);
 

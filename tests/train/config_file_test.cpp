@@ -69,7 +69,8 @@ TEST_CASE("every key of a config knows its line", "[train]") {
 }
 
 TEST_CASE("a syntax error of JSON is named with file and line", "[train]") {
-  CHECK(error_of("{\n\"a\": 1\n\"b\": 2}", "c.json") == "c.json:3: expects , or } after a value");
+  CHECK(error_of("{\n\"a\": 1\n\"b\": 2}", "c.json") ==
+        "c.json:3: expects , or } after the value before it");
   CHECK(error_of("{\n\"a\": frog}", "c.json").rfind("c.json:2: has `frog`", 0) == 0);
   CHECK(error_of("{\"a\": \"\\ud800x\"}", "c.json").find("surrogate") != std::string::npos);
   CHECK(error_of("{\n\n/* ", "c.json").rfind("c.json:3: ", 0) == 0);
@@ -95,6 +96,13 @@ TEST_CASE("duplicate keys are all named with both lines", "[train]") {
 TEST_CASE("text that is not UTF-8 is refused with its line", "[train]") {
   CHECK(error_of("a: 1\nb: \xff\n", "c.yaml") == "c.yaml:2: is not text in UTF-8");
   CHECK(error_of(std::string("{\"a\": \"\0\"}", 10), "c.json") == "c.json:1: is not text in UTF-8");
+}
+
+TEST_CASE("an indentation that YAML does not take is told in plain words", "[train]") {
+  CHECK(error_of("model:\n\td_model: 64\n", "c.yaml").find("indented with a tab") !=
+        std::string::npos);
+  CHECK(error_of("model:\n  d_model: 64\n n_heads: 2\n", "c.yaml").find("same column") !=
+        std::string::npos);
 }
 
 TEST_CASE("scalars of YAML are read as OmegaConf reads them", "[train]") {

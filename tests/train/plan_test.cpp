@@ -89,7 +89,7 @@ TEST_CASE("text and JSON of a plan hold the config, the figures and the problems
   }
   const auto json = to_json(plan);
   CHECK(json["steps"] == 20);
-  CHECK(json["blockers"].size() == 2);
+  CHECK(json["problems"].size() == 2);
   CHECK(json["config"] == to_json(plan.loaded.config));
   CHECK(json["memory_bytes"]["total"] == plan.memory.total());
 }

@@ -1,0 +1,58 @@
+// What a run needs before it starts, and what is wrong with that: for a start, which stops at any
+// problem, and for the plan, which lists them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/machine_memory.h"
+#include "core/policy.h"
+#include "data/batch.h"
+#include "model/model_size.h"
+#include "train/evaluators.h"
+#include "train/problems.h"
+#include "train/run_inputs.h"
+#include "train/train_config.h"
+
+namespace olmo::train {
+
+/// What a run takes of the machine, beside what is there.
+struct Needs {
+  std::int64_t memory = 0;  ///< bytes, see model::estimate_memory
+  MachineMemory machine;
+  std::int64_t checkpoint = 0;                ///< bytes of one
+  std::optional<std::int64_t> checkpoints;    ///< that lie in the folder at the end; if it is known
+  std::optional<std::uint64_t> free_on_disk;  ///< bytes, where the run folder is or will be
+};
+
+/// Policy, tokenizer, data and evaluators of a config, made ready.
+struct Preparation {
+  std::optional<Policy> policy;  ///< if it has no problem
+  NamedTokenizer tokenizer;
+  std::optional<data::BatchSource> batches;  ///< if the token files have no problem
+  std::vector<store::InputRecord> inputs;    ///< token files, label masks, tokenizer
+  std::optional<Evaluators> evaluators;      ///< if they have no problem
+  std::vector<std::string> notes;  ///< for the user and for the record, the config's first
+};
+
+/// Checks everything but the run folder: what is not supported, the policy (which is applied),
+/// tokenizer, token files and evaluators. Writes nothing.
+Preparation prepare(const LoadedConfig& loaded, Problems& problems);
+
+/// Checks that a folder is one, or can be made and written to; writes nothing.
+void require_writable_folder(const std::filesystem::path& folder);
+
+/// `steps`: of the run, if known.
+Needs needs_of(const TrainConfig& config, const std::filesystem::path& run_dir,
+               std::optional<std::int64_t> steps);
+/// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
+/// One sentence each. A start goes on all the same, for the estimate may be wrong.
+std::vector<std::string> shortages(const Needs& needs, const std::filesystem::path& run_dir);
+
+/// The memory of a step, as it is cut by the config.
+model::MemoryEstimate memory_of(const TrainConfig& config);
+
+}  // namespace olmo::train
