@@ -73,7 +73,11 @@ class TemporaryFolder {
     if (::mkdir(path_.c_str(), 0777) != 0) fail(path_, "cannot be created");
   }
   ~TemporaryFolder() {
-    if (!published_) discard_folder(path_);
+    if (published_) return;
+    try {
+      discard_folder(path_);
+    } catch (const std::exception&) {  // no memory to list it: the next save removes it
+    }
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

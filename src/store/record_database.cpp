@@ -20,14 +20,15 @@ constexpr auto kFlushInterval = std::chrono::milliseconds(500);
 
 /// Refuses what SQLite would turn into a sentence about something else.
 const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode mode) {
-  if (mode != OpenMode::kCreate && !std::filesystem::exists(path)) {
+  std::error_code none;  // a text that cannot be a path names nothing
+  if (mode != OpenMode::kCreate && !std::filesystem::exists(path, none)) {
     throw Error(ErrorKind::kUsage, path.string() + ": there is no such run database");
   }
-  if (std::filesystem::is_directory(path)) {
+  if (std::filesystem::is_directory(path, none)) {
     throw Error(ErrorKind::kUsage,
                 path.string() + ": is a folder, a run database is a file such as run.db");
   }
-  if (std::filesystem::exists(path)) check_regular_file(path);
+  if (std::filesystem::exists(path, none)) check_regular_file(path);
   return path;
 }
 

@@ -185,12 +185,13 @@ void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) 
 
 RunName parse_run_name(const std::string& text) {
   namespace fs = std::filesystem;
-  if (fs::is_directory(text)) return {fs::path(text) / "run.db", ""};
-  if (fs::exists(text)) return {text, ""};
+  std::error_code none;  // a text that cannot be a path names nothing; opening it says so
+  if (fs::is_directory(text, none)) return {fs::path(text) / "run.db", ""};
+  if (fs::exists(text, none)) return {text, ""};
   const auto colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, ""};
   fs::path database = text.substr(0, colon);
-  if (fs::is_directory(database)) database /= "run.db";
+  if (fs::is_directory(database, none)) database /= "run.db";
   return {database, text.substr(colon + 1)};
 }
 

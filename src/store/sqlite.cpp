@@ -309,8 +309,8 @@ Transaction::~Transaction() {
   if (!open_) return;
   try {
     db_.execute("ROLLBACK");
-  } catch (const Error&) {  // SQLite has rolled back by itself (full disk); the first error is on
-                            // its way
+  } catch (const std::exception&) {  // SQLite has rolled back by itself (full disk, no memory); the
+                                     // first error is on its way
   }
 }
 

@@ -230,6 +230,11 @@ TEST_CASE("a missing database, a folder and an unwritable place are named", "[st
   CHECK(kind_of_open(folder / "no/such/folder.db", OpenMode::kCreate) == ErrorKind::kUsage);
 }
 
+TEST_CASE("a RUN that is longer than any file name is no such database", "[store]") {
+  const auto name = parse_run_name(std::string(5000, 'x') + ":2026");
+  CHECK(kind_of_open(name.database, OpenMode::kReadOnly) == ErrorKind::kUsage);
+}
+
 TEST_CASE("a flipped byte anywhere is an error or harmless, never a crash", "[store]") {
   const TemporaryDirectory folder;
   {

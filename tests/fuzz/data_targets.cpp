@@ -1,0 +1,126 @@
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "core/error.h"
+#include "data/arrow_stream.h"
+#include "data/sidecar.h"
+#include "data/text_reader.h"
+#include "data/token_file.h"
+#include "data/tokenizer.h"
+#include "data/wheel.h"
+#include "fuzz/target.h"
+
+namespace olmo::fuzz {
+namespace {
+
+void parse_tokenizer(const std::string& input) {
+  const auto tokenizer = data::Tokenizer::load(file_of(input, "tokenizer.json"));
+  std::vector<std::uint32_t> ids;
+  tokenizer.encode("The cat's 12 caf\xC3\xA9 <|endoftext|>\n\n  x", ids);
+  (void)tokenizer.decode(ids);
+}
+
+void parse_text(const std::string& input) {
+  data::LineReader reader(file_of(input, "text"), 1 << 16);
+  for (data::Line line; reader.next(line);) (void)data::parse_document(line.bytes);
+}
+
+std::vector<std::string> text_seeds() {
+  const std::string lines =
+      "{\"text\": \"a \\u00e9 \\ud83d\\ude00\", \"id\": \"1\", \"source\": \"x\"}\n"
+      "{\"id\": [1, {\"text\": 2}], \"text\": \"b\"}\n\nnot json\n";
+  std::vector<std::string> seeds = {lines, "{\"text\": \"\xff\"}"};
+  std::string gzip(1024, 0);
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(lines.data()));
+  stream.avail_in = static_cast<uInt>(lines.size());
+  stream.next_out = reinterpret_cast<Bytef*>(gzip.data());
+  stream.avail_out = static_cast<uInt>(gzip.size());
+  deflate(&stream, Z_FINISH);
+  gzip.resize(stream.total_out);
+  deflateEnd(&stream);
+  std::string zstd(1024, 0);
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), lines.data(), lines.size(), 3));
+  seeds.push_back(gzip);
+  seeds.push_back(gzip + gzip);
+  seeds.push_back(zstd);
+  seeds.push_back(zstd + zstd);
+  return seeds;
+}
+
+/// The sidecar, then a line feed, then the tokens.
+void parse_token_file(const std::string& input) {
+  const auto end = input.find('\n');
+  const auto tokens =
+      file_of(end == std::string::npos ? input : input.substr(end + 1), "tokens.npy");
+  file_of(input.substr(0, end), "tokens.npy.json");
+  (void)data::read_sidecar(tokens);
+  for (const auto dtype : {data::TokenDtype::kUint16, data::TokenDtype::kUint32}) {
+    try {
+      data::TokenFile(tokens, dtype).check_ids_below(500);
+    } catch (const Error&) {  // one of the two does not fit
+    }
+  }
+}
+
+std::vector<std::string> token_file_seeds() {
+  const std::string tokens("\1\0\2\0\3\0\4\0", 8);
+  return {
+      "{\"dtype\": \"uint16\", \"tokens\": 4, \"eos_token_id\": 0, \"tokenizer\": {\"path\": "
+      "\"t.json\", \"sha256\": \"00\"}}\n" +
+          tokens,
+      "{}\n" + tokens, "{}\n\x93NUMPY\1\0v\0{'descr': '<u2', 'shape': (4,)}"};
+}
+
+void parse_arrow(const std::string& input) {
+  (void)data::read_arrow_stream(file_of(input, "data.arrow"));
+}
+
+void parse_wheel(const std::string& input) {
+  std::error_code ignored;
+  const auto folder = scratch_folder() / "wheel";
+  std::filesystem::remove_all(folder, ignored);
+  (void)data::unpack_wheel(file_of(input, "a.whl"), folder,
+                           [](std::string_view name) { return std::string(name); });
+}
+
+/// A zip of two stored entries.
+std::vector<std::string> wheel_seeds() {
+  const auto number = [](std::uint64_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  std::string zip, index;
+  int entries = 0;
+  for (const auto& [name, text] :
+       {std::pair<std::string, std::string>{"a/b.json", "{}"}, {"c.txt", "words"}}) {
+    const auto crc =
+        crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+    const std::string facts = number(20, 2) + number(0, 2) + number(0, 2) + number(0, 4) +
+                              number(crc, 4) + number(text.size(), 4) + number(text.size(), 4) +
+                              number(name.size(), 2) + number(0, 2);
+    index += "PK\1\2" + number(20, 2) + facts + number(0, 2) + number(0, 2) + number(0, 2) +
+             number(0, 4) + number(zip.size(), 4) + name;
+    zip += "PK\3\4" + facts + name + text;
+    ++entries;
+  }
+  const auto count = number(static_cast<std::uint64_t>(entries), 2);
+  return {zip + index + "PK\5\6" + number(0, 4) + count + count + number(index.size(), 4) +
+          number(zip.size(), 4) + number(0, 2)};
+}
+
+}  // namespace
+
+std::vector<Target> data_targets() {
+  return {{"tokenizer", 1 << 15, parse_tokenizer,
+           [] { return files_below("tests/data/data", "tokenizer_cl100k.json"); }},
+          {"text", 1 << 13, parse_text, text_seeds},
+          {"token_file", 1 << 10, parse_token_file, token_file_seeds},
+          {"arrow", 1 << 13, parse_arrow, [] { return files_below("tests/data/data", ".arrow"); }},
+          {"wheel", 1 << 12, parse_wheel, wheel_seeds}};
+}
+
+}  // namespace olmo::fuzz

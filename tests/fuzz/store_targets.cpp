@@ -1,0 +1,117 @@
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "fuzz/target.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_manifest.h"
+#include "store/import_instances.h"
+#include "store/import_steps.h"
+#include "store/run_db.h"
+#include "store/safetensors.h"
+
+namespace olmo::fuzz {
+namespace {
+
+/// The text as it is, and with a digest of itself that is right, as an attacker would write it.
+void parse_manifest(const std::string& input) {
+  try {
+    (void)store::parse_manifest(input, "manifest.json");
+  } catch (const Error&) {  // most often its digest
+  }
+  Json json = store::parse_untrusted(input, "manifest.json");
+  if (!json.is_object()) return;
+  json.erase("sha256");
+  json["sha256"] = sha256(json.dump()).hex();
+  const auto manifest = store::parse_manifest(json.dump(), "manifest.json");
+  (void)store::to_text(manifest);
+  (void)store::tensors_digest(manifest.datasets);
+}
+
+std::vector<std::string> manifest_seeds() {
+  store::CheckpointContents contents;
+  contents.trainer = {{"step", 1}, {"tokens_seen", 8}, {"run_id", "r"}, {"data", {{"seed", 1}}}};
+  contents.model = {{"transformer.wte.weight", at::ones({3, 2})},
+                    {"transformer.ln_f.weight", at::zeros({})}};
+  contents.optim = {{"step/transformer.wte.weight", at::full({}, 1, at::kLong)}};
+  const auto saved =
+      store::save_checkpoint(scratch_folder() / "run", contents, {.overwrite = true});
+  return {read_file(saved.path / store::kManifestName)};
+}
+
+void parse_safetensors(const std::string& input) {
+  const store::SafetensorsFile file(file_of(input, "model.safetensors"));
+  for (const auto& entry : file.entries()) {
+    try {
+      (void)file.float_tensor(entry.name);
+    } catch (const Error&) {  // of another dtype
+    }
+  }
+}
+
+std::vector<std::string> safetensors_seeds() {
+  auto seeds = files_below("tests/data/store", ".safetensors");
+  const auto path = scratch_folder() / "seed.safetensors";
+  store::write_safetensors(path, {{"a", at::ones({2, 3})}, {"b", at::zeros({})}}, {{"k", "v"}});
+  seeds.push_back(read_file(path));
+  return seeds;
+}
+
+/// The first byte says what the file is called, for the name and the contents choose the format.
+void parse_log(const std::string& input) {
+  constexpr const char* kNames[] = {"log.csv", "log.jsonl", "log.txt", "log.log"};
+  const std::size_t kind = input.empty() ? 0 : static_cast<unsigned char>(input[0]) % 4;
+  const auto path = file_of(input.substr(input.empty() ? 0 : 1), kNames[kind]);
+  (void)store::read_step_log(path, {});
+}
+
+std::vector<std::string> log_seeds() {
+  return {std::string("\0", 1) +
+              "\xEF\xBB\xBF\"Step\",\"r - train/CrossEntropyLoss\",lr,note\r\n1,11.2,1e-4,\"a, "
+              "\"\"b\"\"\"\r\n2,NaN,,\r\n",
+          "\1{\"_step\": 0, \"train/CrossEntropyLoss\": 10.5, \"x\": {\"y\": [1]}}\n{\"_step\": 1, "
+          "\"train/CrossEntropyLoss\": NaN}\n",
+          "\2# a comment\n1 8.04\n2\t7.75  0.5\n",
+          "\3[rank0]: INFO - \x1b[31mstep:  1  \x1b[32mloss: 12.2713  grad_norm:  1.3  tps: 1,234  "
+          "mfu: 0.03%\x1b[39m\n",
+          "\3I\t[step=10/739328,epoch=0]\n    train/CrossEntropyLoss=11.20\n    "
+          "throughput/total_tokens=41,943,040\n"};
+}
+
+void parse_instances(const std::string& input) {
+  auto file = store::read_instance_file(file_of(input, "samples_piqa_2024-01-01.jsonl"));
+  store::rank_instances(file, store::ImportMetric::kAcc);
+  (void)store::read_instance_file(file_of(input, "task-001-piqa-predictions.jsonl"));
+}
+
+std::vector<std::string> instance_seeds() {
+  return {
+      "{\"doc_id\": 0, \"doc\": {\"goal\": \"g\"}, \"target\": \"1\", \"arguments\": "
+      "{\"gen_args_0\": {\"arg_0\": \"q\", \"arg_1\": \" a\"}, \"gen_args_1\": {\"arg_0\": \"q\", "
+      "\"arg_1\": \" b\"}}, \"resps\": [[[\"-1.5\", \"False\"]], [[\"-2.5\", \"True\"]]], "
+      "\"filtered_resps\": [[\"-1.5\", \"False\"], [\"-2.5\", \"True\"]], \"acc\": 0.0}\n",
+      "{\"doc_id\": 0, \"doc\": {}, \"target\": 0, \"arguments\": [[\"q\", \" a\"], [\"q\", \" "
+      "b\"]], \"resps\": [[[-1.5, false]], [[-2.5, true]]], \"acc\": 1.0}\n",
+      "{\"doc_id\": 0, \"native_id\": \"n\", \"metrics\": {\"predicted_index_raw\": 0, "
+      "\"acc_raw\": 1}, \"label\": 0, \"model_output\": [{\"sum_logits\": -1.5, \"num_tokens\": "
+      "2, \"num_chars\": 4, \"num_bytes\": 4, \"is_greedy\": true}, {\"sum_logits\": -3, "
+      "\"num_tokens\": 1, \"num_chars\": 2, \"num_bytes\": 2, \"is_greedy\": false}]}\n"};
+}
+
+void parse_name(const std::string& input) { (void)store::parse_run_name(input); }
+
+}  // namespace
+
+std::vector<Target> store_targets() {
+  return {
+      {"manifest", 1 << 13, parse_manifest, manifest_seeds},
+      {"safetensors", 1 << 13, parse_safetensors, safetensors_seeds},
+      {"log", 1 << 12, parse_log, log_seeds},
+      {"instances", 1 << 12, parse_instances, instance_seeds},
+      {"run_name", 256, parse_name, [] {
+         return std::vector<std::string>{"run.db", "a/run.db:20260131T2", "/runs/x", ":", "a:b:c"};
+       }}};
+}
+
+}  // namespace olmo::fuzz

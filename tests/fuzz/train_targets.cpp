@@ -1,0 +1,51 @@
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "fuzz/target.h"
+#include "store/checkpoint_manifest.h"
+#include "train/config_file.h"
+#include "train/hf_config.h"
+
+namespace olmo::fuzz {
+namespace {
+
+void parse_config(const std::string& input, const std::string& name) {
+  auto document = train::parse_config_document(input, name);
+  // Globs would walk the disk of whoever runs this.
+  if (input.find("path.") != std::string::npos) return;
+  (void)train::read_document(std::move(document), train::is_yaml_name(name), {"seed=7"});
+}
+
+void parse_json_config(const std::string& input) { parse_config(input, "fuzzed.json"); }
+void parse_yaml_config(const std::string& input) { parse_config(input, "fuzzed.yaml"); }
+
+/// The text of an override.
+void parse_override(const std::string& input) {
+  auto document = train::parse_config_document("{\"model\": {\"d_model\": 64}}", "fuzzed.json");
+  if (input.find("path.") != std::string::npos) return;
+  (void)train::read_document(std::move(document), false, {input});
+}
+
+void parse_hf(const std::string& input) {
+  const Json json = store::parse_untrusted(input, "config.json");
+  (void)train::parse_hf_config(json, "config.json");
+}
+
+}  // namespace
+
+std::vector<Target> train_targets() {
+  return {{"config_json", 1 << 12, parse_json_config,
+           [] { return files_below("configs/train", ".json"); }},
+          {"config_yaml", 1 << 13, parse_yaml_config,
+           [] { return files_below("tests/data/train", ".yaml"); }},
+          {"override", 256, parse_override,
+           [] {
+             return std::vector<std::string>{"model.n_heads=4", "data.paths=[a,b]",
+                                             "optimizer={name: adamw, betas: [0.9, 0.95]}",
+                                             "run_name=${oc.env:HOME,x}", "--seed=1"};
+           }},
+          {"hf_config", 1 << 12, parse_hf,
+           [] { return files_below("tests/data/train/hf", "config.json"); }}};
+}
+
+}  // namespace olmo::fuzz
