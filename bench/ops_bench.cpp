@@ -34,7 +34,7 @@ void run_peak(State& state, const Policy& policy) {
   apply_policy(policy);
   double best = 0;
   for ([[maybe_unused]] auto _ : state)
-    best = std::max(best, ops::measure_fma_rate(policy, /*seconds=*/0.01).flops);
+    best = std::max(best, ops::measure_fma_peak(policy, /*seconds=*/0.01));
   state.counters["FLOPS"] = benchmark::Counter(best);
 }
 

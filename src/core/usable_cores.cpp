@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -59,6 +60,18 @@ std::optional<double> granted_cpus(const fs::path& root) {
   return least;
 }
 
+int physical_cores(const fs::path& root, const cpu_set_t& processors) {
+  std::set<std::string> cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &processors)) continue;
+    const std::string name = "cpu" + std::to_string(i);
+    std::ifstream file(root / "sys/devices/system/cpu" / name / "topology/thread_siblings_list");
+    std::string siblings;
+    cores.insert(std::getline(file, siblings) ? siblings : name);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
 }  // namespace
 
 UsableCores usable_cores(const fs::path& root) {
@@ -66,6 +79,7 @@ UsableCores usable_cores(const fs::path& root) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (::sched_getaffinity(0, sizeof set, &set) == 0) cores.bound_to = CPU_COUNT(&set);
+  cores.physical = physical_cores(root, set);
   cores.granted = granted_cpus(root);
   cores.usable = cores.bound_to;
   if (cores.granted)

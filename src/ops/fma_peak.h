@@ -4,14 +4,10 @@
 
 namespace olmo::ops {
 
-struct FmaRate {
-  double flops = 0;        ///< floating-point operations per second
-  double undisturbed = 0;  ///< share of the time for which the threads had a core
-};
-
-/// The rate of fused multiply-adds on registers, on each of the policy's threads at once: the most
-/// that any half of a millisecond of `seconds` saw. Other programs make it too low where they leave
-/// none alone, never too high. No product is faster.
-FmaRate measure_fma_rate(const Policy& policy, double seconds);
+/// Floating-point operations per second of fused multiply-adds on registers, on each of the
+/// policy's threads at once: the most that any half of a millisecond of `seconds` saw. Where other
+/// programs take cores away meanwhile, it is what each thread reached while it had one, added up,
+/// and no more than as many of the fastest as there are cores. No product is faster.
+double measure_fma_peak(const Policy& policy, double seconds);
 
 }  // namespace olmo::ops

@@ -10,12 +10,10 @@ namespace olmo::train {
 namespace {
 
 constexpr double kMeasureSeconds = 0.008;
-constexpr double kUndisturbed = 0.95;
-constexpr int kMostMeasurements = 50;
+constexpr int kLeastMeasurements = 3, kMostMeasurements = 25;
 /// A rise by less is noise, for which no recorded row is changed.
 constexpr double kRise = 1.01;
-/// Between measurements while training; on a quiet machine the time doubles with each that found
-/// nothing more.
+/// Between measurements while training; the time doubles with each that found nothing more.
 constexpr std::chrono::duration<double> kFirstPause{1}, kLongestPause{60};
 
 /// Portable products use the policy's instruction set, a library the widest.
@@ -39,19 +37,15 @@ PeakFlops::PeakFlops(const Policy& policy)
   }
   for (int done = 0, since_rise = 0; done < kMostMeasurements; ++done) {
     since_rise = measure() ? 0 : since_rise + 1;
-    // The more threads, the rarer a moment in which other programs leave a core to each.
-    if (since_rise >= (disturbed() ? 6 * policy_.threads : 3)) break;
+    if (since_rise >= kLeastMeasurements) break;
   }
   next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
 }
 
-bool PeakFlops::disturbed() const { return undisturbed_ < kUndisturbed; }
-
 bool PeakFlops::measure() {
-  const ops::FmaRate measured = ops::measure_fma_rate(policy_, kMeasureSeconds);
-  undisturbed_ = measured.undisturbed;
-  if (value_ && measured.flops < *value_ * kRise) return false;
-  value_ = measured.flops;
+  const double measured = ops::measure_fma_peak(policy_, kMeasureSeconds);
+  if (value_ && measured < *value_ * kRise) return false;
+  value_ = measured;
   source_ = measured_on(policy_);
   return true;
 }
@@ -66,7 +60,7 @@ bool PeakFlops::update(double rate) {
         "measure its multiply-adds";
     rose = true;
   }
-  pause_ = rose || disturbed() ? kFirstPause : std::min(2 * pause_, kLongestPause);
+  pause_ = rose ? kFirstPause : std::min(2 * pause_, kLongestPause);
   next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
   return rose;
 }

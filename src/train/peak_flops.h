@@ -15,8 +15,7 @@ namespace olmo::train {
 /// from a cluster file, configs/clusters/).
 class PeakFlops {
  public:
-  /// Measures until the best no longer rises: for a thirtieth of a second, on a busy machine up to
-  /// ten times as long. Apply the policy first.
+  /// Measures until the best no longer rises, for some 30 to 200 ms. Apply the policy first.
   explicit PeakFlops(const Policy& policy);
 
   /// Nothing where it is unknown.
@@ -31,14 +30,12 @@ class PeakFlops {
  private:
   using Clock = std::chrono::steady_clock;
   bool measure();  ///< true if the best rose
-  [[nodiscard]] bool disturbed() const;
 
   Policy policy_;
   std::optional<double> value_;
   std::string source_;
   Clock::time_point next_;
   std::chrono::duration<double> pause_;
-  double undisturbed_ = 1;  ///< ops::FmaRate, of the last measurement
 };
 
 /// The best rate of some small matrix products under `policy`, as steps could reach it where

@@ -26,6 +26,16 @@ TEST_CASE("without a control group the affinity decides", "[core]") {
   CHECK(cores.usable >= 1);
 }
 
+TEST_CASE("threads that share a core count as one physical core", "[core]") {
+  const TemporaryDirectory root;
+  CHECK(usable_cores(root / "").physical == usable_cores(root / "").bound_to);  // not known
+  for (int i = 0; i < 1024; ++i)
+    write(root /
+              ("sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list"),
+          "0-1023\n");
+  CHECK(usable_cores(root / "").physical == 1);
+}
+
 TEST_CASE("a control group of version 2 grants what it and those above it allow", "[core]") {
   const TemporaryDirectory root;
   write(root / "proc/self/cgroup", "0::/jobs/mine\n");
