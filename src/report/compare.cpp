@@ -210,7 +210,7 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   const Cluster cluster_a = options.cluster_a.empty() ? Cluster{} : read_cluster(options.cluster_a);
   const Cluster cluster_b = options.cluster_b.empty() ? Cluster{} : read_cluster(options.cluster_b);
   try {
-    const Source source_a = open_source(a, name_a), source_b = open_source(b, name_b);
+    const Source source_a = open_source(name_a), source_b = open_source(name_b);
     compare_sources(report, source_a, source_b, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kDamaged) throw;

@@ -24,7 +24,7 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   const Cluster place = cluster.empty() ? Cluster{} : read_cluster(cluster);
   RunReport found;
   found.side = name_side(run, name);
-  const Source source = open_source(run, name);
+  const Source source = open_source(name);
   add_run(found.side, source);
   if (found.side.run) {
     found.marks = marks_of(*found.side.run, 'A');

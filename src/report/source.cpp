@@ -29,10 +29,8 @@ std::string label_of(const std::string& text, const store::RunName& name) {
 
 }  // namespace
 
-Source open_source(const std::string& text, const store::RunName& name) {
+Source open_source(const store::RunName& name) {
   Source source;
-  if (!fs::exists(name.database))
-    throw Error(ErrorKind::kUsage, text + ": there is no such database");
   source.db =
       std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
   source.records().connection().check_pages();

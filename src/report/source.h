@@ -21,7 +21,7 @@ struct Source {
 
 /// Opens `name` to be read and checks the pages of its file. Throws Error(kUsage) if it names
 /// nothing, Error(kDamaged) if the file is no sound database.
-Source open_source(const std::string& text, const store::RunName& name);
+Source open_source(const store::RunName& name);
 
 /// A side with its label and what identifies its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);

@@ -82,7 +82,7 @@ TEST_CASE("a database of every older schema is read as it is, by the report too"
     const TemporaryDirectory folder;
     const auto path = folder / "run.db";
     make_database(path, version);
-    const Source source = open_source(path.string(), store::parse_run_name(path.string()));
+    const Source source = open_source(store::parse_run_name(path.string()));
     CHECK(source.records().schema_version() == version);
     CHECK(source.run_id == "x");
     const auto run = read_run(source.records(), "x");
@@ -119,7 +119,7 @@ TEST_CASE(
       if (column.starts_with("attempts.") || column == "runs.status") continue;  // the new attempt
       CHECK(after[column] == rows);
     }
-    const Source source = open_source(path.string(), store::parse_run_name(path.string()));
+    const Source source = open_source(store::parse_run_name(path.string()));
     CHECK(read_run(source.records(), "x").steps.size() == 1);
   }
 }

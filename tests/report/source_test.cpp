@@ -37,7 +37,7 @@ std::filesystem::path write_database(const std::filesystem::path& path) {
 TEST_CASE("a source whose pages are sound is opened once, with its run", "[report]") {
   const test::TemporaryDirectory folder;
   const auto path = write_database(folder / "run.db");
-  const Source source = open_source(path.string(), store::parse_run_name(path.string()));
+  const Source source = open_source(store::parse_run_name(path.string()));
   CHECK(!source.run_id.empty());
   CHECK(source.evaluations.empty());
   CHECK(source.records().path() == path);
@@ -52,7 +52,7 @@ TEST_CASE("a page that nothing of the run lies on is still checked", "[report]")
     file.seekp(size - 4096);
     file << std::string(4096, '\xff');
   }
-  CHECK_THROWS_WITH(open_source(path.string(), store::parse_run_name(path.string())),
+  CHECK_THROWS_WITH(open_source(store::parse_run_name(path.string())),
                     Catch::Matchers::StartsWith(path.string() + ": "));
-  CHECK_THROWS_AS(open_source("gone.db", store::parse_run_name("gone.db")), Error);
+  CHECK_THROWS_AS(open_source(store::parse_run_name("gone.db")), Error);
 }
