@@ -62,7 +62,7 @@ std::string number_text(double value) {
 }
 
 void row(const std::string& name, const std::string& value) {
-  std::cout << std::left << std::setw(13) << name << value << '\n';
+  std::cout << std::left << std::setw(23) << name << value << '\n';
 }
 
 Json tensor_json(const CheckpointDataset& dataset) {

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/machine_memory.h"
 #include "core/usable_cores.h"
 #include "train/energy/channel.h"
 
@@ -25,22 +26,6 @@ std::string first_line(const fs::path& path) {
   std::string line;
   std::getline(in, line);
   return line;
-}
-
-/// A number at the start of the line, or null ("max", no file).
-OrderedJson number_in(const std::string& line) {
-  if (line.empty() || std::isdigit(static_cast<unsigned char>(line[0])) == 0) return nullptr;
-  return std::strtoull(line.c_str(), nullptr, 10);
-}
-
-/// Kilobytes of a row of /proc/meminfo, in bytes.
-OrderedJson memory_row(const std::string& name) {
-  std::ifstream in("/proc/meminfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind(name + ":", 0) == 0)
-      return std::strtoull(line.c_str() + name.size() + 1, nullptr, 10) * 1024;
-  }
-  return nullptr;
 }
 
 /// The number of graphics processors of a PCI vendor.
@@ -103,9 +88,13 @@ OrderedJson processor_facts() {
 }
 
 OrderedJson memory_facts() {
-  return {{"total_bytes", memory_row("MemTotal")},
-          {"available_bytes", memory_row("MemAvailable")},
-          {"cgroup_limit_bytes", number_in(first_line("/sys/fs/cgroup/memory.max"))}};
+  const MachineMemory memory = machine_memory();
+  const auto or_null = [](const std::optional<std::uint64_t>& bytes) {
+    return bytes ? OrderedJson(*bytes) : OrderedJson(nullptr);
+  };
+  return {{"total_bytes", or_null(memory.total)},
+          {"available_bytes", or_null(memory.available)},
+          {"cgroup_limit_bytes", or_null(memory.limit)}};
 }
 
 OrderedJson gpu_facts() {

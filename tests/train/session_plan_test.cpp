@@ -1,4 +1,5 @@
 // What `train --dry-run` finds: all that would keep a run from starting, by the checks of a start.
+#include <algorithm>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -93,7 +94,8 @@ TEST_CASE("a plan finds what a start would stop at", "[train]") {
     CHECK(plan.problems.size() == 1);
     check_names(problems_of(plan), parts);
   };
-  finds({"data.paths=[https://olmo-data.org/a.npy]"}, {"https://olmo-data.org/a.npy", "give local files"});
+  finds({"data.paths=[https://olmo-data.org/a.npy]"},
+        {"https://olmo-data.org/a.npy", "give local files"});
   finds({"data.paths=[/no/*.npy]"}, {"/no/*.npy", "path.glob"});
   finds({"data.paths=${path.glob:" + (place.folder / "x*.npy").string() + "}"}, {"x*.npy"});
   finds({"global_train_batch_size=128"}, {"64 instances", "too few"});
@@ -105,6 +107,35 @@ TEST_CASE("a plan finds what a start would stop at", "[train]") {
   fs::create_directory(place.folder / "old");
   fs::rename(place.folder / "bad.db", place.folder / "old" / "run.db");
   finds({}, {"run.db"}, {}, "old");
+}
+
+TEST_CASE(
+    "a plan in a folder that holds a run finds what a resume would, and changes nothing there",
+    "[train]") {
+  const Place place;
+  const auto loaded = load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json",
+                                  {"data.paths=[" + place.tokens + "]", "threads=1", "stop_at=2"});
+  run_session(loaded,
+              {.run_dir = place.folder / "run", .database = {}, .resume = {}, .command_line = {}});
+  const auto listing = [&] {
+    Words names;
+    for (const auto& entry : fs::recursive_directory_iterator(place.folder / "run")) {
+      const std::string name = entry.path().string();
+      if (!name.ends_with("-wal") && !name.ends_with("-shm")) names.push_back(name);  // of a reader
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const auto before = listing();
+  check_names(problems_of(place.plan({})), {"already holds checkpoints", "--resume latest"});
+  CHECK(problems_of(place.plan({}, "latest")).empty());
+  check_names(problems_of(place.plan({"optimizer.learning_rate=1"}, "latest")),
+              {"another config", "optimizer.learning_rate"});
+  auto ids = test::token_ids<std::uint16_t>();
+  ids[5] = 3;
+  test::write_tokens(place.tokens, ids);
+  check_names(problems_of(place.plan({}, "latest")), {"tokens.npy"});
+  CHECK(listing() == before);
 }
 
 TEST_CASE("a model that the machine has no memory for is a problem in words", "[train]") {
