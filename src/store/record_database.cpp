@@ -73,6 +73,12 @@ std::string new_record_id() {
   return id + "-" + suffix.data();
 }
 
+bool holds_tables(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return false;
+  const Database db(checked(path, OpenMode::kReadOnly), OpenMode::kReadOnly);
+  return std::get<std::int64_t>(db.value("SELECT count(*) FROM sqlite_schema")) > 0;
+}
+
 RecordDatabase::RecordDatabase(const std::filesystem::path& path, OpenMode mode)
     : db_(checked(path, mode), mode) {
   db_.execute("PRAGMA foreign_keys = ON;");

@@ -75,6 +75,10 @@ class RecordDatabase {
   std::chrono::steady_clock::time_point next_try_{};
 };
 
+/// False if nothing is at `path`, or a database in which no table was made before its process died:
+/// nothing was recorded there. Throws as Database.
+bool holds_tables(const std::filesystem::path& path);
+
 /// Now, as `2026-01-31T23:59:59.123Z`.
 std::string utc_now();
 

@@ -75,8 +75,8 @@ class Search {
       if (auto start = try_read(entry.path)) return start->saved.run_id;
     }
     if (has_folders()) return std::nullopt;
-    if (named_ || !fs::exists(database_) ||
-        !store::same_place(database_.parent_path(), options_.run_dir))
+    if (named_ || !store::same_place(database_.parent_path(), options_.run_dir) ||
+        !store::holds_tables(database_))
       return std::nullopt;
     const auto db = store::RunDb::open(database_, store::OpenMode::kReadOnly);
     return latest_run_of(db, experiment_digest(config_).hex());

@@ -143,7 +143,8 @@ void check_start(const SessionOptions& options, const TrainConfig& config, Prepa
   problems.check([&] { require_writable_folder(options.run_dir); });
   if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
   problems.check([&] {
-    if (!fs::exists(database)) return require_writable_folder(fs::absolute(database).parent_path());
+    if (!store::holds_tables(database))
+      return require_writable_folder(fs::absolute(database).parent_path());
     const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
     if (!resumption.run_id || !ready.policy || !ready.batches) return;
     const auto inputs = inputs_of(ready, resumption, config);

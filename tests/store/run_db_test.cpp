@@ -230,6 +230,16 @@ TEST_CASE("a missing database, a folder and an unwritable place are named", "[st
   CHECK(kind_of_open(folder / "no/such/folder.db", OpenMode::kCreate) == ErrorKind::kUsage);
 }
 
+TEST_CASE("a database without tables, or none, holds nothing that could be gone on with",
+          "[store]") {
+  const TemporaryDirectory folder;
+  CHECK_FALSE(holds_tables(folder / "run.db"));
+  Database(folder / "run.db", OpenMode::kCreate).execute("PRAGMA journal_mode = WAL");
+  CHECK_FALSE(holds_tables(folder / "run.db"));
+  RunDb::open(folder / "run.db", OpenMode::kCreate);
+  CHECK(holds_tables(folder / "run.db"));
+}
+
 TEST_CASE("a RUN that is longer than any file name is no such database", "[store]") {
   const auto name = parse_run_name(std::string(5000, 'x') + ":2026");
   CHECK(kind_of_open(name.database, OpenMode::kReadOnly) == ErrorKind::kUsage);
