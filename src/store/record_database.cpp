@@ -74,7 +74,9 @@ std::string new_record_id() {
 }
 
 bool holds_tables(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return false;
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return false;
+  if (std::filesystem::file_size(path, none) == 0 && !none) return false;
   const Database db(checked(path, OpenMode::kReadOnly), OpenMode::kReadOnly);
   return std::get<std::int64_t>(db.value("SELECT count(*) FROM sqlite_schema")) > 0;
 }

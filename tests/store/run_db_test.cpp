@@ -234,6 +234,8 @@ TEST_CASE("a database without tables, or none, holds nothing that could be gone 
           "[store]") {
   const TemporaryDirectory folder;
   CHECK_FALSE(holds_tables(folder / "run.db"));
+  std::ofstream(folder / "run.db").close();
+  CHECK_FALSE(holds_tables(folder / "run.db"));
   Database(folder / "run.db", OpenMode::kCreate).execute("PRAGMA journal_mode = WAL");
   CHECK_FALSE(holds_tables(folder / "run.db"));
   RunDb::open(folder / "run.db", OpenMode::kCreate);
