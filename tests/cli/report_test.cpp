@@ -136,7 +136,7 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
 
   const auto missing = pair.parity(pair.database("a"), pair.database("missing"));
   CHECK(missing.code == 2);
-  CHECK(missing.err.find("no such database") != std::string::npos);
+  CHECK(missing.err.find("no such run database") != std::string::npos);
 }
 
 }  // namespace olmo::test
