@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "train/config_file.h"
 
 namespace olmo::cli {
@@ -41,8 +42,7 @@ ForeignConfig read_foreign_config(const std::string& path) {
   if (is_of_wandb(config)) config = unwrapped(config);
   const auto seed = config.find("seed");
   const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;
-  return {config.dump(-1, ' ', false, Json::error_handler_t::replace),
-          has_seed ? seed->get<std::uint64_t>() : 0};
+  return {json_text(config), has_seed ? seed->get<std::uint64_t>() : 0};
 }
 
 std::string read_foreign_machine(const std::string& path) {
@@ -62,7 +62,7 @@ std::string read_foreign_machine(const std::string& path) {
     const auto found = metadata.find(theirs);
     if (found != metadata.end() && found->is_primitive()) machine[ours] = *found;
   }
-  return machine.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(machine);
 }
 
 }  // namespace olmo::cli

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/json_text.h"
 
 namespace olmo::store {
 namespace {
@@ -46,7 +47,7 @@ std::string describe(const std::vector<InstanceFile>& files, ImportMetric metric
     settings["files"].push_back(
         {{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   }
-  return settings.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(settings);
 }
 
 EvaluationMetric share_right(const InstanceFile& file, const std::string& metric) {

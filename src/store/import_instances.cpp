@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json_text.h"
 #include "core/option_ranks.h"
 #include "store/import_text.h"
 
@@ -34,7 +35,7 @@ struct Source {
     // Beyond this no instance or length is plausible.
     constexpr double kMost = 1e15;
     if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= kMost))
-      fail(in_quotes(name) + " must be a number from 0, got " + in_quotes(shown(value)));
+      fail(in_quotes(name) + " must be a number from 0, got " + in_quotes(json_text(value)));
     return value.get<std::int64_t>();
   }
   /// lm-eval writes numbers of `resps` as strings.
@@ -43,11 +44,8 @@ struct Source {
     if (value.is_number()) number = value.get<double>();
     if (value.is_string()) number = parse_log_number(value.get_ref<const std::string&>());
     if (!number || !std::isfinite(*number))
-      fail(name + " must be a finite number, got " + in_quotes(shown(value)));
+      fail(name + " must be a finite number, got " + in_quotes(json_text(value)));
     return *number;
-  }
-  [[nodiscard]] static std::string shown(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 };
 
@@ -65,7 +63,7 @@ bool is_true(const Json& value) { return value == Json(true) || value == Json("T
 std::string text_or_empty(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || found->is_null()) return "";
-  return found->is_string() ? found->get<std::string>() : Source::shown(*found);
+  return found->is_string() ? found->get<std::string>() : json_text(*found);
 }
 
 // --- lm-eval ---
@@ -95,7 +93,7 @@ const Json& lm_eval_response(const Source& source, const Json& responses, std::s
   if (response->is_array() && response->size() == 1) response = &(*response)[0];
   if (!response->is_array() || response->size() != 2)
     source.fail("is of no multiple-choice task: a response must be [logprob, is_greedy], got " +
-                in_quotes(Source::shown(*response)));
+                in_quotes(json_text(*response)));
   return *response;
 }
 
@@ -105,7 +103,7 @@ std::int64_t lm_eval_label(const Source& source, const Json& sample,
                            const std::vector<std::string>& continuations,
                            const std::vector<double>& logprobs) {
   const Json& target = source.member(sample, "target");
-  const std::string text = target.is_string() ? target.get<std::string>() : Source::shown(target);
+  const std::string text = target.is_string() ? target.get<std::string>() : json_text(target);
   const auto options = static_cast<std::int64_t>(continuations.size());
   const bool differ = std::set<std::string>(continuations.begin(), continuations.end()).size() > 1;
   const auto number = parse_log_number(text);

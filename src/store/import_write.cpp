@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.h"
 #include "store/import_steps.h"
 
 namespace olmo::store {
@@ -20,7 +21,7 @@ std::string describe(const StepLog& log, const ImportedRun& run) {
                 {"rows_without_loss", log.skipped}});
   if (!log.scales.empty()) facts["scales"] = log.scales;
   if (run.devices) facts["device_count"] = *run.devices;
-  return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(facts);
 }
 
 /// What a file told: an attempt of the run with its number.

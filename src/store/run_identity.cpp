@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/json_text.h"
 
 namespace olmo::store {
 namespace {
@@ -40,8 +41,7 @@ void write_identity(const fs::path& run_dir, const std::string& run_id, const fs
       {"run_id", run_id},
       {"folder", fs::absolute(run_dir).lexically_normal().string()},
       {"database", fs::absolute(database).lexically_normal().string()}};
-  write_file_atomically(run_dir / kRunIdentityName,
-                        json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(run_dir / kRunIdentityName, json_text(json, 2) + "\n");
 }
 
 bool same_place(const fs::path& a, const fs::path& b) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json_text.h"
 #include "model/hf_names.h"
 
 namespace olmo::train {
@@ -60,7 +61,7 @@ class Reader {
 
  private:
   static std::string shown(const Json& value) {
-    const auto text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const auto text = json_text(value);
     return text.size() > 60 ? text.substr(0, 57) + "..." : text;
   }
 

@@ -6,6 +6,7 @@
 #include "core/determinism.h"
 #include "core/environment.h"
 #include "core/gpu.h"
+#include "core/json_text.h"
 #include "store/library_versions.h"
 
 namespace olmo::train {
@@ -39,8 +40,6 @@ Json build_json() {
   return build;
 }
 
-Json environment_json() {
-  return Json::parse(environment().dump(-1, ' ', false, Json::error_handler_t::replace));
-}
+Json environment_json() { return Json::parse(json_text(environment())); }
 
 }  // namespace olmo::train
