@@ -24,7 +24,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace {
 

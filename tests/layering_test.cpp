@@ -21,25 +21,36 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"model", {"ops", "core"}},
     {"optim", {"ops", "core"}},
     {"store", {"core"}},
+    {"config", {"core", "data", "model", "optim"}},
+    {"import", {"core", "store"}},
+    {"energy", {"core", "store"}},
+    {"models", {"core", "data", "model", "store", "config"}},
     {"eval", {"core", "data"}},
+    {"evaluation", {"core", "data", "model", "store", "config", "models", "eval"}},
     {"report", {"core", "store"}},
-    {"train", {"core", "ops", "data", "model", "optim", "store", "eval"}},
-    {"cli", {"core", "ops", "data", "model", "optim", "store", "eval", "report", "train"}},
+    {"train",
+     {"core", "ops", "data", "model", "optim", "store", "config", "energy", "models", "eval",
+      "evaluation"}},
+    {"audit", {"core", "ops", "data", "model", "optim", "store", "config", "models", "train"}},
+    {"cli",
+     {"core", "ops", "data", "model", "optim", "store", "config", "import", "energy", "models",
+      "eval", "evaluation", "report", "train", "audit"}},
 };
 
 // External header prefix -> the only room that may include it (torch/: none, core/tensor.h is
 // enough).
 const std::map<std::string, std::string> kHomes = {
-    {"hdf5.h", "store"},    {"sqlite3.h", "store"}, {"CLI/", "cli"},      {"torch/", "nowhere"},
-    {"yaml-cpp/", "train"}, {"zip.h", "data"},      {"zlib.h", "data"},   {"zstd.h", "data"},
-    {"utf8proc.h", "data"}, {"openssl/", "core"},   {"boost/", "report"},
+    {"hdf5.h", "store"},     {"sqlite3.h", "store"}, {"CLI/", "cli"},      {"torch/", "nowhere"},
+    {"yaml-cpp/", "config"}, {"zip.h", "data"},      {"zlib.h", "data"},   {"zstd.h", "data"},
+    {"utf8proc.h", "data"},  {"openssl/", "core"},   {"boost/", "report"},
 };
 
 std::vector<fs::path> sources() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(OLMO_SOURCE_DIR) / "src")) {
     const auto extension = entry.path().extension();
-    if (extension == ".h" || extension == ".cpp") files.push_back(entry.path());
+    if (extension == ".h" || extension == ".cpp" || extension == ".cu")
+      files.push_back(entry.path());
   }
   return files;
 }

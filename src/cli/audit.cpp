@@ -1,5 +1,5 @@
 // `olmo-harness audit`: recorded steps, computed again and compared with the record.
-#include "train/audit/audit.h"
+#include "audit/audit.h"
 
 #include <iostream>
 #include <random>
@@ -18,7 +18,7 @@
 #include "store/audit_records.h"
 #include "store/evaluation_db.h"
 #include "store/evaluation_seal.h"
-#include "train/provenance.h"
+#include "store/provenance.h"
 
 namespace olmo::cli {
 namespace {
@@ -44,8 +44,8 @@ struct Arguments {
   std::string command_line;
 };
 
-train::Stretch parse_stretch(const std::string& text) {
-  const auto fail = [&]() -> train::Stretch {
+audit::Stretch parse_stretch(const std::string& text) {
+  const auto fail = [&]() -> audit::Stretch {
     throw Error(ErrorKind::kUsage, "audit: --steps must be A..B or one step, got '" + text + "'");
   };
   const auto number = [&](const std::string& digits) -> std::int64_t {
@@ -60,11 +60,11 @@ train::Stretch parse_stretch(const std::string& text) {
 }
 
 /// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.
-void require_sound_config(const train::RecordedSteps& recorded, const std::string& run) {
+void require_sound_config(const store::RecordedSteps& recorded, const std::string& run) {
   const auto is_sound = [&] {
     try {
-      const auto loaded = train::parse_config(recorded.config, "config.json");
-      return train::experiment_digest(loaded.config).hex() == recorded.experiment_digest;
+      const auto loaded = config::parse_config(recorded.config, "config.json");
+      return config::experiment_digest(loaded.config).hex() == recorded.experiment_digest;
     } catch (const Error&) {
       return false;
     }
@@ -87,12 +87,12 @@ void require_sound_evaluations(store::RunDb& db, const std::string& run_id) {
 }
 
 /// The run's config with the paths of this machine.
-train::TrainConfig config_here(const train::RecordedSteps& recorded, const Arguments& arguments) {
+config::TrainConfig config_here(const store::RecordedSteps& recorded, const Arguments& arguments) {
   require_sound_config(recorded, arguments.run);
-  auto loaded = train::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
-  train::require_no_blockers(loaded);
-  train::TrainConfig& config = loaded.config;
-  if (train::experiment_digest(config).hex() != recorded.experiment_digest) {
+  auto loaded = config::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
+  config::require_no_blockers(loaded);
+  config::TrainConfig& config = loaded.config;
+  if (config::experiment_digest(config).hex() != recorded.experiment_digest) {
     throw Error(ErrorKind::kUsage, arguments.run + ": the config with " +
                                        arguments.overrides.front() +
                                        " is another experiment; an audit may set paths only");
@@ -105,30 +105,30 @@ train::TrainConfig config_here(const train::RecordedSteps& recorded, const Argum
   return std::move(config);
 }
 
-std::vector<train::Stretch> stretches_of(const train::RecordedSteps& recorded,
+std::vector<audit::Stretch> stretches_of(const store::RecordedSteps& recorded,
                                          const Arguments& arguments) {
   if (arguments.sample > 0) {
     const auto seed = arguments.seed.value_or(std::random_device{}());
     log_line("sample: " + std::to_string(arguments.sample) + " stretches of " +
              std::to_string(arguments.length) + " steps (--seed " + std::to_string(seed) + ")");
-    return train::sample_stretches(recorded, arguments.sample, arguments.length, seed);
+    return audit::sample_stretches(recorded, arguments.sample, arguments.length, seed);
   }
-  const train::Stretch stretch =
-      arguments.steps.empty() ? train::Stretch{recorded.steps.begin()->first, recorded.last_step()}
+  const audit::Stretch stretch =
+      arguments.steps.empty() ? audit::Stretch{recorded.steps.begin()->first, recorded.last_step()}
                               : parse_stretch(arguments.steps);
-  train::require_recorded(recorded, stretch);
+  audit::require_recorded(recorded, stretch);
   return {stretch};
 }
 
 /// One row of `audits` for each stretch, and the traces that were made.
 void write_record(store::RunDb& db, const std::string& run_id, const Arguments& arguments,
-                  const Policy& policy, const train::AuditResult& result) {
+                  const Policy& policy, const audit::AuditResult& result) {
   for (const auto& stretch : result.stretches) {
     store::AuditRecord row{.created_utc = {},
                            .command_line = arguments.command_line,
-                           .policy = json_text(train::policy_json(policy)),
-                           .build = json_text(train::build_json()),
-                           .environment = json_text(train::environment_json()),
+                           .policy = json_text(store::policy_json(policy)),
+                           .build = json_text(store::build_json()),
+                           .environment = json_text(store::environment_json()),
                            .started_from = stretch.started_from,
                            .first_step = stretch.stretch.first,
                            .last_step = stretch.stretch.last,
@@ -158,13 +158,13 @@ int run_audit(const Arguments& arguments) {
   auto db = store::RunDb::open(
       name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
   const std::string run_id = db.find_run(name.run);
-  const train::RecordedSteps recorded = train::read_recorded_steps(db, run_id);
-  const train::TrainConfig config = config_here(recorded, arguments);
+  const store::RecordedSteps recorded = store::read_recorded_steps(db, run_id);
+  const config::TrainConfig config = config_here(recorded, arguments);
   require_sound_evaluations(db, run_id);
   const Policy policy = resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa,
                                        arguments.threads, arguments.device);
   apply_policy(policy);
-  train::AuditOptions options{
+  audit::AuditOptions options{
       .database = fs::absolute(name.database),
       .checkpoints = arguments.checkpoints.empty() ? std::nullopt
                                                    : std::optional(fs::path(arguments.checkpoints)),
@@ -173,8 +173,8 @@ int run_audit(const Arguments& arguments) {
           [&](std::int64_t step) { return store::read_trace(db.records(), run_id, step); },
       .trace = arguments.trace};
   if (!arguments.json) std::cout << audit_header(recorded, policy) << std::flush;
-  const train::AuditResult result =
-      train::audit(recorded, config, policy, options, [&](const train::StretchResult& stretch) {
+  const audit::AuditResult result =
+      audit::audit(recorded, config, policy, options, [&](const audit::StretchResult& stretch) {
         if (!arguments.json) std::cout << to_text(stretch) << std::flush;
       });
   if (arguments.record) write_record(db, run_id, arguments, policy, result);
@@ -183,7 +183,7 @@ int run_audit(const Arguments& arguments) {
   } else {
     std::cout << audit_footer(result, recorded);
   }
-  return result.verdict() == train::AuditVerdict::kDifferent
+  return result.verdict() == audit::AuditVerdict::kDifferent
              ? static_cast<int>(ErrorKind::kCheckFailed)
              : 0;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/progress_line.h"
-#include "train/provenance.h"
+#include "store/provenance.h"
 
 namespace olmo::cli {
 namespace {
@@ -19,7 +19,7 @@ std::string member(const std::string& text, const char* key) {
   return json[key].is_string() ? json[key].get<std::string>() : json[key].dump();
 }
 
-std::string steps_of(const train::Stretch& stretch) {
+std::string steps_of(const audit::Stretch& stretch) {
   if (stretch.first == stretch.last) return "step " + std::to_string(stretch.first);
   return "steps " + std::to_string(stretch.first) + ".." + std::to_string(stretch.last);
 }
@@ -30,7 +30,7 @@ std::string shown(const char* format, double value) {
   return text;
 }
 
-std::string listed(const std::vector<train::Finding>& findings) {
+std::string listed(const std::vector<store::Finding>& findings) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kMostFindings, findings.size()); ++i)
     text += "    " + findings[i].sentence + "\n";
@@ -39,14 +39,14 @@ std::string listed(const std::vector<train::Finding>& findings) {
   return text;
 }
 
-Json json_of(const std::vector<train::Finding>& findings) {
+Json json_of(const std::vector<store::Finding>& findings) {
   Json list = Json::array();
   for (const auto& [step, quantity, sentence] : findings)
     list.push_back({{"step", step}, {"quantity", quantity}, {"message", sentence}});
   return list;
 }
 
-Json json_of(const train::StretchResult& stretch) {
+Json json_of(const audit::StretchResult& stretch) {
   const auto& [far_ce, far_grad] = stretch.distances;
   Json json = {{"first_step", stretch.stretch.first},
                {"last_step", stretch.stretch.last},
@@ -66,7 +66,7 @@ Json json_of(const train::StretchResult& stretch) {
 
 }  // namespace
 
-std::string audit_header(const train::RecordedSteps& recorded, const Policy& policy) {
+std::string audit_header(const store::RecordedSteps& recorded, const Policy& policy) {
   const std::string cpu = member(recorded.environment, "cpu");
   return "run " + recorded.run_id + " (" + recorded.name + "), " +
          std::to_string(recorded.steps.size()) + " steps in " + format_duration(recorded.seconds) +
@@ -76,13 +76,13 @@ std::string audit_header(const train::RecordedSteps& recorded, const Policy& pol
          std::to_string(policy.threads) + " threads\n";
 }
 
-std::string to_text(const train::StretchResult& stretch) {
+std::string to_text(const audit::StretchResult& stretch) {
   std::string text = steps_of(stretch.stretch) + " from " + stretch.started_from;
   if (stretch.start_step > 0) text += " (after step " + std::to_string(stretch.start_step) + ")";
   text += ": " + to_string(stretch.verdict) + ", " + std::to_string(stretch.steps_compared) +
           " steps and " + std::to_string(stretch.tensors_compared) + " tensors compared in " +
           format_duration(stretch.seconds) + "\n";
-  if (stretch.verdict == train::AuditVerdict::kWithinEnvelope) {
+  if (stretch.verdict == audit::AuditVerdict::kWithinEnvelope) {
     text += "    at most " + shown("%.2g", stretch.distances.ce_loss) + " nats of ce_loss and " +
             shown("%.2g", stretch.distances.grad_norm) +
             " of grad_norm from the portable reference\n";
@@ -94,22 +94,22 @@ std::string to_text(const train::StretchResult& stretch) {
   return text;
 }
 
-std::string audit_footer(const train::AuditResult& result, const train::RecordedSteps& recorded) {
+std::string audit_footer(const audit::AuditResult& result, const store::RecordedSteps& recorded) {
   std::string text;
   if (!result.broken_proofs.empty()) text += "the record itself:\n" + listed(result.broken_proofs);
   switch (result.verdict()) {
-    case train::AuditVerdict::kDifferent:
+    case audit::AuditVerdict::kDifferent:
       return text + "AUDIT FAILED\n";
-    case train::AuditVerdict::kWithinEnvelope:
+    case audit::AuditVerdict::kWithinEnvelope:
       return text + "AUDIT PASSED: within what `fast` differs by on this machine\n";
-    case train::AuditVerdict::kIdentical:
+    case audit::AuditVerdict::kIdentical:
       break;
   }
   return text + "AUDIT PASSED: every bit agrees, and the hash chain of all " +
          std::to_string(recorded.steps.size()) + " steps is sound\n";
 }
 
-Json to_json(const train::AuditResult& result, const train::RecordedSteps& recorded,
+Json to_json(const audit::AuditResult& result, const store::RecordedSteps& recorded,
              const Policy& policy) {
   Json stretches = Json::array();
   for (const auto& stretch : result.stretches) stretches.push_back(json_of(stretch));
@@ -117,7 +117,7 @@ Json to_json(const train::AuditResult& result, const train::RecordedSteps& recor
           {"verdict", to_string(result.verdict())},
           {"recorded_steps", recorded.steps.size()},
           {"recorded_seconds", recorded.seconds},
-          {"policy", train::policy_json(policy)},
+          {"policy", store::policy_json(policy)},
           {"broken_proofs", json_of(result.broken_proofs)},
           {"stretches", stretches}};
 }

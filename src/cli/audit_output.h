@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "audit/audit.h"
 #include "core/json.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
-#include "train/audit/audit.h"
 
 namespace olmo::cli {
 
@@ -18,10 +18,10 @@ struct TraceComparison {
   std::optional<TraceDifference> difference;  ///< in the last of `steps`
 };
 
-std::string audit_header(const train::RecordedSteps& recorded, const Policy& policy);
-std::string to_text(const train::StretchResult& stretch);
-std::string audit_footer(const train::AuditResult& result, const train::RecordedSteps& recorded);
-Json to_json(const train::AuditResult& result, const train::RecordedSteps& recorded,
+std::string audit_header(const store::RecordedSteps& recorded, const Policy& policy);
+std::string to_text(const audit::StretchResult& stretch);
+std::string audit_footer(const audit::AuditResult& result, const store::RecordedSteps& recorded);
+Json to_json(const audit::AuditResult& result, const store::RecordedSteps& recorded,
              const Policy& policy);
 
 std::string to_text(const TraceComparison& comparison);

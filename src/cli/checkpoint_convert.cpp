@@ -10,7 +10,7 @@
 #include "cli/usage.h"
 #include "core/json_text.h"
 #include "model/model_size.h"
-#include "train/convert_model.h"
+#include "models/convert_model.h"
 
 namespace olmo::cli {
 namespace {
@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-void print(const train::ConvertedModel& converted, const Options& options) {
+void print(const models::ConvertedModel& converted, const Options& options) {
   const auto& source = converted.source;
   const auto parameters = model::count_parameters(source.config).total;
   if (options.json) {
@@ -73,7 +73,7 @@ void add_checkpoint_import(CLI::App& checkpoint) {
       "load_weights take it. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command->callback(
-      [options] { print(train::import_model(options->source, options->to), *options); });
+      [options] { print(models::import_model(options->source, options->to), *options); });
 }
 
 void add_checkpoint_export(CLI::App& checkpoint) {
@@ -102,10 +102,10 @@ void add_checkpoint_export(CLI::App& checkpoint) {
       "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
   command->callback([options] {
     require_checkpoint("checkpoint export", options->source);
-    const train::ExportOptions how{
-        .format = options->format == "hf" ? train::ExportFormat::kHf : train::ExportFormat::kOlmo,
+    const models::ExportOptions how{
+        .format = options->format == "hf" ? models::ExportFormat::kHf : models::ExportFormat::kOlmo,
         .bf16 = options->dtype == "bf16"};
-    print(train::export_model(options->source, options->to, how), *options);
+    print(models::export_model(options->source, options->to, how), *options);
   });
 }
 

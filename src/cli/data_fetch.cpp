@@ -7,8 +7,8 @@
 #include "cli/data_commands.h"
 #include "core/json_text.h"
 #include "core/progress_line.h"
-#include "data/corpus.h"
-#include "data/fetch.h"
+#include "data/public/corpus.h"
+#include "data/public/fetch.h"
 
 namespace olmo::cli {
 namespace {

@@ -11,17 +11,17 @@
 #include "cli/data_commands.h"
 #include "cli/given_path.h"
 #include "cli/usage.h"
+#include "config/batch_config.h"
+#include "config/file.h"
+#include "config/train_config.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
 #include "data/inspect.h"
 #include "data/sidecar.h"
 #include "data/token_stats.h"
+#include "data/tokenizer/find_tokenizer.h"
 #include "store/run_db.h"
-#include "train/batch_config.h"
-#include "train/config_file.h"
-#include "train/run_inputs.h"
-#include "train/train_config.h"
 
 namespace olmo::cli {
 namespace {
@@ -102,7 +102,7 @@ Inspection inspect_files(const InspectArguments& arguments) {
 
 /// The batches of a config. The sidecar of its token files knows best what made them: some of
 /// OLMo's own configs name another tokenizer and another end of documents.
-Inspection inspect_config(const InspectArguments& arguments, const train::TrainConfig& config) {
+Inspection inspect_config(const InspectArguments& arguments, const config::TrainConfig& config) {
   if (arguments.sequence_length || arguments.global_batch_size || arguments.seed ||
       arguments.no_shuffle || !arguments.dtype.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -112,11 +112,11 @@ Inspection inspect_config(const InspectArguments& arguments, const train::TrainC
                     "--no-shuffle and --dtype");
   }
   Inspection inspection;
-  inspection.batches = train::batch_config(config);
+  inspection.batches = config::batch_config(config);
   const auto sidecar =
       config.data.paths.empty() ? std::nullopt : data::read_sidecar(config.data.paths.front());
   inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
-  const auto named = train::find_tokenizer(config.tokenizer.identifier);
+  const auto named = data::find_tokenizer(config.tokenizer.identifier);
   if (!inspection.tokenizer && named) inspection.tokenizer = data::Tokenizer::load(*named);
   inspection.eos_token_id = arguments.eos_token_id;
   if (!inspection.eos_token_id && sidecar) inspection.eos_token_id = sidecar->eos_token_id;
@@ -131,7 +131,7 @@ Inspection inspect_run(const InspectArguments& arguments) {
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
   const auto loaded =
-      train::parse_config(db.run_config(run), arguments.input + ".json", arguments.more);
+      config::parse_config(db.run_config(run), arguments.input + ".json", arguments.more);
   Inspection inspection = inspect_config(arguments, loaded.config);
   inspection.of_run = true;
   db.query("SELECT batch_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
@@ -142,7 +142,7 @@ Inspection inspect_run(const InspectArguments& arguments) {
 }
 
 bool is_config_name(const std::string& name) {
-  return name.ends_with(".json") || train::is_yaml_name(name);
+  return name.ends_with(".json") || config::is_yaml_name(name);
 }
 
 /// True for a run directory and for FILE.db or FILE.db:RUN_ID, which begin as SQLite's files do.
@@ -158,7 +158,7 @@ bool is_run_name(const std::string& name) {
 
 Inspection prepare(const InspectArguments& arguments) {
   if (is_config_name(arguments.input))
-    return inspect_config(arguments, train::load_config(arguments.input, arguments.more).config);
+    return inspect_config(arguments, config::load_config(arguments.input, arguments.more).config);
   return is_run_name(arguments.input) ? inspect_run(arguments) : inspect_files(arguments);
 }
 

@@ -15,7 +15,7 @@
 #include "core/json.h"
 #include "core/json_text.h"
 #include "core/terminal.h"
-#include "train/provenance.h"
+#include "store/provenance.h"
 
 namespace olmo::cli {
 namespace {
@@ -32,7 +32,7 @@ OrderedJson examine() {
   const Policy policy = resolve_policy("portable", "auto", 0);
   OrderedJson facts;
   facts["healthy"] = true;
-  facts["build"] = OrderedJson(train::build_json());
+  facts["build"] = OrderedJson(store::build_json());
   facts["processor"] = processor_facts();
   facts["memory"] = memory_facts();
   facts["gpus"] = gpu_facts();

@@ -13,7 +13,7 @@
 #include "core/json.h"
 #include "core/machine_memory.h"
 #include "core/usable_cores.h"
-#include "train/energy/channel.h"
+#include "energy/channel.h"
 
 namespace olmo::cli {
 namespace {
@@ -141,11 +141,11 @@ OrderedJson folder_facts() {
 }
 
 OrderedJson sensor_facts() {
-  const train::EnergySources sources;
+  const energy::EnergySources sources;
   OrderedJson facts = OrderedJson::array();
   for (const auto& channels :
-       {train::open_rapl(sources.sysfs), train::open_pm_counters(sources.sysfs),
-        train::open_nvml(sources.nvml), train::open_rocm_smi(sources.rocm_smi)}) {
+       {energy::open_rapl(sources.sysfs), energy::open_pm_counters(sources.sysfs),
+        energy::open_nvml(sources.nvml), energy::open_rocm_smi(sources.rocm_smi)}) {
     for (const auto& channel : channels) {
       facts.push_back({{"source", channel.source},
                        {"device", channel.device},

@@ -15,12 +15,12 @@
 #include "core/json_text.h"
 #include "core/log.h"
 #include "core/progress_line.h"
-#include "data/fetch.h"
+#include "data/public/fetch.h"
+#include "data/tokenizer/find_tokenizer.h"
 #include "eval/perplexity_suite.h"
 #include "eval/task_catalog.h"
-#include "train/evaluation_session.h"
-#include "train/provenance.h"
-#include "train/run_inputs.h"
+#include "evaluation/session.h"
+#include "store/provenance.h"
 
 namespace olmo::cli {
 namespace {
@@ -136,9 +136,9 @@ Asked resolve(const Options& options) {
   return asked;
 }
 
-std::optional<fs::path> tokenizer_file(const Options& options, const train::LoadedModel& loaded) {
+std::optional<fs::path> tokenizer_file(const Options& options, const models::LoadedModel& loaded) {
   if (!options.tokenizer.empty()) {
-    const auto found = train::find_tokenizer(options.tokenizer);
+    const auto found = data::find_tokenizer(options.tokenizer);
     if (!found)
       throw Error(ErrorKind::kUsage, "--tokenizer " + options.tokenizer +
                                          ": no such file, nor one that `olmo-harness data fetch` "
@@ -159,7 +159,7 @@ bool needs_text(const Asked& asked) {
 }
 
 std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Asked& asked,
-                                              const train::LoadedModel& loaded) {
+                                              const models::LoadedModel& loaded) {
   const auto file = tokenizer_file(options, loaded);
   if (!file) {
     if (!needs_text(asked)) return std::nullopt;
@@ -168,16 +168,16 @@ std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Aske
                                        "--tokenizer FILE (tokenizer.json)");
   }
   auto tokenizer = data::Tokenizer::load(*file);
-  if (const auto note = train::check_tokenizer_fits(loaded.files, tokenizer, file->string()))
+  if (const auto note = models::check_tokenizer_fits(loaded.files, tokenizer, file->string()))
     log_line("note: " + *note);
   return tokenizer;
 }
 
-train::EvaluationPlan plan_of(const Options& options, Asked& asked,
-                              const train::LoadedModel& loaded) {
+evaluation::EvaluationPlan plan_of(const Options& options, Asked& asked,
+                                   const models::LoadedModel& loaded) {
   const auto& config = loaded.model.config();
   const auto eos = loaded.files.tokenizer.ids.eos.value_or(config.eos_token_id);
-  train::EvaluationPlan plan;
+  evaluation::EvaluationPlan plan;
   plan.tasks = std::move(asked.tasks);
   plan.suites = std::move(asked.suites);
   if (options.limit > 0) plan.limit = options.limit;
@@ -189,7 +189,7 @@ train::EvaluationPlan plan_of(const Options& options, Asked& asked,
   return plan;
 }
 
-std::vector<ProgressPart> progress_parts(const train::EvaluationProgress& progress) {
+std::vector<ProgressPart> progress_parts(const evaluation::EvaluationProgress& progress) {
   const auto format = [](const char* pattern, double value) {
     char text[48];
     std::snprintf(text, sizeof text, pattern, value);
@@ -204,7 +204,7 @@ std::vector<ProgressPart> progress_parts(const train::EvaluationProgress& progre
 }
 
 /// The first failure decides the exit code; the scores of the others are out by then.
-int exit_code_of(const train::EvaluationOutcome& outcome) {
+int exit_code_of(const evaluation::EvaluationOutcome& outcome) {
   for (const auto* results : {&outcome.tasks, &outcome.suites}) {
     for (const auto& result : *results)
       if (result.error) return static_cast<int>(result.error->kind());
@@ -214,9 +214,10 @@ int exit_code_of(const train::EvaluationOutcome& outcome) {
 
 /// Where the evaluation is recorded.
 fs::path database_of(const Options& options, const std::optional<JoinedRun>& joined,
-                     const train::LoadedModel& loaded) {
+                     const models::LoadedModel& loaded) {
   if (joined) return joined->database;
-  return options.database.empty() ? train::default_database(loaded) : fs::path(options.database);
+  return options.database.empty() ? evaluation::default_database(loaded)
+                                  : fs::path(options.database);
 }
 
 int run(const Options& options) {
@@ -227,17 +228,17 @@ int run(const Options& options) {
   const Policy policy =
       resolve_policy(options.numerics, options.isa, options.threads, options.device);
   apply_policy(policy);
-  train::LoadedModel loaded = train::load_model(options.checkpoint, policy);
+  models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
   log_line(loaded.description);
   const auto tokenizer = load_tokenizer(options, asked, loaded);
   const auto missing = asked.missing;
   const auto plan = plan_of(options, asked, loaded);
   const fs::path database = database_of(options, joined, loaded);
-  std::optional<train::EvaluatedRun> belongs_to;
+  std::optional<evaluation::EvaluatedRun> belongs_to;
   if (joined) belongs_to = join_run(*joined, loaded.files, options.step);
 
   std::optional<ProgressLine> line(std::in_place);
-  const auto result = train::run_evaluation(
+  const auto result = evaluation::run_evaluation(
       loaded, tokenizer ? &*tokenizer : nullptr, plan,
       {.database = database,
        .command_line = options.command_line,
@@ -257,7 +258,7 @@ int run(const Options& options) {
                                    {"evaluation_id", result.evaluation_id},
                                    {"database", database.string()},
                                    {"weights_digest", loaded.weights_digest.hex()},
-                                   {"policy", train::policy_json(policy)}};
+                                   {"policy", store::policy_json(policy)}};
     if (belongs_to) json.update({{"run_id", belongs_to->run_id}, {"step", belongs_to->step}});
     json.update(scores_json(result.outcome, plan.tasks));
     if (!missing.empty()) json["missing"] = missing;

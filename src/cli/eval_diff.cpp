@@ -11,8 +11,8 @@
 #include "cli/usage.h"
 #include "core/error.h"
 #include "core/json_text.h"
+#include "evaluation/evaluation.h"
 #include "store/evaluation_db.h"
-#include "train/evaluation.h"
 
 namespace olmo::cli {
 namespace {
@@ -113,8 +113,8 @@ TaskDifference compare(const RecordedEvaluation& a, const RecordedEvaluation& b,
 std::vector<std::string> common_tasks(const RecordedEvaluation& a, const RecordedEvaluation& b,
                                       const Options& options) {
   std::vector<std::string> tasks;
-  const auto of_b = train::recorded_tasks(b.entry.record.settings);
-  for (const auto& task : train::recorded_tasks(a.entry.record.settings)) {
+  const auto of_b = evaluation::recorded_tasks(b.entry.record.settings);
+  for (const auto& task : evaluation::recorded_tasks(a.entry.record.settings)) {
     const bool wanted =
         options.tasks.empty() ||
         std::find(options.tasks.begin(), options.tasks.end(), task.name) != options.tasks.end();

@@ -31,7 +31,7 @@ const eval::Task* find_task(std::span<const eval::Task> tasks, const std::string
   return found == tasks.end() ? nullptr : &*found;
 }
 
-OrderedJson task_json(const train::TaskOutcome& outcome, const eval::Task& task) {
+OrderedJson task_json(const evaluation::TaskOutcome& outcome, const eval::Task& task) {
   OrderedJson json;
   if (outcome.error) {
     json["error"] = outcome.error->what();
@@ -62,7 +62,7 @@ void add_metric(OrderedJson& json, const EvaluationMetric& metric) {
   if (metric.low && metric.high) json[metric.metric + "_ci95"] = {*metric.low, *metric.high};
 }
 
-OrderedJson suite_json(const train::TaskOutcome& outcome) {
+OrderedJson suite_json(const evaluation::TaskOutcome& outcome) {
   OrderedJson json;
   if (outcome.error) {
     json["error"] = outcome.error->what();
@@ -96,11 +96,11 @@ std::string with_error(const EvaluationMetric& metric, bool cost) {
   return text;
 }
 
-void print_tasks(std::ostream& out, const train::EvaluationOutcome& outcome,
+void print_tasks(std::ostream& out, const evaluation::EvaluationOutcome& outcome,
                  std::span<const eval::Task> tasks) {
   TextTable table({"task", "n", "primary", "score", "acc", "per char", "per byte", "per token",
                    "pmi", "bpb", "chance"});
-  const auto by_score = [](const train::TaskOutcome& result, const eval::Task& task,
+  const auto by_score = [](const evaluation::TaskOutcome& result, const eval::Task& task,
                            const std::string& score) {
     for (const auto& metric : task.metrics)
       if (metric.score == score) return find(result.metrics, metric.name);
@@ -134,7 +134,7 @@ void print_tasks(std::ostream& out, const train::EvaluationOutcome& outcome,
   table.print(out);
 }
 
-void print_suites(std::ostream& out, const train::EvaluationOutcome& outcome) {
+void print_suites(std::ostream& out, const evaluation::EvaluationOutcome& outcome) {
   TextTable table({"suite", "scope", "documents", "tokens", "bytes", "perplexity", "95 %",
                    "bits per byte", "95 %"});
   const auto interval = [](const EvaluationMetric* metric, int digits) {
@@ -191,7 +191,7 @@ OrderedJson instance_json(const OptionRow& row, const eval::Task& task) {
 
 }  // namespace
 
-OrderedJson scores_json(const train::EvaluationOutcome& outcome,
+OrderedJson scores_json(const evaluation::EvaluationOutcome& outcome,
                         std::span<const eval::Task> tasks) {
   OrderedJson json = {{"tasks", OrderedJson::object()}, {"perplexity", OrderedJson::object()}};
   for (const auto& result : outcome.tasks)
@@ -201,7 +201,7 @@ OrderedJson scores_json(const train::EvaluationOutcome& outcome,
   return json;
 }
 
-void print_scores(std::ostream& out, const train::EvaluationOutcome& outcome,
+void print_scores(std::ostream& out, const evaluation::EvaluationOutcome& outcome,
                   std::span<const eval::Task> tasks) {
   if (!outcome.tasks.empty()) print_tasks(out, outcome, tasks);
   if (!outcome.tasks.empty() && !outcome.suites.empty()) out << "\n";

@@ -56,8 +56,8 @@ std::optional<std::int64_t> step_of_name(const fs::path& folder) {
   return std::nullopt;
 }
 
-train::EvaluatedRun join_run(const JoinedRun& run, const train::ModelFiles& files,
-                             std::optional<std::int64_t> given) {
+evaluation::EvaluatedRun join_run(const JoinedRun& run, const models::ModelFiles& files,
+                                  std::optional<std::int64_t> given) {
   const std::string checkpoint = files.path.string();
   if (files.run_id && *files.run_id != run.run_id)
     refuse(checkpoint + ": is a checkpoint of run " + *files.run_id + " and not of " + run.run_id +

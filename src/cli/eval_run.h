@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "train/evaluation_session.h"
-#include "train/load_model.h"
+#include "evaluation/session.h"
+#include "models/load_model.h"
 
 namespace olmo::cli {
 
@@ -29,8 +29,8 @@ std::optional<std::int64_t> step_of_name(const std::filesystem::path& folder);
 /// To which run and step the evaluation of a checkpoint belongs: the step is what the checkpoint
 /// records, else `given` (--step), else what the folder's name tells. Throws Error(kUsage) if the
 /// checkpoint records another run or step, and if no step is known.
-train::EvaluatedRun join_run(const JoinedRun& run, const train::ModelFiles& files,
-                             std::optional<std::int64_t> given);
+evaluation::EvaluatedRun join_run(const JoinedRun& run, const models::ModelFiles& files,
+                                  std::optional<std::int64_t> given);
 
 /// Says what the record holds of this step already: the same evaluation, or one of other weights.
 void note_earlier(const JoinedRun& run, std::int64_t step, const std::string& evaluation_id);

@@ -14,7 +14,7 @@
 #include "core/hash.h"
 #include "core/json_text.h"
 #include "core/log.h"
-#include "data/fetch.h"
+#include "data/public/fetch.h"
 #include "eval/encoding.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
@@ -35,7 +35,7 @@ struct ShowOptions {
 /// The recorded task of that name. Throws Error(kUsage) that lists the names.
 eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string& name) {
   std::string names;
-  for (auto& task : train::recorded_tasks(entry.record.settings)) {
+  for (auto& task : evaluation::recorded_tasks(entry.record.settings)) {
     if (task.name == name) return std::move(task);
     names += (names.empty() ? "" : ", ") + task.name;
   }
@@ -167,8 +167,8 @@ std::optional<std::filesystem::path> if_given(const std::string& option) {
 void rescore(const std::string& run, const std::filesystem::path& instances, bool json) {
   const RecordedEvaluation recorded(run);
   const auto& [records, db, entry] = recorded;
-  const auto tasks = train::recorded_tasks(entry.record.settings);
-  const auto outcome = train::rescore(db, entry.evaluation_id);
+  const auto tasks = evaluation::recorded_tasks(entry.record.settings);
+  const auto outcome = evaluation::rescore(db, entry.evaluation_id);
   if (!instances.empty()) write_instances(instances, db, entry.evaluation_id, tasks);
   if (!json) {
     print_scores(std::cout, outcome, tasks);

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/json_text.h"
-#include "train/config_file.h"
 
 namespace olmo::cli {
 namespace {
@@ -38,7 +38,7 @@ bool is_of_wandb(const Json& config) {
 
 ForeignConfig read_foreign_config(const std::string& path) {
   if (path.empty()) return {};
-  Json config = train::to_json(train::read_config_file(path).root);
+  Json config = config::to_json(config::read_config_file(path).root);
   if (is_of_wandb(config)) config = unwrapped(config);
   const auto seed = config.find("seed");
   const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;

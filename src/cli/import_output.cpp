@@ -8,7 +8,7 @@
 namespace olmo::cli {
 namespace {
 
-using store::StepLog;
+using import::StepLog;
 
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kIndent = 32;
@@ -77,8 +77,8 @@ void add_notes(const StepLog& log, std::vector<std::string>& notes) {
 
 std::string mapping_text(const StepLog& log) {
   std::string text = shown(std::filesystem::path(log.path).filename().string()) + " (" +
-                     std::string(store::to_string(log.format)) + ")\n";
-  for (const auto target : store::kImportTargets) {
+                     std::string(to_string(log.format)) + ")\n";
+  for (const auto target : import::kImportTargets) {
     const auto column = log.columns.find(target);
     if (column == log.columns.end()) continue;
     const auto scale = log.scales.find(std::string(target));
@@ -96,19 +96,14 @@ std::string mapping_text(const StepLog& log) {
 }
 
 nlohmann::ordered_json mapping_json(const StepLog& log) {
-  return {{"path", log.path},
-          {"format", store::to_string(log.format)},
-          {"columns", log.columns},
-          {"scales", log.scales},
-          {"metrics", log.metric_names},
-          {"ignored", log.ignored},
-          {"steps", log.steps.size()},
-          {"rows_without_loss", log.skipped}};
+  return {{"path", log.path},          {"format", to_string(log.format)}, {"columns", log.columns},
+          {"scales", log.scales},      {"metrics", log.metric_names},     {"ignored", log.ignored},
+          {"steps", log.steps.size()}, {"rows_without_loss", log.skipped}};
 }
 
 std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
-                                      const store::StepLogOptions& options,
-                                      store::FileOrder order) {
+                                      const import::StepLogOptions& options,
+                                      import::FileOrder order) {
   std::vector<std::string> notes;
   if (logs.size() > 1) {
     std::string files;
@@ -119,7 +114,7 @@ std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
   }
   const StepLog& first = logs.front();
   const auto step = first.columns.find("step");
-  if (step != first.columns.end() && store::metric_of(step->second) == "_step")
+  if (step != first.columns.end() && import::metric_of(step->second) == "_step")
     notes.emplace_back("_step counts the calls of wandb.log, unless the trainer gave it its step");
   if (!first.steps_known)
     notes.emplace_back(

@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
-#include "store/import_evaluation.h"
-#include "store/import_steps.h"
+#include "import/evaluation.h"
+#include "import/steps.h"
 
 namespace olmo::cli {
 namespace {
@@ -47,22 +47,21 @@ std::string counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-store::StepLogOptions reading_of(const Options& options) {
-  store::StepLogOptions reading;
-  if (options.format != "auto") reading.format = store::parse_log_format(options.format);
-  reading.columns = store::parse_column_map(options.map);
-  reading.tokens_per_step = options.tokens_per_step;
-  reading.devices = options.devices;
-  reading.keep = options.keep;
-  return reading;
-}
+import::StepLogOptions reading_of(const Options& options){import::StepLogOptions reading;
+if (options.format != "auto") reading.format = import::parse_log_format(options.format);
+reading.columns = import::parse_column_map(options.map);
+reading.tokens_per_step = options.tokens_per_step;
+reading.devices = options.devices;
+reading.keep = options.keep;
+return reading;
+}  // namespace
 
 /// Rows, first and last step of all files.
-nlohmann::ordered_json extent_json(const std::vector<store::StepLog>& logs) {
+nlohmann::ordered_json extent_json(const std::vector<import::StepLog>& logs) {
   std::size_t rows = 0, restarts = 0;
   std::int64_t skipped = 0;
-  const store::ImportedStep* first = nullptr;
-  const store::ImportedStep* last = nullptr;
+  const import::ImportedStep* first = nullptr;
+  const import::ImportedStep* last = nullptr;
   for (const auto& log : logs) {
     rows += log.steps.size();
     restarts += log.restarts.size();
@@ -93,9 +92,9 @@ std::string extent_text(const nlohmann::ordered_json& extent) {
 }
 
 /// All that is printed of the logs, but for the run's name in the database.
-nlohmann::ordered_json describe(const std::vector<store::StepLog>& logs,
-                                const std::vector<std::string>& notes, store::FileOrder order) {
-  nlohmann::ordered_json result = {{"format", store::to_string(logs.front().format)},
+nlohmann::ordered_json describe(const std::vector<import::StepLog>& logs,
+                                const std::vector<std::string>& notes, import::FileOrder order) {
+  nlohmann::ordered_json result = {{"format", to_string(logs.front().format)},
                                    {"columns", logs.front().columns}};
   result.update(extent_json(logs));
   result["order"] = to_string(order);
@@ -106,7 +105,7 @@ nlohmann::ordered_json describe(const std::vector<store::StepLog>& logs,
 }
 
 /// Files that were taken alike are told once.
-void print_mappings(const std::vector<store::StepLog>& logs) {
+void print_mappings(const std::vector<import::StepLog>& logs) {
   std::string last;
   for (const auto& log : logs) {
     const std::string text = mapping_text(log);
@@ -121,9 +120,9 @@ void import_steps(const Options& options) {
   const auto reading = reading_of(options);
   const ForeignConfig config = read_foreign_config(options.config);
   const std::string machine = read_foreign_machine(options.metadata);
-  std::vector<store::StepLog> logs;
-  for (const auto& file : options.files) logs.push_back(store::read_step_log(file, reading));
-  const auto order = store::join_step_logs(logs, options.as_given);
+  std::vector<import::StepLog> logs;
+  for (const auto& file : options.files) logs.push_back(import::read_step_log(file, reading));
+  const auto order = import::join_step_logs(logs, options.as_given);
   const auto notes = import_notes(logs, reading, order);
   auto result = describe(logs, notes, order);
   const std::string extent = extent_text(result);
@@ -133,10 +132,10 @@ void import_steps(const Options& options) {
 
   store::RecordDatabase records(options.database, OpenMode::kCreate);
   for (const auto& log : logs) {
-    if (const auto before = store::find_import(records, log.sha256))
+    if (const auto before = import::find_import(records, log.sha256))
       log_warning(log.path + ": was imported before, as run " + *before);
   }
-  const store::ImportedRun run{
+  const import::ImportedRun run{
       .name = options.name.empty() ? fs::path(options.files.front()).stem().string() : options.name,
       .config = config.text,
       .seed = config.seed,
@@ -144,15 +143,15 @@ void import_steps(const Options& options) {
       .command_line = command_line(),
       .devices = options.devices,
       .machine = machine};
-  const std::string id = store::write_step_logs(records, logs, run);
+  const std::string id = import::write_step_logs(records, logs, run);
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
   written.update(result);
   print(options, written, options.database + ":" + id + ": " + extent + " of " + run.name);
 }
 
 void import_instances(const Options& options) {
-  store::ImportedEvaluation evaluation;
-  evaluation.metric = store::parse_import_metric(options.metric);
+  import::ImportedEvaluation evaluation;
+  evaluation.metric = import::parse_import_metric(options.metric);
   evaluation.checkpoint = options.name.empty() ? options.instances.front() : options.name;
   evaluation.command_line = command_line();
   evaluation.step = options.step;
@@ -162,19 +161,19 @@ void import_instances(const Options& options) {
       (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos))
     throw Error(ErrorKind::kUsage,
                 "--weights-digest must be 64 hexadecimal digits, got '" + digest + "'");
-  std::vector<store::InstanceFile> files;
+  std::vector<import::InstanceFile> files;
   for (const auto& path : options.instances) {
-    files.push_back(store::read_instance_file(path));
-    store::rank_instances(files.back(), evaluation.metric);
+    files.push_back(import::read_instance_file(path));
+    import::rank_instances(files.back(), evaluation.metric);
   }
-  store::check_tasks(files);
+  import::check_tasks(files);
 
   auto db = store::RunDb::open(options.database,
                                options.run.empty() ? OpenMode::kCreate : OpenMode::kReadWrite);
   if (!options.run.empty()) evaluation.run_id = db.find_run(options.run);
-  if (const auto before = store::find_imported_evaluation(db.records(), files, evaluation.metric))
+  if (const auto before = import::find_imported_evaluation(db.records(), files, evaluation.metric))
     log_warning(options.instances.front() + ": was imported before, as evaluation " + *before);
-  const std::string id = store::write_instances(db.records(), files, evaluation);
+  const std::string id = import::write_instances(db.records(), files, evaluation);
   nlohmann::ordered_json tasks = nlohmann::ordered_json::object();
   for (const auto& file : files) tasks[file.task] = file.instances;
   print(options, {{"evaluation_id", id}, {"database", options.database}, {"instances", tasks}},
@@ -196,7 +195,7 @@ void import_files(const Options& options) {
   }
 }
 
-}  // namespace
+}  // namespace olmo::cli
 
 void add_runs_import(CLI::App& runs, int&) {
   auto options = std::make_shared<Options>();

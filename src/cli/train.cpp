@@ -107,7 +107,7 @@ int run(const Options& options) {
                   "--run-dir " + options.run_dir + ": the name of a run folder must be UTF-8");
     overrides.insert(overrides.begin(), "save_folder=" + Json(options.run_dir).dump());
   }
-  const auto loaded = train::load_config(options.config, overrides);
+  const auto loaded = config::load_config(options.config, overrides);
   const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
   std::optional<std::string> resume;
   if (!options.resume.empty()) resume = options.resume;

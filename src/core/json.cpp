@@ -5,6 +5,8 @@
 #include "core/files.h"
 #include "core/strict_json.h"
 
+template class nlohmann::basic_json<>;  // see precompiled.h
+
 namespace olmo {
 
 Json read_json_file(const std::filesystem::path& path) {

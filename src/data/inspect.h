@@ -9,7 +9,7 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "data/batch.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace olmo::data {
 

@@ -9,7 +9,7 @@
 
 #include "core/bus_error.h"
 #include "core/error.h"
-#include "data/foreign_bytes.h"
+#include "data/arrow/foreign_bytes.h"
 #include "data/sidecar.h"
 
 namespace olmo::data {

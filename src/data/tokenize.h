@@ -13,7 +13,7 @@
 #include "core/json.h"
 #include "data/byte_source.h"
 #include "data/token_file.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace olmo::data {
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "data/fetch.h"
+#include "data/public/fetch.h"
 
 namespace olmo::eval {
 namespace {

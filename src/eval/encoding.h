@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/evaluation_rows.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "eval/example.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"

@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "data/arrow_stream.h"
+#include "data/arrow/arrow_stream.h"
 #include "data/text_reader.h"
 #include "eval/bounded_json.h"
 #include "eval/rendering.h"

@@ -8,7 +8,7 @@
 
 #include "core/evaluation_rows.h"
 #include "core/token_forest.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"
 

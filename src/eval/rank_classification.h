@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/evaluation_rows.h"
 #include "core/token_forest.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "eval/encoding.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "report/checks.h"
-#include "report/trajectory_statistics.h"
+#include "report/stats/trajectory_statistics.h"
 
 namespace olmo::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "report/parity_parts.h"
-#include "report/power.h"
+#include "report/stats/power.h"
 
 namespace olmo::report {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "report/distributions.h"
 #include "report/recorded_evaluation.h"
+#include "report/stats/distributions.h"
 
 namespace olmo::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/interval.h"
+#include "report/stats/interval.h"
 #include "store/evaluation_db.h"
 
 namespace olmo::report {

@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "core/sorted_quantile.h"
-#include "report/bootstrap.h"
 #include "report/checks.h"
-#include "report/trajectory_statistics.h"
+#include "report/stats/bootstrap.h"
+#include "report/stats/trajectory_statistics.h"
 
 namespace olmo::report {
 namespace {

@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "report/bootstrap.h"
 #include "report/evaluation_match.h"
-#include "report/multiplicity.h"
+#include "report/stats/bootstrap.h"
+#include "report/stats/multiplicity.h"
 
 namespace olmo::report {
 namespace {

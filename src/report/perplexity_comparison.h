@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/interval.h"
 #include "report/recorded_evaluation.h"
+#include "report/stats/interval.h"
 
 namespace olmo::report {
 

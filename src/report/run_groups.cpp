@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "report/checks.h"
-#include "report/distributions.h"
+#include "report/stats/distributions.h"
 
 namespace olmo::report {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "report/bootstrap.h"
-#include "report/interval.h"
+#include "report/stats/bootstrap.h"
+#include "report/stats/interval.h"
 
 // One number for each of several runs on either side, e.g. the final loss of every seed. Values
 // that are not finite and empty sides throw Error(kInput).

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "core/error.h"
-#include "report/bootstrap.h"
 #include "report/evaluation_match.h"
-#include "report/multiplicity.h"
-#include "report/power.h"
+#include "report/stats/bootstrap.h"
+#include "report/stats/multiplicity.h"
+#include "report/stats/power.h"
 #include "report/task_flips.h"
 
 namespace olmo::report {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/interval.h"
-#include "report/paired_outcomes.h"
 #include "report/recorded_evaluation.h"
+#include "report/stats/interval.h"
+#include "report/stats/paired_outcomes.h"
 #include "report/verdict.h"
 
 namespace olmo::report {

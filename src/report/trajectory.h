@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/recorded_run.h"
-#include "report/trajectory_statistics.h"
+#include "report/stats/trajectory_statistics.h"
 #include "report/verdict.h"
 
 namespace olmo::report {

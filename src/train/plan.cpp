@@ -11,7 +11,7 @@
 namespace olmo::train {
 namespace {
 
-optim::Progress progress_at(const TrainConfig& config, std::int64_t step,
+optim::Progress progress_at(const config::TrainConfig& config, std::int64_t step,
                             std::int64_t steps_per_epoch) {
   return {.global_step = step,
           .tokens_seen = step * config.tokens_per_step(),
@@ -64,7 +64,7 @@ std::optional<std::int64_t> count_steps(const TrainPlan& plan) {
 
 }  // namespace
 
-std::optional<std::int64_t> count_instances(const TrainConfig& config) {
+std::optional<std::int64_t> count_instances(const config::TrainConfig& config) {
   std::vector<std::string> files = config.data.paths;
   for (const auto& [label, paths] : config.data.datasets)
     files.insert(files.end(), paths.begin(), paths.end());
@@ -82,7 +82,7 @@ std::optional<std::int64_t> count_instances(const TrainConfig& config) {
   return instances;
 }
 
-TrainPlan make_plan(const LoadedConfig& loaded, std::optional<std::int64_t> instances) {
+TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances) {
   const auto& config = loaded.config;
   TrainPlan plan;
   plan.loaded = loaded;
@@ -161,7 +161,7 @@ Json to_json(const TrainPlan& plan) {
           {"machine", plan.needs ? needs_json(*plan.needs) : Json(nullptr)},
           {"epochs", or_null(plan.epochs())},
           {"config", to_json(plan.loaded.config)},
-          {"experiment_digest", experiment_digest(plan.loaded.config).hex()},
+          {"experiment_digest", config::experiment_digest(plan.loaded.config).hex()},
           {"parameters",
            {{"total", plan.parameters.total}, {"non_embedding", plan.parameters.non_embedding}}},
           {"flops_per_token",

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "config/train_config.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "model/model_size.h"
 #include "train/preparation.h"
 #include "train/step_time.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -23,7 +23,7 @@ struct TrainPlan {
     std::optional<double> clip_limit;  ///< in force at this step, see optim/lr_schedule.h
   };
 
-  LoadedConfig loaded;
+  config::LoadedConfig loaded;
   model::ParameterCount parameters;
   model::FlopsPerToken flops;
   model::MemoryEstimate memory;
@@ -46,11 +46,11 @@ struct TrainPlan {
 
 /// Plans the run of a config without unusable numbers (see validate). `instances`: sequences in the
 /// data, if known.
-TrainPlan make_plan(const LoadedConfig& loaded, std::optional<std::int64_t> instances);
+TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances);
 
 /// Sequences in the data of the config as the sizes of its files give them; nothing if it names no
 /// files or one of them cannot be found.
-std::optional<std::int64_t> count_instances(const TrainConfig& config);
+std::optional<std::int64_t> count_instances(const config::TrainConfig& config);
 
 /// The plan for a person, several paragraphs of text.
 std::string to_text(const TrainPlan& plan);

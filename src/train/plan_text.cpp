@@ -160,11 +160,11 @@ std::string to_text(const TrainPlan& plan) {
   auto data = std::move(resolved["data"]);
   resolved.erase("data");
   resolved["data"] = std::move(data);
-  std::string text = model_text(plan) + "\n" + memory_text(plan) + disk_text(plan) +
-                     time_text(plan) + "\n" + schedule_text(plan) +
-                     list_text("Problems: this run would not start", problems) +
-                     list_text("Notes", plan.loaded.notes) + "\nResolved config (experiment " +
-                     experiment_digest(config).hex() + ")\n" + json_text(resolved, 2) + "\n";
+  std::string text =
+      model_text(plan) + "\n" + memory_text(plan) + disk_text(plan) + time_text(plan) + "\n" +
+      schedule_text(plan) + list_text("Problems: this run would not start", problems) +
+      list_text("Notes", plan.loaded.notes) + "\nResolved config (experiment " +
+      config::experiment_digest(config).hex() + ")\n" + json_text(resolved, 2) + "\n";
   return text;
 }
 

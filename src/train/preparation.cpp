@@ -7,9 +7,9 @@
 
 #include <unistd.h>
 
-#include "data/fetch.h"
+#include "config/batch_config.h"
+#include "data/public/fetch.h"
 #include "model/model_size.h"
-#include "train/batch_config.h"
 
 namespace olmo::train {
 namespace {
@@ -27,7 +27,7 @@ void check_ids(const data::Dataset& dataset) {
 }
 
 /// Token files, label masks and tokenizer, with their digests.
-std::vector<store::InputRecord> check_inputs(const TrainConfig& config,
+std::vector<store::InputRecord> check_inputs(const config::TrainConfig& config,
                                              const data::Dataset& dataset,
                                              const std::optional<fs::path>& tokenizer) {
   check_ids(dataset);
@@ -39,7 +39,7 @@ std::vector<store::InputRecord> check_inputs(const TrainConfig& config,
 }
 
 /// Whether there are token files to look at: that none, or URLs, are named is told already.
-bool has_local_data(const TrainConfig& config) {
+bool has_local_data(const config::TrainConfig& config) {
   std::vector<std::string> paths = config.data.paths;
   for (const auto& [label, more] : config.data.datasets)
     paths.insert(paths.end(), more.begin(), more.end());
@@ -64,7 +64,7 @@ std::string gibibytes(double bytes) {
   return text.data();
 }
 
-std::optional<std::int64_t> checkpoints_kept(const TrainConfig& config,
+std::optional<std::int64_t> checkpoints_kept(const config::TrainConfig& config,
                                              std::optional<std::int64_t> steps) {
   const auto keep = config.save_num_checkpoints_to_keep;
   if (keep > 0) return keep + 1;  // the oldest goes when the newest is whole
@@ -77,8 +77,8 @@ std::optional<std::int64_t> checkpoints_kept(const TrainConfig& config,
 
 }  // namespace
 
-Preparation prepare(const LoadedConfig& loaded, Problems& problems) {
-  const TrainConfig& config = loaded.config;
+Preparation prepare(const config::LoadedConfig& loaded, Problems& problems) {
+  const config::TrainConfig& config = loaded.config;
   Preparation ready;
   ready.notes = loaded.notes;
   for (const auto& blocker : loaded.blockers) problems.add(Error(ErrorKind::kUsage, blocker));
@@ -93,7 +93,7 @@ Preparation prepare(const LoadedConfig& loaded, Problems& problems) {
   });
   if (has_local_data(config)) {
     problems.check([&] {
-      data::BatchSource batches(batch_config(config));
+      data::BatchSource batches(config::batch_config(config));
       ready.inputs = check_inputs(config, batches.dataset(), ready.tokenizer.path);
       ready.batches.emplace(std::move(batches));
     });
@@ -119,7 +119,7 @@ void require_writable_folder(const fs::path& folder) {
     fail("no permission to write in " + there.string());
 }
 
-model::MemoryEstimate memory_of(const TrainConfig& config) {
+model::MemoryEstimate memory_of(const config::TrainConfig& config) {
   const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
   const auto micro_batches = config.global_train_batch_size / micro;
   // Gradients of micro-batches are added along a binary tree, so one partial sum a level waits for
@@ -132,7 +132,7 @@ model::MemoryEstimate memory_of(const TrainConfig& config) {
                                  .moments = config.optimizer.name == "lionw" ? 1 : 2});
 }
 
-Needs needs_of(const TrainConfig& config, const fs::path& run_dir,
+Needs needs_of(const config::TrainConfig& config, const fs::path& run_dir,
                std::optional<std::int64_t> steps) {
   const auto memory = memory_of(config);
   Needs needs{.memory = memory.total(),

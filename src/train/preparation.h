@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "config/tokenizer_check.h"
+#include "config/train_config.h"
 #include "core/machine_memory.h"
 #include "core/policy.h"
 #include "data/batch.h"
+#include "evaluation/evaluators.h"
 #include "model/model_size.h"
-#include "train/evaluators.h"
 #include "train/problems.h"
 #include "train/run_inputs.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -31,28 +32,28 @@ struct Needs {
 /// Policy, tokenizer, data and evaluators of a config, made ready.
 struct Preparation {
   std::optional<Policy> policy;  ///< if it has no problem
-  NamedTokenizer tokenizer;
-  std::optional<data::BatchSource> batches;  ///< if the token files have no problem
-  std::vector<store::InputRecord> inputs;    ///< token files, label masks, tokenizer
-  std::optional<Evaluators> evaluators;      ///< if they have no problem
+  config::NamedTokenizer tokenizer;
+  std::optional<data::BatchSource> batches;          ///< if the token files have no problem
+  std::vector<store::InputRecord> inputs;            ///< token files, label masks, tokenizer
+  std::optional<evaluation::Evaluators> evaluators;  ///< if they have no problem
   std::vector<std::string> notes;  ///< for the user and for the record, the config's first
 };
 
 /// Checks everything but the run folder: what is not supported, the policy (which is applied),
 /// tokenizer, token files and evaluators. Writes nothing.
-Preparation prepare(const LoadedConfig& loaded, Problems& problems);
+Preparation prepare(const config::LoadedConfig& loaded, Problems& problems);
 
 /// Checks that a folder is one, or can be made and written to; writes nothing.
 void require_writable_folder(const std::filesystem::path& folder);
 
 /// `steps`: of the run, if known.
-Needs needs_of(const TrainConfig& config, const std::filesystem::path& run_dir,
+Needs needs_of(const config::TrainConfig& config, const std::filesystem::path& run_dir,
                std::optional<std::int64_t> steps);
 /// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
 /// One sentence each. A start goes on all the same, for the estimate may be wrong.
 std::vector<std::string> shortages(const Needs& needs, const std::filesystem::path& run_dir);
 
 /// The memory of a step, as it is cut by the config.
-model::MemoryEstimate memory_of(const TrainConfig& config);
+model::MemoryEstimate memory_of(const config::TrainConfig& config);
 
 }  // namespace olmo::train

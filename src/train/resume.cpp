@@ -23,7 +23,7 @@ std::string listed(const std::vector<std::string>& sentences) {
 }
 
 [[noreturn]] void throw_other_config(const std::string& what, const Json& before,
-                                     const TrainConfig& config) {
+                                     const config::TrainConfig& config) {
   throw Error(ErrorKind::kUsage, what +
                                      ": was made with another config, so resuming would be another "
                                      "training (load_weights starts a new run from its weights):" +
@@ -33,7 +33,7 @@ std::string listed(const std::vector<std::string>& sentences) {
 /// Finds the parts of a Resumption, in the order in which they depend on each other.
 class Search {
  public:
-  Search(const SessionOptions& options, const fs::path& database, const TrainConfig& config)
+  Search(const SessionOptions& options, const fs::path& database, const config::TrainConfig& config)
       : options_(options),
         database_(database),
         config_(config),
@@ -79,7 +79,7 @@ class Search {
         !store::holds_tables(database_))
       return std::nullopt;
     const auto db = store::RunDb::open(database_, store::OpenMode::kReadOnly);
-    return latest_run_of(db, experiment_digest(config_).hex());
+    return latest_run_of(db, config::experiment_digest(config_).hex());
   }
 
   void open_record() {
@@ -191,12 +191,12 @@ class Search {
   }
 
   void require_config(const Start& start) const {
-    if (start.saved.experiment_digest == experiment_digest(config_).hex()) return;
+    if (start.saved.experiment_digest == config::experiment_digest(config_).hex()) return;
     throw_other_config(start.path.string(), start.contents.config, config_);
   }
 
   void require_config_of_record() const {
-    if (experiment_of(*db_, *result_.run_id) == experiment_digest(config_).hex()) return;
+    if (experiment_of(*db_, *result_.run_id) == config::experiment_digest(config_).hex()) return;
     throw_other_config(database_.string() + ", run " + *result_.run_id,
                        Json::parse(db_->run_config(*result_.run_id)), config_);
   }
@@ -213,7 +213,7 @@ class Search {
 
   const SessionOptions& options_;
   const fs::path& database_;
-  const TrainConfig& config_;
+  const config::TrainConfig& config_;
   bool latest_;
   store::StepFolders folders_;
   std::optional<store::RunIdentity> identity_;
@@ -228,7 +228,7 @@ class Search {
 }  // namespace
 
 Resumption find_resumption(const SessionOptions& options, const fs::path& database,
-                           const TrainConfig& config) {
+                           const config::TrainConfig& config) {
   return Search(options, database, config).run();
 }
 

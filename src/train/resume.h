@@ -32,6 +32,6 @@ struct Resumption {
 /// that would write to the run of the original, Error(kInput) if there is no such checkpoint,
 /// Error(kDamaged) if the record or what was asked for is damaged, or lacks steps.
 Resumption find_resumption(const SessionOptions& options, const std::filesystem::path& database,
-                           const TrainConfig& config);
+                           const config::TrainConfig& config);
 
 }  // namespace olmo::train

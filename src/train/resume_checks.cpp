@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/hash_chain.h"
-#include "train/audit/recorded_steps.h"
+#include "store/provenance.h"
+#include "store/recorded_steps.h"
 #include "train/json_difference.h"
-#include "train/provenance.h"
 
 namespace olmo::train {
 namespace {
@@ -187,8 +187,8 @@ void require_vouched_for(const store::RunDb& db, const std::string& run_id, cons
     step.grad_norm = row.real(4);
     step.chain_hash = row.text(5);
     if (step.step != done + 1) break;
-    link = next_link(link, step);
-    if (!link) refuse(follows_not(step));
+    link = store::next_link(link, step);
+    if (!link) refuse(store::follows_not(step));
     done = step.step;
   }
   if (done < last) {
@@ -214,11 +214,11 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
       db, "SELECT policy, build FROM attempts WHERE run_id = ? ORDER BY attempt DESC LIMIT 1",
       {run_id});
   if (last.step()) {
-    Json before = Json::parse(last.text(0)), policy = policy_json(now.policy);
+    Json before = Json::parse(last.text(0)), policy = store::policy_json(now.policy);
     check_policy(before, policy, checkpoint);
     for (Json* each : {&before, &policy}) each->erase("switches");
     add(changes, "", differences(before, policy));
-    add(changes, "build: ", differences(Json::parse(last.text(1)), build_json()));
+    add(changes, "build: ", differences(Json::parse(last.text(1)), store::build_json()));
   }
   const auto recorded = recorded_inputs(db, run_id);
   std::vector<std::string> kinds = {"tokens", "label_mask", "tokenizer"};

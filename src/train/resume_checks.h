@@ -30,7 +30,7 @@ void require_vouched_for(const store::RunDb& db, const std::string& run_id, cons
 
 /// This process, as it would go on with a run.
 struct Successor {
-  const TrainConfig& config;
+  const config::TrainConfig& config;
   const Policy& policy;
   const std::vector<store::InputRecord>& inputs;
   const std::optional<Start>& start;

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
-#include "data/fetch.h"
+#include "data/public/fetch.h"
 #include "data/sidecar.h"
 
 namespace olmo::train {
@@ -19,7 +19,6 @@ constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
 constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSamples = 64;
 constexpr char kSampled[] = "sampled:";
-constexpr char kTokenizerFolder[] = "tokenizers";
 
 std::string sampled_digest(std::span<const std::byte> bytes) {
   Sha256 hash;
@@ -100,39 +99,6 @@ void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
                     *sidecar->sha256 +
                     ": one of the two was changed or replaced; tokenize the text again");
   }
-}
-
-std::optional<fs::path> find_tokenizer(const std::string& identifier) {
-  std::error_code ignored;
-  if (fs::is_regular_file(identifier, ignored)) return identifier;
-  const fs::path folder =
-      data::evaluation_data_folder(data::default_data_folder()) / kTokenizerFolder;
-  std::string hub_name = identifier;
-  std::replace(hub_name.begin(), hub_name.end(), '/', '_');
-  for (std::string name : {fs::path(identifier).filename().string(), hub_name}) {
-    if (!name.ends_with(".json")) name += ".json";
-    if (fs::is_regular_file(folder / name, ignored)) return folder / name;
-  }
-  return std::nullopt;
-}
-
-TokenizerFacts describe_tokenizer(const data::Tokenizer& tokenizer, const std::string& name) {
-  TokenizerFacts facts{.file = name,
-                       .endoftext_id = {},
-                       .vocab_size = static_cast<std::int64_t>(tokenizer.vocab_size())};
-  if (const auto id = tokenizer.token_to_id("<|endoftext|>")) facts.endoftext_id = *id;
-  return facts;
-}
-
-NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
-  const auto& identifier = config.tokenizer.identifier;
-  const auto path = find_tokenizer(identifier);
-  if (!path) {
-    return {std::nullopt, "tokenizer `" + identifier +
-                              "` is not on this machine: its end-of-text id was not checked"};
-  }
-  return {path,
-          check_tokenizer(config, describe_tokenizer(data::Tokenizer::load(*path), identifier))};
 }
 
 }  // namespace olmo::train

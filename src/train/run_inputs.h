@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "config/train_config.h"
 #include "data/dataset.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "store/run_records.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -23,24 +23,5 @@ std::vector<store::InputRecord> describe_weights(const std::filesystem::path& we
 /// Throws Error(kInput) with both values if a token file that was hashed whole has another SHA-256
 /// than its sidecar says.
 void require_sidecars_agree(const std::vector<store::InputRecord>& inputs);
-
-/// The tokenizer.json that `tokenizer.identifier` means: the file of that path, else among those
-/// that `data fetch` has unpacked the one of that file name, or of that hub name
-/// (`allenai/gpt-neox-olmo-dolma-v1_5` is allenai_gpt-neox-olmo-dolma-v1_5.json); nothing if there
-/// is none here.
-std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
-
-/// What a tokenizer is checked by; `name` stands for it in messages.
-TokenizerFacts describe_tokenizer(const data::Tokenizer& tokenizer, const std::string& name);
-
-/// The tokenizer that a config names, and what the run record must note of it.
-struct NamedTokenizer {
-  std::optional<std::filesystem::path> path;
-  std::optional<std::string> note;
-};
-
-/// Finds the tokenizer and checks it against the config (check_tokenizer, which says what it
-/// throws); one that is not here is noted.
-NamedTokenizer check_named_tokenizer(const TrainConfig& config);
 
 }  // namespace olmo::train

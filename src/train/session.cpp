@@ -7,20 +7,20 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/log.h"
+#include "energy/meter.h"
 #include "model/model_size.h"
+#include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
+#include "store/provenance.h"
 #include "store/run_identity.h"
 #include "store/run_lock.h"
-#include "train/energy/meter.h"
 #include "train/peak_flops.h"
 #include "train/preparation.h"
-#include "train/provenance.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
 #include "train/run_inputs.h"
 #include "train/start.h"
 #include "train/train_state.h"
-#include "train/weights.h"
 
 namespace olmo::train {
 namespace {
@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr char kNothingTrained[] = "no step was trained yet, and nothing was recorded";
 
 /// OLMo's load_path: a new run that takes over weights, moments and counters.
-std::optional<Start> find_load_path(const TrainConfig& config) {
+std::optional<Start> find_load_path(const config::TrainConfig& config) {
   if (!config.load_path) return std::nullopt;
   if (config.reset_optimizer_state != config.reset_trainer_state) {
     throw Error(ErrorKind::kUsage,
@@ -41,7 +41,7 @@ std::optional<Start> find_load_path(const TrainConfig& config) {
 }
 
 /// A new run begins in a folder without checkpoints, be they whole or not.
-void require_free_folder(const SessionOptions& options, const TrainConfig& config) {
+void require_free_folder(const SessionOptions& options, const config::TrainConfig& config) {
   if (options.resume || config.save_overwrite) return;
   const auto folders = store::list_step_folders(options.run_dir);
   if (folders.whole.empty() && folders.broken.empty()) return;
@@ -59,7 +59,7 @@ void require_free_folder(const SessionOptions& options, const TrainConfig& confi
 
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
                                       const std::string& command_line, const PeakFlops& peak) {
-  Json where = environment_json();
+  Json where = store::environment_json();
   where["peak_flops"] = peak.value() ? Json(*peak.value()) : Json(nullptr);
   where["peak_source"] = peak.source();
   store::AttemptRecord attempt;
@@ -68,8 +68,8 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
     attempt.resumed_from = start->path.string();
   }
   attempt.command_line = command_line;
-  attempt.policy = json_text(policy_json(policy));
-  attempt.build = json_text(build_json());
+  attempt.policy = json_text(store::policy_json(policy));
+  attempt.build = json_text(store::build_json());
   attempt.environment = json_text(where);
   return attempt;
 }
@@ -83,7 +83,8 @@ void say_peak(const PeakFlops& peak) {
 
 void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
                   const store::AttemptRecord& attempt, const Trainer& trainer,
-                  const TrainConfig& config, const std::vector<store::InputRecord>& inputs) {
+                  const config::TrainConfig& config,
+                  const std::vector<store::InputRecord>& inputs) {
   if (continued) {
     db.resume_run(*continued, attempt);
     db.event(attempt.start_step, "resume",
@@ -92,7 +93,7 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
   }
   store::RunRecord run{.name = config.run_name.value_or("run"),
                        .config = json_text(to_json(config)),
-                       .experiment_digest = experiment_digest(config).hex(),
+                       .experiment_digest = config::experiment_digest(config).hex(),
                        .seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,
                        .max_steps = trainer.last_step()};
@@ -119,7 +120,7 @@ fs::path database_of(const SessionOptions& options) {
 
 /// The digests of everything that decides the result: with those of the weights, if they are read.
 std::vector<store::InputRecord> inputs_of(const Preparation& ready, const Resumption& resumption,
-                                          const TrainConfig& config) {
+                                          const config::TrainConfig& config) {
   auto inputs = ready.inputs;
   if (resumption.start || !config.load_weights) return inputs;
   const auto weights = describe_weights(*config.load_weights);
@@ -128,8 +129,8 @@ std::vector<store::InputRecord> inputs_of(const Preparation& ready, const Resump
 }
 
 /// What a start would find in the run folder and the database; reads only.
-void check_start(const SessionOptions& options, const TrainConfig& config, Preparation& ready,
-                 Problems& problems) {
+void check_start(const SessionOptions& options, const config::TrainConfig& config,
+                 Preparation& ready, Problems& problems) {
   const fs::path database = database_of(options);
   Resumption resumption;
   problems.check([&] {
@@ -138,7 +139,7 @@ void check_start(const SessionOptions& options, const TrainConfig& config, Prepa
   });
   problems.check([&] {
     if (resumption.start || find_load_path(config)) return;
-    if (config.load_weights) read_weights(*config.load_weights, config.model);
+    if (config.load_weights) models::read_weights(*config.load_weights, config.model);
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
   if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
@@ -157,9 +158,9 @@ const char* word_of(Outcome outcome) {
   return outcome == Outcome::kFinished ? "finished" : "stopped";
 }
 
-TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::RunDb& db,
+TrainResult train_and_record(Trainer& trainer, evaluation::Evaluators& evaluators, store::RunDb& db,
                              const StopSignals& signals, const store::RunLock& lock) {
-  EnergyMeter energy;
+  energy::EnergyMeter energy;
   try {
     const TrainResult result = trainer.run(signals, evaluators, energy);
     energy.finish(db);
@@ -181,8 +182,8 @@ TrainResult train_and_record(Trainer& trainer, Evaluators& evaluators, store::Ru
 
 }  // namespace
 
-TrainPlan plan_session(const LoadedConfig& loaded, const SessionOptions& options) {
-  const TrainConfig& config = loaded.config;
+TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
+  const config::TrainConfig& config = loaded.config;
   Problems problems;
   Preparation ready = prepare(loaded, problems);
   check_start(options, config, ready, problems);
@@ -196,8 +197,8 @@ TrainPlan plan_session(const LoadedConfig& loaded, const SessionOptions& options
   return plan;
 }
 
-SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& options) {
-  const TrainConfig& config = loaded.config;
+SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
+  const config::TrainConfig& config = loaded.config;
   const StopSignals signals;  // from here on a signal ends the run in order, not the process
   Problems problems;
   Preparation ready = prepare(loaded, problems);
@@ -210,7 +211,7 @@ SessionResult run_session(const LoadedConfig& loaded, const SessionOptions& opti
   for (const auto& shortage : shortages(needs_of(config, options.run_dir, {}), options.run_dir))
     log_warning(shortage);
   const Policy& policy = *ready.policy;
-  Evaluators& evaluators = *ready.evaluators;
+  evaluation::Evaluators& evaluators = *ready.evaluators;
   std::vector<ResumeEvent> events;
   for (const auto& note : ready.notes) events.push_back({"note", note});
   const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder

@@ -1,7 +1,7 @@
 #include "train/start.h"
 
 #include "core/error.h"
-#include "train/weights.h"
+#include "models/read_weights.h"
 
 namespace olmo::train {
 
@@ -20,12 +20,12 @@ optim::OptimState optim_state_of(const Start& start) {
   return {start.contents.optim, read_limits(start.contents.optim_state, start.path.string())};
 }
 
-void set_weights(const model::Olmo& model, const TrainConfig& config,
+void set_weights(const model::Olmo& model, const config::TrainConfig& config,
                  const std::optional<Start>& start) {
   if (start) {
     model.load_weights(start->contents.model);
   } else if (config.load_weights) {
-    model.load_weights(read_weights(*config.load_weights, config.model));
+    model.load_weights(models::read_weights(*config.load_weights, config.model));
   } else {
     model.init_weights(config.seed);
   }

@@ -24,7 +24,7 @@ Start read_start(const std::filesystem::path& checkpoint);
 optim::OptimState optim_state_of(const Start& start);
 
 /// The weights before the first step: the checkpoint's, those of load_weights, or drawn ones.
-void set_weights(const model::Olmo& model, const TrainConfig& config,
+void set_weights(const model::Olmo& model, const config::TrainConfig& config,
                  const std::optional<Start>& start);
 
 }  // namespace olmo::train

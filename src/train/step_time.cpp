@@ -36,7 +36,7 @@ struct Sample {
   }
 };
 
-Sample whole_micro_batch(const TrainConfig& config) {
+Sample whole_micro_batch(const config::TrainConfig& config) {
   return {config.model,
           std::min(config.device_train_microbatch_size, config.global_train_batch_size)};
 }
@@ -98,7 +98,7 @@ double shortest(int rounds, const Work& work) {
   return best;
 }
 
-Times measure(const Sample& sample, const TrainConfig& config, const Policy& policy) {
+Times measure(const Sample& sample, const config::TrainConfig& config, const Policy& policy) {
   model::Olmo model(sample.model, policy);
   const auto gradients = model.make_gradients();
   for (const auto* tensors : {&model.parameters(), &gradients})
@@ -144,7 +144,7 @@ std::string described(const Sample& sample, const Sample& whole) {
 
 }  // namespace
 
-StepTime estimate_step_time(const TrainConfig& config, const Policy& policy) {
+StepTime estimate_step_time(const config::TrainConfig& config, const Policy& policy) {
   const Sample whole = whole_micro_batch(config);
   Sample smallest = whole;
   while (smallest.bytes() > kBytes / 16 || smallest.flops() > 2e8) {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "config/train_config.h"
 #include "core/policy.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -20,6 +20,6 @@ struct StepTime {
 /// width until that is short enough and fits a gibibyte, and the optimizer's update of its
 /// parameters. The whole step is reckoned by floating-point operations, the update by parameters.
 /// Apply the policy first.
-StepTime estimate_step_time(const TrainConfig& config, const Policy& policy);
+StepTime estimate_step_time(const config::TrainConfig& config, const Policy& policy);
 
 }  // namespace olmo::train

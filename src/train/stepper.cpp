@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "config/batch_config.h"
 #include "core/hash_chain.h"
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"
-#include "train/batch_config.h"
 #include "train/tensor_hashes.h"
 
 namespace olmo::train {
@@ -14,16 +14,16 @@ bool StepGradients::finite() const {
   return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
 }
 
-Stepper::Stepper(TrainConfig config, const Policy& policy)
+Stepper::Stepper(config::TrainConfig config, const Policy& policy)
     : config_(std::move(config)),
       policy_(policy),
-      batches_(batch_config(config_)),
+      batches_(config::batch_config(config_)),
       model_(config_.model, policy),
       gradients_(model_.make_gradients()),
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
                  model_.parameters(), gradients_),
       tree_(policy, gradients_, [this] { return model_.make_gradients(); }) {
-  state_.chain = chain_start(experiment_digest(config_));
+  state_.chain = chain_start(config::experiment_digest(config_));
 }
 
 void Stepper::restore(const TrainState& state, const optim::OptimState& optim) {

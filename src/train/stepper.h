@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "config/train_config.h"
 #include "core/hash.h"
 #include "core/op_trace.h"
 #include "data/batch.h"
@@ -10,7 +11,6 @@
 #include "optim/optimizer.h"
 #include "store/run_records.h"
 #include "train/gradient_tree.h"
-#include "train/train_config.h"
 
 namespace olmo::train {
 
@@ -41,9 +41,9 @@ struct StepGradients {
 /// training records what comes back, an audit compares it with a record.
 class Stepper {
  public:
-  Stepper(TrainConfig config, const Policy& policy);
+  Stepper(config::TrainConfig config, const Policy& policy);
 
-  [[nodiscard]] const TrainConfig& config() const { return config_; }
+  [[nodiscard]] const config::TrainConfig& config() const { return config_; }
   [[nodiscard]] model::Olmo& model() { return model_; }
   [[nodiscard]] const model::Olmo& model() const { return model_; }
   [[nodiscard]] data::BatchSource& batches() { return batches_; }
@@ -69,7 +69,7 @@ class Stepper {
   StepLosses forward_backward(const data::Batch& batch, OpTrace* trace);
   [[nodiscard]] store::StepRecord row_of(const StepGradients& gradients, double lr) const;
 
-  TrainConfig config_;
+  config::TrainConfig config_;
   Policy policy_;
   data::BatchSource batches_;
   model::Olmo model_;

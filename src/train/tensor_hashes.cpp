@@ -1,8 +1,5 @@
 #include "train/tensor_hashes.h"
 
-#include <algorithm>
-#include <tuple>
-
 #include <ATen/Parallel.h>
 
 namespace olmo::train {
@@ -19,19 +16,6 @@ std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedT
         }
       });
   return hashes;
-}
-
-Digest seal_of(std::vector<store::StateHash> hashes, const Digest& chain) {
-  std::sort(hashes.begin(), hashes.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.part, a.name) < std::tie(b.part, b.name);
-  });
-  Sha256 seal;
-  seal.update(chain.bytes.data(), chain.bytes.size());
-  for (const auto& [part, name, sha256] : hashes) {
-    for (const std::string* field : {&part, &name, &sha256})
-      seal.update_u64(field->size()).update(*field);
-  }
-  return seal.finish();
 }
 
 }  // namespace olmo::train

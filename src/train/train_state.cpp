@@ -30,7 +30,7 @@ std::optional<double> optional_number(const Json& object, const char* key,
 
 }  // namespace
 
-Json to_json(const TrainState& state, const std::string& run_id, const TrainConfig& config,
+Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
              const data::BatchSource& batches) {
   const auto per_epoch = static_cast<std::int64_t>(batches.steps_per_epoch());
   const auto epoch = static_cast<std::int64_t>(config.epoch.value_or(0)) + state.step / per_epoch;
@@ -41,7 +41,7 @@ Json to_json(const TrainState& state, const std::string& run_id, const TrainConf
           {"examples_seen_epoch", seen_this_epoch},
           {"world_size", 1},
           {"run_id", run_id},
-          {"experiment_digest", experiment_digest(config).hex()},
+          {"experiment_digest", config::experiment_digest(config).hex()},
           {"chain_hash", state.chain.hex()},
           {"min_loss", std::isfinite(state.min_loss) ? Json(state.min_loss) : Json(nullptr)},
           {"data",

@@ -8,7 +8,7 @@ namespace olmo::train {
 
 /// Counters, chain, identity of run and experiment, and (under `data`) the position in the data
 /// order.
-Json to_json(const TrainState& state, const std::string& run_id, const TrainConfig& config,
+Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
              const data::BatchSource& batches);
 Json to_json(const optim::ClipLimits& limits);
 

@@ -10,6 +10,7 @@
 #include "model/model_size.h"
 #include "store/audit_records.h"
 #include "store/checkpoint_folder.h"
+#include "store/state_seal.h"
 #include "train/finite.h"
 #include "train/tensor_hashes.h"
 #include "train/train_state.h"
@@ -25,7 +26,7 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Trainer::Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
+Trainer::Trainer(config::TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
                  const store::RunLock& lock, store::RunDb& db, PeakFlops peak)
     : policy_(policy),
       run_dir_(std::move(run_dir)),
@@ -46,7 +47,8 @@ void Trainer::restore(const TrainState& state, const optim::OptimState& optim) {
   resumed_ = true;
 }
 
-TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy) {
+TrainResult Trainer::run(const StopSignals& signals, evaluation::Evaluators& evaluators,
+                         energy::EnergyMeter& energy) {
   try {
     return run_steps(signals, evaluators, energy);
   } catch (const Error& error) {
@@ -58,8 +60,8 @@ TrainResult Trainer::run(const StopSignals& signals, Evaluators& evaluators, Ene
   }
 }
 
-TrainResult Trainer::run_steps(const StopSignals& signals, Evaluators& evaluators,
-                               EnergyMeter& energy) {
+TrainResult Trainer::run_steps(const StopSignals& signals, evaluation::Evaluators& evaluators,
+                               energy::EnergyMeter& energy) {
   TrainResult result;
   result.step = state_.step;
   result.first_step = state_.step + 1;
@@ -199,7 +201,7 @@ void Trainer::record_state_hashes() {
   if (hashed_step_ == state_.step) return;
   hashed_step_ = state_.step;
   const auto hashes = stepper_.state_hashes();
-  db_.record_state_hashes(state_.step, hashes, seal_of(hashes, state_.chain).hex());
+  db_.record_state_hashes(state_.step, hashes, store::seal_of(hashes, state_.chain).hex());
 }
 
 bool Trainer::due(const std::optional<std::int64_t>& interval) const {
@@ -219,7 +221,7 @@ void Trainer::save_if_due() {
   }
 }
 
-void Trainer::evaluate(Evaluators& evaluators, const StopSignals& signals) {
+void Trainer::evaluate(evaluation::Evaluators& evaluators, const StopSignals& signals) {
   if (evaluators.empty()) return;
   const auto metrics = evaluators.run(stepper_.model(), state_.step, db_.attempt(), db_.run_id(),
                                       db_.records(), signals);

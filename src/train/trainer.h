@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "core/stop_request.h"
+#include "energy/meter.h"
+#include "evaluation/evaluators.h"
 #include "store/checkpoint_writer.h"
 #include "store/run_db.h"
 #include "store/run_lock.h"
-#include "train/energy/meter.h"
-#include "train/evaluators.h"
 #include "train/peak_flops.h"
 #include "train/step_progress.h"
 #include "train/stepper.h"
-#include "train/stop_request.h"
 
 namespace olmo::train {
 
@@ -39,7 +39,7 @@ struct TrainResult {
 class Trainer {
  public:
   /// `lock`: of `run_dir`; without it nothing is saved any more. `peak`: of this machine, for MFU.
-  Trainer(TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
+  Trainer(config::TrainConfig config, const Policy& policy, std::filesystem::path run_dir,
           const store::RunLock& lock, store::RunDb& db, PeakFlops peak);
 
   [[nodiscard]] model::Olmo& model() { return stepper_.model(); }
@@ -54,13 +54,15 @@ class Trainer {
   /// eval_interval steps and at the end. Throws Error(kDiverged) before an update with a loss or
   /// gradient that is not finite, or after one that made weights so. Ended by another error it
   /// saves the last whole state, if it can.
-  TrainResult run(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy);
+  TrainResult run(const StopSignals& signals, evaluation::Evaluators& evaluators,
+                  energy::EnergyMeter& energy);
 
  private:
   /// The first step of a process (another machine may have made those before) and every
   /// trace_interval steps.
   [[nodiscard]] bool traces_step(std::int64_t first_step) const;
-  TrainResult run_steps(const StopSignals& signals, Evaluators& evaluators, EnergyMeter& energy);
+  TrainResult run_steps(const StopSignals& signals, evaluation::Evaluators& evaluators,
+                        energy::EnergyMeter& energy);
   store::StepRecord train_step(bool traced);
   /// MFU of a step; where the peak turns out to be higher, those recorded before are corrected.
   std::optional<double> mfu_of(double tokens_per_second);
@@ -95,7 +97,7 @@ class Trainer {
   void note_failed_save(const std::string& why);
   void warn(const std::string& text);
   void save_if_due();
-  void evaluate(Evaluators& evaluators, const StopSignals& signals);
+  void evaluate(evaluation::Evaluators& evaluators, const StopSignals& signals);
   [[nodiscard]] bool due(const std::optional<std::int64_t>& interval) const;
   [[nodiscard]] std::optional<Outcome> asked_by(const StopSignals& signals) const;
   [[nodiscard]] std::optional<Outcome> wants_to_end(const StopSignals& signals, double ce_loss,
@@ -107,8 +109,8 @@ class Trainer {
   store::RunDb& db_;
   PeakFlops peak_;
   Stepper stepper_;
-  const TrainConfig& config_;  ///< the stepper's
-  const TrainState& state_;    ///< the stepper's
+  const config::TrainConfig& config_;  ///< the stepper's
+  const TrainState& state_;            ///< the stepper's
   store::CheckpointWriter writer_;
   std::int64_t saved_step_ = -1;
   std::int64_t hashed_step_ = -1;

@@ -7,17 +7,17 @@
 #include <zlib.h>
 
 #include "cli/training.h"
+#include "config/train_config.h"
 #include "core/error.h"
+#include "data/public/wheel.h"
 #include "data/token_file.h"
-#include "data/tokenizer.h"
-#include "data/wheel.h"
+#include "data/tokenizer/tokenizer.h"
+#include "import/instances.h"
+#include "import/steps.h"
 #include "store/checkpoint.h"
-#include "store/import_instances.h"
-#include "store/import_steps.h"
 #include "store/safetensors.h"
 #include "store/sqlite.h"
 #include "support/catch.h"
-#include "train/train_config.h"
 
 namespace olmo::test {
 namespace {
@@ -332,7 +332,7 @@ TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
   CHECK_THROWS_AS(store::CheckpointReader(folder / "checkpoint"), Error);
   for (const fs::path& path : {pipe, folder.path(), fs::path("/dev/zero")}) {
     INFO(path);
-    CHECK_THROWS_AS(train::load_config(path, {}), Error);
+    CHECK_THROWS_AS(config::load_config(path, {}), Error);
     CHECK_THROWS_AS(read_json_file(path), Error);
     CHECK_THROWS_AS(data::Tokenizer::load(path), Error);
     CHECK_THROWS_AS(data::TokenFile(path, data::TokenDtype::kUint16), Error);
@@ -340,8 +340,8 @@ TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
     CHECK_THROWS_AS(store::SafetensorsFile(path), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kReadOnly), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kCreate), Error);
-    CHECK_THROWS_AS(store::read_step_log(path, {}), Error);
-    CHECK_THROWS_AS(store::read_instance_file(path), Error);
+    CHECK_THROWS_AS(import::read_step_log(path, {}), Error);
+    CHECK_THROWS_AS(import::read_instance_file(path), Error);
   }
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("eval --run writes into the database of a run that is there, and into 
 
 TEST_CASE("a checkpoint joins no other run or step than those that it records", "[cli]") {
   const cli::JoinedRun run{.database = "a.db", .run_id = "R", .name = "", .last_step = 100};
-  train::ModelFiles files{.path = "step50"};
+  models::ModelFiles files{.path = "step50"};
   CHECK(cli::join_run(run, files, {}).step == 50);
   CHECK(cli::join_run(run, files, 60).step == 60);
   files.step = 40;

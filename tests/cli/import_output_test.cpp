@@ -40,7 +40,7 @@ TEST_CASE("the mapping of a log fits into 80 columns, whatever its names", "[cli
     header += ",eval/task_" + std::to_string(i) + ",other " + std::to_string(i);
     row += ",1,2";
   }
-  const auto log = store::read_step_log(folder.file("wide.csv", header + "\n" + row + "\n"), {});
+  const auto log = import::read_step_log(folder.file("wide.csv", header + "\n" + row + "\n"), {});
   const std::string text = cli::mapping_text(log);
   INFO(text);
   std::istringstream lines(text);
@@ -61,9 +61,9 @@ TEST_CASE("the mapping of a log fits into 80 columns, whatever its names", "[cli
 
 TEST_CASE("what is not known of a log is said", "[cli]") {
   const Folder folder;
-  const auto notes = [&](const std::string& text, const store::StepLogOptions& options = {}) {
-    return cli::import_notes({store::read_step_log(folder.file("a.csv", text), options)}, options,
-                             store::FileOrder::kGiven);
+  const auto notes = [&](const std::string& text, const import::StepLogOptions& options = {}) {
+    return cli::import_notes({import::read_step_log(folder.file("a.csv", text), options)}, options,
+                             import::FileOrder::kGiven);
   };
   const auto bare = notes("_step,loss,tps\n1,3,100\n2,,100\n");
   CHECK(holds(bare, "_step counts the calls of wandb.log"));

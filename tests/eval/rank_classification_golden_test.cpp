@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "data/fetch.h"
+#include "data/public/fetch.h"
 #include "eval/encoding.h"
 #include "eval/hash_model.h"
 #include "eval/rank_classification.h"

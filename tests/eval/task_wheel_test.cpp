@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "data/fetch.h"
-#include "data/tokenizer.h"
+#include "data/public/fetch.h"
+#include "data/tokenizer/tokenizer.h"
 #include "eval/request_file.h"
 #include "support/catch.h"
 

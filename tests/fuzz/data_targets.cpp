@@ -3,12 +3,12 @@
 #include <zstd.h>
 
 #include "core/error.h"
-#include "data/arrow_stream.h"
+#include "data/arrow/arrow_stream.h"
+#include "data/public/wheel.h"
 #include "data/sidecar.h"
 #include "data/text_reader.h"
 #include "data/token_file.h"
-#include "data/tokenizer.h"
-#include "data/wheel.h"
+#include "data/tokenizer/tokenizer.h"
 #include "fuzz/target.h"
 
 namespace olmo::fuzz {

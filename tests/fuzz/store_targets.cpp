@@ -4,10 +4,10 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "fuzz/target.h"
+#include "import/instances.h"
+#include "import/steps.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_manifest.h"
-#include "store/import_instances.h"
-#include "store/import_steps.h"
 #include "store/run_db.h"
 #include "store/safetensors.h"
 
@@ -63,7 +63,7 @@ void parse_log(const std::string& input) {
   constexpr const char* kNames[] = {"log.csv", "log.jsonl", "log.txt", "log.log"};
   const std::size_t kind = input.empty() ? 0 : static_cast<unsigned char>(input[0]) % 4;
   const auto path = file_of(input.substr(input.empty() ? 0 : 1), kNames[kind]);
-  (void)store::read_step_log(path, {});
+  (void)import::read_step_log(path, {});
 }
 
 std::vector<std::string> log_seeds() {
@@ -80,9 +80,9 @@ std::vector<std::string> log_seeds() {
 }
 
 void parse_instances(const std::string& input) {
-  auto file = store::read_instance_file(file_of(input, "samples_piqa_2024-01-01.jsonl"));
-  store::rank_instances(file, store::ImportMetric::kAcc);
-  (void)store::read_instance_file(file_of(input, "task-001-piqa-predictions.jsonl"));
+  auto file = import::read_instance_file(file_of(input, "samples_piqa_2024-01-01.jsonl"));
+  import::rank_instances(file, import::ImportMetric::kAcc);
+  (void)import::read_instance_file(file_of(input, "task-001-piqa-predictions.jsonl"));
 }
 
 std::vector<std::string> instance_seeds() {

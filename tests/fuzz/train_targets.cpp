@@ -1,19 +1,19 @@
 #include <nlohmann/json.hpp>
 
+#include "config/file.h"
 #include "core/error.h"
 #include "fuzz/target.h"
+#include "models/hf_config.h"
 #include "store/checkpoint_manifest.h"
-#include "train/config_file.h"
-#include "train/hf_config.h"
 
 namespace olmo::fuzz {
 namespace {
 
 void parse_config(const std::string& input, const std::string& name) {
-  auto document = train::parse_config_document(input, name);
+  auto document = config::parse_config_document(input, name);
   // Globs would walk the disk of whoever runs this.
   if (input.find("path.") != std::string::npos) return;
-  (void)train::read_document(std::move(document), train::is_yaml_name(name), {"seed=7"});
+  (void)config::read_document(std::move(document), config::is_yaml_name(name), {"seed=7"});
 }
 
 void parse_json_config(const std::string& input) { parse_config(input, "fuzzed.json"); }
@@ -21,14 +21,14 @@ void parse_yaml_config(const std::string& input) { parse_config(input, "fuzzed.y
 
 /// The text of an override.
 void parse_override(const std::string& input) {
-  auto document = train::parse_config_document("{\"model\": {\"d_model\": 64}}", "fuzzed.json");
+  auto document = config::parse_config_document("{\"model\": {\"d_model\": 64}}", "fuzzed.json");
   if (input.find("path.") != std::string::npos) return;
-  (void)train::read_document(std::move(document), false, {input});
+  (void)config::read_document(std::move(document), false, {input});
 }
 
 void parse_hf(const std::string& input) {
   const Json json = store::parse_untrusted(input, "config.json");
-  (void)train::parse_hf_config(json, "config.json");
+  (void)models::parse_hf_config(json, "config.json");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Writes src/data/unicode_runs.cpp: what the `tokenizers` library does with each code point, found by asking it.
+"""Writes src/data/tokenizer/unicode_runs.cpp: what the `tokenizers` library does with each code point, found by asking it.
 
 Its parts follow different Unicode versions (the split's regex 16, the normalizer 9-10), so no one library's tables
 would give the same ids. Needs: pip install tokenizers==0.23.3. Run: python3 tests/goldens/make_unicode_runs.py
@@ -75,10 +75,10 @@ def main() -> None:
             line = "   "
         line += item
     lines.append(line)
-    out = pathlib.Path(__file__).parents[2] / "src/data/unicode_runs.cpp"
+    out = pathlib.Path(__file__).parents[2] / "src/data/tokenizer/unicode_runs.cpp"
     out.write_text(
         f"// Made by tests/goldens/make_unicode_runs.py from tokenizers {tokenizers.__version__}; not edited by hand.\n"
-        '#include "data/unicode_table.h"\n\nnamespace olmo::data {\n\n// clang-format off\n'
+        '#include "data/tokenizer/unicode_table.h"\n\nnamespace olmo::data {\n\n// clang-format off\n'
         f"static constexpr std::uint32_t kRuns[{len(runs)}] = {{\n" + "\n".join(lines) + "\n};\n// clang-format on\n\n"
         "std::span<const std::uint32_t> unicode_runs() { return kRuns; }\n\n}  // namespace olmo::data\n"
     )

@@ -1,10 +1,10 @@
 #include <cstdlib>
 
 #include "model/olmo.h"
+#include "models/read_weights.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"
-#include "train/weights.h"
 
 using olmo::Json;
 using olmo::NamedTensors;
@@ -204,7 +204,7 @@ TEST_CASE("large reference models: Hugging Face's names lead to the same weights
     const auto file = golden.directory / "weights.hf.safetensors";
     if (!std::filesystem::exists(file)) continue;
     const auto config = olmo::test::model_config_from(golden.meta.at("config"));
-    for (const auto& [name, tensor] : olmo::train::read_weights(file, config)) {
+    for (const auto& [name, tensor] : olmo::models::read_weights(file, config)) {
       INFO(name);
       CHECK(olmo::test::same_bits(tensor, golden.weights.at(name)));
     }

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "model/model_size.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
-#include "train/config_file.h"
 
 namespace olmo::report {
 namespace {
@@ -113,11 +113,11 @@ TEST_CASE("work per token is what the trainer's MFU takes", "[report]") {
   for (const char* name : {"olmo-1b", "olmo-7b", "olmo-150m", "tiny"}) {
     for (const char* tying : {"true", "false"}) {
       const auto loaded =
-          train::load_config(OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json",
-                             {"model.weight_tying=" + std::string(tying)});
+          config::load_config(OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json",
+                              {"model.weight_tying=" + std::string(tying)});
       const auto& model = loaded.config.model;
       RecordedRun run;
-      run.config = train::to_json(loaded.config).dump();
+      run.config = config::to_json(loaded.config).dump();
       run.n_parameters = model::count_parameters(model).total;
       const auto flops = model::flops_per_token(model, model.max_sequence_length);
       INFO(name << " " << tying);

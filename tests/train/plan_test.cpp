@@ -9,6 +9,7 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
+using namespace olmo;
 using namespace olmo::train;
 
 namespace {
@@ -17,7 +18,7 @@ const std::filesystem::path kConfigs = std::filesystem::path(OLMO_SOURCE_DIR) / 
 
 TrainPlan plan_of(const std::string& name, const std::vector<std::string>& overrides = {},
                   std::optional<std::int64_t> instances = std::nullopt) {
-  return make_plan(load_config(kConfigs / (name + ".json"), overrides), instances);
+  return make_plan(config::load_config(kConfigs / (name + ".json"), overrides), instances);
 }
 
 }  // namespace
@@ -70,12 +71,13 @@ TEST_CASE("sequences are counted file by file, each without its tail", "[train]"
   const auto file = (folder / "a.npy").string();
   std::ofstream(file, std::ios::binary) << std::string(2 * (32 * 3 + 31), 'x');
   const auto config =
-      load_config(kConfigs / "tiny.json", {"data.paths=[" + file + "," + file + "]"}).config;
+      config::load_config(kConfigs / "tiny.json", {"data.paths=[" + file + "," + file + "]"})
+          .config;
   CHECK(count_instances(config) == 6);
   const auto missing =
-      load_config(kConfigs / "tiny.json", {"data.paths=[/no/such/file.npy]"}).config;
+      config::load_config(kConfigs / "tiny.json", {"data.paths=[/no/such/file.npy]"}).config;
   CHECK_FALSE(count_instances(missing));
-  CHECK_FALSE(count_instances(load_config(kConfigs / "tiny.json").config));
+  CHECK_FALSE(count_instances(config::load_config(kConfigs / "tiny.json").config));
 }
 
 TEST_CASE("text and JSON of a plan hold the config, the figures and the problems", "[train]") {

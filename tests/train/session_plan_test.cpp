@@ -26,7 +26,7 @@ struct Place {
   [[nodiscard]] TrainPlan plan(Words overrides, std::optional<std::string> resume = {},
                                const std::string& run_dir = "run") const {
     overrides.insert(overrides.begin(), {"data.paths=[" + tokens + "]", "threads=1"});
-    const auto loaded = load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", overrides);
+    const auto loaded = config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", overrides);
     return plan_session(loaded, {.run_dir = folder / run_dir,
                                  .database = {},
                                  .resume = std::move(resume),
@@ -113,8 +113,9 @@ TEST_CASE(
     "a plan in a folder that holds a run finds what a resume would, and changes nothing there",
     "[train]") {
   const Place place;
-  const auto loaded = load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json",
-                                  {"data.paths=[" + place.tokens + "]", "threads=1", "stop_at=2"});
+  const auto loaded =
+      config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json",
+                          {"data.paths=[" + place.tokens + "]", "threads=1", "stop_at=2"});
   run_session(loaded,
               {.run_dir = place.folder / "run", .database = {}, .resume = {}, .command_line = {}});
   const auto listing = [&] {
@@ -157,7 +158,7 @@ TEST_CASE("a model that the machine has no memory for is a problem in words", "[
 }
 
 TEST_CASE("the step time of a model too large to try is reckoned from a part of it", "[train]") {
-  const auto config = load_config(OLMO_SOURCE_DIR "/configs/train/olmo-7b.json").config;
+  const auto config = config::load_config(OLMO_SOURCE_DIR "/configs/train/olmo-7b.json").config;
   const auto policy = resolve_policy("portable", "auto", 2);
   apply_policy(policy);
   const auto time = estimate_step_time(config, policy);

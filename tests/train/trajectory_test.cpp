@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/batch_config.h"
 #include "data/batch.h"
 #include "store/checkpoint.h"
 #include "store/run_db.h"
@@ -15,7 +16,6 @@
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/temporary_directory.h"
-#include "train/batch_config.h"
 #include "train/session.h"
 
 namespace olmo::train {
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Trajectory {
-  LoadedConfig config;
+  config::LoadedConfig config;
   Json steps;
   NamedTensors final;
   double loss_tolerance = 0, norm_tolerance = 0, weight_tolerance = 0;
@@ -45,7 +45,7 @@ const Json& of(const Json& step, const char* name, const char* other) {
   return step.contains(name) ? step.at(name) : step.at(other);
 }
 
-void check_batch(const TrainConfig& config, data::BatchSource& source, const Json& step,
+void check_batch(const config::TrainConfig& config, data::BatchSource& source, const Json& step,
                  const std::string& recorded_hash) {
   const auto batch = source.batch(step.at("step").get<std::uint64_t>());
   CHECK(batch.indices == step.at("index").get<std::vector<std::uint32_t>>());
@@ -98,11 +98,11 @@ Json rows_of(const fs::path& database) {
 }
 
 void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
-  const TrainConfig& config = trajectory.config.config;
+  const config::TrainConfig& config = trajectory.config.config;
   const auto result = run_session(trajectory.config, {run_dir, {}, {}, "test"});
   const Json rows = rows_of(result.database);
   REQUIRE(rows.size() == trajectory.steps.size());
-  data::BatchSource source(batch_config(config));
+  data::BatchSource source(config::batch_config(config));
   for (std::size_t i = 0; i < rows.size(); ++i)
     check_step(trajectory, rows[i], trajectory.steps[i], source);
   const auto weights = store::read_checkpoint(*result.train.checkpoint, true).model;
@@ -150,7 +150,7 @@ Trajectory committed(const std::string& name, const fs::path& folder) {
   config["tokenizer"] = {{"identifier", "none"}};
   config["load_weights"] = (data / "trajectory_init.safetensors").string();
   Trajectory trajectory;
-  trajectory.config = parse_config(config.dump(), name + ".json");
+  trajectory.config = config::parse_config(config.dump(), name + ".json");
   trajectory.steps = description.at("steps");
   trajectory.final = golden.tensors;
   set_tolerances(trajectory, description.at("fp64_divergence"));
@@ -179,7 +179,7 @@ Trajectory from_golden_dir(const fs::path& golden, const std::string& name) {
        {"max_grad_norm", "max_grad_norm_ratio", "softmax_auxiliary_loss", "max_duration"})
     if (!run.at(key).is_null()) config[key] = run.at(key);
   Trajectory trajectory;
-  trajectory.config = parse_config(config.dump(), name + ".json");
+  trajectory.config = config::parse_config(config.dump(), name + ".json");
   trajectory.steps = run.at("steps");
   trajectory.final = store::read_safetensors(golden / "train" / name / "final.safetensors");
   set_tolerances(trajectory, run.at("fp64_divergence"));

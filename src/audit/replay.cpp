@@ -1,0 +1,130 @@
+#include "audit/replay.h"
+
+#include <chrono>
+
+#include "core/error.h"
+#include "store/checkpoint_manifest.h"
+#include "train/start.h"
+
+namespace olmo::audit {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string name_of(std::int64_t step) { return "step" + std::to_string(step); }
+
+/// The place in the training that a sound checkpoint holds must be the recorded one.
+void check_chain(const store::RecordedSteps& recorded, const train::Start& start,
+                 std::vector<store::Finding>& findings) {
+  const auto& state = start.saved.state;
+  const auto row = recorded.steps.find(state.step);
+  if (row == recorded.steps.end() || row->second.chain_hash == state.chain.hex()) return;
+  findings.push_back({state.step, "chain_hash",
+                      "step " + std::to_string(state.step) + ": the chain in " +
+                          start.path.string() + " is not the recorded one"});
+}
+
+/// The latest sound checkpoint up to `step`.
+std::optional<train::Start> find_start(const store::RecordedSteps& recorded,
+                                       const CheckpointPlaces& places, std::int64_t step,
+                                       std::vector<store::Finding>& findings) {
+  for (auto i = recorded.checkpoints.rbegin(); i != recorded.checkpoints.rend(); ++i) {
+    if (i->first > step) continue;
+    const auto path = find_checkpoint(recorded, places, i->first);
+    if (!path) continue;
+    const auto wrong = verify_checkpoint(recorded, i->first, *path);
+    findings.insert(findings.end(), wrong.begin(), wrong.end());
+    if (!wrong.empty()) continue;
+    train::Start start = train::read_start(*path);
+    check_chain(recorded, start, findings);
+    return start;
+  }
+  return std::nullopt;
+}
+
+void require_startable(const store::RecordedSteps& recorded, const config::TrainConfig& config) {
+  if (!config.load_path && recorded.steps.begin()->first == 1) return;
+  throw Error(ErrorKind::kUsage,
+              "audit: the run " + recorded.run_id + " went on from another run's checkpoint" +
+                  (config.load_path ? " (" + *config.load_path + ")" : "") +
+                  "; expected one of its own checkpoints at or before the steps to audit, say with "
+                  "--checkpoints where they are");
+}
+
+}  // namespace
+
+std::optional<fs::path> find_checkpoint(const store::RecordedSteps& recorded,
+                                        const CheckpointPlaces& places, std::int64_t step) {
+  const auto found = recorded.checkpoints.find(step);
+  if (found == recorded.checkpoints.end()) return std::nullopt;
+  std::vector<fs::path> candidates;
+  if (places.given) {
+    candidates = {*places.given / name_of(step)};
+  } else {
+    candidates = {fs::path(found->second.path), places.database.parent_path() / name_of(step)};
+  }
+  std::error_code ignored;
+  for (const auto& path : candidates)
+    if (fs::exists(path / store::kManifestName, ignored)) return path;
+  return std::nullopt;
+}
+
+std::vector<store::Finding> verify_checkpoint(const store::RecordedSteps& recorded,
+                                              std::int64_t step, const fs::path& path) {
+  const std::string at = "step " + std::to_string(step) + ": ";
+  std::vector<store::Finding> findings;
+  try {
+    const store::CheckpointReader reader(path);
+    if (reader.manifest_digest().hex() != recorded.checkpoints.at(step).manifest_sha256) {
+      findings.push_back(
+          {step, "checkpoint",
+           at + path.string() +
+               ": its manifest is not the recorded one, the checkpoint was replaced"});
+    }
+    for (const auto& sentence : reader.verify())
+      findings.push_back({step, "checkpoint", at + path.string() + ": " + sentence});
+  } catch (const Error& error) {
+    findings.push_back({step, "checkpoint", at + error.what()});
+  }
+  return findings;
+}
+
+std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoint) {
+  std::vector<store::StateHash> hashes;
+  for (const auto& dataset : checkpoint.datasets()) {
+    if (dataset.dtype == "json") continue;
+    for (const std::string part : {"model", "optim"}) {
+      const std::string prefix = "/" + part + "/";
+      if (dataset.path.starts_with(prefix))
+        hashes.push_back({part, dataset.path.substr(prefix.size()), dataset.sha256.hex()});
+    }
+  }
+  return hashes;
+}
+
+Replay::Replay(const store::RecordedSteps& recorded, const config::TrainConfig& config,
+               const Policy& policy, const CheckpointPlaces& places, std::int64_t step,
+               std::vector<store::Finding>& findings)
+    : stepper_(config, policy) {
+  const std::optional<train::Start> start = find_start(recorded, places, step, findings);
+  if (!start) require_startable(recorded, config);
+  train::set_weights(stepper_.model(), config, start);
+  if (start) {
+    stepper_.restore(start->saved.state, train::optim_state_of(*start));
+    started_from_ = start->path.string();
+  } else {
+    started_from_ = config.load_weights ? *config.load_weights : "initial weights";
+  }
+}
+
+std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {
+  const auto start = std::chrono::steady_clock::now();
+  const train::StepGradients gradients = stepper_.gradients(trace);
+  if (!gradients.finite()) return std::nullopt;
+  store::StepRecord row = stepper_.update(gradients, trace);
+  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  row.tokens_per_second = static_cast<double>(stepper_.config().tokens_per_step()) / row.seconds;
+  return row;
+}
+
+}  // namespace olmo::audit

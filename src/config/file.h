@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/node.h"
+#include "config/train_config.h"
+
+namespace olmo::config {
+
+/// Reads a config file: YAML if its suffix is `.yaml` or `.yml`, else JSON with comments. Throws
+/// Error(kUsage) with one "FILE:LINE: …" line for each thing that is wrong with the syntax;
+/// duplicate keys name both lines. Refused are files above kMaxConfigBytes, kMaxConfigNodes
+/// (aliases count with all that they stand for) or kMaxConfigDepth.
+ConfigDocument read_config_file(const std::filesystem::path& file);
+
+/// Whether a file of this name is read as YAML.
+bool is_yaml_name(const std::string& name);
+
+/// As read_config_file for a text; `name` stands for the file.
+ConfigDocument parse_config_document(std::string_view text, const std::string& name);
+
+/// JSON (RFC 8259) with `//` and `/* */` comments and trailing commas.
+ConfigDocument parse_json_config(std::string_view text, const std::string& name);
+
+/// One YAML document, as PyYAML's safe loader reads it: duplicate keys, other tags than `!!str` and
+/// merge keys excepted.
+ConfigDocument parse_yaml_config(std::string_view text, const std::string& name);
+
+/// Sets `key.path=value` (leading dashes allowed) for each override; the value is YAML: a scalar,
+/// `[a, b]` or `{a: b}`. Keys on the way are made; a number indexes a list. Returns one line for
+/// each override that cannot be applied: without "=", with a value that is not YAML, or with a
+/// path through a value.
+std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
+                                           const std::vector<std::string>& overrides);
+
+/// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do:
+/// `${key.path}`, relative `${.sibling}`, `${oc.env:NAME,default}`,
+/// `${oc.select:key,default}`, `${oc.decode:text}`,
+/// `${path.choose:a,b}`, `${path.glob:pattern}`,
+/// `${path.last_checkpoint:folder}`, nested as one likes. `defaults` answers for known keys that
+/// are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference or syntax error,
+/// whose value becomes Kind::kInvalid; what depends on this machine (no such variable or path)
+/// becomes Kind::kUnresolved.
+std::vector<ConfigMessage> resolve_references(ConfigDocument& document, const ConfigNode& defaults);
+
+/// load_config for a document that has been parsed. `is_yaml`: keys that are not set have OLMo's
+/// defaults, so that those must be set whose default we do not have.
+LoadedConfig read_document(ConfigDocument document, bool is_yaml,
+                           const std::vector<std::string>& overrides);
+
+}  // namespace olmo::config

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/hash.h"
+#include "core/json.h"
+#include "data/data_config.h"
+#include "model/model_config.h"
+#include "optim/duration.h"
+#include "optim/optim_config.h"
+
+namespace olmo::config {
+
+/// OLMo's TokenizerConfig.
+struct TokenizerConfig {
+  std::string identifier = "gpt2";           ///< a tokenizer.json, or the name of a fetched one
+  std::string truncate_direction = "right";  ///< left | right
+};
+
+/// A part of a config that is kept as it was written, as canonical JSON text.
+struct RawJson {
+  std::string text = "[]";
+};
+
+/// Everything that decides a run, under the names and with the defaults of OLMo's TrainConfig
+/// (olmo/config.py); the last group is ours. Intervals are optimizer steps.
+struct TrainConfig {
+  std::optional<std::string> run_name;
+  std::uint64_t seed = 6198;
+  std::optional<std::int64_t> epoch;  ///< first epoch, counted from 0
+  bool dry_run = false;
+
+  model::ModelConfig model;
+  optim::OptimizerConfig optimizer;
+  optim::SchedulerConfig scheduler;
+  data::DataConfig data;
+  TokenizerConfig tokenizer;
+
+  optim::Duration max_duration;
+  std::optional<std::int64_t> stop_at;     ///< last step
+  std::optional<std::int64_t> stop_after;  ///< steps of this process
+  std::int64_t global_train_batch_size = 512;
+  std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
+  std::string precision =
+      "fp32";  ///< OLMo has no default here; fp32 is what this build computes in
+  std::optional<double> max_grad_norm;
+  std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
+  bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss
+  std::optional<double> auxiliary_loss_multiplier = 1e-4;
+  std::optional<double> time_limit;  ///< seconds
+  std::int64_t extra_steps_after_cancel = 10;
+  std::optional<double> early_stopping_factor;
+
+  std::string save_folder = "./";
+  std::optional<std::int64_t> save_interval = 1000;
+  std::optional<std::int64_t> save_interval_unsharded;
+  std::optional<std::int64_t> save_interval_ephemeral;  ///< of these only the latest is kept
+  std::int64_t save_num_checkpoints_to_keep = -1;       ///< -1 keeps all
+  std::int64_t save_num_unsharded_checkpoints_to_keep = -1;
+  bool save_overwrite = false;
+  std::int64_t save_failures_allowed = 3;  ///< ours: in a row, before training ends; 0: none
+  bool no_pre_train_checkpoint = false;
+  std::optional<std::string> load_path;
+  bool try_load_latest_save = false;
+  bool reset_optimizer_state = false;
+  bool reset_trainer_state = false;
+  bool restore_dataloader = true;
+  std::optional<std::int64_t> fast_forward_batches;
+
+  std::int64_t eval_interval = 1000;
+  bool eval_on_load = false;
+  std::int64_t eval_subset_num_batches = -1;
+  std::int64_t device_eval_batch_size = 16;
+  RawJson evaluators;  ///< OLMo's list of EvaluatorConfig, read by the evaluation
+
+  std::optional<std::string> load_weights;  ///< start from these weights: any CHECKPOINT
+  std::string numerics = "portable";        ///< portable | fast
+  std::string isa = "auto";                 ///< auto | plain | avx2 | avx512
+  std::string device = "cpu";               ///< cpu | cuda | rocm
+  std::int64_t threads = 0;                 ///< 0: every core that the process may use
+  std::int64_t hash_interval = 100;         ///< steps between hashes of the whole state; 0 never
+  std::int64_t trace_interval =
+      1000;  ///< steps between hashes of every operation's output; 0 never, not even of step 1
+  bool allow_eos_mismatch =
+      false;  ///< train although the tokenizer disagrees with model.eos_token_id
+
+  [[nodiscard]] std::int64_t tokens_per_step() const {
+    return global_train_batch_size * model.max_sequence_length;
+  }
+  /// Weight of the squared log-sum-exp in the loss: 0 without the z-loss.
+  [[nodiscard]] double z_multiplier() const {
+    return softmax_auxiliary_loss ? auxiliary_loss_multiplier.value_or(0.0) : 0.0;
+  }
+};
+
+/// One thing that is wrong with a config: `key` is its path, e.g. "model.n_heads".
+struct ConfigProblem {
+  std::string key;
+  std::string message;
+};
+
+/// Range and cross checks; the shape of the model is checked by model::validate. Empty if all is
+/// well.
+std::vector<ConfigProblem> validate(const TrainConfig& config);
+
+/// The resolved config: every key with its value, `${…}` replaced. Fed back as a config it gives
+/// the same config; floats keep their bits.
+Json to_json(const TrainConfig& config);
+
+/// SHA-256 of what decides the numbers of a run: equal for two runs that must agree step by step.
+/// Left out: run_name, paths (data files are compared by their own digests), the policy (numerics,
+/// isa, device, threads), and intervals and limits that only decide what is stored or when a
+/// process ends.
+Digest experiment_digest(const TrainConfig& config);
+
+/// A config as it was read, with what the reader must tell the user.
+struct LoadedConfig {
+  TrainConfig config;
+  std::vector<std::string>
+      notes;  ///< keys of OLMo that are accepted and not honoured: none changes the result
+  std::vector<std::string>
+      blockers;  ///< what would change the result and is not supported: a run must not start
+};
+
+/// Reads FILE (`.yaml`/`.yml`: OLMo's YAML; else JSON with comments), then applies `overrides`
+/// ("key.path=value", with or without leading "--"). Throws Error(kUsage) with one line for each
+/// error: "FILE:LINE: `key` …".
+LoadedConfig load_config(const std::filesystem::path& file,
+                         const std::vector<std::string>& overrides = {});
+
+/// As load_config, for a config held as text, e.g. the resolved one of a recorded run; `name`
+/// stands for the file, and says by its suffix how the text is read.
+LoadedConfig parse_config(const std::string& text, const std::string& name,
+                          const std::vector<std::string>& overrides = {});
+
+/// Throws Error(kUsage) naming every blocker, unless there is none.
+void require_no_blockers(const LoadedConfig& loaded);
+
+}  // namespace olmo::config

@@ -1,0 +1,182 @@
+#include "data/arrow/arrow_schema.h"
+
+#include <array>
+#include <optional>
+
+#include "core/error.h"
+#include "core/utf8.h"
+
+namespace olmo::data {
+namespace {
+
+constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxFields =
+    4096;  // offsets may share tables: a tree may be larger than its message
+
+// Members of the tables in Arrow's Schema.fbs.
+constexpr std::size_t kSchemaEndianness = 0;
+constexpr std::size_t kSchemaFields = 1;
+constexpr std::size_t kFieldName = 0;
+constexpr std::size_t kFieldTypeKind = 2;
+constexpr std::size_t kFieldType = 3;
+constexpr std::size_t kFieldDictionary = 4;
+constexpr std::size_t kFieldChildren = 5;
+
+// The union Type.
+constexpr std::array<std::string_view, 27> kTypeNames = {"none",
+                                                         "null",
+                                                         "int",
+                                                         "float",
+                                                         "binary",
+                                                         "utf8",
+                                                         "bool",
+                                                         "decimal",
+                                                         "date",
+                                                         "time",
+                                                         "timestamp",
+                                                         "interval",
+                                                         "list",
+                                                         "struct",
+                                                         "union",
+                                                         "fixed_size_binary",
+                                                         "fixed_size_list",
+                                                         "map",
+                                                         "duration",
+                                                         "large_binary",
+                                                         "large_utf8",
+                                                         "large_list",
+                                                         "run_end_encoded",
+                                                         "binary_view",
+                                                         "utf8_view",
+                                                         "list_view",
+                                                         "large_list_view"};
+enum TypeKind : std::uint8_t {
+  kTypeInt = 2,
+  kTypeFloat = 3,
+  kTypeUtf8 = 5,
+  kTypeBool = 6,
+  kTypeList = 12,
+  kTypeStruct = 13,
+  kTypeFixedSizeList = 16,
+  kTypeLargeUtf8 = 20,
+  kTypeLargeList = 21,
+};
+
+class SchemaReader {
+ public:
+  explicit SchemaReader(std::string_view origin) : origin_(origin) {}
+
+  ArrowField field(const FlatTable& table, const std::string& parent, int depth) {
+    ArrowField field;
+    field.name = std::string(table.text(kFieldName));
+    if (!is_utf8(field.name)) refuse("a column's name is not UTF-8");
+    const std::string path = parent.empty() ? field.name : parent + "." + field.name;
+    if (depth > kMaxDepth) refuse("column `" + path.substr(0, 200) + "` is nested too deep");
+    if (++fields_ > kMaxFields) {
+      refuse("has more than " + std::to_string(kMaxFields) + " columns");
+    }
+    if (table.table(kFieldDictionary)) {
+      refuse("column `" + path + "` is dictionary-encoded, which is not supported");
+    }
+    const std::size_t children = table.size(kFieldChildren);
+    for (std::size_t i = 0; i < children; ++i) {
+      field.children.push_back(this->field(table.element(kFieldChildren, i), path, depth + 1));
+    }
+    set_layout(field, table, path);
+    return field;
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorKind::kInput, std::string(origin_) + ": " + what);
+  }
+
+ private:
+  void set_layout(ArrowField& field, const FlatTable& table, const std::string& path) const {
+    const auto kind = table.scalar<std::uint8_t>(kFieldTypeKind, 0);
+    const auto type = table.table(kFieldType);
+    if (!type) refuse("column `" + path + "` has no type");
+    const bool large = kind == kTypeLargeUtf8 || kind == kTypeLargeList;
+    field.width = large ? 8 : 4;
+    std::optional<std::size_t> children;
+    switch (kind) {
+      case kTypeUtf8:
+      case kTypeLargeUtf8:
+        field.layout = ArrowLayout::kText;
+        children = 0;
+        break;
+      case kTypeInt:
+        field.layout =
+            type->scalar<std::uint8_t>(1, 0) != 0 ? ArrowLayout::kInt : ArrowLayout::kUint;
+        field.width = width_of(type->scalar<std::int32_t>(0, 0), path);
+        children = 0;
+        break;
+      case kTypeFloat:
+        field.layout = ArrowLayout::kFloat;
+        field.width = float_width_of(type->scalar<std::int16_t>(0, 0), path);
+        children = 0;
+        break;
+      case kTypeBool:
+        field.layout = ArrowLayout::kBool;
+        children = 0;
+        break;
+      case kTypeList:
+      case kTypeLargeList:
+        field.layout = ArrowLayout::kList;
+        children = 1;
+        break;
+      case kTypeFixedSizeList:
+        field.layout = ArrowLayout::kFixedList;
+        field.list_size = type->scalar<std::int32_t>(0, 0);
+        if (field.list_size <= 0) refuse("column `" + path + "` has lists of a fixed size below 1");
+        children = 1;
+        break;
+      case kTypeStruct:
+        field.layout = ArrowLayout::kStruct;
+        if (field.children.empty()) refuse("column `" + path + "` is a struct without fields");
+        children = field.children.size();
+        break;
+      default:
+        refuse("column `" + path + "` has the type " +
+               (kind < kTypeNames.size() ? std::string(kTypeNames[kind])
+                                         : "number " + std::to_string(kind)) +
+               ", which is not supported");
+    }
+    if (field.children.size() != *children) {
+      refuse("column `" + path + "` should have " + std::to_string(*children) +
+             " columns below it, has " + std::to_string(field.children.size()));
+    }
+  }
+
+  std::size_t width_of(std::int32_t bits, const std::string& path) const {
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) {
+      refuse("column `" + path + "` has integers of " + std::to_string(bits) + " bits");
+    }
+    return static_cast<std::size_t>(bits) / 8;
+  }
+
+  std::size_t float_width_of(std::int16_t precision, const std::string& path) const {
+    if (precision != 1 && precision != 2) {
+      refuse("column `" + path + "` has floats that are neither of 32 nor of 64 bits");
+    }
+    return precision == 1 ? 4 : 8;
+  }
+
+  std::string_view origin_;
+  std::size_t fields_ = 0;
+};
+
+}  // namespace
+
+std::vector<ArrowField> read_arrow_schema(const FlatTable& schema, std::string_view origin) {
+  SchemaReader reader(origin);
+  if (schema.scalar<std::int16_t>(kSchemaEndianness, 0) != 0) reader.refuse("is big-endian");
+  std::vector<ArrowField> fields;
+  const std::size_t count = schema.size(kSchemaFields);
+  for (std::size_t i = 0; i < count; ++i) {
+    fields.push_back(reader.field(schema.element(kSchemaFields, i), "", 1));
+  }
+  if (fields.empty()) reader.refuse("has no columns");
+  return fields;
+}
+
+}  // namespace olmo::data

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace olmo::energy {
+
+/// One thing whose energy a sensor may tell: a row of the table `energy`.
+struct EnergyChannel {
+  enum class Kind {
+    kCounter,  ///< joules since some moment
+    kPower,    ///< watts now
+  };
+
+  std::string source;     ///< nvml, rocm_smi, rapl, pm_counters, slurm
+  std::string device;     ///< gpu0, package-0, node, job-123
+  std::string covers;     ///< device, package, node, job
+  std::string note = {};  ///< what to know about its figures, or why there are none
+  Kind kind = Kind::kCounter;
+  double wraps_at = 0;  ///< joules after which the counter begins again at 0; 0: never
+  /// The value now; nothing if there is no new one. Empty: this machine does not measure it. Keeps
+  /// alive what it reads from.
+  std::function<std::optional<double>()> read = {};
+};
+
+/// Where the sensors are. Tests give their own.
+struct EnergySources {
+  std::filesystem::path sysfs = "/sys";
+  std::vector<std::string> nvml = {"libnvidia-ml.so.1"};  ///< the first that can be loaded
+  std::vector<std::string> rocm_smi = {"librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
+  std::string sacct = "sacct";
+  std::chrono::milliseconds patience{
+      10'000};  ///< with all of them at the end; more than Slurm is given
+};
+
+// Each gives at least one channel: what is absent is one without `read` and with a note.
+
+/// Linux's powercap: processor packages and memory.
+std::vector<EnergyChannel> open_rapl(const std::filesystem::path& sysfs);
+/// HPE Cray's counter of the whole node.
+std::vector<EnergyChannel> open_pm_counters(const std::filesystem::path& sysfs);
+/// NVIDIA's management library.
+std::vector<EnergyChannel> open_nvml(const std::vector<std::string>& libraries);
+/// AMD's management library.
+std::vector<EnergyChannel> open_rocm_smi(const std::vector<std::string>& libraries);
+
+}  // namespace olmo::energy

@@ -1,0 +1,262 @@
+#include "evaluation/evaluation.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "eval/perplexity.h"
+#include "eval/perplexity_summary.h"
+#include "eval/rank_classification.h"
+#include "eval/scoring.h"
+
+namespace olmo::evaluation {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One run of evaluate(): what its parts share.
+struct Evaluation {
+  const data::Tokenizer* tokenizer;
+  const EvaluationPlan& plan;
+  store::EvaluationDb& record;
+  const OnEvaluationProgress& on_progress;
+  std::int64_t vocab_size;
+  int threads;
+  ScoreTokens model;
+  EvaluationOutcome outcome;
+  Clock::time_point start = Clock::now();
+
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  /// The tasks together, or a suite, begin.
+  void begin_part() { part_start = {}; }
+  void progress(const std::string& task, double fraction) {
+    if (!on_progress) return;
+    EvaluationProgress now{task, fraction, outcome.rows, seconds()};
+    // What was done before this process, and is passed over at once, says nothing of the pace.
+    if (!part_start || part_start->rows == now.rows) {
+      part_start = now;
+    } else if (fraction > part_start->fraction) {
+      now.seconds_left =
+          (now.seconds - part_start->seconds) * (1 - fraction) / (fraction - part_start->fraction);
+    }
+    on_progress(now);
+  }
+
+  std::optional<EvaluationProgress> part_start = {};
+};
+
+void fail(Evaluation& evaluation, TaskOutcome& outcome, const Error& error) {
+  outcome.error = error;
+  evaluation.record.end_task(outcome.name, "failed", error.what());
+  log_warning(outcome.name + ": not evaluated: " + error.what());
+}
+
+void finish(Evaluation& evaluation, TaskOutcome& outcome, std::vector<EvaluationMetric> metrics) {
+  outcome.metrics = std::move(metrics);
+  evaluation.record.record_metrics(outcome.name, outcome.metrics);
+  evaluation.record.end_task(outcome.name, "finished");
+}
+
+TaskOutcome& outcome_of(std::vector<TaskOutcome>& outcomes, const std::string& name) {
+  return *std::find_if(outcomes.begin(), outcomes.end(),
+                       [&](const TaskOutcome& outcome) { return outcome.name == name; });
+}
+
+/// The tasks that can be evaluated, with their instances.
+std::vector<eval::LoadedTask> load_tasks(Evaluation& evaluation, eval::RankOptions& options) {
+  std::vector<eval::LoadedTask> loaded;
+  for (const auto& task : evaluation.plan.tasks) {
+    evaluation.record.begin_task({.task = task.name,
+                                  .kind = "rank_classification",
+                                  .convention = task.convention,
+                                  .definition_digest = task.definition_digest.hex(),
+                                  .data_digest = task.data_digest.hex(),
+                                  .primary_metric = task.primary_metric});
+    auto& outcome = evaluation.outcome.tasks.emplace_back(TaskOutcome{task.name, {}, {}});
+    try {
+      loaded.push_back(eval::load_task(task, evaluation.plan.limit));
+    } catch (const Error& error) {
+      fail(evaluation, outcome, error);
+      continue;
+    }
+    for (const auto doc_id : evaluation.record.done_instances(task.name))
+      options.done.emplace(task.name, doc_id);
+  }
+  return loaded;
+}
+
+void run_tasks(Evaluation& evaluation) {
+  const EvaluationPlan& plan = evaluation.plan;
+  if (plan.tasks.empty()) return;
+  eval::RankOptions options{.encoding = {.max_length = plan.max_length,
+                                         .prefix_token = plan.prefix_token,
+                                         .unconditional = plan.unconditional},
+                            .queue = plan.queue,
+                            .done = {}};
+  const auto loaded = load_tasks(evaluation, options);
+  auto& outcomes = evaluation.outcome.tasks;
+  const std::int64_t rows_before = evaluation.outcome.rows;
+  evaluation.begin_part();
+  evaluation.progress(plan.tasks.front().name, 0);
+  eval::evaluate_tasks(
+      loaded, *evaluation.tokenizer, evaluation.model, options,
+      {.on_instance = [&](auto rows) { evaluation.record.record_options(rows); },
+       .on_progress =
+           [&](std::int64_t done, std::int64_t total, const std::string& task) {
+             evaluation.outcome.rows = rows_before + done;
+             evaluation.progress(
+                 task, total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0);
+           },
+       .on_task_failed =
+           [&](const std::string& task, const Error& error) {
+             fail(evaluation, outcome_of(outcomes, task), error);
+           }});
+  evaluation.record.flush();
+  for (const auto& [task, examples] : loaded) {
+    auto& outcome = outcome_of(outcomes, task.name);
+    if (outcome.error) continue;
+    finish(evaluation, outcome,
+           eval::aggregate(
+               task, evaluation.record.options(evaluation.record.evaluation_id(), task.name)));
+  }
+}
+
+void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
+  const EvaluationPlan& plan = evaluation.plan;
+  auto& outcome = evaluation.outcome.suites.emplace_back(TaskOutcome{suite.name, {}, {}});
+  evaluation.record.begin_task({.task = suite.name,
+                                .kind = "perplexity",
+                                .convention = to_string(suite.convention),
+                                .definition_digest = "",
+                                .data_digest = eval::sources_digest(suite.sources).hex(),
+                                .primary_metric = "ppl"});
+  const auto done = evaluation.record.done_documents(suite.name);
+  const std::int64_t rows_before = evaluation.outcome.rows;
+  evaluation.begin_part();
+  try {
+    evaluation.progress(suite.name, 0);
+    eval::evaluate_perplexity(
+        suite, evaluation.tokenizer, evaluation.model,
+        {.max_length = plan.max_length,
+         .eos_token_id = plan.eos_token_id,
+         .vocab_size = static_cast<std::uint64_t>(evaluation.vocab_size),
+         .limit = plan.limit,
+         .threads = evaluation.threads,
+         .queue = plan.queue},
+        {.on_document =
+             [&](const DocumentRow& row) {
+               evaluation.record.record_documents({&row, 1});
+             },
+         .on_progress =
+             [&](const eval::PerplexityProgress& progress) {
+               evaluation.outcome.rows = rows_before + progress.rows;
+               evaluation.progress(suite.name, progress.fraction);
+             },
+         .is_done =
+             [&](std::int64_t index) {
+               return done.contains(index) ||
+                      (plan.only_documents && !plan.only_documents->contains(index));
+             }});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kDiverged) throw;
+    fail(evaluation, outcome, error);
+    return;
+  }
+  evaluation.record.flush();
+  const auto rows = evaluation.record.documents(evaluation.record.evaluation_id(), suite.name);
+  finish(evaluation, outcome, eval::summarize_perplexity(rows, suite.convention));
+}
+
+eval::Task recorded_task(const Json& entry) {
+  eval::Task task;
+  task.name = entry.at("name");
+  task.id = entry.at("id");
+  task.convention = entry.at("convention");
+  task.category = entry.at("category");
+  task.primary_metric = entry.at("primary_metric");
+  for (const auto& metric : entry.at("metrics"))
+    task.metrics.push_back({metric.at("name"), metric.at("score")});
+  return task;
+}
+
+}  // namespace
+
+EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
+                           const EvaluationPlan& plan, store::EvaluationDb& record,
+                           const OnEvaluationProgress& on_progress) {
+  Evaluation evaluation{.tokenizer = tokenizer,
+                        .plan = plan,
+                        .record = record,
+                        .on_progress = on_progress,
+                        .vocab_size = model.config().embedding_rows(),
+                        .threads = model.policy().threads,
+                        .model = [&](const TokenForest& forest,
+                                     std::span<TokenScore> scores) { model.score(forest, scores); },
+                        .outcome = {}};
+  run_tasks(evaluation);
+  for (const auto& suite : plan.suites) run_suite(evaluation, suite);
+  evaluation.outcome.seconds = evaluation.seconds();
+  return std::move(evaluation.outcome);
+}
+
+Json to_json(const EvaluationPlan& plan) {
+  Json tasks = Json::array(), suites = Json::array();
+  for (const auto& task : plan.tasks) {
+    Json metrics = Json::array();
+    for (const auto& metric : task.metrics)
+      metrics.push_back({{"name", metric.name}, {"score", metric.score}});
+    tasks.push_back({{"name", task.name},
+                     {"id", task.id},
+                     {"convention", task.convention},
+                     {"category", task.category},
+                     {"primary_metric", task.primary_metric},
+                     {"metrics", metrics},
+                     {"definition_digest", task.definition_digest.hex()}});
+  }
+  for (const auto& suite : plan.suites)
+    suites.push_back({{"name", suite.name}, {"convention", to_string(suite.convention)}});
+  return {{"tasks", tasks},
+          {"suites", suites},
+          {"limit", plan.limit ? Json(*plan.limit) : Json(nullptr)},
+          {"only_documents", plan.only_documents ? Json(*plan.only_documents) : Json(nullptr)},
+          {"max_length", plan.max_length},
+          {"eos_token_id", plan.eos_token_id},
+          {"prefix_token", plan.prefix_token},
+          {"unconditional", plan.unconditional}};
+}
+
+std::vector<eval::Task> recorded_tasks(const std::string& settings) {
+  try {
+    std::vector<eval::Task> tasks;
+    const Json json = Json::parse(settings);
+    for (const auto& entry : json.at("tasks")) tasks.push_back(recorded_task(entry));
+    return tasks;
+  } catch (const Json::exception& error) {
+    throw Error(
+        ErrorKind::kDamaged,
+        std::string("the settings of an evaluation are not as they were written: ") + error.what());
+  }
+}
+
+EvaluationOutcome rescore(const store::EvaluationDb& record, const std::string& evaluation_id) {
+  EvaluationOutcome outcome;
+  for (const auto& task : recorded_tasks(record.entry(evaluation_id).record.settings)) {
+    outcome.tasks.push_back(
+        {task.name, eval::aggregate(task, record.options(evaluation_id, task.name)), {}});
+  }
+  for (const auto& [suite, status, message] : record.tasks(evaluation_id)) {
+    if (suite.kind != "perplexity") continue;
+    outcome.suites.push_back(
+        {suite.task,
+         eval::summarize_perplexity(record.documents(evaluation_id, suite.task),
+                                    eval::parse_document_convention(suite.convention)),
+         {}});
+  }
+  return outcome;
+}
+
+}  // namespace olmo::evaluation

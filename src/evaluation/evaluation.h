@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/evaluation_rows.h"
+#include "core/json.h"
+#include "data/tokenizer/tokenizer.h"
+#include "eval/perplexity_suite.h"
+#include "eval/sequence_queue.h"
+#include "eval/task.h"
+#include "model/olmo.h"
+#include "store/evaluation_db.h"
+
+namespace olmo::evaluation {
+
+/// What is asked of a model, offline or while it trains.
+struct EvaluationPlan {
+  std::vector<eval::Task> tasks;
+  std::vector<eval::PerplexitySuite> suites;
+  std::optional<std::int64_t> limit;  ///< first instances of a task, documents of a source
+  /// Suites: the rows to score, by index. None: all.
+  std::optional<std::set<std::int64_t>> only_documents;
+  std::int64_t max_length = 2048;  ///< inputs of a sequence
+  std::uint32_t eos_token_id = 50279;
+  std::uint32_t prefix_token = 50279;  ///< where a convention has no context: BOS, else EOS
+  bool unconditional = true;           ///< score continuations after their domain prompts, too
+  eval::QueueOptions queue;            ///< changes no bit
+};
+
+/// What came of a task or suite.
+struct TaskOutcome {
+  std::string name;
+  std::vector<EvaluationMetric> metrics;  ///< empty if it failed
+  std::optional<Error> error;
+};
+
+struct EvaluationOutcome {
+  std::vector<TaskOutcome> tasks;
+  std::vector<TaskOutcome> suites;
+  double seconds = 0;
+  std::int64_t rows = 0;  ///< that the model has run
+};
+
+struct EvaluationProgress {
+  std::string task;
+  double fraction = 0;    ///< of the tasks, or of the suite
+  std::int64_t rows = 0;  ///< so far, in all
+  double seconds = 0;
+  /// Until the tasks, or the suite, are done, by the pace of what the model has run for them in
+  /// this process; nothing before it has run anything.
+  std::optional<double> seconds_left = {};
+};
+
+/// Called after each forward pass, on the calling thread; may throw to end the evaluation, whose
+/// rows so far stay in the record. May be empty.
+using OnEvaluationProgress = std::function<void(const EvaluationProgress&)>;
+
+/// Evaluates `model` and writes every row as it comes to `record`, in which an evaluation has been
+/// begun, or is gone on with: what it already holds is not computed again. A task or suite that
+/// fails is recorded with its reason, and the others go on. `tokenizer` may be null if nothing is
+/// text. The numbers depend on weights, tokenizer and plan alone (under numerics=portable to the
+/// last bit); training uses the same function.
+EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
+                           const EvaluationPlan& plan, store::EvaluationDb& record,
+                           const OnEvaluationProgress& on_progress = {});
+
+/// What a record keeps of a plan: enough to score its rows again without data and model.
+Json to_json(const EvaluationPlan& plan);
+
+/// Tasks from the text of what to_json() recorded: their names, metrics and primary metrics, not
+/// their data. Throws Error(kDamaged) for text of another form.
+std::vector<eval::Task> recorded_tasks(const std::string& settings);
+
+/// The numbers of a recorded evaluation, made again from its rows.
+EvaluationOutcome rescore(const store::EvaluationDb& record, const std::string& evaluation_id);
+
+}  // namespace olmo::evaluation

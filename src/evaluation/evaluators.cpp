@@ -1,0 +1,240 @@
+#include "evaluation/evaluators.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "eval/scoring.h"
+#include "evaluation/session.h"
+#include "models/mapped_weights.h"
+
+namespace olmo::evaluation {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::int64_t> sample_limit(const Json& evaluator, const config::TrainConfig& config) {
+  const auto number = [&](const char* key, std::int64_t otherwise) {
+    const auto found = evaluator.find(key);
+    if (found == evaluator.end() || found->is_null()) return otherwise;
+    if (!found->is_number_integer())
+      throw Error(ErrorKind::kUsage, std::string("evaluators: `") + key +
+                                         "` must be an integer, got " + found->dump());
+    return found->get<std::int64_t>();
+  };
+  const auto batches = number("subset_num_batches", config.eval_subset_num_batches);
+  if (batches <= 0) return std::nullopt;
+  return batches * number("device_eval_batch_size", config.device_eval_batch_size);
+}
+
+/// Instances whose continuations all lie among the first `samples` of the task.
+std::int64_t whole_instances(const eval::Task& task, std::int64_t samples) {
+  std::int64_t count = 0;
+  for (const auto& example : eval::load_task(task).examples) {
+    samples -= static_cast<std::int64_t>(example.options.size());
+    if (samples < 0) break;
+    ++count;
+  }
+  return count;
+}
+
+/// The files of a data set, by label; OLMo's own configs name URLs.
+std::map<std::string, std::vector<std::string>> data_sets(const std::string& label,
+                                                          const Json& data) {
+  std::map<std::string, std::vector<std::string>> sets;
+  try {
+    if (data.contains("paths") && !data["paths"].is_null() && !data["paths"].empty()) {
+      sets[label] = data["paths"].get<std::vector<std::string>>();
+    } else if (data.contains("datasets") && !data["datasets"].is_null()) {
+      sets = data["datasets"].get<std::map<std::string, std::vector<std::string>>>();
+    }
+  } catch (const Json::exception&) {
+    throw Error(ErrorKind::kUsage, "evaluators: " + label +
+                                       ": `data.paths` must be a list of files, `data.datasets` a "
+                                       "map of labels to lists of files");
+  }
+  if (sets.empty())
+    throw Error(ErrorKind::kUsage, "evaluators: " + label +
+                                       ": needs token files in `data.paths` or `data.datasets` "
+                                       "(type: lm), or `type: downstream`");
+  return sets;
+}
+
+/// PyTorch's DistributedSampler on one rank: the first `samples` of randperm(count) under `seed`.
+std::set<std::int64_t> shuffled_subset(std::int64_t count, std::int64_t samples,
+                                       std::uint64_t seed) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  const at::Tensor order = at::randperm(count, generator, at::kLong);
+  const auto* begin = order.const_data_ptr<std::int64_t>();
+  return {begin, begin + std::min(count, samples)};
+}
+
+std::string metric_key(const eval::Task& task) {
+  const auto primary =
+      std::find_if(task.metrics.begin(), task.metrics.end(),
+                   [&](const auto& metric) { return metric.name == task.primary_metric; });
+  OLMO_CHECK(primary != task.metrics.end());
+  const bool cost = eval::find_score(primary->score).is_cost;
+  return "eval/downstream" + (cost ? "_" + primary->name : std::string()) + "/" + task.name + "_" +
+         primary->name;
+}
+
+void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
+                 std::vector<std::pair<std::string, double>>& metrics) {
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    for (const auto& metric : outcome.tasks[i].metrics) {
+      if (metric.metric == plan.tasks[i].primary_metric)
+        metrics.emplace_back(metric_key(plan.tasks[i]), metric.value);
+    }
+  }
+  const std::map<std::string, std::string> words = {{"ce_loss", "CrossEntropyLoss"},
+                                                    {"ppl", "Perplexity"}};
+  for (std::size_t i = 0; i < plan.suites.size(); ++i) {
+    const bool single = plan.suites[i].sources.size() == 1;
+    for (const auto& metric : outcome.suites[i].metrics) {
+      const auto word = words.find(metric.metric);
+      if (word == words.end()) continue;
+      const std::string prefix = "source=";
+      if (single && metric.scope.empty()) {
+        metrics.emplace_back("eval/" + plan.suites[i].sources[0].name + "/" + word->second,
+                             metric.value);
+      } else if (metric.scope.starts_with(prefix) && metric.scope.find('/') == std::string::npos) {
+        metrics.emplace_back("eval/" + metric.scope.substr(prefix.size()) + "/" + word->second,
+                             metric.value);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs::path>& tokenizer,
+                       const fs::path& data_folder)
+    : max_length_(config.model.max_sequence_length),
+      eos_token_id_(static_cast<std::uint32_t>(config.model.eos_token_id)) {
+  const Json list = Json::parse(config.evaluators.text);
+  if (list.empty()) return;
+  if (tokenizer) tokenizer_ = data::Tokenizer::load(*tokenizer);
+  const auto catalog = eval::load_catalog();
+  for (const auto& evaluator : list) {
+    const std::string label = evaluator.at("label");
+    const std::string type = evaluator.value("type", "lm");
+    const auto samples = sample_limit(evaluator, config);
+    if (type == "downstream") {
+      add_task(label, samples, catalog, data_folder);
+    } else if (type == "lm") {
+      add_suite(label, evaluator.value("data", Json::object()), samples, config);
+    } else {
+      throw Error(
+          ErrorKind::kUsage,
+          "evaluators: " + label + ": `type` must be `downstream` or `lm`, got `" + type + "`");
+    }
+  }
+}
+
+EvaluationPlan Evaluators::empty_plan() const {
+  EvaluationPlan plan;
+  plan.max_length = max_length_;
+  plan.eos_token_id = plan.prefix_token = eos_token_id_;
+  plan.unconditional = false;  // OLMo's in-loop evaluation has no domain prompts
+  return plan;
+}
+
+void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> samples,
+                          const eval::TaskCatalog& catalog, const fs::path& data_folder) {
+  if (!tokenizer_) {
+    notes_.push_back("evaluator " + label + " is left out: the tokenizer is not here");
+    return;
+  }
+  try {
+    const auto tasks = catalog.resolve(std::vector{label}, "olmo", data_folder);
+    std::optional<std::int64_t> limit;
+    if (samples) limit = whole_instances(tasks.front(), *samples);
+    // Tasks with the same limit share a plan, and so a queue.
+    auto plan = std::find_if(plans_.begin(), plans_.end(), [&](const EvaluationPlan& other) {
+      return other.suites.empty() && other.limit == limit;
+    });
+    if (plan == plans_.end()) {
+      plan = plans_.insert(plans_.end(), empty_plan());
+      plan->limit = limit;
+    }
+    plan->tasks.insert(plan->tasks.end(), tasks.begin(), tasks.end());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInput) throw;
+    notes_.push_back("evaluator " + label + " is left out: " + error.what());
+  }
+}
+
+void Evaluators::add_suite(const std::string& label, const Json& data,
+                           std::optional<std::int64_t> samples, const config::TrainConfig& config) {
+  eval::PerplexitySuite suite{.name = label,
+                              .convention = eval::DocumentConvention::kOlmo,
+                              .dtype = data::parse_token_dtype(data.value(
+                                  "memmap_dtype", std::string(config.data.memmap_dtype))),
+                              .sources = {}};
+  std::int64_t instances = 0;
+  for (const auto& [name, paths] : data_sets(label, data)) {
+    eval::SuiteSource source{.name = name, .named_by_documents = false, .files = {}};
+    for (const auto& path : paths) {
+      if (!fs::exists(path)) {
+        notes_.push_back("evaluator " + label + ": " + name + " is left out: " + path +
+                         " is not a file here");
+        source.files.clear();
+        break;
+      }
+      source.files.push_back({path, ""});
+    }
+    if (source.files.empty()) continue;
+    for (const auto& file : source.files)
+      instances +=
+          static_cast<std::int64_t>(data::TokenFile(file.path, *suite.dtype).size()) / max_length_;
+    suite.sources.push_back(std::move(source));
+  }
+  if (suite.sources.empty()) return;
+  EvaluationPlan plan = empty_plan();
+  if (samples) {
+    const auto seed = data.value("seed", Json(nullptr));
+    plan.only_documents = shuffled_subset(
+        instances, *samples, seed.is_number() ? seed.get<std::uint64_t>() : config.seed);
+  }
+  plan.suites.push_back(std::move(suite));
+  plans_.push_back(std::move(plan));
+}
+
+std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, std::int64_t step,
+                                                            std::int64_t attempt,
+                                                            const std::string& run_id,
+                                                            store::RecordDatabase& database,
+                                                            const StopSignals& signals) {
+  const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
+  EvaluationPlan all = empty_plan();
+  for (const auto& plan : plans_) {
+    all.tasks.insert(all.tasks.end(), plan.tasks.begin(), plan.tasks.end());
+    all.suites.insert(all.suites.end(), plan.suites.begin(), plan.suites.end());
+  }
+  auto record =
+      describe_evaluation(model, models::weights_digest(model.parameters()), tokenizer, all);
+  record.run_id = run_id;
+  record.attempt = attempt;
+  record.step = step;
+  store::EvaluationDb db(database);
+  db.begin(record);
+  std::vector<std::pair<std::string, double>> metrics;
+  try {
+    for (const auto& plan : plans_) {
+      const auto outcome = evaluate(model, tokenizer, plan, db, [&](const EvaluationProgress&) {
+        if (signals.requested() != StopRequest::kNone)
+          throw Error(ErrorKind::kStopped, "stopped by a signal");
+      });
+      add_metrics(plan, outcome, metrics);
+    }
+  } catch (const Error& error) {
+    const bool asked = error.kind() == ErrorKind::kStopped;
+    db.end(asked ? "interrupted" : "failed");
+    if (!asked) throw;
+    return {};
+  }
+  db.end("finished");
+  return metrics;
+}
+
+}  // namespace olmo::evaluation

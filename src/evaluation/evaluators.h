@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/train_config.h"
+#include "core/stop_request.h"
+#include "data/tokenizer/tokenizer.h"
+#include "eval/task_catalog.h"
+#include "evaluation/evaluation.h"
+
+namespace olmo::evaluation {
+
+/// The `evaluators` of a config, with their data, ready to run while the model trains. They are
+/// those of `olmo-harness eval`, under OLMo's in-loop conventions: the same weights give the same
+/// bits there.
+class Evaluators {
+ public:
+  /// OLMo's EvaluatorConfig: `type: downstream` names a task; `type: lm` (the default) has token
+  /// files in `data.paths` or, by label, `data.datasets`, cut to instances of max_sequence_length.
+  /// `subset_num_batches` (else eval_subset_num_batches) takes that many batches of
+  /// device_eval_batch_size continuations or instances, the latter in the shuffled order of
+  /// PyTorch's DistributedSampler. Throws Error(kUsage) for an evaluator that is not of this form
+  /// or a task that nobody knows. What is not on this machine (data, tokenizer) is left out and
+  /// noted.
+  Evaluators(const config::TrainConfig& config,
+             const std::optional<std::filesystem::path>& tokenizer,
+             const std::filesystem::path& data_folder);
+
+  [[nodiscard]] bool empty() const { return plans_.empty(); }
+  /// One sentence for each evaluator that was left out, and why.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Evaluates the weights as they are after `step`. Rows and metrics go to the record as an
+  /// evaluation of the running attempt; returned are OLMo's metrics
+  /// (`eval/downstream/arc_easy_acc`, `eval/LABEL/CrossEntropyLoss`, …). A signal ends it early:
+  /// then nothing is returned, and the training decides what follows.
+  std::vector<std::pair<std::string, double>> run(model::Olmo& model, std::int64_t step,
+                                                  std::int64_t attempt, const std::string& run_id,
+                                                  store::RecordDatabase& database,
+                                                  const StopSignals& signals);
+
+ private:
+  void add_task(const std::string& label, std::optional<std::int64_t> samples,
+                const eval::TaskCatalog& catalog, const std::filesystem::path& data_folder);
+  void add_suite(const std::string& label, const Json& data, std::optional<std::int64_t> samples,
+                 const config::TrainConfig& config);
+  [[nodiscard]] EvaluationPlan empty_plan() const;
+
+  std::int64_t max_length_;
+  std::uint32_t eos_token_id_;
+  std::optional<data::Tokenizer> tokenizer_;
+  std::vector<EvaluationPlan> plans_;  ///< evaluators with the same limit share one
+  std::vector<std::string> notes_;
+};
+
+}  // namespace olmo::evaluation

@@ -1,0 +1,99 @@
+#include "evaluation/session.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "core/build_info.h"
+#include "core/json_text.h"
+#include "core/log.h"
+#include "core/stop_request.h"
+#include "store/provenance.h"
+
+namespace olmo::evaluation {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the policy, what decides bits: nothing but its name under `portable`.
+std::string numerics_key(const Policy& policy) {
+  if (policy.numerics == Numerics::kPortable) return "portable";
+  return "fast " + to_string(policy.isa) + " " + std::to_string(policy.threads) + " " +
+         build_info().libtorch;
+}
+
+std::string content_key(const Policy& policy, const store::EvaluationRecord& record) {
+  Sha256 hash;
+  for (const auto& part : {record.weights_digest, record.tokenizer_digest, numerics_key(policy),
+                           std::string(build_info().version), record.settings}) {
+    hash.update(part).update(std::string_view("\0", 1));
+  }
+  return hash.finish().hex();
+}
+
+bool has_failures(const EvaluationOutcome& outcome) {
+  const auto failed = [](const TaskOutcome& task) { return task.error.has_value(); };
+  return std::any_of(outcome.tasks.begin(), outcome.tasks.end(), failed) ||
+         std::any_of(outcome.suites.begin(), outcome.suites.end(), failed);
+}
+
+}  // namespace
+
+fs::path default_database(const models::LoadedModel& loaded) {
+  const fs::path run = fs::absolute(loaded.files.path).lexically_normal().parent_path() / "run.db";
+  return loaded.files.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
+}
+
+store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
+                                            const data::Tokenizer* tokenizer,
+                                            const EvaluationPlan& plan) {
+  store::EvaluationRecord record;
+  record.weights_digest = weights_digest.hex();
+  if (tokenizer != nullptr) record.tokenizer_digest = tokenizer->digest().hex();
+  record.settings = json_text(to_json(plan));
+  record.content_key = content_key(model.policy(), record);
+  record.policy = json_text(store::policy_json(model.policy()));
+  record.build = json_text(store::build_json());
+  record.environment = json_text(store::environment_json());
+  return record;
+}
+
+EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
+                                       const data::Tokenizer* tokenizer, const EvaluationPlan& plan,
+                                       const EvaluationSessionOptions& options) {
+  const StopSignals signals;
+  store::RecordDatabase database(options.database, store::OpenMode::kCreate);
+  store::EvaluationDb db(database);
+  auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
+  record.checkpoint = fs::absolute(loaded.files.path).lexically_normal().string();
+  record.run_id = options.run ? options.run->run_id : loaded.files.run_id;
+  record.step = options.run ? options.run->step : loaded.files.step;
+  record.command_line = options.command_line;
+
+  EvaluationSessionResult result;
+  if (const auto unfinished = db.find_unfinished(record)) {
+    db.resume(*unfinished);
+    result.resumed = true;
+  } else {
+    db.begin(record);
+  }
+  result.evaluation_id = db.evaluation_id();
+  try {
+    result.outcome =
+        evaluate(loaded.model, tokenizer, plan, db, [&](const EvaluationProgress& progress) {
+          if (options.on_progress) options.on_progress(progress);
+          signals.throw_if_requested(
+              "the rows so far are recorded, and the same command goes on from them");
+        });
+  } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const bool asked = ours != nullptr && (ours->kind() == ErrorKind::kInterrupted ||
+                                           ours->kind() == ErrorKind::kStopped);
+    db.end(asked ? "interrupted" : "failed");
+    throw;
+  }
+  db.end(has_failures(result.outcome) ? "failed" : "finished");
+  return result;
+}
+
+}  // namespace olmo::evaluation

@@ -1,0 +1,145 @@
+#include "import/columns.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "core/nearest.h"
+#include "import/log.h"
+
+namespace olmo::import {
+namespace {
+
+/// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, Megatron and TensorBoard
+/// log; the best first: a trainer's own step before W&B's _step, which counts calls of wandb.log
+/// unless the trainer gave it a step. Not here: W&B's _runtime, which counts from the start of the
+/// run.
+const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& known_names() {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kNames = {
+      {"step",
+       {"trainer/global_step", "train/global_step", "global_step", "step", "iteration", "iter",
+        "_step"}},
+      {"tokens",
+       {"throughput/total_tokens", "throughput/total tokens", "n_tokens_seen", "total_tokens",
+        "tokens_seen", "num_tokens_seen", "train/num_input_tokens_seen", "num_input_tokens_seen",
+        "consumed_tokens", "tokens"}},
+      {"loss",
+       {"train/CrossEntropyLoss", "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
+        "train/loss", "train_loss", "train/lm_loss", "lm loss", "lm_loss", "loss"}},
+      {"grad_norm",
+       {"optim/total_grad_norm", "optim/total grad norm", "train/grad_norm", "grad_norm",
+        "grad norm", "gradient_norm"}},
+      {"lr",
+       {"optim/learning_rate_group0", "optim/LR (group 0)", "optim/LR", "train/learning_rate",
+        "learning_rate", "learning-rate", "lr"}},
+      {"tokens_per_second",
+       {"throughput/tokens_per_second", "throughput/TPS", "tokens_per_second", "tokens_per_sec"}},
+      // torchtitan's tps is of one device, as is whatever OLMo logs under throughput/device.
+      {"tokens_per_second_per_device",
+       {"throughput/device/tokens_per_second", "throughput/device/TPS", "throughput(tps)", "tps",
+        "tokens_per_second_per_device", "tokens_per_second_per_gpu", "tokens_per_sec_per_gpu"}},
+      {"seconds", {"time_metrics/end_to_end(s)", "step_time", "seconds"}},
+      {"time", {"_timestamp", "wall time", "wall_time", "timestamp"}},
+  };
+  return kNames;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::vector<std::string> columns_called(std::string_view name,
+                                        const std::vector<std::string>& columns) {
+  std::vector<std::string> exact, similar;
+  for (const auto& column : columns) {
+    if (column == name) exact.push_back(column);
+    if (lower(metric_of(column)) == lower(name)) similar.push_back(column);
+  }
+  return exact.empty() ? similar : exact;
+}
+
+std::string list_of(const std::vector<std::string>& columns) {
+  constexpr std::size_t kMost = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(columns.size(), kMost); ++i)
+    list += (i == 0 ? "" : ", ") + in_quotes(columns[i]);
+  if (columns.size() > kMost) list += " and " + std::to_string(columns.size() - kMost) + " more";
+  return columns.empty() ? "none" : list;
+}
+
+std::string one_of(const std::vector<std::string>& found, std::string_view target,
+                   const std::string& file) {
+  if (found.size() > 1) {
+    throw Error(ErrorKind::kUsage, file + ": both " + in_quotes(found[0]) + " and " +
+                                       in_quotes(found[1]) + " may be the " + std::string(target) +
+                                       ": choose with --map " + std::string(target) + "=COLUMN");
+  }
+  return found.front();
+}
+
+std::string wanted_column(std::string_view target, const std::string& name,
+                          const std::vector<std::string>& columns, const std::string& file) {
+  const auto found = columns_called(name, columns);
+  if (!found.empty()) return one_of(found, target, file);
+  const auto meant = nearest(name, columns);
+  throw Error(ErrorKind::kUsage, file + ": has no column " + in_quotes(name) + " for the " +
+                                     std::string(target) +
+                                     (meant ? " (did you mean " + in_quotes(*meant) + "?)" : "") +
+                                     ", it has " + list_of(columns));
+}
+
+}  // namespace
+
+std::string_view metric_of(std::string_view column) {
+  constexpr std::string_view kDash = " - ";
+  const auto at = column.rfind(kDash);
+  return at == column.npos ? column : column.substr(at + kDash.size());
+}
+
+ColumnMap parse_column_map(const std::vector<std::string>& texts) {
+  ColumnMap map;
+  std::vector<std::string> targets(kImportTargets.begin(), kImportTargets.end());
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    const std::string target = text.substr(0, equals);
+    if (equals == std::string::npos || equals + 1 == text.size())
+      throw Error(ErrorKind::kUsage, "--map must be TARGET=COLUMN, got " + in_quotes(text));
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
+      const auto meant = nearest(target, targets);
+      throw Error(ErrorKind::kUsage,
+                  "--map: there is no " + in_quotes(target) +
+                      (meant ? " (did you mean " + in_quotes(*meant) + "?)" : "") +
+                      ", the targets are " + list_of(targets));
+    }
+    map[target] = text.substr(equals + 1);
+  }
+  return map;
+}
+
+ColumnMap find_columns(const std::vector<std::string>& columns, const ColumnMap& wanted,
+                       const std::string& file) {
+  ColumnMap map;
+  for (const auto& [target, names] : known_names()) {
+    if (const auto found = wanted.find(target); found != wanted.end()) {
+      map[std::string(target)] = wanted_column(target, found->second, columns, file);
+      continue;
+    }
+    for (const auto name : names) {
+      const auto found = columns_called(name, columns);
+      if (found.empty()) continue;
+      map[std::string(target)] = one_of(found, target, file);
+      break;
+    }
+  }
+  for (const std::string target : {"step", "loss"}) {
+    if (map.contains(target) || (target == "step" && map.contains("tokens"))) continue;
+    throw Error(ErrorKind::kUsage, file + ": no column has a name known for the " + target +
+                                       ", it has " + list_of(columns) + ": name one with --map " +
+                                       target + "=COLUMN");
+  }
+  return map;
+}
+
+}  // namespace olmo::import

@@ -1,0 +1,101 @@
+// Several files of one run: their order, and what each supersedes of those before it.
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "import/steps.h"
+
+namespace olmo::import {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorKind::kUsage, sentence); }
+
+std::int64_t first_of(const StepLog& log) { return log.steps.front().position; }
+std::int64_t last_of(const StepLog& log) { return log.steps.back().position; }
+
+std::string span_of(const StepLog& log) {
+  return log.path + " (" + log.place(first_of(log)) + " to " + log.place(last_of(log)) + ")";
+}
+
+/// The same quantity under another run's name.
+bool same_loss(const StepLog& a, const StepLog& b) {
+  return metric_of(a.columns.find("loss")->second) == metric_of(b.columns.find("loss")->second);
+}
+
+void check_alike(const std::vector<StepLog>& logs) {
+  std::set<std::string> digests;
+  for (const auto& log : logs) {
+    if (!digests.insert(log.sha256).second) refuse(log.path + ": is given twice");
+    if (!same_loss(log, logs.front()))
+      refuse(log.path + ": its loss is " + in_quotes(log.columns.find("loss")->second) +
+             ", that of " + logs.front().path + " is " +
+             in_quotes(logs.front().columns.find("loss")->second) +
+             ": name one that all files have with --map loss=COLUMN");
+    if (log.steps_known != logs.front().steps_known)
+      refuse((log.steps_known ? logs.front() : log).path +
+             ": tells tokens and no step, and others of the files tell steps: say what a step has "
+             "with --tokens-per-step");
+  }
+}
+
+FileOrder sort_logs(std::vector<StepLog>& logs) {
+  if (std::all_of(logs.begin(), logs.end(), [](const auto& log) { return log.begin_time; })) {
+    std::stable_sort(logs.begin(), logs.end(),
+                     [](const auto& a, const auto& b) { return *a.begin_time < *b.begin_time; });
+    return FileOrder::kTime;
+  }
+  std::stable_sort(logs.begin(), logs.end(),
+                   [](const auto& a, const auto& b) { return first_of(a) < first_of(b); });
+  for (std::size_t i = 1; i < logs.size(); ++i) {
+    if (first_of(logs[i]) > first_of(logs[i - 1]) && last_of(logs[i]) >= last_of(logs[i - 1]))
+      continue;
+    refuse(span_of(logs[i - 1]) + " and " + span_of(logs[i]) +
+           ": the steps do not tell which of the two was later: give the files in their order, "
+           "with --as-given");
+  }
+  return FileOrder::kSteps;
+}
+
+/// Takes off `earlier` what `later` has trained again.
+void supersede(StepLog& earlier, StepLog& later) {
+  const std::int64_t first = first_of(later);
+  const auto from = std::lower_bound(
+      earlier.steps.begin(), earlier.steps.end(), first,
+      [](const ImportedStep& row, std::int64_t position) { return row.position < position; });
+  const auto count = std::distance(from, earlier.steps.end());
+  if (count == 0) return;
+  later.restarts.push_back({first,
+                            "begins at " + later.place(first) + ": " + std::to_string(count) +
+                                (count == 1 ? " row" : " rows") + " of " + earlier.path +
+                                ", from " + earlier.place(from->position) + " to " +
+                                earlier.place(last_of(earlier)) +
+                                (count == 1 ? ", is superseded" : ", are superseded"),
+                            /*of_file=*/true});
+  earlier.steps.erase(from, earlier.steps.end());
+  std::erase_if(earlier.metrics, [&](const auto& metric) { return metric.position >= first; });
+}
+
+}  // namespace
+
+std::string_view to_string(FileOrder order) {
+  switch (order) {
+    case FileOrder::kTime:
+      return "by the times of their first rows";
+    case FileOrder::kSteps:
+      return "by their first steps";
+    case FileOrder::kGiven:
+      return "as given";
+  }
+  return "";
+}
+
+FileOrder join_step_logs(std::vector<StepLog>& logs, bool as_given) {
+  check_alike(logs);
+  const FileOrder order = as_given || logs.size() == 1 ? FileOrder::kGiven : sort_logs(logs);
+  for (std::size_t later = 1; later < logs.size(); ++later)
+    for (std::size_t earlier = 0; earlier < later; ++earlier)
+      if (!logs[earlier].steps.empty()) supersede(logs[earlier], logs[later]);
+  return order;
+}
+
+}  // namespace olmo::import

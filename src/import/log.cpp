@@ -1,0 +1,258 @@
+#include "import/log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/strict_json.h"
+#include "import/text.h"
+
+namespace olmo::import {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, LogFormat>, 5> kFormats = {{
+    {"csv", LogFormat::kCsv},
+    {"jsonl", LogFormat::kJsonl},
+    {"columns", LogFormat::kColumns},
+    {"torchtitan", LogFormat::kTorchtitan},
+    {"olmo", LogFormat::kOlmo},
+}};
+
+constexpr std::string_view kStepKey = "step:";
+constexpr std::string_view kOlmoStep = "[step=";
+
+/// Where the metrics of a torchtitan line begin; npos if it has none (`validate step:` lines tell
+/// of another loss).
+std::size_t find_torchtitan_step(std::string_view line) {
+  const auto at = line.find(kStepKey);
+  if (at == std::string_view::npos || (at > 0 && line[at - 1] != ' ')) return line.npos;
+  const auto before = trimmed(line.substr(0, at));
+  if (before.ends_with("validate") || line.find(": ", at + kStepKey.size()) == line.npos)
+    return line.npos;
+  return at;
+}
+
+/// The numbers and texts of an object; what lies deeper is called `eval/arc_easy/acc`. W&B's media
+/// are objects with a `_type`.
+void add_cells(const Json& object, const std::string& folder, std::deque<std::string>& names,
+               std::vector<LogCell>& cells) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object() && !value.contains("_type")) {
+      add_cells(value, folder + name + "/", names, cells);
+    } else if (value.is_string() || value.is_number()) {
+      cells.push_back({names.emplace_back(folder + name),
+                       value.is_string() ? value.get<std::string>() : value.dump()});
+    }
+  }
+}
+
+void read_jsonl(std::string_view text, const std::string& file, const OnLogRow& on_row) {
+  std::vector<LogCell> cells;
+  std::deque<std::string> names;  // stay where they are while more are added
+  for (Lines lines(text); lines.next();) {
+    if (trimmed(lines.line()).empty()) continue;
+    const Json object = parse_log_json(lines.line(), file, lines.number());
+    cells.clear();
+    names.clear();
+    add_cells(object, "", names, cells);
+    on_row(lines.number(), cells);
+  }
+}
+
+void read_columns(std::string_view text, const std::string& file, const OnLogRow& on_row) {
+  std::vector<std::string> names = {"step", "loss"};
+  for (Lines lines(text); lines.next();) {
+    const auto words = split_words(lines.line());
+    if (words.empty() || words[0].starts_with('#')) continue;
+    if (words.size() < 2) fail_at_line(file, lines.number(), "needs a step and a loss, has one");
+    while (names.size() < words.size())
+      names.push_back("column" + std::to_string(names.size() + 1));
+    std::vector<LogCell> cells;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      cells.push_back({names[i], std::string(words[i])});
+    on_row(lines.number(), cells);
+  }
+}
+
+void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
+  for (Lines lines(text); lines.next();) {
+    const std::string line = without_ansi(lines.line());
+    const auto begin = find_torchtitan_step(line);
+    if (begin == std::string::npos) continue;
+    std::vector<LogCell> cells;
+    const auto words = split_words(std::string_view(line).substr(begin));
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (!words[i].ends_with(':')) continue;
+      cells.push_back({words[i].substr(0, words[i].size() - 1), without_thousands(words[i + 1])});
+    }
+    on_row(lines.number(), cells);
+  }
+}
+
+void read_olmo(std::string_view text, const OnLogRow& on_row) {
+  std::vector<std::pair<std::string, std::string>> block;
+  std::int64_t begin = 0;
+  const auto end_block = [&] {
+    std::vector<LogCell> cells;
+    for (const auto& [name, value] : block) cells.push_back({name, value});
+    if (!cells.empty()) on_row(begin, cells);
+    block.clear();
+  };
+  for (Lines lines(text); lines.next();) {
+    const std::string line = without_ansi(lines.line());
+    const std::string_view view = line;
+    if (const auto at = view.find(kOlmoStep); at != view.npos) {
+      end_block();
+      const auto step = view.substr(at + kOlmoStep.size());
+      block.emplace_back("step", step.substr(0, step.find_first_of("/,]")));
+      begin = lines.number();
+      continue;
+    }
+    const auto equals = view.find('=');
+    if (block.empty() || !view.starts_with(' ') || equals == view.npos) {
+      end_block();
+      continue;
+    }
+    const auto value = split_words(view.substr(equals + 1));
+    block.emplace_back(trimmed(view.substr(0, equals)),
+                       value.empty() ? "" : without_thousands(value[0]));
+  }
+  end_block();
+}
+
+/// Quotes NaN, Infinity and -Infinity where they stand for a value.
+std::string with_quoted_constants(std::string_view text) {
+  std::string result;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    std::string_view constant;
+    if (!in_string) {
+      for (const std::string_view name : {"NaN", "Infinity", "-Infinity"})
+        if (text.substr(i).starts_with(name)) constant = name;
+    }
+    if (!constant.empty()) {
+      result.append("\"").append(constant).append("\"");
+      i += constant.size();
+      continue;
+    }
+    if (text[i] == '"') in_string = !in_string;
+    if (text[i] == '\\' && i + 1 < text.size()) result += text[i++];
+    result += text[i++];
+  }
+  return result;
+}
+
+/// A number as C writes it, with or without a plus.
+std::optional<double> number_without(const std::string& commas) {
+  std::string_view digits = commas;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.size() < commas.size() && digits.starts_with('-')) return std::nullopt;
+  double value = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, value);
+  if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+LogFormat parse_log_format(std::string_view name) {
+  for (const auto& [known, format] : kFormats)
+    if (known == name) return format;
+  throw Error(ErrorKind::kUsage,
+              "--format must be auto, csv, jsonl, columns, torchtitan or olmo, got '" +
+                  std::string(name) + "'");
+}
+
+std::string_view to_string(LogFormat format) {
+  for (const auto& [name, known] : kFormats)
+    if (known == format) return name;
+  return "";
+}
+
+LogFormat detect_log_format(std::string_view text, const std::string& file) {
+  const auto is_number = [](std::string_view word) { return parse_log_number(word).has_value(); };
+  std::optional<bool> may_be_csv;  // told by the first line; a console log may begin with anything
+  for (Lines lines(text); lines.next();) {
+    const auto words = split_words(lines.line());
+    if (words.empty() || words[0].starts_with('#')) continue;
+    if (!may_be_csv) {
+      if (words[0].starts_with('{')) return LogFormat::kJsonl;
+      if (words.size() >= 2 && std::all_of(words.begin(), words.end(), is_number))
+        return LogFormat::kColumns;
+      may_be_csv = lines.line().find(',') != std::string_view::npos;
+    }
+    const std::string line = without_ansi(lines.line());
+    if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
+    if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
+  }
+  if (may_be_csv.value_or(false)) return LogFormat::kCsv;
+  throw Error(ErrorKind::kInput,
+              file +
+                  ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
+                  "torchtitan's or OLMo's console): --format says which it is meant to be");
+}
+
+void for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
+                      const OnLogRow& on_row) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  switch (format) {
+    case LogFormat::kCsv:
+      return read_csv(text, file, on_row);
+    case LogFormat::kJsonl:
+      return read_jsonl(text, file, on_row);
+    case LogFormat::kColumns:
+      return read_columns(text, file, on_row);
+    case LogFormat::kTorchtitan:
+      return read_torchtitan(text, on_row);
+    case LogFormat::kOlmo:
+      return read_olmo(text, on_row);
+  }
+}
+
+std::optional<double> parse_log_number(std::string_view text) {
+  text = trimmed(text);
+  // `2,345` may be 2.345 to whoever wrote it; `1,234,567` and `1,234.5` can be read in one way
+  // only.
+  const bool grouped = std::count(text.begin(), text.end(), ',') > 1 || text.find('.') != text.npos;
+  return number_without(grouped ? without_thousands(text) : std::string(text));
+}
+
+std::optional<double> parse_log_count(std::string_view text) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // every integer up to it is a double
+  const std::string digits = without_thousands(trimmed(text));
+  std::int64_t count = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, count);
+  const bool whole = parsed.ptr == end && !digits.empty();
+  if (whole && (parsed.ec != std::errc() || count > kExact)) return std::nullopt;
+  return number_without(digits);
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string shown(text.substr(0, kLongest));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return "'" + shown + (text.size() > kLongest ? "…'" : "'");
+}
+
+void fail_at_line(const std::string& file, std::int64_t line, const std::string& what) {
+  throw Error(ErrorKind::kInput, file + ":" + std::to_string(line) + ": " + what);
+}
+
+Json parse_log_json(std::string_view text, const std::string& file, std::int64_t line) {
+  const bool bare = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  Json object = parse_strict_json(bare ? with_quoted_constants(text) : text,
+                                  {.where = file + ":" + std::to_string(line)});
+  if (!object.is_object()) fail_at_line(file, line, "is not a JSON object");
+  return object;
+}
+
+}  // namespace olmo::import

@@ -1,0 +1,58 @@
+// The formats in which other trainers leave their logs, as rows of named cells.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace olmo::import {
+
+enum class LogFormat {
+  kCsv,         ///< a header and rows (RFC 4180), e.g. exported from W&B
+  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur
+  kColumns,     ///< numbers between blanks, no header: `step loss`, then `column3`, …
+  kTorchtitan,  ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
+  kOlmo,        ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+};
+
+/// "csv", "jsonl", … Throws Error(kUsage).
+LogFormat parse_log_format(std::string_view name);
+std::string_view to_string(LogFormat format);
+/// By the first lines of `text`. Throws Error(kInput) naming `file`.
+LogFormat detect_log_format(std::string_view text, const std::string& file);
+
+struct LogCell {
+  std::string_view name;  ///< of the column; valid while the row is looked at
+  std::string text;       ///< empty: absent
+};
+
+/// One row of the log: `line` (from 1) is where it begins.
+using OnLogRow = std::function<void(std::int64_t line, const std::vector<LogCell>& cells)>;
+
+/// The rows of `text` in order. Throws Error(kInput) "FILE:LINE: …".
+void for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
+                      const OnLogRow& on_row);
+
+/// A number as logs write it: a point before its decimals; commas between thousands where they
+/// cannot be meant for that point (`1,234,567`, `1,234.5`); nan and inf are numbers.
+std::optional<double> parse_log_number(std::string_view text);
+/// The same where only a whole number makes sense: `2,345` has commas between thousands. Nothing
+/// for a whole number beyond 2^53, which no double holds.
+std::optional<double> parse_log_count(std::string_view text);
+
+/// What a log says, short and printable enough to be quoted in a sentence.
+std::string in_quotes(std::string_view text);
+
+/// "FILE:LINE: what" with exit code 3.
+[[noreturn]] void fail_at_line(const std::string& file, std::int64_t line, const std::string& what);
+
+/// Parses one line as a JSON object in which NaN and Infinity, as Python writes them, are the
+/// strings of that name. Throws Error(kInput) "FILE:LINE: …", also for what is nested too deep.
+nlohmann::json parse_log_json(std::string_view text, const std::string& file, std::int64_t line);
+
+}  // namespace olmo::import

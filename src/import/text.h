@@ -1,0 +1,35 @@
+// Lines, words and CSV: what the formats of import/log.h are made of.
+#pragma once
+
+#include "import/log.h"
+
+namespace olmo::import {
+
+/// The lines of a text, without their ends.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  bool next();
+  [[nodiscard]] std::string_view line() const { return line_; }
+  [[nodiscard]] std::int64_t number() const { return number_; }  ///< from 1
+
+ private:
+  std::string_view rest_, line_;
+  std::int64_t number_ = 0;
+};
+
+/// Without blanks, tabs and carriage returns around it.
+std::string_view trimmed(std::string_view text);
+std::vector<std::string_view> split_words(std::string_view text);
+/// Without the escape sequences that colour a terminal's text.
+std::string without_ansi(std::string_view line);
+
+/// Without the commas between groups of three digits of a whole part; commas elsewhere stay.
+std::string without_thousands(std::string_view text);
+
+/// Rows under a header, in which no name stands twice; quotes may enclose commas, line ends and
+/// doubled quotes.
+void read_csv(std::string_view text, const std::string& file, const OnLogRow& on_row);
+
+}  // namespace olmo::import

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "model/model_config.h"
+
+namespace olmo::models {
+
+/// Ids that a checkpoint gives to the tokens with a meaning of their own.
+struct SpecialTokenIds {
+  std::optional<std::int64_t> eos, bos, pad;
+};
+
+/// A `config.json` of Hugging Face's OlmoConfig or Olmo2Config.
+struct HfConfig {
+  model::ModelConfig model;
+  SpecialTokenIds ids;
+};
+
+/// Reads `json`, of the file `where`, with the defaults of Hugging Face's classes. Throws
+/// Error(kInput) for another model_type, and naming each key that asks for what we do not have
+/// (attention_bias, rope scaling, another activation, quantization, …). Keys that those classes do
+/// not look at are not looked at here.
+HfConfig parse_hf_config(const Json& json, const std::string& where);
+
+/// The way back: what OlmoForCausalLM or, with norm_after, Olmo2ForCausalLM needs; `dtype` is
+/// float32 or bfloat16. Throws Error(kUsage) for a config that neither class can express.
+Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
+                  const std::string& dtype);
+
+}  // namespace olmo::models

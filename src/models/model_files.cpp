@@ -1,0 +1,243 @@
+#include "models/model_files.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "config/fields.h"
+#include "config/file.h"
+#include "config/foreign.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "data/tokenizer/find_tokenizer.h"
+#include "model/parameters.h"
+#include "models/read_weights.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_folder.h"
+#include "store/safetensors.h"
+
+namespace olmo::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kHfConfig[] = "config.json";
+constexpr char kOlmoConfig[] = "config.yaml";
+constexpr char kTokenizer[] = "tokenizer.json";
+constexpr char kManifest[] = "manifest.json";
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw Error(ErrorKind::kInput, path.string() + ": " + what);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+/// Only the children of a map that `wanted` is true for.
+template <typename Wanted>
+config::ConfigNode only_keys(const config::ConfigNode& map, const Wanted& wanted) {
+  config::ConfigNode result;
+  result.kind = config::ConfigNode::Kind::kMap;
+  result.line = map.line;
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    if (!wanted(map.keys[i])) continue;
+    result.keys.push_back(map.keys[i]);
+    result.children.push_back(map.children[i]);
+  }
+  return result;
+}
+
+/// The model that a config of OLMo's own describes; the rest of the config is not looked at, nor
+/// what matters in training only. Throws Error(kInput).
+model::ModelConfig read_model_config(config::ConfigDocument document, bool olmo_defaults) {
+  document.root = only_keys(document.root, [](const std::string& key) { return key == "model"; });
+  if (document.root.keys.empty()) fail(document.name, "has no key `model`");
+  std::vector<std::string> blockers;
+  try {
+    auto loaded = config::read_document(document, olmo_defaults, {});
+    std::ranges::copy_if(loaded.blockers, std::back_inserter(blockers), [](const auto& line) {
+      return line.find(": `model.") != std::string::npos &&
+             line.find("_dropout` ") == std::string::npos;
+    });
+    if (blockers.empty()) return loaded.config.model;
+  } catch (const Error& error) {  // the reader speaks of a config that a user has written
+    throw Error(ErrorKind::kInput, error.what());
+  }
+  throw Error(ErrorKind::kInput, config::joined_lines(blockers));
+}
+
+/// A text file of a model's folder as a config document, its faults as those of an input.
+config::ConfigDocument parse_input(const std::string& text, const std::string& name) {
+  try {
+    return config::parse_config_document(text, name);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kInput, error.what());
+  }
+}
+
+std::optional<fs::path> tokenizer_in(std::initializer_list<fs::path> folders) {
+  for (const auto& folder : folders) {
+    if (is_file(folder / kTokenizer)) return folder / kTokenizer;
+  }
+  return std::nullopt;
+}
+
+/// The tokenizer beside the weights, else the one that a config of OLMo's names.
+TokenizerClue tokenizer_clue(const config::ConfigDocument& document,
+                             const model::ModelConfig& model,
+                             std::initializer_list<fs::path> folders) {
+  TokenizerClue clue;
+  const auto* identifier = document.root.at_path("tokenizer.identifier");
+  if (identifier != nullptr && identifier->kind == config::ConfigNode::Kind::kScalar)
+    clue.identifier = identifier->text;
+  clue.file = tokenizer_in(folders);
+  if (!clue.file && clue.identifier) clue.file = data::find_tokenizer(*clue.identifier);
+  clue.ids.eos = model.eos_token_id;
+  clue.ids.pad = model.pad_token_id;
+  return clue;
+}
+
+ModelFiles describe_checkpoint(const fs::path& path) {
+  ModelFiles files{.path = store::resolve_checkpoint(path)};
+  const store::CheckpointReader reader(files.path);
+  files.step = reader.step();
+  const Json run_id = reader.summary().value("run_id", Json());
+  if (run_id.is_string()) files.run_id = run_id.get<std::string>();
+  // The suffix says that it is to be read as JSON.
+  const auto document =
+      parse_input(reader.config().dump(), (files.path / "config of checkpoint.json").string());
+  files.config = read_model_config(document, /*olmo_defaults=*/false);
+  files.tokenizer = tokenizer_clue(document, files.config, {files.path, files.path.parent_path()});
+  return files;
+}
+
+/// Looks for a key among the fields of a struct: the visitor of visit_fields.
+struct KeyFinder {
+  const std::string& key;
+  bool found = false;
+
+  template <class T>
+  void operator()(const char* name, const T& /*value*/) {
+    found = found || key == name;
+  }
+};
+
+bool is_key_of_model_config(const std::string& key) {
+  KeyFinder finder{key};
+  const model::ModelConfig config;
+  config::visit_fields(config, finder);
+  return finder.found || config::find_foreign_key("model." + key) != nullptr;
+}
+
+/// hf_olmo's config.json: OLMo's ModelConfig among keys of transformers'.
+ModelFiles describe_hf_olmo(const fs::path& folder, config::ConfigDocument document) {
+  config::ConfigNode root;
+  root.kind = config::ConfigNode::Kind::kMap;
+  root.keys.emplace_back("model");
+  root.children.push_back(only_keys(document.root, is_key_of_model_config));
+  document.root = std::move(root);
+  ModelFiles files{.path = folder, .format = ModelFormat::kHfOlmo};
+  files.config = read_model_config(document, /*olmo_defaults=*/true);
+  files.tokenizer = tokenizer_clue(document, files.config, {folder});
+  return files;
+}
+
+ModelFiles describe_hf(const fs::path& folder) {
+  const fs::path file = folder / kHfConfig;
+  config::ConfigDocument document = parse_input(read_file(file), file.string());
+  if (document.root.find("d_model") != nullptr && document.root.find("hidden_size") == nullptr)
+    return describe_hf_olmo(folder, std::move(document));
+  const HfConfig config = parse_hf_config(read_json_file(file), file.string());
+  return {.path = folder,
+          .format = config.model.norm_after ? ModelFormat::kHf2 : ModelFormat::kHf,
+          .config = config.model,
+          .tokenizer = {.file = tokenizer_in({folder}), .identifier = {}, .ids = config.ids}};
+}
+
+ModelFiles describe_olmo(const fs::path& folder) {
+  const fs::path file = folder / kOlmoConfig;
+  const config::ConfigDocument document = parse_input(read_file(file), file.string());
+  ModelFiles files{.path = folder, .format = ModelFormat::kOlmo};
+  files.config = read_model_config(document, /*olmo_defaults=*/true);
+  files.tokenizer = tokenizer_clue(document, files.config, {folder});
+  return files;
+}
+
+/// Says what to do with a folder whose weights are pickles only.
+void refuse_pickles(const fs::path& folder) {
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    const auto name = entry->path().filename().string();
+    if (name.starts_with("pytorch_model") && name.ends_with(".bin")) {
+      fail(entry->path(),
+           "is a Python pickle, which can run code and is not read; convert the folder with "
+           "Python: `transformers.AutoModelForCausalLM.from_pretrained(\"" +
+               folder.string() + "\").save_pretrained(\"NEW_FOLDER\")`");
+    }
+    if (name.starts_with("model")) refuse_pickle(entry->path());
+  }
+}
+
+}  // namespace
+
+std::string to_string(ModelFormat format) {
+  switch (format) {
+    case ModelFormat::kCheckpoint:
+      return "olmo-harness";
+    case ModelFormat::kHf:
+      return "hf-olmo";
+    case ModelFormat::kHf2:
+      return "hf-olmo2";
+    case ModelFormat::kHfOlmo:
+      return "hf_olmo";
+    case ModelFormat::kOlmo:
+      return "olmo";
+  }
+  OLMO_CHECK(false);
+}
+
+ModelFiles find_model(const fs::path& path) {
+  if (!fs::exists(path)) fail(path, "there is no such checkpoint");
+  if (!fs::is_directory(path)) {
+    refuse_pickle(path);
+    fail(path,
+         "is a file; a checkpoint is a folder, with config.json or config.yaml beside "
+         "*.safetensors, or one of ours");
+  }
+  if (is_file(path / kManifest)) return describe_checkpoint(path);
+  const bool hf = is_file(path / kHfConfig), olmo = is_file(path / kOlmoConfig);
+  if (!store::holds_safetensors(path)) {
+    refuse_pickles(path);
+    if (hf || olmo) {
+      fail(path, std::string("holds ") + (hf ? kHfConfig : kOlmoConfig) +
+                     ", but neither model.safetensors nor model.safetensors.index.json");
+    }
+    return describe_checkpoint(path);
+  }
+  if (hf) return describe_hf(path);
+  if (olmo) return describe_olmo(path);
+  fail(path,
+       "holds safetensors, but neither config.json (Hugging Face) nor config.yaml (OLMo) "
+       "that says what model they are of");
+}
+
+ModelWeights read_model_weights(const ModelFiles& files, bool keep_bf16) {
+  if (files.format != ModelFormat::kCheckpoint)
+    return read_safetensors_weights(files.path, files.config, keep_bf16);
+  const store::CheckpointReader reader(files.path);
+  ModelWeights weights{.tensors = reader.read("model"), .digest = {}};
+  std::vector<TensorDigest> digests;
+  constexpr std::string_view kGroup = "/model/";
+  for (const auto& dataset : reader.datasets()) {
+    if (!dataset.path.starts_with(kGroup)) continue;
+    if (dataset.dtype != "float32") fail(files.path, dataset.path + " is not float32");
+    digests.push_back({dataset.path.substr(kGroup.size()), dataset.shape, dataset.sha256});
+  }
+  weights.digest = weights_digest(std::move(digests));
+  return weights;
+}
+
+}  // namespace olmo::models

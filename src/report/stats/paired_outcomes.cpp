@@ -1,0 +1,178 @@
+#include "report/stats/paired_outcomes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "core/error.h"
+#include "report/checks.h"
+#include "report/stats/distributions.h"
+
+namespace olmo::report {
+namespace {
+
+constexpr int kBisections = 200;  // more than enough to reach neighbouring doubles
+
+void check(const PairedCounts& counts) {
+  if (counts.both_right < 0 || counts.only_a_right < 0 || counts.only_b_right < 0 ||
+      counts.both_wrong < 0)
+    throw Error(ErrorKind::kInput, "paired outcomes: a count of the 2x2 table is negative");
+  if (counts.total() == 0)
+    throw Error(ErrorKind::kInput, "paired outcomes: at least one instance is needed, got none");
+}
+
+void check_level(double level) { require_fraction(level, "paired outcomes: the level"); }
+
+PairedCounts swapped(PairedCounts counts) {
+  std::swap(counts.only_a_right, counts.only_b_right);
+  return counts;
+}
+
+/// Where `holds` turns from true (at `inner`) to false (at `outer`).
+template <class Predicate>
+double boundary(double inner, double outer, Predicate holds) {
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = inner + (outer - inner) / 2;
+    if (middle == inner || middle == outer) break;
+    (holds(middle) ? inner : outer) = middle;
+  }
+  return inner;
+}
+
+double tango_upper(const PairedCounts& counts, double alpha) {
+  const double z = normal_quantile(1 - alpha);
+  return boundary(accuracy_difference(counts), 1.0,
+                  [&](double delta) { return tango_z(counts, delta) >= -z; });
+}
+
+double paired_upper(const PairedCounts& counts, double alpha) {
+  const double tango = tango_upper(counts, alpha);
+  if (counts.net() < 0) return tango;
+  return std::max(tango, binomial_upper_limit(counts.net(), counts.total(), alpha));
+}
+
+/// The p-value of "the difference is at least `margin`" that paired_upper inverts.
+double below_margin_p(const PairedCounts& counts, double margin) {
+  const double tango = normal_cdf(tango_z(counts, margin));
+  if (counts.net() < 0) return tango;
+  return std::max(tango, binomial_cdf(counts.net(), counts.total(), margin));
+}
+
+void check_equivalence(double margin, double alpha) {
+  require_fraction(margin, "equivalence: the margin");
+  require_fraction(2 * alpha, "equivalence: twice alpha");
+}
+
+}  // namespace
+
+PairedCounts count_pairs(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
+  if (a.size() != b.size())
+    throw Error(ErrorKind::kInput, "paired outcomes: both runs must have answered the same " +
+                                       std::to_string(a.size()) + " instances, B has " +
+                                       std::to_string(b.size()));
+  PairedCounts counts;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool right_a = a[i] != 0, right_b = b[i] != 0;
+    counts.both_right += right_a && right_b;
+    counts.only_a_right += right_a && !right_b;
+    counts.only_b_right += !right_a && right_b;
+    counts.both_wrong += !right_a && !right_b;
+  }
+  check(counts);
+  return counts;
+}
+
+double accuracy_difference(const PairedCounts& counts) {
+  check(counts);
+  return static_cast<double>(counts.net()) / static_cast<double>(counts.total());
+}
+
+double mcnemar_mid_p(const PairedCounts& counts) {
+  check(counts);
+  const auto fewer = std::min(counts.only_a_right, counts.only_b_right);
+  const auto pairs = counts.discordant();
+  if (counts.net() == 0) return 1;
+  return 2 * binomial_cdf(fewer, pairs, 0.5) - binomial_pmf(fewer, pairs, 0.5);
+}
+
+double tango_z(const PairedCounts& counts, double delta) {
+  check(counts);
+  if (!(std::abs(delta) <= 1))
+    throw Error(ErrorKind::kUsage,
+                "tango_z: the difference must lie in [-1, 1], received " + std::to_string(delta));
+  const auto n = static_cast<double>(counts.total());
+  const auto gained = static_cast<double>(counts.only_b_right);
+  const auto lost = static_cast<double>(counts.only_a_right);
+  // The share lost, q, at its maximum likelihood: the root of a·q² + b·q + c in [0, 1].
+  const double a = 2 * n;
+  const double b = -gained - lost + (2 * n - gained + lost) * delta;
+  const double c = -lost * delta * (1 - delta);
+  const double root = std::sqrt(std::max(b * b - 4 * a * c, 0.0));
+  // The second form does not cancel where b is positive.
+  const double lost_share = b <= 0 ? (root - b) / (2 * a) : -2 * c / (root + b);
+  const double variance = n * (2 * lost_share + delta * (1 - delta));
+  const double distance = gained - lost - n * delta;
+  if (distance == 0) return 0;
+  if (!(variance > 0)) return std::copysign(std::numeric_limits<double>::infinity(), distance);
+  return distance / std::sqrt(variance);
+}
+
+Interval tango_interval(const PairedCounts& counts, double level) {
+  check(counts);
+  check_level(level);
+  const double alpha = (1 - level) / 2;
+  return {-tango_upper(swapped(counts), alpha), tango_upper(counts, alpha)};
+}
+
+Interval paired_interval(const PairedCounts& counts, double level) {
+  check(counts);
+  check_level(level);
+  const double alpha = (1 - level) / 2;
+  return {-paired_upper(swapped(counts), alpha), paired_upper(counts, alpha)};
+}
+
+Equivalence paired_equivalence(const PairedCounts& counts, double margin, double alpha) {
+  check_equivalence(margin, alpha);
+  Equivalence result;
+  result.estimate = accuracy_difference(counts);
+  result.interval = paired_interval(counts, 1 - 2 * alpha);
+  result.margin = margin;
+  result.p = std::max(below_margin_p(counts, margin), below_margin_p(swapped(counts), margin));
+  result.certified = result.interval.inside(margin);
+  return result;
+}
+
+Interval macro_interval(std::span<const PairedCounts> tasks, double level) {
+  if (tasks.empty())
+    throw Error(ErrorKind::kInput, "macro average: at least one task is needed, got none");
+  double sum = 0, below = 0, above = 0;
+  for (const auto& task : tasks) {
+    const double difference = accuracy_difference(task);
+    const Interval interval = paired_interval(task, level);
+    sum += difference;
+    below += (difference - interval.low) * (difference - interval.low);
+    above += (interval.high - difference) * (interval.high - difference);
+  }
+  const auto count = static_cast<double>(tasks.size());
+  return {(sum - std::sqrt(below)) / count, (sum + std::sqrt(above)) / count};
+}
+
+Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin, double alpha) {
+  check_equivalence(margin, alpha);
+  Equivalence result;
+  result.interval = macro_interval(tasks, 1 - 2 * alpha);
+  for (const auto& task : tasks)
+    result.estimate += accuracy_difference(task) / static_cast<double>(tasks.size());
+  result.margin = margin;
+  result.certified = result.interval.inside(margin);
+  // The error rate at which the interval would just reach a margin.
+  constexpr double kSmallest = 1e-15, kLargest = 0.5 - 1e-9;
+  result.p = 1;
+  if (macro_interval(tasks, 1 - 2 * kLargest).inside(margin))
+    result.p = boundary(kLargest, kSmallest,
+                        [&](double p) { return macro_interval(tasks, 1 - 2 * p).inside(margin); });
+  return result;
+}
+
+}  // namespace olmo::report

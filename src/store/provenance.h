@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/json.h"
+#include "core/policy.h"
+
+namespace olmo::store {
+
+// How and where numbers were made, as the records keep it.
+
+/// Numerics, instruction set, threads, device, precision.
+Json policy_json(const Policy& policy);
+/// Version, revision, compiler, flags and library versions.
+Json build_json();
+/// core/environment.h, with bytes that are not UTF-8 replaced.
+Json environment_json();
+
+}  // namespace olmo::store

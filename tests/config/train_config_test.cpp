@@ -1,0 +1,406 @@
+#include "config/train_config.h"
+
+#include <filesystem>
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include "config/tokenizer_check.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "support/catch.h"
+
+using olmo::Error;
+using olmo::ErrorKind;
+using olmo::Json;
+using namespace olmo::config;
+
+namespace {
+
+const std::filesystem::path kConfigs = std::filesystem::path(OLMO_SOURCE_DIR) / "configs" / "train";
+const std::filesystem::path kOfficialLike =
+    std::filesystem::path(OLMO_TEST_DATA) / "train" / "official_like.yaml";
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t begin = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  lines.push_back(text.substr(begin));
+  return lines;
+}
+
+std::vector<std::string> errors_of(const std::string& text,
+                                   const std::vector<std::string>& overrides = {},
+                                   const std::string& name = "c.json") {
+  try {
+    parse_config(text, name, overrides);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return split_lines(error.what());
+  }
+  return {};
+}
+
+bool has(const std::vector<std::string>& lines, const std::string& part) {
+  for (const auto& line : lines) {
+    if (line.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// A config in which every key has another value than its default.
+std::string everything() {
+  return R"({
+    "run_name": "a ${seed} \\${b}", "seed": 18446744073709551, "epoch": 1, "dry_run": true,
+    "model": {"d_model": 96, "n_heads": 6, "n_kv_heads": 3, "clip_qkv": 8.1, "n_layers": 3, "mlp_ratio": 6,
+      "mlp_hidden_size": 256, "rope_full_precision": false, "rope_theta": 500000.5, "attention_layer_norm": true,
+      "attention_layer_norm_with_affine": false, "layer_norm_type": "rms", "layer_norm_with_affine": false,
+      "layer_norm_eps": 1e-6, "norm_after": true, "max_sequence_length": 33, "bias_for_layer_norm": true,
+      "scale_logits": true, "vocab_size": 100, "embedding_size": null, "weight_tying": false, "eos_token_id": 3,
+      "pad_token_id": 4, "init_fn": "full_megatron", "init_std": 0.1, "init_cutoff_factor": 3,
+      "scale_emb_init": true, "emb_init_std": 0.3},
+    "optimizer": {"name": "adamw", "learning_rate": 0.30000000000000004, "weight_decay": 0.2, "betas": [0.1, 0.2],
+      "eps": 1e-300, "selective_updates": true, "decay_norm_and_bias": true, "decay_embeddings": true},
+    "scheduler": {"name": "linear_with_warmup", "units": "tokens", "t_warmup": 7, "t_max": 1e10, "alpha_f": 0.2,
+      "grad_clip_warmup_steps": 5, "grad_clip_warmup_factor": 2.5, "warmup_min_lr": 0.0},
+    "data": {"datasets": {"b": ["x.npy"], "a": ["y.npy", "${run_name}"]}, "memmap_dtype": "uint32",
+      "label_mask_paths": ["1", "2", "3"], "generate_attention_mask": true, "drop_last": true, "seed": 5,
+      "instance_filter": {"repetition_max_period": 14, "repetition_min_period": 2, "repetition_max_count": 31}},
+    "tokenizer": {"identifier": "t.json", "truncate_direction": "left"},
+    "max_duration": "2e12T", "stop_at": 3, "stop_after": 2, "global_train_batch_size": 24,
+    "device_train_microbatch_size": 8, "max_grad_norm": 0.7, "max_grad_norm_ratio": 1.1,
+    "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": null, "time_limit": 10.5,
+    "extra_steps_after_cancel": 0, "early_stopping_factor": 3.5, "save_folder": "s", "save_interval": null,
+    "save_interval_unsharded": 4, "save_interval_ephemeral": 2, "save_num_checkpoints_to_keep": 3,
+    "save_num_unsharded_checkpoints_to_keep": 2, "save_overwrite": true, "save_failures_allowed": 7, "no_pre_train_checkpoint": true,
+    "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
+    "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
+    "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
+    "numerics": "fast", "isa": "plain", "device": "cuda", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
+    "auxiliary_loss_multiplier_": 0})";
+}
+
+std::string everything_valid() {
+  auto text = everything();
+  const std::string wrong = ",\n    \"auxiliary_loss_multiplier_\": 0";
+  text.erase(text.find(wrong), wrong.size());
+  const std::string null = "\"auxiliary_loss_multiplier\": null";
+  return text.replace(text.find(null), null.size(), "\"auxiliary_loss_multiplier\": 1e-5");
+}
+
+}  // namespace
+
+TEST_CASE("defaults are OLMo's", "[config]") {
+  const auto config = parse_config("{}", "c.json").config;
+  CHECK(config.seed == 6198);
+  CHECK(config.optimizer.eps == 1e-5);
+  CHECK(config.max_duration.value == 10000);
+  CHECK(config.save_interval == 1000);
+  CHECK(config.z_multiplier() == 0.0);
+  CHECK(validate(config).empty());
+}
+
+TEST_CASE("a resolved config resolves to itself, bit for bit", "[config]") {
+  const auto config = parse_config(everything_valid(), "c.json").config;
+  const Json json = to_json(config);
+  const Json defaults = to_json(TrainConfig{});
+  CHECK(json["run_name"] == "a 18446744073709551 \\${b}");
+  CHECK(json["optimizer"]["learning_rate"] == 0.1 + 0.2);
+  CHECK(json["max_duration"] == "2000000000000T");
+  const Json again = to_json(parse_config(json.dump(2), "c.json").config);
+  CHECK(again == json);
+  CHECK(again.dump() == json.dump());
+  for (const auto& [key, value] : defaults.items()) {  // so the round trip above tells of every key
+    INFO(key);
+    if (key != "precision" && key != "load_weights") CHECK(json[key] != value);
+  }
+}
+
+TEST_CASE("an unknown key names the nearest one, with its line", "[config]") {
+  CHECK(errors_of("{\n\"optimizer\": {\n\"learnig_rate\": 1}}") ==
+        std::vector<std::string>{
+            "c.json:3: `optimizer.learnig_rate` is not a key; did you mean `learning_rate`?"});
+  CHECK(has(errors_of("{\"learning_rate\": 1}"), "did you mean `optimizer.learning_rate`?"));
+  CHECK(has(errors_of("{\"optimzer\": {}}"), "did you mean `optimizer`?"));
+  CHECK(
+      has(errors_of("{\"model\": {\"flash_atention\": true}}"), "did you mean `flash_attention`?"));
+  CHECK(has(errors_of("{\"wandb\": {\"projct\": 1}}"),
+            "`wandb.projct` is not a key; did you mean `project`?"));
+  CHECK(errors_of("{\"qqqqqqqqqqqq\": 1}") ==
+        std::vector<std::string>{"c.json:1: `qqqqqqqqqqqq` is not a key"});
+  CHECK(errors_of("{}", {"--model.n_headz=3"}) ==
+        std::vector<std::string>{
+            "command line: `model.n_headz` is not a key; did you mean `n_heads`?"});
+}
+
+TEST_CASE("all errors of a config are reported at once", "[config]") {
+  const auto errors = errors_of(R"({
+    "model": {"n_heads": "many", "n_layers": 0, "d_modle": 3},
+    "optimizer": {"betas": [0.9], "name": "sgd"},
+    "scheduler": 5,
+    "seed": -1,
+    "max_duration": "2 weeks",
+    "save_folder": "${nowhere}"
+  })",
+                                {"threads=a", "broken"});
+  REQUIRE(errors.size() == 11);
+  CHECK(errors[0].rfind("c.json:2: ", 0) == 0);  // by line, the command line last
+  CHECK(errors[8].rfind("c.json:7: ", 0) == 0);
+  CHECK(has(errors, "c.json:2: `model.n_heads` expects an integer, got the text \"many\""));
+  CHECK(has(errors, "c.json:2: `model.n_layers` must lie in 1..4096, got 0"));
+  CHECK(has(errors, "c.json:2: `model.d_modle` is not a key; did you mean `d_model`?"));
+  CHECK(has(errors, "c.json:3: `optimizer.betas` expects a list of two numbers, got a list"));
+  CHECK(has(errors, "c.json:3: `optimizer.name` is `sgd`, expected one of adamw, lionw"));
+  CHECK(has(errors, "c.json:4: `scheduler` expects a map of keys, got `5`"));
+  CHECK(has(errors, "c.json:5: `seed` expects an integer of at least 0, got `-1`"));
+  CHECK(
+      has(errors, "c.json:6: `max_duration` expects steps (1000), tokens (2e12T) or epochs (2ep)"));
+  CHECK(has(errors, "c.json:7: `save_folder` refers to `${nowhere}`, which is not set"));
+  CHECK(has(errors, "command line: `threads` expects an integer, got `a`"));
+  CHECK(has(errors, "command line: `broken` is not key.path=value"));
+}
+
+TEST_CASE("an error does not bring others that only follow from it", "[config]") {
+  CHECK(errors_of(R"({"model": {"n_heads": "x", "d_model": 100}})").size() == 1);
+  CHECK(errors_of(R"({"model": {"n_heds": 10, "d_model": 100}})").size() == 1);
+}
+
+TEST_CASE("ranges and relations between keys are checked", "[config]") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"device_train_microbatch_size=7",
+       "`device_train_microbatch_size` must divide `global_train_batch_size`"},
+      {"global_train_batch_size=0", "`global_train_batch_size` must lie in 1.."},
+      {"model.max_sequence_length=1", "`model.max_sequence_length` must be above 1"},
+      {"model.n_heads=7", "`model.n_heads` must divide `model.d_model`"},
+      {"model.eos_token_id=50304", "`model.eos_token_id` must lie in 0..50303"},
+      {"model.vocab_size=100278 model.embedding_size=100352",
+       "`data.memmap_dtype` is uint16, which cannot hold"},
+      {"optimizer.learning_rate=0", "`optimizer.learning_rate` must be above 0"},
+      {"optimizer.betas=[0.9,1.0]", "`optimizer.betas` must lie in [0, 1)"},
+      {"scheduler.t_warmup=-1", "`scheduler.t_warmup` must be at least 0"},
+      {"scheduler.t_warmup=0.5", "`scheduler.t_warmup` must be a whole number of steps"},
+      {"scheduler.t_max=100", "`scheduler.t_max` must be above `scheduler.t_warmup`"},
+      {"scheduler.warmup_min_lr=1",
+       "`scheduler.warmup_min_lr` must lie in [0, `optimizer.learning_rate`)"},
+      {"max_grad_norm=0", "`max_grad_norm` must be above 0"},
+      {"save_interval=0", "`save_interval` must lie in 1.."},
+      {"save_num_checkpoints_to_keep=-2", "`save_num_checkpoints_to_keep` must lie in -1.."},
+      {"save_failures_allowed=-1", "`save_failures_allowed` must lie in 0.."},
+      {"isa=sse", "`isa` is `sse`, expected one of auto, plain, avx2, avx512"},
+      {"device=tpu", "`device` is `tpu`, expected one of cpu, cuda, rocm"},
+      {"data.paths=[a] data.datasets={b: [c]}",
+       "`data.paths` and `data.datasets` exclude each other"},
+      {"data.paths=[a] data.label_mask_paths=[b,c]",
+       "must name one file for each of the 1 token files, got 2"},
+      {"data.instance_filter={repetition_min_period: 20}",
+       "`data.instance_filter.repetition_max_period` must lie in 20.."},
+      {"load_path=a load_weights=b", "`load_weights` and `load_path` exclude each other"},
+      {"auxiliary_loss_multiplier=null softmax_auxiliary_loss=true",
+       "`auxiliary_loss_multiplier` must be a number"},
+      {"max_duration=1e18 model.max_sequence_length=2048", "`max_duration` is beyond any run"},
+      {"model.n_layers=4096 model.d_model=1048576 model.n_heads=8192 "
+       "model.max_sequence_length=16777216",
+       "is beyond any memory"},
+      {"max_grad_norm=.inf", "`max_grad_norm` expects a finite number"},
+      {"model.d_model=9223372036854775808", "`model.d_model` expects an integer"}};
+  for (const auto& [settings, expected] : cases) {
+    INFO(settings);
+    std::vector<std::string> overrides;
+    for (std::size_t begin = 0; begin < settings.size();) {
+      // A space begins the next setting only before a key.
+      auto end = settings.find(' ', begin);
+      while (end != std::string::npos && settings.find('=', end) == std::string::npos)
+        end = settings.find(' ', end + 1);
+      overrides.push_back(settings.substr(begin, end - begin));
+      begin = end == std::string::npos ? settings.size() : end + 1;
+    }
+    const auto errors = errors_of("{}", overrides);
+    CHECK(errors.size() == 1);
+    CHECK(has(errors, expected));
+  }
+}
+
+TEST_CASE("overrides win over the file and take lists", "[config]") {
+  const auto config =
+      parse_config(R"({"model": {"d_model": 64}})", "c.json",
+                   {"model.d_model=128", "model.n_heads=4", "data.paths=[a.npy, b.npy]",
+                    "--optimizer.betas=[0.8, 0.9]", "max_duration=2ep", "save_interval=null"})
+          .config;
+  CHECK(config.model.d_model == 128);
+  CHECK(config.data.paths == std::vector<std::string>{"a.npy", "b.npy"});
+  CHECK(config.optimizer.betas[0] == 0.8);
+  CHECK(config.max_duration ==
+        olmo::optim::Duration{.value = 2, .unit = olmo::optim::Duration::Unit::kEpochs});
+  CHECK_FALSE(config.save_interval);
+}
+
+TEST_CASE("text is no number in JSON, but is one in YAML", "[config]") {
+  CHECK(errors_of(R"({"seed": "5"})").size() == 1);
+  CHECK(parse_config("seed: \"5\"\nmodel: {}\n", "c.yaml").config.seed == 5);
+  CHECK(parse_config(R"({"seed": "${threads}", "threads": 5})", "c.json").config.seed == 5);
+}
+
+TEST_CASE("keys of OLMo without effect are accepted and listed", "[config]") {
+  const auto loaded = parse_config(
+      "{\"wandb\": {\"project\": \"x\"},\n\"compile\": null,\n\"fsdp\": {\"precision\": "
+      "\"mixed\"}}",
+      "c.json", {"data.paths=[a]"});
+  REQUIRE(loaded.notes.size() == 2);
+  CHECK(loaded.notes[0].rfind("c.json:1: `wandb` is not honoured: ", 0) == 0);
+  CHECK(loaded.notes[1].rfind("c.json:3: `fsdp` is not honoured: ", 0) == 0);
+  CHECK(loaded.blockers.empty());
+}
+
+TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
+  const auto blocker = [](const std::string& setting) {
+    const auto blockers = parse_config("{}", "c.json", {"data.paths=[a]", setting}).blockers;
+    INFO(setting);
+    REQUIRE(blockers.size() == 1);
+    CHECK(blockers[0].rfind(
+              std::string("command line: `") + setting.substr(0, setting.find('=')) + "` ", 0) ==
+          0);
+    return blockers[0];
+  };
+  CHECK(blocker("precision=amp_bf16").find("give precision=fp32") != std::string::npos);
+  CHECK(blocker("model.attention_dropout=0.1").find("expected 0") != std::string::npos);
+  CHECK(blocker("model.alibi=true").find("ALiBi") != std::string::npos);
+  CHECK(blocker("model.include_bias=true").find("expected false") != std::string::npos);
+  CHECK(blocker("model.rope=false").find("expected true") != std::string::npos);
+  CHECK(blocker("model.block_type=llama").find("expected `sequential`") != std::string::npos);
+  CHECK(blocker("model.activation_type=gelu").find("expected `swiglu`") != std::string::npos);
+  CHECK(blocker("data.generate_doc_lengths=true").find("documents") != std::string::npos);
+  CHECK(blocker("data.custom_dataset={name: x}").find("token files") != std::string::npos);
+  CHECK(blocker("save_folder=gs://bucket/x").find("give a local path") != std::string::npos);
+  CHECK(blocker("save_folder=${oc.env:OLMO_TEST_UNSET}").find("OLMO_TEST_UNSET") !=
+        std::string::npos);
+  CHECK_THROWS_AS(require_no_blockers(parse_config("{}", "c.json", {"precision=amp_bf16"})), Error);
+  CHECK(parse_config("{}", "c.json", {"data.paths=[a]", "model.attention_dropout=0.0"})
+            .blockers.empty());
+}
+
+TEST_CASE("old keys of OLMo are honoured", "[config]") {
+  const auto load = [](const std::vector<std::string>& overrides) {
+    return parse_config("{}", "c.json", overrides).config;
+  };
+  CHECK(load({"model.multi_query_attention=true"}).model.n_kv_heads == 1);
+  CHECK_FALSE(load({"model.multi_query_attention=false"}).model.n_kv_heads);
+  CHECK(has(errors_of("{}", {"model.multi_query_attention=true", "model.n_kv_heads=2"}),
+            "contradicts `model.n_kv_heads`"));
+  const auto decay = load({"optimizer.no_decay_norm_and_bias=false"}).optimizer;
+  CHECK(decay.decay_norm_and_bias);
+  CHECK(decay.decay_embeddings);
+  CHECK(load({"optimizer.name=decoupled_lionw"}).optimizer.name == "lionw");
+}
+
+TEST_CASE("an OLMo YAML that leaves out what OLMo turns on by default is stopped", "[config]") {
+  const auto loaded = parse_config("model:\n  rope: true\ndata: {paths: [a]}\n", "c.yaml");
+  REQUIRE(loaded.blockers.size() == 4);
+  CHECK(loaded.blockers[0] ==
+        "c.yaml: `model.include_bias` is not set; OLMo's default is true, which is not supported: "
+        "give "
+        "model.include_bias=false");
+}
+
+TEST_CASE("the experiment digest leaves out where and how, and keeps what", "[config]") {
+  const auto digest = [](const std::vector<std::string>& overrides) {
+    return experiment_digest(load_config(kConfigs / "tiny.json", overrides).config).hex();
+  };
+  const auto base = digest({});
+  for (const auto* same :
+       {"run_name=other", "threads=1", "isa=plain", "device=rocm", "numerics=fast",
+        "data.paths=[x]", "save_folder=y", "save_interval=3", "stop_at=5", "hash_interval=1",
+        "trace_interval=3", "save_failures_allowed=0", "dry_run=true", "load_weights=w"}) {
+    INFO(same);
+    CHECK(digest({same}) == base);
+  }
+  for (const auto* other : {"seed=1", "model.n_layers=3", "optimizer.eps=1e-9",
+                            "global_train_batch_size=16", "device_train_microbatch_size=2",
+                            "max_duration=21", "data.seed=2", "data.drop_last=false"}) {
+    INFO(other);
+    CHECK(digest({other}) != base);
+  }
+}
+
+TEST_CASE("every shipped config is complete but for its data", "[config]") {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
+    INFO(entry.path());
+    const auto loaded = load_config(entry.path(), {"data.paths=[a.npy]"});
+    CHECK(loaded.notes.empty());
+    CHECK(loaded.blockers.empty());
+    CHECK(loaded.config.save_folder == std::string("runs/") + entry.path().stem().string());
+    CHECK(to_json(parse_config(to_json(loaded.config).dump(), "again.json").config) ==
+          to_json(loaded.config));
+    ++count;
+  }
+  CHECK(count >= 7);
+}
+
+TEST_CASE("a damaged config gives an error or a config, never a crash", "[config]") {
+  std::mt19937 random(1);  // NOLINT: any seed will do
+  for (const auto& file : {kConfigs / "olmo-7b.json", kOfficialLike}) {
+    const auto whole = olmo::read_file(file);
+    const auto name = std::string("x") + file.extension().string();
+    int refused = 0;
+    const auto attempt = [&](const std::string& text) {
+      try {
+        parse_config(text, name);
+      } catch (const Error& error) {
+        ++refused;
+        CHECK(error.kind() == ErrorKind::kUsage);
+      }
+    };
+    for (int i = 0; i < 150; ++i) attempt(whole.substr(0, random() % whole.size()));
+    for (int i = 0; i < 150; ++i) {
+      auto text = whole;
+      for (int k = 0; k < 3; ++k)
+        text[random() % text.size()] =
+            static_cast<char>("{}[]:,&*!|>'\"%@`\n\t #-0\x80"[random() % 23]);
+      attempt(text);
+    }
+    CHECK(refused > 100);
+  }
+}
+
+TEST_CASE("a config that is missing, a folder or far too large is refused", "[config]") {
+  CHECK_THROWS_AS(load_config("/no/such/file.json"), Error);
+  CHECK_THROWS_AS(load_config(kConfigs), Error);
+  CHECK_THROWS_AS(parse_config(std::string((std::size_t{16} << 20) + 1, ' '), "c.json"), Error);
+}
+
+TEST_CASE("the tokenizer must agree with the config about the end of a text", "[config]") {
+  const auto config =
+      load_config(kConfigs / "tiny.json", {"model.vocab_size=50280", "model.embedding_size=50304",
+                                           "model.eos_token_id=50279"})
+          .config;
+  CHECK_FALSE(check_tokenizer(config, {"t.json", 50279, 50280}));
+  CHECK_FALSE(check_tokenizer(config, {"t.json", std::nullopt, 50280}));
+  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 0, 50280}),
+                    Catch::Contains("allow_eos_mismatch=true"));
+  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 50279, 50305}),
+                    Catch::Contains("model.embedding_size"));
+  auto allowed = config;
+  allowed.allow_eos_mismatch = true;
+  CHECK(check_tokenizer(allowed, {"t.json", 0, 50280}));
+}
+
+TEST_CASE("OLMo's official disagreements about the end of a text pass with a note", "[config]") {
+  auto config = load_config(kConfigs / "olmo-1b.json", {"run_name=OLMo-1B"}).config;
+  const TokenizerFacts old{"tokenizers/allenai_eleuther-ai-gpt-neox-20b-pii-special.json", 0,
+                           50280};
+  const TokenizerFacts newer{"tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json", 50279, 50280};
+  CHECK(check_tokenizer(config, old)->find("official-0724/OLMo-1B.yaml") != std::string::npos);
+  config.model.n_layers = 1;  // made smaller to try it out
+  CHECK(check_tokenizer(config, old).has_value());
+  CHECK_FALSE(check_tokenizer(config, newer));
+  config.run_name = "mine";
+  CHECK_THROWS_AS(check_tokenizer(config, old), Error);
+  config.model.eos_token_id = 0;
+  CHECK_THROWS_AS(check_tokenizer(config, newer), Error);
+  auto tiny = load_config(kConfigs / "olmo-20m.json", {"run_name=OLMo-20M"}).config;
+  tiny.model.eos_token_id = 0;
+  CHECK(check_tokenizer(tiny, newer)->find("tiny/OLMo-20M.yaml") != std::string::npos);
+}

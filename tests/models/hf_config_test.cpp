@@ -1,0 +1,144 @@
+#include "models/hf_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using models::parse_hf_config;
+
+namespace {
+
+/// allenai/OLMo-1B-hf as it was published.
+Json olmo_1b() {
+  return Json::parse(R"({"architectures": ["OlmoForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "clip_qkv": null, "eos_token_id": 50279, "hidden_act": "silu",
+    "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 8192,
+    "max_position_embeddings": 2048, "model_type": "olmo", "num_attention_heads": 16,
+    "num_hidden_layers": 16, "num_key_value_heads": 16, "pad_token_id": 1, "pretraining_tp": 1,
+    "rope_scaling": null, "rope_theta": 10000.0, "tie_word_embeddings": true,
+    "torch_dtype": "float32", "transformers_version": "4.40.0", "use_cache": true,
+    "vocab_size": 50304})");
+}
+
+Json olmo2() {
+  Json json = olmo_1b();
+  json["model_type"] = "olmo2";
+  json["rms_norm_eps"] = 1e-6;
+  json["num_key_value_heads"] = 4;
+  json["tie_word_embeddings"] = false;
+  json["rope_theta"] = 500000;
+  return json;
+}
+
+Json with(Json json, const char* key, const Json& value) {
+  json[key] = value;
+  return json;
+}
+
+std::string refusal(const Json& json) {
+  try {
+    parse_hf_config(json, "config.json");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(), Catch::Contains("config.json"));
+    return error.what();
+  }
+  FAIL("was not refused: " << json.dump());
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the config of OLMo 1B gives OLMo's own hyperparameters", "[models]") {
+  const auto [model, ids] = parse_hf_config(olmo_1b(), "config.json");
+  CHECK(model.d_model == 2048);
+  CHECK(model.n_layers == 16);
+  CHECK(model.fused_mlp_size() == 16384);
+  CHECK(model.embedding_rows() == 50304);
+  CHECK(model.weight_tying);
+  CHECK_FALSE(model.layer_norm_with_affine);
+  CHECK_FALSE(model.norm_after);
+  CHECK(ids.eos == 50279);
+  CHECK_FALSE(ids.bos);
+  CHECK(ids.pad == 1);
+}
+
+TEST_CASE("the config of an OLMo 2 gives reordered RMS norms, QK-norm and grouped queries",
+          "[models]") {
+  const auto model = parse_hf_config(olmo2(), "config.json").model;
+  CHECK(model.norm_after);
+  CHECK(model.attention_layer_norm);
+  CHECK(model.layer_norm_type == "rms");
+  CHECK(model.layer_norm_eps == 1e-6);
+  CHECK(model.kv_heads() == 4);
+  CHECK(model.rope_theta == 500000.0);
+}
+
+TEST_CASE("both spellings of the rotary base are read", "[models]") {
+  Json json = olmo2();
+  json.erase("rope_theta");
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500000.0}};
+  CHECK(parse_hf_config(json, "config.json").model.rope_theta == 500000.0);
+  json["rope_parameters"] = nullptr;
+  CHECK(parse_hf_config(json, "config.json").model.rope_theta == 10000.0);
+}
+
+TEST_CASE("what would change the result and is not there is refused by name", "[models]") {
+  const std::vector<std::pair<const char*, Json>> cases = {
+      {"hidden_act", "gelu"},
+      {"attention_bias", true},
+      {"mlp_bias", true},
+      {"quantization_config", {{"bits", 4}}},
+      {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}},
+      {"rope_parameters", {{"rope_type", "default"}, {"factor", 4.0}}},
+      {"rope_parameters", {{"partial_rotary_factor", 0.5}}},
+      {"rope_parameters", {{"full_attention", {{"rope_theta", 1.0}}}}},
+      {"head_dim", 64},
+      {"model_type", "olmo3"},
+      {"model_type", "llama"},
+      {"model_type", nullptr}};
+  for (const auto& [key, value] : cases)
+    CHECK_THAT(refusal(with(olmo_1b(), key, value)), Catch::Contains(key));
+  CHECK_THAT(refusal(with(olmo2(), "clip_qkv", 8.0)), Catch::Contains("clip_qkv"));
+  CHECK(parse_hf_config(with(olmo_1b(), "clip_qkv", 8.0), "config.json").model.clip_qkv == 8.0);
+}
+
+TEST_CASE("values of another type or of impossible size are refused by name", "[models]") {
+  const std::vector<std::pair<const char*, Json>> cases = {
+      {"hidden_size", "2048"},    {"hidden_size", 2048.5}, {"vocab_size", 18446744073709551615U},
+      {"tie_word_embeddings", 1}, {"rope_theta", "big"},   {"rope_scaling", "linear"},
+      {"eos_token_id", {1, 2}}};
+  for (const auto& [key, value] : cases)
+    CHECK_THAT(refusal(with(olmo_1b(), key, value)), Catch::Contains(key));
+  for (const char* key :
+       {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+        "intermediate_size", "vocab_size", "max_position_embeddings"}) {
+    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 39})
+      CHECK_FALSE(refusal(with(olmo_1b(), key, value)).empty());
+  }
+  CHECK_FALSE(refusal(Json::array()).empty());
+}
+
+TEST_CASE("ids that have no embedding are no ids", "[models]") {
+  Json json = with(olmo_1b(), "vocab_size", 99);  // the class's defaults on a small vocabulary
+  json["pad_token_id"] = -1;
+  const auto [model, ids] = parse_hf_config(json, "config.json");
+  CHECK_FALSE(ids.eos);
+  CHECK_FALSE(ids.pad);
+  CHECK(model.eos_token_id < 99);
+}
+
+TEST_CASE("a config written for Hugging Face reads back as the same model", "[models]") {
+  for (const auto& json : {olmo_1b(), olmo2(), with(olmo_1b(), "clip_qkv", 8.0)}) {
+    const auto first = parse_hf_config(json, "config.json");
+    const Json written = models::to_hf_config(first.model, first.ids, "float32");
+    for (const auto& [key, value] : written.items()) {
+      INFO(key);
+      if (key != "architectures" && json.contains(key)) CHECK(json.at(key) == value);
+    }
+    const auto second = parse_hf_config(written, "config.json");
+    CHECK(models::to_hf_config(second.model, second.ids, "float32") == written);
+  }
+}

@@ -1,0 +1,75 @@
+#include "models/read_weights.h"
+
+#include <fstream>
+
+#include "core/error.h"
+#include "model/hf_names.h"
+#include "model/parameters.h"
+#include "store/safetensors.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+
+namespace {
+
+model::ModelConfig small() {
+  model::ModelConfig config;
+  config.d_model = 8;
+  config.n_heads = 2;
+  config.n_layers = 1;
+  config.vocab_size = 10;
+  config.embedding_size = 12;
+  config.layer_norm_with_affine = false;
+  config.max_sequence_length = 4;
+  return config;
+}
+
+NamedTensors some_weights() {
+  NamedTensors weights = model::make_tensors(model::parameter_specs(small()));
+  float next = 0;
+  for (auto& [name, tensor] : weights) {
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_ptr<float>()[i] = next++;
+  }
+  return weights;
+}
+
+void check_equal(const NamedTensors& found, const NamedTensors& expected) {
+  const NamedTensors copied = model::make_tensors(model::parameter_specs(small()));
+  model::copy_tensors(found, copied);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(copied[i].tensor.equal(expected[i].tensor));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "weights are read under OLMo's and under Hugging Face's names, from a file and from a folder",
+    "[models]") {
+  const test::TemporaryDirectory folder;
+  const NamedTensors weights = some_weights();
+  store::write_safetensors(folder / "olmo.safetensors", weights);
+  NamedTensors hf = model::to_hf_names(small(), weights);
+  for (auto& [name, tensor] : hf) tensor = tensor.contiguous();
+  store::write_safetensors(folder / "model.safetensors", hf);
+  check_equal(models::read_weights(folder / "olmo.safetensors", small()), weights);
+  check_equal(models::read_weights(folder / "model.safetensors", small()), weights);
+  check_equal(models::read_weights(folder.path(), small()), weights);
+}
+
+TEST_CASE("a Python pickle is refused with the way to convert it", "[models]") {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "model.pt") << "x";
+  try {
+    models::read_weights(folder / "model.pt", small());
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK(std::string(error.what()).find("save_file") != std::string::npos);
+  }
+}
+
+TEST_CASE("weights that are not there are named", "[models]") {
+  CHECK_THROWS_WITH(models::read_weights("/no/such/weights", small()),
+                    Catch::Contains("/no/such/weights"));
+}
