@@ -11,7 +11,6 @@
 #include "cli/data_commands.h"
 #include "cli/given_path.h"
 #include "cli/usage.h"
-#include "config/batch_config.h"
 #include "config/file.h"
 #include "config/train_config.h"
 #include "core/error.h"
@@ -89,7 +88,7 @@ Inspection inspect_files(const InspectArguments& arguments) {
   batches.data.paths = std::move(files);
   batches.data.memmap_dtype = to_string(dtype_of(arguments.dtype, sidecar));
   batches.seed = arguments.seed.value_or(0);
-  batches.shuffle = !arguments.no_shuffle;
+  batches.data.shuffle = !arguments.no_shuffle;
   batches.sequence_length = arguments.sequence_length.value_or(kDefaultLength);
   batches.global_batch_size = arguments.global_batch_size.value_or(1);
   if (inspection.tokenizer) batches.vocab_size = inspection.tokenizer->vocab_size();

@@ -1,7 +1,5 @@
 #include "config/foreign.h"
 
-#include <algorithm>
-
 namespace olmo::config {
 namespace {
 
@@ -77,58 +75,6 @@ const std::vector<RequiredKey> kRequiredYamlKeys = {
     {"model.embedding_dropout", "0.1", "0.0"},
 };
 
-bool is_url(const std::string& path) { return path.find("://") != std::string::npos; }
-
-void check_local(std::vector<ConfigProblem>& problems, const std::string& key,
-                 const std::vector<std::string>& paths) {
-  const auto urls = std::count_if(paths.begin(), paths.end(), is_url);
-  if (urls == 0) return;
-  const auto first = std::find_if(paths.begin(), paths.end(), is_url);
-  problems.push_back({key, "names " + std::to_string(urls) + (urls == 1 ? " URL" : " URLs") +
-                               " such as " + *first + "; give local files: " + key +
-                               "=[FILE, ...]"});
-}
-
-void check_data(std::vector<ConfigProblem>& problems, const data::DataConfig& data) {
-  check_local(problems, "data.paths", data.paths);
-  std::vector<std::string> labelled;
-  for (const auto& [label, paths] : data.datasets)
-    labelled.insert(labelled.end(), paths.begin(), paths.end());
-  check_local(problems, "data.datasets", labelled);
-  check_local(problems, "data.label_mask_paths", data.label_mask_paths);
-  if (data.paths.empty() && labelled.empty()) {
-    problems.push_back({"data.paths", "names no token files; give data.paths=[FILE, ...]"});
-  }
-}
-
-void check_path(std::vector<ConfigProblem>& problems, const std::string& key,
-                const std::optional<std::string>& path) {
-  if (!path || !is_url(*path)) return;
-  problems.push_back({key, "is the URL " + *path + "; give a local path: " + key + "=PATH"});
-}
-
-void check_model(std::vector<ConfigProblem>& problems, const model::ModelConfig& model) {
-  if (model.include_bias) {
-    problems.push_back(
-        {"model.include_bias",
-         "is true; linear layers have no biases here, as in every OLMo: expected false"});
-  }
-  if (!model.rope) {
-    problems.push_back(
-        {"model.rope", "is false; positions are rotary here, as in every OLMo: expected true"});
-  }
-  const auto only = [&](const char* key, const std::string& value,
-                        const std::vector<std::string>& supported) {
-    if (std::find(supported.begin(), supported.end(), value) != supported.end()) return;
-    std::string list;
-    for (const auto& word : supported) list += (list.empty() ? "`" : ", `") + word + "`";
-    problems.push_back({key, "is `" + value + "`, which is not supported here: expected " + list});
-  };
-  only("model.activation_type", model.activation_type, {"swiglu"});
-  only("model.block_type", model.block_type, {"sequential"});
-  only("model.init_fn", model.init_fn, {"mitchell", "normal", "full_megatron"});
-}
-
 }  // namespace
 
 const std::vector<ForeignKey>& foreign_keys() { return kForeignKeys; }
@@ -141,33 +87,6 @@ const ForeignKey* find_foreign_key(std::string_view path) {
 }
 
 const std::vector<RequiredKey>& required_yaml_keys() { return kRequiredYamlKeys; }
-
-std::vector<ConfigProblem> unsupported(const TrainConfig& config) {
-  std::vector<ConfigProblem> problems;
-  check_model(problems, config.model);
-  check_data(problems, config.data);
-  check_path(problems, "save_folder", config.save_folder);
-  check_path(problems, "load_path", config.load_path);
-  check_path(problems, "load_weights", config.load_weights);
-  if (config.data.generate_attention_mask) {
-    problems.push_back({"data.generate_attention_mask",
-                        "is true; attention is causal and knows no other mask: expected false"});
-  }
-  if (config.load_path && !config.restore_dataloader) {
-    problems.push_back(
-        {"restore_dataloader", "is false; a run goes on where its data order was: expected true"});
-  }
-  if (config.load_path && config.fast_forward_batches.value_or(0) != 0) {
-    problems.push_back({"fast_forward_batches",
-                        "is not 0; the data order is a pure function of the step: expected null"});
-  }
-  if (config.precision != "fp32") {
-    problems.push_back(
-        {"precision", "is `" + config.precision +
-                          "`; this build trains in fp32 on the CPU: give precision=fp32"});
-  }
-  return problems;
-}
 
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;

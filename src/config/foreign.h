@@ -29,9 +29,6 @@ struct RequiredKey {
 };
 const std::vector<RequiredKey>& required_yaml_keys();
 
-/// What the config asks for and OLMo has, but we do not: a run must not start.
-std::vector<ConfigProblem> unsupported(const TrainConfig& config);
-
 std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace olmo::config

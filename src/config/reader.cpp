@@ -457,13 +457,11 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
     return findings.line(document.root.at_path(problem.key), problem.key, problem.message);
   };
   for (const auto& problem : validate(loaded.config)) {
-    if (!is_consequence(problem, findings.unread)) findings.errors.push_back(located(problem));
+    if (is_consequence(problem, findings.unread)) continue;
+    (problem.blocks_start ? findings.blockers : findings.errors).push_back(located(problem));
   }
   if (!findings.errors.empty())
     throw Error(ErrorKind::kUsage, joined_lines(sorted_texts(findings.errors)));
-  for (const auto& problem : unsupported(loaded.config)) {
-    if (!is_consequence(problem, findings.unread)) findings.blockers.push_back(located(problem));
-  }
   loaded.notes = sorted_texts(std::move(findings.notes));
   loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;

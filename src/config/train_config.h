@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,6 +18,11 @@
 #include "optim/optim_config.h"
 
 namespace olmo::config {
+
+inline constexpr std::array<std::string_view, 1> kPrecisions = {"fp32"};
+inline constexpr std::array<std::string_view, 2> kNumerics = {"portable", "fast"};
+inline constexpr std::array<std::string_view, 4> kIsas = {"auto", "plain", "avx2", "avx512"};
+inline constexpr std::array<std::string_view, 3> kDevices = {"cpu", "cuda", "rocm"};
 
 /// OLMo's TokenizerConfig.
 struct TokenizerConfig {
@@ -90,6 +97,9 @@ struct TrainConfig {
   bool allow_eos_mismatch =
       false;  ///< train although the tokenizer disagrees with model.eos_token_id
 
+  [[nodiscard]] optim::ClipLimits clip_limits() const {
+    return {max_grad_norm, max_grad_norm_ratio};
+  }
   [[nodiscard]] std::int64_t tokens_per_step() const {
     return global_train_batch_size * model.max_sequence_length;
   }
@@ -99,15 +109,12 @@ struct TrainConfig {
   }
 };
 
-/// One thing that is wrong with a config: `key` is its path, e.g. "model.n_heads".
-struct ConfigProblem {
-  std::string key;
-  std::string message;
-};
-
-/// Range and cross checks; the shape of the model is checked by model::validate. Empty if all is
-/// well.
+/// Everything that is wrong: what the rooms find in their parts, and what concerns several. Empty
+/// if all is well.
 std::vector<ConfigProblem> validate(const TrainConfig& config);
+
+/// What of a config decides which tokens a step sees: training and `data inspect` both ask here.
+data::BatchConfig batch_config(const TrainConfig& config);
 
 /// The resolved config: every key with its value, `${…}` replaced. Fed back as a config it gives
 /// the same config; floats keep their bits.

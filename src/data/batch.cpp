@@ -22,12 +22,6 @@ void check(const BatchConfig& config) {
   if (config.data.generate_attention_mask && !config.pad_token_id) {
     throw Error(ErrorKind::kUsage, "data: `generate_attention_mask` needs `pad_token_id`");
   }
-  if (const auto& filter = config.data.instance_filter;
-      filter && filter->repetition_min_period < 1) {
-    throw Error(ErrorKind::kUsage,
-                "data: `instance_filter.repetition_min_period` must be at least 1, got " +
-                    std::to_string(filter->repetition_min_period));
-  }
 }
 
 std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
@@ -67,7 +61,7 @@ BatchSource::BatchSource(const BatchConfig& config)
       dataset_(config.data, config.sequence_length, config.vocab_size),
       order_config_{.instances = dataset_.size(),
                     .seed = config.data.seed.value_or(config.seed),
-                    .shuffle = config.shuffle,
+                    .shuffle = config.data.shuffle,
                     .drop_last = config.data.drop_last,
                     .world_size = config.world_size} {
   steps_per_epoch_ =
@@ -84,7 +78,7 @@ BatchSource::BatchSource(const BatchConfig& config)
 
 std::uint64_t BatchSource::epoch_of(std::uint64_t step) const {
   OLMO_CHECK(step >= 1);
-  return config_.first_epoch + (step - 1) / steps_per_epoch_;
+  return config_.epoch + (step - 1) / steps_per_epoch_;
 }
 
 const std::vector<std::uint32_t>& BatchSource::order(std::uint64_t epoch) {

@@ -14,19 +14,6 @@ namespace olmo::data {
 
 inline constexpr std::int64_t kIgnoredLabel = -100;
 
-/// Everything that decides which tokens a step sees. B is global_batch_size, L sequence_length.
-struct BatchConfig {
-  DataConfig data;  ///< `data.seed`, if set, wins over `seed`
-  std::uint64_t seed = 0;
-  std::uint64_t first_epoch = 0;  ///< OLMo's `epoch`: the epoch of step 1
-  std::int64_t sequence_length = 0;
-  std::int64_t global_batch_size = 0;
-  std::uint32_t world_size = 1;
-  bool shuffle = true;
-  std::uint64_t vocab_size = 0;              ///< ids must be below it; 0: not checked
-  std::optional<std::int64_t> pad_token_id;  ///< needed for generate_attention_mask
-};
-
 /// What one optimizer step sees, over all ranks. A new Batch owns its tensors.
 struct Batch {
   std::uint64_t step = 0;  ///< 1-based, over the whole run

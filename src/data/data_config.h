@@ -1,12 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/config_checks.h"
+
 namespace olmo::data {
+
+inline constexpr std::array<std::string_view, 2> kMemmapDtypes = {"uint16", "uint32"};
 
 /// OLMo's InstanceFilterConfig: instances with a run of period p in [min, max] repeated >=
 /// max_count times are masked.
@@ -28,6 +34,24 @@ struct DataConfig {
   bool shuffle = true;  ///< ours: false reads the instances in file order
   std::optional<std::uint64_t> seed;
   std::optional<InstanceFilterConfig> instance_filter;
+
+  /// Every token file: `paths`, or the files of `datasets` in the order of the labels.
+  [[nodiscard]] std::vector<std::string> files() const;
+};
+
+/// Contradictions, numbers out of range, files that are URLs. That no file is named blocks a start.
+std::vector<ConfigProblem> problems_of(const DataConfig& config);
+
+/// Everything that decides which tokens a step sees. B is global_batch_size, L sequence_length.
+struct BatchConfig {
+  DataConfig data;  ///< `data.seed`, if set, wins over `seed`
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;  ///< of step 1
+  std::int64_t sequence_length = 0;
+  std::int64_t global_batch_size = 0;
+  std::uint32_t world_size = 1;
+  std::uint64_t vocab_size = 0;              ///< ids must be below it; 0: not checked
+  std::optional<std::int64_t> pad_token_id;  ///< needed for generate_attention_mask
 };
 
 }  // namespace olmo::data

@@ -41,13 +41,7 @@ Dataset::Dataset(const DataConfig& config, std::int64_t sequence_length, std::ui
     throw Error(ErrorKind::kUsage,
                 "data: sequence length must be positive, got " + std::to_string(sequence_length_));
   }
-  if (!config_.paths.empty() && !config_.datasets.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "data: `paths` and `datasets` exclude each other, both are given");
-  }
-  if (config_.paths.empty() && config_.datasets.empty()) {
-    throw Error(ErrorKind::kUsage, "data: no token files; give `data.paths` or `data.datasets`");
-  }
+  require_none(problems_of(config_));
   add_files();
   add_label_masks();
 }
@@ -74,17 +68,11 @@ void Dataset::add_files() {
     for (const std::string& path : paths) add(path, label);
   }
   fail_for(problems);
-  if (files_.empty()) throw Error(ErrorKind::kUsage, "data: `datasets` names no files");
 }
 
 void Dataset::add_label_masks() {
   const auto& paths = config_.label_mask_paths;
   if (paths.empty()) return;
-  if (paths.size() != files_.size()) {
-    throw Error(ErrorKind::kUsage, "data: `label_mask_paths` has " + std::to_string(paths.size()) +
-                                       " files, expected one for each of the " +
-                                       std::to_string(files_.size()) + " token files");
-  }
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const MappedFile& mask = masks_.emplace_back(paths[i]);
     if (mask.bytes().size() != files_[i].size()) {

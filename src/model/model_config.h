@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/config_checks.h"
 
 namespace olmo::model {
 
@@ -57,11 +61,17 @@ struct ModelConfig {
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
 };
 
-/// One sentence for each thing that is impossible or that we do not have, naming its key
-/// (`model.n_heads`); empty if none.
-std::vector<std::string> config_errors(const ModelConfig& config);
+// Words of OLMo's that the keys may have.
+inline constexpr std::array<std::string_view, 1> kActivationTypes = {"swiglu"};
+inline constexpr std::array<std::string_view, 1> kBlockTypes = {"sequential"};
+inline constexpr std::array<std::string_view, 3> kLayerNormTypes = {"default", "low_precision",
+                                                                    "rms"};
+inline constexpr std::array<std::string_view, 3> kInitFns = {"mitchell", "normal", "full_megatron"};
 
-/// Throws Error(kUsage) with all of config_errors().
+/// Everything that is impossible, or that we do not have.
+std::vector<ConfigProblem> problems_of(const ModelConfig& config);
+
+/// Throws Error(kUsage) with all of problems_of().
 void validate(const ModelConfig& config);
 
 }  // namespace olmo::model

@@ -148,11 +148,10 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
   model.eos_token_id = config.ids.eos.value_or(0);
   model.pad_token_id = config.ids.pad.value_or(model.eos_token_id);
 
-  std::string problems;
-  for (const auto& problem : model::config_errors(model))
-    problems += (problems.empty() ? "" : "; ") + problem;
-  if (!problems.empty())
-    throw Error(ErrorKind::kInput, where + ": under the names of OLMo's own config: " + problems);
+  if (const auto problems = model::problems_of(model); !problems.empty()) {
+    throw Error(ErrorKind::kInput,
+                where + ": under the names of OLMo's own config: " + sentences_of(problems));
+  }
   const auto head_dim = reader.integer("head_dim");
   if (head_dim && *head_dim != model.head_dim()) {
     reader.fail("head_dim", "is " + std::to_string(*head_dim) +

@@ -33,6 +33,13 @@ void plan_ratio(double ratio, float beta_complement,
 
 }  // namespace
 
+std::vector<ConfigProblem> problems_of(const ClipLimits& limits) {
+  ConfigChecks checks;
+  checks.positive("max_grad_norm", limits.max_grad_norm);
+  checks.positive("max_grad_norm_ratio", limits.max_grad_norm_ratio);
+  return checks.take();
+}
+
 GradNorms grad_norms(const Policy& policy, const NamedTensors& gradients) {
   GradNorms norms;
   norms.each = ops::sums_of_squares(policy, gradients);

@@ -7,15 +7,9 @@
 
 #include "core/named_tensors.h"
 #include "core/policy.h"
+#include "optim/optim_config.h"
 
 namespace olmo::optim {
-
-/// The limits that a step clips with; a ratio goes before a norm, and neither means no clipping.
-struct ClipLimits {
-  std::optional<double> max_grad_norm;
-  std::optional<double> max_grad_norm_ratio;
-  friend bool operator==(const ClipLimits&, const ClipLimits&) = default;
-};
 
 /// L2 norms before clipping, per tensor in the order given and of all together. The total is the
 /// square root of the sums of squares, added along a binary tree over the tensors in the order of

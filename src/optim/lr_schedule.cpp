@@ -122,51 +122,49 @@ double linear_warmup(const SchedulerConfig& config, double peak, double now) {
   return first + (peak - first) * std::min(now, config.t_warmup) / config.t_warmup;
 }
 
-void check_time(const char* key, double value) {
+void check_time(ConfigChecks& checks, const char* key, double value) {
   constexpr double kLargest = 0x1p53;  // whole numbers are exact up to here
-  if (value >= 0.0 && value <= kLargest && std::floor(value) == value) return;
-  throw Error(ErrorKind::kUsage, std::string("scheduler.") + key +
-                                     ": expected a whole number from 0 to 2^53, got " +
-                                     std::to_string(value));
+  checks.expect(value >= 0.0 && value <= kLargest && std::floor(value) == value, key,
+                "must be a whole number from 0 to 2^53, got " + number_text(value));
+}
+
+/// Values at which the formulas below divide by 0, turn around or stay at 0.
+void check_shape(ConfigChecks& checks, const SchedulerConfig& config, const Schedule& schedule) {
+  if (config.t_max && *config.t_max <= config.t_warmup) {
+    checks.add("t_max", "must be above `scheduler.t_warmup`, got " + number_text(*config.t_max) +
+                            " and " + number_text(config.t_warmup));
+  }
+  if (schedule.needs_warmup && config.t_warmup == 0.0) {
+    checks.add("t_warmup", "must be at least 1, got 0: " + config.name +
+                               " is a multiple of the square root of the warm-up, so that the "
+                               "learning rate would always be 0");
+  }
 }
 
 }  // namespace
 
-void validate(const SchedulerConfig& config, double learning_rate) {
-  const Schedule& schedule = find_schedule(config.name);
-  if (config.units != "steps" && config.units != "tokens") {
-    throw Error(ErrorKind::kUsage,
-                "scheduler.units: expected \"steps\" or \"tokens\", got \"" + config.units + "\"");
+std::vector<std::string_view> schedule_names() {
+  std::vector<std::string_view> names;
+  for (const Schedule& schedule : kSchedules) names.emplace_back(schedule.name);
+  return names;
+}
+
+std::vector<ConfigProblem> problems_of(const SchedulerConfig& config, double learning_rate) {
+  ConfigChecks checks("scheduler.");
+  const bool known = checks.one_of("name", config.name, schedule_names());
+  checks.one_of("units", config.units, kScheduleUnits);
+  check_time(checks, "t_warmup", config.t_warmup);
+  if (config.t_max) check_time(checks, "t_max", *config.t_max);
+  if (config.grad_clip_warmup_steps)
+    check_time(checks, "grad_clip_warmup_steps", *config.grad_clip_warmup_steps);
+  checks.positive("grad_clip_warmup_factor", config.grad_clip_warmup_factor);
+  checks.at_least("alpha_f", config.alpha_f, 0);
+  if (const auto& first = config.warmup_min_lr) {
+    checks.expect(*first >= 0.0 && *first < learning_rate, "warmup_min_lr",
+                  "must lie in [0, `optimizer.learning_rate`), got " + number_text(*first));
   }
-  if (!(learning_rate > 0.0) || !std::isfinite(learning_rate)) {
-    throw Error(ErrorKind::kUsage, "optimizer.learning_rate: expected a number above 0, got " +
-                                       std::to_string(learning_rate));
-  }
-  check_time("t_warmup", config.t_warmup);
-  if (config.t_max) check_time("t_max", *config.t_max);
-  if (config.grad_clip_warmup_steps) {
-    check_time("grad_clip_warmup_steps", *config.grad_clip_warmup_steps);
-  }
-  if (config.grad_clip_warmup_factor && !(*config.grad_clip_warmup_factor > 0.0)) {
-    throw Error(ErrorKind::kUsage,
-                "scheduler.grad_clip_warmup_factor: expected a number above 0, got " +
-                    std::to_string(*config.grad_clip_warmup_factor));
-  }
-  if (!std::isfinite(config.alpha_f) || config.alpha_f < 0.0) {
-    throw Error(ErrorKind::kUsage, "scheduler.alpha_f: expected a number of at least 0, got " +
-                                       std::to_string(config.alpha_f));
-  }
-  if (schedule.needs_warmup && config.t_warmup == 0.0) {
-    throw Error(ErrorKind::kUsage, "scheduler.t_warmup: " + config.name +
-                                       " scales with the warm-up, expected at least 1, got 0");
-  }
-  const double first = config.warmup_min_lr.value_or(0.0);
-  if (schedule.warms_up && !(first >= 0.0 && first < learning_rate)) {
-    throw Error(
-        ErrorKind::kUsage,
-        "scheduler.warmup_min_lr: expected a number from 0 to below optimizer.learning_rate (" +
-            std::to_string(learning_rate) + "), got " + std::to_string(first));
-  }
+  if (known) check_shape(checks, config, find_schedule(config.name));
+  return checks.take();
 }
 
 double learning_rate_at(const SchedulerConfig& config, double learning_rate, std::int64_t now,

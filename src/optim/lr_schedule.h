@@ -12,10 +12,12 @@
 
 namespace olmo::optim {
 
-/// Throws Error(kUsage) naming the key: an unknown schedule or unit, a time that is not a whole
-/// number of at least 0, a warm-up that does not start in [0, learning_rate), or a learning rate
-/// that is not finite and positive.
-void validate(const SchedulerConfig& config, double learning_rate);
+/// Names of the schedules, as `scheduler.name` says them.
+std::vector<std::string_view> schedule_names();
+
+/// An unknown schedule or unit, a time that is not a whole number of at least 0, a warm-up that
+/// does not start in [0, learning_rate), settings under which the learning rate is always 0.
+std::vector<ConfigProblem> problems_of(const SchedulerConfig& config, double learning_rate);
 
 /// Learning rate of the step that ends at `now`. `end` is where the schedule ends unless `t_max`
 /// says otherwise.

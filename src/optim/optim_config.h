@@ -3,8 +3,15 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config_checks.h"
 
 namespace olmo::optim {
+
+inline constexpr std::array<std::string_view, 2> kOptimizers = {"adamw", "lionw"};
+inline constexpr std::array<std::string_view, 2> kScheduleUnits = {"steps", "tokens"};
 
 /// OLMo's OptimizerConfig, with its defaults (olmo/config.py).
 struct OptimizerConfig {
@@ -29,5 +36,15 @@ struct SchedulerConfig {
   std::optional<double> grad_clip_warmup_factor;
   std::optional<double> warmup_min_lr;
 };
+
+std::vector<ConfigProblem> problems_of(const OptimizerConfig& config);
+
+/// The limits that a step clips with; a ratio goes before a norm, and neither means no clipping.
+struct ClipLimits {
+  std::optional<double> max_grad_norm;
+  std::optional<double> max_grad_norm_ratio;
+  friend bool operator==(const ClipLimits&, const ClipLimits&) = default;
+};
+std::vector<ConfigProblem> problems_of(const ClipLimits& limits);
 
 }  // namespace olmo::optim

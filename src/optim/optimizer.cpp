@@ -19,30 +19,6 @@ double power(double beta, std::int64_t exponent) {
   return result;
 }
 
-void check(bool sound, const char* key, const char* expected, double received) {
-  if (sound) return;
-  throw Error(ErrorKind::kUsage,
-              std::string(key) + ": expected " + expected + ", got " + std::to_string(received));
-}
-
-void check_config(const OptimizerConfig& config, const ClipLimits& limits) {
-  if (config.name != "adamw" && config.name != "lionw") {
-    throw Error(ErrorKind::kUsage,
-                "optimizer.name: expected \"adamw\" or \"lionw\", got \"" + config.name + "\"");
-  }
-  for (const double beta : config.betas) {
-    check(beta >= 0.0 && beta < 1.0, "optimizer.betas", "numbers from 0 to below 1", beta);
-  }
-  check(config.eps >= 0.0 && std::isfinite(config.eps), "optimizer.eps", "a number of at least 0",
-        config.eps);
-  check(config.weight_decay >= 0.0 && std::isfinite(config.weight_decay), "optimizer.weight_decay",
-        "a number of at least 0", config.weight_decay);
-  const double norm = limits.max_grad_norm.value_or(1.0);
-  const double ratio = limits.max_grad_norm_ratio.value_or(1.0);
-  check(norm > 0.0, "max_grad_norm", "a number above 0", norm);
-  check(ratio > 0.0, "max_grad_norm_ratio", "a number above 0", ratio);
-}
-
 void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients) {
   OLMO_CHECK(parameters.size() == gradients.size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -78,10 +54,22 @@ void check_loaded(const std::string& name, const at::Tensor& tensor, const at::T
 
 }  // namespace
 
+std::vector<ConfigProblem> problems_of(const OptimizerConfig& config) {
+  ConfigChecks checks("optimizer.");
+  checks.one_of("name", config.name, kOptimizers);
+  checks.positive("learning_rate", config.learning_rate);
+  checks.at_least("weight_decay", config.weight_decay, 0);
+  checks.positive("eps", config.eps);  // a gradient that is always 0 would divide by it
+  for (const double beta : config.betas)
+    checks.expect(beta >= 0 && beta < 1, "betas", "must lie in [0, 1), got " + number_text(beta));
+  return checks.take();
+}
+
 Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured,
                      NamedTensors parameters, NamedTensors gradients)
     : config_(config), limits_(configured) {
-  check_config(config, configured);
+  require_none(problems_of(config));
+  require_none(problems_of(configured));
   check_tensors(parameters, gradients);
   std::vector<std::string> names;
   for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);

@@ -7,7 +7,6 @@
 
 #include <unistd.h>
 
-#include "config/batch_config.h"
 #include "data/public/fetch.h"
 #include "model/model_size.h"
 

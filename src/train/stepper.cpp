@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "config/batch_config.h"
 #include "core/hash_chain.h"
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"

@@ -63,7 +63,7 @@ std::string everything() {
       "pad_token_id": 4, "init_fn": "full_megatron", "init_std": 0.1, "init_cutoff_factor": 3,
       "scale_emb_init": true, "emb_init_std": 0.3},
     "optimizer": {"name": "adamw", "learning_rate": 0.30000000000000004, "weight_decay": 0.2, "betas": [0.1, 0.2],
-      "eps": 1e-300, "selective_updates": true, "decay_norm_and_bias": true, "decay_embeddings": true},
+      "eps": 1e-30, "selective_updates": true, "decay_norm_and_bias": true, "decay_embeddings": true},
     "scheduler": {"name": "linear_with_warmup", "units": "tokens", "t_warmup": 7, "t_max": 1e10, "alpha_f": 0.2,
       "grad_clip_warmup_steps": 5, "grad_clip_warmup_factor": 2.5, "warmup_min_lr": 0.0},
     "data": {"datasets": {"b": ["x.npy"], "a": ["y.npy", "${run_name}"]}, "memmap_dtype": "uint32",
@@ -100,7 +100,10 @@ TEST_CASE("defaults are OLMo's", "[config]") {
   CHECK(config.max_duration.value == 10000);
   CHECK(config.save_interval == 1000);
   CHECK(config.z_multiplier() == 0.0);
-  CHECK(validate(config).empty());
+  const auto problems = validate(config);
+  REQUIRE(problems.size() == 1);
+  CHECK(olmo::sentences_of(problems) ==
+        "`data.paths` names no token files; give data.paths=[FILE, ...]");
 }
 
 TEST_CASE("a resolved config resolves to itself, bit for bit", "[config]") {
@@ -180,8 +183,19 @@ TEST_CASE("ranges and relations between keys are checked", "[config]") {
        "`data.memmap_dtype` is uint16, which cannot hold"},
       {"optimizer.learning_rate=0", "`optimizer.learning_rate` must be above 0"},
       {"optimizer.betas=[0.9,1.0]", "`optimizer.betas` must lie in [0, 1)"},
-      {"scheduler.t_warmup=-1", "`scheduler.t_warmup` must be at least 0"},
-      {"scheduler.t_warmup=0.5", "`scheduler.t_warmup` must be a whole number of steps"},
+      {"scheduler.t_warmup=-1", "`scheduler.t_warmup` must be a whole number from 0"},
+      {"scheduler.t_warmup=0.5", "`scheduler.t_warmup` must be a whole number"},
+      {"scheduler.t_warmup=0 scheduler.name=inverse_sqrt_with_warmup",
+       "`scheduler.t_warmup` must be at least 1, got 0: inverse_sqrt_with_warmup"},
+      {"scheduler.t_warmup=0 scheduler.alpha_f=0 scheduler.t_max=1",
+       "`scheduler.t_max` gives every step the learning rate 0"},
+      {"scheduler.t_warmup=0 scheduler.alpha_f=0 max_duration=1",
+       "`scheduler.alpha_f` gives every step the learning rate 0"},
+      {"optimizer.learning_rate=1e-60",
+       "`optimizer.learning_rate` must be a number that fp32 can hold"},
+      {"optimizer.eps=0", "`optimizer.eps` must be above 0"},
+      {"max_grad_norm_ratio=1e-60", "`max_grad_norm_ratio` must be a number that fp32 can hold"},
+      {"model.layer_norm_eps=1e-60", "`model.layer_norm_eps` must be a number that fp32 can hold"},
       {"scheduler.t_max=100", "`scheduler.t_max` must be above `scheduler.t_warmup`"},
       {"scheduler.warmup_min_lr=1",
        "`scheduler.warmup_min_lr` must lie in [0, `optimizer.learning_rate`)"},

@@ -158,7 +158,7 @@ TEST_CASE(
   const ScratchFolder folder;
   BatchConfig config = small_config(folder);
   config.vocab_size = 115;
-  config.shuffle = false;
+  config.data.shuffle = false;
   BatchSource source(config);
   CHECK_NOTHROW(source.batch(3));
   config.global_batch_size = 10;

@@ -121,7 +121,7 @@ TEST_CASE("instances and masks of the reference trajectories", "[.golden]") {
     config.data.paths = {golden_dir() + "/train/" + tokens};
     config.data.drop_last = run.at("drop_last");
     if (!run.at("data_seed").is_null()) config.seed = run.at("data_seed");
-    config.shuffle = run.at("shuffle");
+    config.data.shuffle = run.at("shuffle");
     config.sequence_length = run.at("seq_len");
     config.global_batch_size = run.at("global_batch");
     config.vocab_size = run.at("model_config").at("vocab_size");

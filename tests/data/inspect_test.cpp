@@ -16,7 +16,7 @@ BatchConfig config_of(const ScratchFolder& folder) {
   BatchConfig config;
   config.data.paths = {
       folder.write_ids("a.npy", std::vector<std::uint16_t>{1, 2, 9, 3, 4, 5, 9, 6, 7, 9, 8})};
-  config.shuffle = false;
+  config.data.shuffle = false;
   config.sequence_length = 5;
   config.global_batch_size = 2;
   return config;

@@ -4,8 +4,8 @@
 #include "support/catch.h"
 #include "support/model_config_json.h"
 
-using olmo::model::config_errors;
 using olmo::model::ModelConfig;
+using olmo::model::problems_of;
 
 namespace {
 
@@ -14,16 +14,16 @@ template <typename Change>
 std::string error_after(const Change& change) {
   ModelConfig config = olmo::test::tiny_config();
   change(config);
-  const auto errors = config_errors(config);
-  REQUIRE(errors.size() == 1);
-  return errors.front();
+  const auto problems = problems_of(config);
+  REQUIRE(problems.size() == 1);
+  return olmo::sentences_of(problems);
 }
 
 }  // namespace
 
 TEST_CASE("OLMo's own defaults and the tiny config are possible", "[model]") {
-  CHECK(config_errors(ModelConfig{}).empty());
-  CHECK(config_errors(olmo::test::tiny_config()).empty());
+  CHECK(problems_of(ModelConfig{}).empty());
+  CHECK(problems_of(olmo::test::tiny_config()).empty());
 }
 
 TEST_CASE("each impossible value is named by its key", "[model]") {
@@ -53,26 +53,29 @@ TEST_CASE("each impossible value is named by its key", "[model]") {
         "`model.eos_token_id` must lie in 0..63, got 64");
   CHECK(error_after([](ModelConfig& c) {
           c.clip_qkv = 0.0;
-        }).find("`model.clip_qkv` must be a positive number") == 0);
+        }).find("`model.clip_qkv` must be above 0") == 0);
   CHECK(error_after([](ModelConfig& c) {
           c.layer_norm_eps = -1e-5;
         }).find("`model.layer_norm_eps`") == 0);
+  CHECK(error_after([](ModelConfig& c) {
+          c.layer_norm_eps = 1e-50;
+        }).find("`model.layer_norm_eps` must be a number that fp32 can hold") == 0);
   CHECK(error_after([](ModelConfig& c) { c.rope_theta = 0.0; }).find("`model.rope_theta`") == 0);
   CHECK(error_after([](ModelConfig& c) {
           c.include_bias = true;
         }).find("`model.include_bias` is true") == 0);
   CHECK(error_after([](ModelConfig& c) { c.rope = false; }).find("`model.rope` is false") == 0);
   CHECK(error_after([](ModelConfig& c) { c.activation_type = "gelu"; }) ==
-        "`model.activation_type` is 'gelu'; olmo-harness has: swiglu");
+        "`model.activation_type` is `gelu`, which is not supported here: expected `swiglu`");
   CHECK(error_after([](ModelConfig& c) {
           c.block_type = "llama";
-        }).find("`model.block_type` is 'llama'") == 0);
+        }).find("`model.block_type` is `llama`") == 0);
   CHECK(error_after([](ModelConfig& c) {
           c.layer_norm_type = "batch";
         }).find("default, low_precision, rms") != std::string::npos);
   CHECK(error_after([](ModelConfig& c) {
           c.init_fn = "fan_in";
-        }).find("mitchell, normal, full_megatron") != std::string::npos);
+        }).find("`mitchell`, `normal`, `full_megatron`") != std::string::npos);
 }
 
 TEST_CASE("all impossible values are reported at once, as a usage error", "[model]") {

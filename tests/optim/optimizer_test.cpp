@@ -252,8 +252,15 @@ TEST_CASE("an optimizer of impossible numbers is a usage error that names the ke
   config.betas = {0.9, 1.0};
   CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.betas"));
   config = named("adamw");
-  config.eps = -1.0;
-  CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.eps"));
+  for (const double eps : {-1.0, 0.0, 1e-60, std::numeric_limits<double>::infinity()}) {
+    config.eps = eps;
+    CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.eps"));
+  }
+  for (const double rate : {0.0, -1.0, 1e-60, std::nan("")}) {
+    config = named("adamw");
+    config.learning_rate = rate;
+    CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.learning_rate"));
+  }
   config = named("lionw");
   config.weight_decay = -0.1;
   CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.weight_decay"));

@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/batch_config.h"
 #include "data/batch.h"
 #include "store/checkpoint.h"
 #include "store/run_db.h"

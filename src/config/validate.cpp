@@ -1,0 +1,167 @@
+// What is wrong with a config: the rooms' own checks of their parts, and what concerns several.
+#include <algorithm>
+#include <cmath>
+
+#include "config/train_config.h"
+#include "optim/lr_schedule.h"
+
+namespace olmo::config {
+namespace {
+
+// Far beyond any run, and low enough that products of three of these stay below 2^63.
+constexpr std::int64_t kMaxBatch = 1 << 24;
+constexpr std::int64_t kMaxInterval = std::int64_t{1} << 40;
+
+double real(std::int64_t value) { return static_cast<double>(value); }
+
+void check_parts(ConfigChecks& checks, const TrainConfig& config) {
+  checks.append(model::problems_of(config.model));
+  checks.append(optim::problems_of(config.optimizer));
+  checks.append(optim::problems_of(config.scheduler, config.optimizer.learning_rate));
+  checks.append(optim::problems_of(config.clip_limits()));
+  checks.append(data::problems_of(config.data));
+}
+
+void check_batch(ConfigChecks& checks, const TrainConfig& config) {
+  const auto& model = config.model;
+  checks.expect(model.max_sequence_length != 1, "model.max_sequence_length",
+                "must be above 1: the last token of a sequence has no label, got 1");
+  checks.expect(config.data.memmap_dtype != "uint16" || model.vocab_size <= 65536,
+                "data.memmap_dtype",
+                "is uint16, which cannot hold the ids of `model.vocab_size` " +
+                    std::to_string(model.vocab_size) + ": expected uint32");
+  if (config.data.generate_attention_mask) {
+    checks.add_unsupported("data.generate_attention_mask",
+                           "is true; attention is causal and knows no other mask: expected false");
+  }
+  checks.between("global_train_batch_size", config.global_train_batch_size, 1, kMaxBatch);
+  checks.between("device_train_microbatch_size", config.device_train_microbatch_size, 1, kMaxBatch);
+  checks.between("device_eval_batch_size", config.device_eval_batch_size, 1, kMaxBatch);
+  const auto global = config.global_train_batch_size;
+  const auto micro = config.device_train_microbatch_size;
+  checks.expect(micro < 1 || micro >= global || global % micro == 0, "device_train_microbatch_size",
+                "must divide `global_train_batch_size`, got " + std::to_string(micro) + " and " +
+                    std::to_string(global));
+}
+
+/// Sizes whose products would not fit into 64 bits are mistakes, and are told before anything
+/// multiplies them.
+void check_products(ConfigChecks& checks, const TrainConfig& config) {
+  const auto& model = config.model;
+  const double micro =
+      real(std::min(config.device_train_microbatch_size, config.global_train_batch_size)) *
+      real(model.max_sequence_length);
+  const double width = 16 * real(model.d_model) + 2 * (real(model.mlp_ratio) * real(model.d_model) +
+                                                       real(model.mlp_hidden_size.value_or(0)));
+  checks.expect(micro * width * real(model.n_layers) < 0x1p56, "device_train_microbatch_size",
+                "times the model's size is beyond any memory, got " +
+                    std::to_string(config.device_train_microbatch_size));
+  const auto& duration = config.max_duration;
+  const bool steps = duration.unit == optim::Duration::Unit::kSteps;
+  const bool epochs = duration.unit == optim::Duration::Unit::kEpochs;
+  const double tokens =
+      real(duration.value) *
+      (steps ? real(config.global_train_batch_size) * real(model.max_sequence_length) : 1);
+  checks.expect(tokens < (epochs ? 0x1p20 : 0x1p62), "max_duration",
+                "is beyond any run, got " + std::to_string(duration.value));
+}
+
+/// A schedule that has come down to 0 before the first step would train nothing and say nothing.
+void check_first_rate(ConfigChecks& checks, const TrainConfig& config) {
+  if (config.max_duration.unit == optim::Duration::Unit::kEpochs) return;  // the end is not known
+  const optim::Progress first{.global_step = 1,
+                              .tokens_seen = config.tokens_per_step(),
+                              .tokens_per_batch = config.tokens_per_step(),
+                              .batches_per_epoch = 0};
+  const auto end = optim::schedule_end(config.scheduler, config.max_duration, first);
+  const auto now = optim::schedule_now(config.scheduler, first);
+  const double rate =
+      optim::learning_rate_at(config.scheduler, config.optimizer.learning_rate, now, end);
+  if (static_cast<float>(rate) > 0 || config.max_duration.value == 0) return;
+  checks.add(config.scheduler.t_max ? "scheduler.t_max" : "scheduler.alpha_f",
+             "gives every step the learning rate 0: `" + config.scheduler.name +
+                 "` has come to its end, `scheduler.alpha_f` " +
+                 number_text(config.scheduler.alpha_f) + " of the rate, with the first step");
+}
+
+void check_loop(ConfigChecks& checks, const TrainConfig& config) {
+  checks.between("epoch", config.epoch, 0, kMaxInterval);
+  checks.between("stop_at", config.stop_at, 1, kMaxInterval);
+  checks.between("stop_after", config.stop_after, 1, kMaxInterval);
+  constexpr std::array<std::string_view, 2> kOtherPrecisions = {"amp_bf16", "amp_fp16"};
+  if (std::ranges::find(kOtherPrecisions, config.precision) != kOtherPrecisions.end()) {
+    checks.add_unsupported("precision", "is `" + config.precision +
+                                            "`; this build trains in fp32: give precision=fp32");
+  } else {
+    checks.one_of("precision", config.precision, kPrecisions);
+  }
+  if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);
+  checks.positive("early_stopping_factor", config.early_stopping_factor);
+  if (config.auxiliary_loss_multiplier) {
+    checks.at_least("auxiliary_loss_multiplier", *config.auxiliary_loss_multiplier, 0);
+  } else if (config.softmax_auxiliary_loss) {
+    checks.add("auxiliary_loss_multiplier",
+               "must be a number if `softmax_auxiliary_loss` is set, got null");
+  }
+  if (config.load_path && config.load_weights)
+    checks.add("load_weights", "and `load_path` exclude each other, got both");
+  if (config.load_path && !config.restore_dataloader) {
+    checks.add_unsupported("restore_dataloader",
+                           "is false; a run goes on where its data order was: expected true");
+  }
+  if (config.load_path && config.fast_forward_batches.value_or(0) != 0) {
+    checks.add_unsupported(
+        "fast_forward_batches",
+        "is not 0; the data order is a pure function of the step: expected null");
+  }
+}
+
+void check_saving(ConfigChecks& checks, const TrainConfig& config) {
+  checks.between("save_interval", config.save_interval, 1, kMaxInterval);
+  checks.between("save_interval_unsharded", config.save_interval_unsharded, 1, kMaxInterval);
+  checks.between("save_interval_ephemeral", config.save_interval_ephemeral, 1, kMaxInterval);
+  checks.between("save_num_checkpoints_to_keep", config.save_num_checkpoints_to_keep, -1,
+                 kMaxInterval);
+  checks.between("save_num_unsharded_checkpoints_to_keep",
+                 config.save_num_unsharded_checkpoints_to_keep, -1, kMaxInterval);
+  checks.between("save_failures_allowed", config.save_failures_allowed, 0, kMaxInterval);
+  checks.between("eval_interval", config.eval_interval, 1, kMaxInterval);
+  checks.between("eval_subset_num_batches", config.eval_subset_num_batches, -1, kMaxInterval);
+  checks.between("hash_interval", config.hash_interval, 0, kMaxInterval);
+  checks.between("trace_interval", config.trace_interval, 0, kMaxInterval);
+  checks.between("threads", config.threads, 0, 4096);
+  checks.one_of("numerics", config.numerics, kNumerics);
+  checks.one_of("isa", config.isa, kIsas);
+  checks.one_of("device", config.device, kDevices);
+  checks.expect(!config.save_folder.empty(), "save_folder",
+                "must name a folder, got an empty text");
+}
+
+void check_local(ConfigChecks& checks, const char* key, const std::optional<std::string>& path) {
+  if (!path || path->find("://") == std::string::npos) return;
+  checks.add_unsupported(
+      key, "is the URL " + *path + "; give a local path: " + std::string(key) + "=PATH");
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> validate(const TrainConfig& config) {
+  ConfigChecks checks;
+  check_parts(checks, config);
+  check_batch(checks, config);
+  check_products(checks, config);
+  check_loop(checks, config);
+  check_saving(checks, config);
+  check_local(checks, "save_folder", config.save_folder);
+  check_local(checks, "load_path", config.load_path);
+  check_local(checks, "load_weights", config.load_weights);
+  auto problems = checks.take();
+  const bool numbers_hold = std::all_of(problems.begin(), problems.end(),
+                                        [](const auto& problem) { return problem.blocks_start; });
+  if (!numbers_hold) return problems;
+  check_first_rate(checks, config);  // computes with them
+  for (auto& problem : checks.take()) problems.push_back(std::move(problem));
+  return problems;
+}
+
+}  // namespace olmo::config
