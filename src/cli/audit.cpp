@@ -4,13 +4,10 @@
 #include <iostream>
 #include <random>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/audit_output.h"
 #include "cli/commands.h"
-#include "cli/given_path.h"
-#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -34,9 +31,7 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   std::string checkpoints;
   std::string data;
-  std::string isa = "auto";
-  std::string device = "cpu";
-  int threads = 0;
+  PolicyOptions policy;  ///< but for `numerics`, which are the record's
   bool trace = false;
   bool record = false;
   std::string against;
@@ -45,13 +40,10 @@ struct Arguments {
 };
 
 audit::Stretch parse_stretch(const std::string& text) {
-  const auto fail = [&]() -> audit::Stretch {
-    throw Error(ErrorKind::kUsage, "audit: --steps must be A..B or one step, got '" + text + "'");
-  };
   const auto number = [&](const std::string& digits) -> std::int64_t {
     if (digits.empty() || digits.size() > 15 ||
         digits.find_first_not_of("0123456789") != std::string::npos)
-      return fail().first;
+      throw Error(ErrorKind::kUsage, "audit: --steps must be A..B or one step, got '" + text + "'");
     return std::stoll(digits);
   };
   const auto dots = text.find("..");
@@ -152,7 +144,6 @@ void write_record(store::RunDb& db, const std::string& run_id, const Arguments& 
 }
 
 int run_audit(const Arguments& arguments) {
-  require_run("audit", arguments.run);
   if (!arguments.steps.empty()) parse_stretch(arguments.steps);  // before anything is opened
   const auto name = store::parse_run_name(arguments.run);
   auto db = store::RunDb::open(
@@ -161,8 +152,9 @@ int run_audit(const Arguments& arguments) {
   const store::RecordedSteps recorded = store::read_recorded_steps(db, run_id);
   const config::TrainConfig config = config_here(recorded, arguments);
   require_sound_evaluations(db, run_id);
-  const Policy policy = resolve_policy(recorded.fast ? "fast" : "portable", arguments.isa,
-                                       arguments.threads, arguments.device);
+  PolicyOptions here = arguments.policy;
+  here.numerics = recorded.fast ? "fast" : "portable";
+  const Policy policy = here.resolve();
   apply_policy(policy);
   audit::AuditOptions options{
       .database = fs::absolute(name.database),
@@ -205,7 +197,6 @@ struct Traces {
 };
 
 int compare_traces(const Arguments& arguments) {
-  for (const auto& run : {arguments.run, arguments.against}) require_run("audit", run);
   const Traces a(arguments.run), b(arguments.against);
   TraceComparison comparison;
   const auto steps_b = store::traced_steps(b.db.records(), b.run_id);
@@ -227,64 +218,54 @@ int compare_traces(const Arguments& arguments) {
 
 }  // namespace
 
-void add_audit(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "audit", "Train recorded steps again on this machine and compare with the record");
-  const auto arguments = std::make_shared<Arguments>();
-  command->add_option("RUN", arguments->run, "Run directory, FILE.db or FILE.db:RUN_ID")
-      ->required();
-  command->add_option("key.path=value", arguments->overrides,
-                      "Paths of this machine, e.g. data.paths=[corpus.npy]");
-  auto* steps = command->add_option("--steps", arguments->steps,
-                                    "Steps to audit, A..B or one (default: all)");
-  auto* sample = command
-                     ->add_option("--sample", arguments->sample,
-                                  "Audit this many stretches at random places instead")
-                     ->check(whole_number(1, 100'000))
-                     ->excludes(steps);
-  command->add_option("--length", arguments->length, "Steps of a sampled stretch (default: 5)")
-      ->check(whole_number(1, std::int64_t{1} << 40))
-      ->needs(sample);
-  command->add_option("--seed", arguments->seed, "Choose the same stretches again")
-      ->check(whole_number(0))
-      ->needs(sample);
-  command->add_option("--checkpoints", arguments->checkpoints,
-                      "Folder that holds step{N} (default: where they were saved, else beside the "
-                      "database)");
-  command->add_option("--data", arguments->data,
-                      "Folder that holds the token files (default: where the run read them)");
-  command->add_option("--isa", arguments->isa, "auto, plain, avx2 or avx512 (default: auto)")
-      ->check(one_of({"auto", "plain", "avx2", "avx512"}));
-  command->add_option("--device", arguments->device, "cpu, cuda or rocm (default: cpu)")
-      ->check(one_of({"cpu", "cuda", "rocm"}));
-  command->add_option("--threads", arguments->threads, "Threads (default: all cores)")
-      ->check(whole_number(0, 4096));
-  auto* trace = command->add_flag("--trace", arguments->trace,
-                                  "Hash the output of every operation of the audited steps");
-  auto* record = command->add_flag("--record", arguments->record,
-                                   "Write the result, and traces, into the run's database");
-  trace->needs(record);
+void add_audit(const Command& program, const char* group) {
+  const Command command = program.add(
+      "audit", "Train recorded steps again on this machine and compare with the record", group);
+  auto& arguments = command.options<Arguments>();
+  command.run(arguments.run);
+  command.overrides(arguments.overrides);
+  const Option steps =
+      command.option("--steps A..B", arguments.steps, "Steps to audit, A..B or one (default: all)");
+  const Option sample = command
+                            .number("--sample", arguments.sample, {1, 100'000},
+                                    "Audit this many stretches at random places instead")
+                            .excludes(steps);
   command
-      ->add_option("--against", arguments->against,
-                   "Another RUN: compare the traces that both hold, and compute nothing")
-      ->type_name("RUN")
-      ->excludes(steps)
-      ->excludes(sample)
-      ->excludes(record);
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer(
+      .number("--length", arguments.length, {1, std::int64_t{1} << 40},
+              "Steps of a sampled stretch (default: 5)")
+      .needs(sample);
+  command.number("--seed", arguments.seed, {0}, "Choose the same stretches again").needs(sample);
+  command.option("--checkpoints DIR", arguments.checkpoints,
+                 "Folder that holds step{N} (default: where they were saved, else beside the "
+                 "database)");
+  command.option("--data DIR", arguments.data,
+                 "Folder that holds the token files (default: where the run read them)");
+  command.isa_device_threads(arguments.policy);
+  Option trace = command.flag("--trace", arguments.trace,
+                              "Hash the output of every operation of the audited steps");
+  const Option record = command.flag("--record", arguments.record,
+                                     "Write the result, and traces, into the run's database");
+  trace.needs(record);
+  command
+      .run(arguments.against, "--against RUN",
+           "Another RUN: compare the traces that both hold, and compute nothing")
+      .excludes(steps)
+      .excludes(sample)
+      .excludes(record);
+  command.json(arguments.json);
+  command.footer(
+      "key.path=value may set paths of this machine, and nothing that changes the training.\n"
       "Starts from the latest recorded checkpoint before the steps, else from the initial weights. "
-      "Under `portable` every\nbit must agree, on any machine; under `fast` the record must lie "
-      "within four times the distance that `fast` has from\n`portable` on this machine. Exit code "
-      "5 "
+      "Under `portable` every bit must agree, on any machine; under `fast` the record must lie "
+      "within four times the distance that `fast` has from `portable` on this machine. Exit code 5 "
       "if something differs: the step, what differs, and the first operation are named.\n"
       "Examples:\n"
       "  olmo-harness audit runs/quickstart --steps 21..30\n"
       "  olmo-harness audit run.db --sample 3 --checkpoints ckpt --data tokens --record\n"
       "  olmo-harness audit a.db --against b.db");
-  command->callback([arguments, &exit_code] {
-    arguments->command_line = command_line();
-    exit_code = arguments->against.empty() ? run_audit(*arguments) : compare_traces(*arguments);
+  command.action([&arguments] {
+    arguments.command_line = command_line();
+    return arguments.against.empty() ? run_audit(arguments) : compare_traces(arguments);
   });
 }
 

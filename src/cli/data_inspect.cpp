@@ -1,16 +1,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_commands.h"
+#include "cli/commands.h"
 #include "cli/given_path.h"
-#include "cli/usage.h"
 #include "config/file.h"
 #include "config/train_config.h"
 #include "core/error.h"
@@ -222,80 +219,62 @@ void run_stats(const StatsArguments& arguments) {
 
 }  // namespace
 
-void add_data_inspect(CLI::App& data, int& exit_code) {
-  CLI::App* command = data.add_subcommand(
-      "inspect", "Show what a training step saw: its instances, documents and text");
-  const auto arguments = std::make_shared<InspectArguments>();
+void add_data_inspect(const Command& data) {
+  const Command command =
+      data.add("inspect", "Show what a training step saw: its instances, documents and text");
+  auto& arguments = command.options<InspectArguments>();
   command
-      ->add_option("INPUT", arguments->input,
-                   "A run (run directory, FILE.db or FILE.db:RUN_ID), a config (.json, .yaml, "
-                   ".yml), or a token file")
-      ->required();
-  command->add_option("MORE", arguments->more,
-                      "For a run or a config: key.path=value to set keys; else more token files, "
-                      "in the order of the config");
-  command->add_option("--step", arguments->step, "Training step, from 1")
-      ->required()
-      ->check(whole_number(1));
+      .option("INPUT", arguments.input,
+              "A run (run directory, FILE.db or FILE.db:RUN_ID), a config (.json, .yaml, "
+              ".yml), or a token file")
+      .required();
+  command.option("MORE", arguments.more,
+                 "For a run or a config: key.path=value to set keys; else more token files, "
+                 "in the order of the config");
+  command.number("--step", arguments.step, kPositive, "Training step, from 1").required();
+  command.number("--sequence-length", arguments.sequence_length, kSizes,
+                 "For token files: `max_sequence_length` of the run (default: 2048)");
+  command.number("--global-batch-size", arguments.global_batch_size, kSizes,
+                 "For token files: `global_train_batch_size` of the run (default: 1)");
+  command.number("--seed", arguments.seed, {0},
+                 "For token files: `data.seed` of the run, else its `seed` (default: 0)");
+  command.flag("--no-shuffle", arguments.no_shuffle, "For token files: the order of the files");
   command
-      ->add_option("--sequence-length", arguments->sequence_length,
-                   "For token files: `max_sequence_length` of the run (default: 2048)")
-      ->check(whole_number(1, 1 << 24));
-  command
-      ->add_option("--global-batch-size", arguments->global_batch_size,
-                   "For token files: `global_train_batch_size` of the run (default: 1)")
-      ->check(whole_number(1, 1 << 24));
-  command
-      ->add_option("--seed", arguments->seed,
-                   "For token files: `data.seed` of the run, else its `seed` (default: 0)")
-      ->check(whole_number(0));
-  command->add_flag("--no-shuffle", arguments->no_shuffle,
-                    "For token files: the order of the files");
-  command
-      ->add_option("--dtype", arguments->dtype,
-                   "For token files: uint16 or uint32 (default: as the sidecar says, else "
-                   "uint16)")
-      ->check(one_of({"uint16", "uint32"}));
-  command->add_option(
-      "--tokenizer", arguments->tokenizer,
-      "tokenizer.json (default: the one that the sidecar names, else the config's)");
-  command
-      ->add_option("--eos-token-id", arguments->eos_token_id,
-                   "Id that ends a document (default: the sidecar's, else the config's, else "
-                   "the tokenizer's <|endoftext|>)")
-      ->check(whole_number(0, kMaxTokenId));
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer(
+      .option("--dtype", arguments.dtype,
+              "For token files: uint16 or uint32 (default: as the sidecar says, else uint16)")
+      .one_of({"uint16", "uint32"});
+  command.option("--tokenizer FILE", arguments.tokenizer,
+                 "tokenizer.json (default: the one that the sidecar names, else the config's)");
+  command.number("--eos-token-id", arguments.eos_token_id, kTokenIds,
+                 "Id that ends a document (default: the sidecar's, else the config's, else "
+                 "the tokenizer's <|endoftext|>)");
+  command.json(arguments.json);
+  command.footer(
       "Where a run is given, the batch hash is compared with the one that the run recorded for "
-      "that step;\nexit code 5 if they differ.\n"
+      "that step; exit code 5 if they differ.\n"
       "Examples:\n"
       "  olmo-harness data inspect runs/quickstart --step 40\n"
       "  olmo-harness data inspect configs/train/quickstart.json data.paths=[corpus.npy] --step 3\n"
       "  olmo-harness data inspect corpus.npy --step 3 --sequence-length 256 "
       "--global-batch-size 16 --seed 6198");
-  command->callback([arguments, &exit_code] { exit_code = run_inspect(*arguments); });
+  command.action([&arguments] { return run_inspect(arguments); });
 }
 
-void add_data_stats(CLI::App& data, int&) {
-  CLI::App* command =
-      data.add_subcommand("stats", "Count tokens, documents and lengths of token files");
-  const auto arguments = std::make_shared<StatsArguments>();
-  command->add_option("FILE", arguments->files, "Token files")->required();
+void add_data_stats(const Command& data) {
+  const Command command = data.add("stats", "Count tokens, documents and lengths of token files");
+  auto& arguments = command.options<StatsArguments>();
+  command.option("FILE", arguments.files, "Token files").required();
+  command.number("--sequence-length", arguments.sequence_length, kSizes,
+                 "Count sequences of this length (default: 2048)");
   command
-      ->add_option("--sequence-length", arguments->sequence_length,
-                   "Count sequences of this length (default: 2048)")
-      ->check(whole_number(1, 1 << 24));
-  command
-      ->add_option("--dtype", arguments->dtype,
-                   "uint16 or uint32 (default: as the sidecar says, else uint16)")
-      ->check(one_of({"uint16", "uint32"}));
-  command
-      ->add_option("--eos-token-id", arguments->eos_token_id,
-                   "Id that ends a document (default: the sidecar's)")
-      ->check(whole_number(0, kMaxTokenId));
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer("Example:\n  olmo-harness data stats corpus.npy --sequence-length 2048");
-  command->callback([arguments] { run_stats(*arguments); });
+      .option("--dtype", arguments.dtype,
+              "uint16 or uint32 (default: as the sidecar says, else uint16)")
+      .one_of({"uint16", "uint32"});
+  command.number("--eos-token-id", arguments.eos_token_id, kTokenIds,
+                 "Id that ends a document (default: the sidecar's)");
+  command.json(arguments.json);
+  command.footer("Example:\n  olmo-harness data stats corpus.npy --sequence-length 2048");
+  command.action([&arguments] { run_stats(arguments); });
 }
 
 }  // namespace olmo::cli

@@ -1,12 +1,9 @@
 #include <cstdio>
 #include <iostream>
-#include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/data_commands.h"
-#include "cli/usage.h"
+#include "cli/commands.h"
 #include "core/json_text.h"
 #include "core/log.h"
 #include "core/policy.h"
@@ -96,45 +93,38 @@ void run_tokenize(const Arguments& arguments) {
 
 }  // namespace
 
-void add_data_tokenize(CLI::App& data, int&) {
-  CLI::App* command =
-      data.add_subcommand("tokenize", "Dolma-style text files to OLMo's token files");
-  const auto arguments = std::make_shared<Arguments>();
+void add_data_tokenize(const Command& data) {
+  const Command command = data.add("tokenize", "Dolma-style text files to OLMo's token files");
+  auto& arguments = command.options<Arguments>();
   command
-      ->add_option(
-          "INPUT", arguments->inputs,
+      .option(
+          "INPUT", arguments.inputs,
           "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them; - for stdin")
-      ->required();
-  command->add_option("--tokenizer", arguments->tokenizer, "tokenizer.json")->required();
+      .required();
+  command.option("--tokenizer FILE", arguments.tokenizer, "tokenizer.json").required();
   command
-      ->add_option("--output", arguments->output, "FILE.npy, or a folder for tokens_00000.npy, ...")
-      ->required();
+      .option("--output FILE", arguments.output, "FILE.npy, or a folder for tokens_00000.npy, ...")
+      .required();
+  command.number("--eos-token-id", arguments.eos_token_id, kTokenIds,
+                 "Id that ends a document (default: the tokenizer's <|endoftext|>)");
   command
-      ->add_option("--eos-token-id", arguments->eos_token_id,
-                   "Id that ends a document (default: the tokenizer's <|endoftext|>)")
-      ->check(whole_number(0, kMaxTokenId));
+      .option("--dtype", arguments.dtype,
+              "uint16, uint32, or auto: the narrowest that holds the vocabulary")
+      .one_of({"auto", "uint16", "uint32"});
   command
-      ->add_option("--dtype", arguments->dtype,
-                   "uint16, uint32, or auto: the narrowest that holds the vocabulary")
-      ->check(one_of({"auto", "uint16", "uint32"}));
-  command
-      ->add_option("--on-bad-line", arguments->on_bad_line,
-                   "What to do with a line that gives no document: stop or skip")
-      ->check(one_of({"stop", "skip"}));
-  command
-      ->add_option("--threads", arguments->threads,
-                   "0: every core; the result does not depend on it")
-      ->check(whole_number(0, 4096));
-  command
-      ->add_option("--max-tokens-per-file", arguments->max_tokens_per_file,
-                   "Default: no limit for a file, 512 Mi tokens for a folder")
-      ->check(whole_number(1));
-  command->add_flag("--overwrite", arguments->overwrite, "Replace token files that exist");
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  command->footer(
+      .option("--on-bad-line", arguments.on_bad_line,
+              "What to do with a line that gives no document: stop or skip")
+      .one_of({"stop", "skip"});
+  command.number("--threads", arguments.threads, kThreads,
+                 "0: every core; the result does not depend on it");
+  command.number("--max-tokens-per-file", arguments.max_tokens_per_file, kPositive,
+                 "Default: no limit for a file, 512 Mi tokens for a folder");
+  command.flag("--overwrite", arguments.overwrite, "Replace token files that exist");
+  command.json(arguments.json);
+  command.footer(
       "Example:\n  olmo-harness data tokenize corpus.jsonl.gz --tokenizer "
       "allenai_gpt-neox-olmo-dolma-v1_5.json --output corpus.npy");
-  command->callback([arguments] { run_tokenize(*arguments); });
+  command.action([&arguments] { run_tokenize(arguments); });
 }
 
 }  // namespace olmo::cli

@@ -1,8 +1,6 @@
 #include <iostream>
-#include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -183,24 +181,23 @@ void print(const OrderedJson& facts) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_doctor(const Command& program, const char* group) {
+  const Command command = program.add(
       "doctor",
-      "What this machine has and lacks, and whether it computes the same bits in every way");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print one JSON object on stdout");
-  command->footer(
+      "What this machine has and lacks, and whether it computes the same bits in every way", group);
+  auto& json = command.options<bool>();
+  command.json(json);
+  command.footer(
       "Takes a few seconds. Exits 5 if the instruction sets and thread counts of this machine do "
-      "not "
-      "agree.\nExample: olmo-harness doctor --json");
-  command->callback([json, &exit_code] {
+      "not agree.\nExample: olmo-harness doctor --json");
+  command.action([&json] {
     const OrderedJson facts = examine();
-    if (*json) {
+    if (json) {
       std::cout << json_text(facts, 2) << "\n";
     } else {
       print(facts);
     }
-    if (!facts["healthy"].get<bool>()) exit_code = static_cast<int>(ErrorKind::kCheckFailed);
+    return facts["healthy"].get<bool>() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
   });
 }
 

@@ -1,15 +1,12 @@
 // `olmo-harness eval`: any checkpoint on tasks and perplexity suites.
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/eval_commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_run.h"
-#include "cli/given_path.h"
-#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -50,10 +47,7 @@ struct Options {
   std::string tokenizer;
   std::string data;
   std::string definitions;
-  std::string numerics = "portable";
-  std::string isa = "auto";
-  std::string device = "cpu";
-  int threads = 0;
+  PolicyOptions policy;
   bool json = false;
   bool list = false;
   std::string rescore;
@@ -221,12 +215,10 @@ fs::path database_of(const Options& options, const std::optional<JoinedRun>& joi
 }
 
 int run(const Options& options) {
-  require_checkpoint("eval", options.checkpoint);
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
   Asked asked = resolve(options);
-  const Policy policy =
-      resolve_policy(options.numerics, options.isa, options.threads, options.device);
+  const Policy policy = options.policy.resolve();
   apply_policy(policy);
   models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
   log_line(loaded.description);
@@ -272,85 +264,76 @@ int run(const Options& options) {
   return exit_code_of(result.outcome);
 }
 
-void add_what(CLI::App& eval, Options& options) {
-  eval.add_option("CHECKPOINT", options.checkpoint,
+void add_what(const Command& eval, Options& options) {
+  eval.checkpoint(options.checkpoint, "CHECKPOINT",
                   "A checkpoint or run directory of ours, or a folder with config.json and "
                   "safetensors (OLMo 1 and 2)");
-  eval.add_option("--suite", options.suites,
-                  "Suites by name, or .json files (default: olmo, the eight tasks)")
-      ->delimiter(',');
-  eval.add_option("--tasks", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
-      ->delimiter(',');
-  eval.add_option("--convention", options.convention,
-                  "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval")
-      ->check(one_of({"olmo", "oe", "lm-eval"}));
-  eval.add_option("--perplexity", options.perplexity,
-                  "NAME=PATH: a text or .jsonl(.gz|.zst) file, a folder of sources as Paloma's, or "
-                  "token files");
-  eval.add_option("--document-convention", options.document_convention,
-                  "catwalk (each document by itself) or olmo (in-loop instances); default: olmo "
-                  "for token files")
-      ->check(one_of({"catwalk", "olmo"}));
-  eval.add_option("--split", options.split, "Split of a folder of sources: val or test");
-  eval.add_option("--missing", options.missing,
-                  "Sources of a suite that are not here: skip, refuse")
-      ->check(one_of({"skip", "refuse"}));
-  eval.add_option("--limit", options.limit, "First N instances of a task, documents of a source")
-      ->check(whole_number(1));
-  eval.add_option("--max-length", options.max_length,
-                  "Tokens that the model sees at most (default: its max_sequence_length)")
-      ->check(whole_number(2, 1 << 24));
-  eval.add_flag("--no-unconditional", options.no_unconditional,
-                "Leave out the requests behind pmi_dc: a third less work");
+  eval.option("--suite NAME,…", options.suites,
+              "Suites by name, or .json files (default: olmo, the eight tasks)")
+      .separated_by_commas();
+  eval.option("--tasks NAME,…", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
+      .separated_by_commas();
+  eval.option("--convention", options.convention,
+              "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval")
+      .one_of({"olmo", "oe", "lm-eval"});
+  eval.option("--perplexity NAME=PATH", options.perplexity,
+              "NAME=PATH: a text or .jsonl(.gz|.zst) file, a folder of sources as Paloma's, or "
+              "token files");
+  eval.option("--document-convention", options.document_convention,
+              "catwalk (each document by itself) or olmo (in-loop instances); default: olmo "
+              "for token files")
+      .one_of({"catwalk", "olmo"});
+  eval.option("--split", options.split, "Split of a folder of sources: val or test");
+  eval.option("--missing", options.missing, "Sources of a suite that are not here: skip, refuse")
+      .one_of({"skip", "refuse"});
+  eval.number("--limit", options.limit, kPositive,
+              "First N instances of a task, documents of a source");
+  eval.number("--max-length", options.max_length, {2, kSizes.high},
+              "Tokens that the model sees at most (default: its max_sequence_length)");
+  eval.flag("--no-unconditional", options.no_unconditional,
+            "Leave out the requests behind pmi_dc: a third less work");
 }
 
-void add_how(CLI::App& eval, Options& options) {
-  eval.add_option("--tokenizer", options.tokenizer,
-                  "tokenizer.json, if the checkpoint does not say");
-  eval.add_option("--data", options.data, "Folder of `data fetch` (default: its default)");
-  eval.add_option("--definitions", options.definitions,
-                  "Folder with tasks/ and suites/ beside the built-in ones (default: evals/)");
-  eval.add_option("--db", options.database,
-                  "Database of the record (default: the run's, else evaluations.db)");
-  eval.add_option("--run", options.run,
-                  "Record it as part of this RUN (FILE.db, FILE.db:RUN_ID or a run directory), "
-                  "e.g. an imported one");
-  eval.add_option("--step", options.step,
-                  "Step of that run, where neither the checkpoint nor its name tells it")
-      ->check(whole_number(0, std::int64_t{1} << 53))
-      ->needs("--run");
-  eval.add_option("--instances", options.instances,
-                  "Also write one JSON object per continuation to this file");
-  eval.add_option("--numerics", options.numerics, "portable or fast")
-      ->check(one_of({"portable", "fast"}));
-  eval.add_option("--isa", options.isa, "auto, plain, avx2 or avx512: the same bits")
-      ->check(one_of({"auto", "plain", "avx2", "avx512"}));
-  eval.add_option("--device", options.device, "cpu, cuda or rocm: the same bits")
-      ->check(one_of({"cpu", "cuda", "rocm"}));
-  eval.add_option("--threads", options.threads, "0: every core; the same bits")
-      ->check(whole_number(0, 4096));
-  eval.add_option("--batch-tokens", options.batch_tokens,
-                  "Tokens of one forward pass: the same bits, other memory")
-      ->check(whole_number(1, 1 << 24));
-  eval.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
-                "Compute shared contexts again and again: the same bits, slower");
-  eval.add_flag("--json", options.json, "Print the scores as one JSON object on stdout");
-  eval.add_flag("--list", options.list, "List tasks and suites");
-  eval.add_option("--rescore", options.rescore,
-                  "RUN: make the numbers of a recorded evaluation again from its rows, without "
-                  "a model");
+void add_how(const Command& eval, Options& options) {
+  eval.option("--tokenizer FILE", options.tokenizer,
+              "tokenizer.json, if the checkpoint does not say");
+  eval.option("--data DIR", options.data, "Folder of `data fetch` (default: its default)");
+  eval.option("--definitions DIR", options.definitions,
+              "Folder with tasks/ and suites/ beside the built-in ones (default: evals/)");
+  eval.option("--db FILE", options.database,
+              "Database of the record (default: the run's, else evaluations.db)");
+  const Option run = eval.run(options.run, "--run RUN",
+                              "Record it as part of this RUN (FILE.db, FILE.db:RUN_ID or a run "
+                              "directory), e.g. an imported one");
+  eval.number("--step", options.step, {0, std::int64_t{1} << 53},
+              "Step of that run, where neither the checkpoint nor its name tells it")
+      .needs(run);
+  eval.option("--instances FILE", options.instances,
+              "Also write one JSON object per continuation to this file");
+  eval.option("--numerics", options.policy.numerics, "portable or fast")
+      .one_of({"portable", "fast"});
+  eval.isa_device_threads(options.policy);
+  eval.number("--batch-tokens", options.batch_tokens, kSizes,
+              "Tokens of one forward pass: the same bits, other memory");
+  eval.flag("--no-prefix-sharing", options.no_prefix_sharing,
+            "Compute shared contexts again and again: the same bits, slower");
+  eval.json(options.json);
+  eval.flag("--list", options.list, "List tasks and suites");
+  eval.run(options.rescore, "--rescore RUN",
+           "RUN: make the numbers of a recorded evaluation again from its rows, without a model");
 }
 
 }  // namespace
 
-void add_eval(CLI::App& app, int& exit_code) {
-  auto* eval = app.add_subcommand("eval", "Evaluate a checkpoint on tasks and perplexity suites");
-  const auto options = std::make_shared<Options>();
-  add_what(*eval, *options);
-  add_how(*eval, *options);
-  add_eval_show(*eval, exit_code);
-  add_eval_diff(*eval, exit_code);
-  eval->footer(
+void add_eval(const Command& program, const char* group) {
+  const Command eval =
+      program.add("eval", "Evaluate a checkpoint on tasks and perplexity suites", group);
+  auto& options = eval.options<Options>();
+  add_what(eval, options);
+  add_how(eval, options);
+  add_eval_show(eval);
+  add_eval_diff(eval);
+  eval.footer(
       "Rows are recorded as they finish: an interrupted evaluation goes on where it was when the "
       "same command is given again.\n"
       "Examples:\n"
@@ -360,18 +343,17 @@ void add_eval(CLI::App& app, int& exit_code) {
       "  olmo-harness eval runs/a --perplexity mine=notes.txt --perplexity c4=c4_val.jsonl.gz\n"
       "  olmo-harness eval step1000-hf --run other.db --step 1000     # joins an imported run\n"
       "  olmo-harness eval --rescore evaluations.db --json");
-  eval->callback([options, eval, &exit_code] {
-    if (!eval->get_subcommands().empty()) return;
-    options->command_line = command_line();
-    if (options->list) {
-      list_definitions(options->definitions, options->json);
-    } else if (!options->rescore.empty()) {
-      rescore(options->rescore, options->instances, options->json);
-    } else if (options->checkpoint.empty()) {
+  eval.action([&options] {
+    options.command_line = command_line();
+    if (options.checkpoint.empty() && !options.list && options.rescore.empty())
       throw Error(ErrorKind::kUsage, "eval: give a CHECKPOINT, or --list, or --rescore RUN");
+    if (!options.list && options.rescore.empty()) return run(options);
+    if (options.list) {
+      list_definitions(options.definitions, options.json);
     } else {
-      exit_code = run(*options);
+      rescore(options.rescore, options.instances, options.json);
     }
+    return 0;
   });
 }
 

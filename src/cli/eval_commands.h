@@ -7,11 +7,10 @@
 
 #include "store/evaluation_db.h"
 
-namespace CLI {
-class App;
-}
-
 namespace olmo::cli {
+
+/// What RecordedEvaluation takes.
+inline constexpr char kRecordedHelp[] = "FILE.db, or FILE.db:EVALUATION_ID";
 
 /// The evaluation that RUN (`FILE.db` or `FILE.db:EVALUATION_ID`) names, opened to be read.
 struct RecordedEvaluation {
@@ -28,11 +27,6 @@ std::filesystem::path task_data_folder(const std::string& given);
 
 /// An option that may be left out.
 std::optional<std::filesystem::path> if_given(const std::string& option);
-
-/// `eval show RUN TASK DOC_ID`: prompt, continuations, scores and choice of one instance.
-void add_eval_show(CLI::App& eval, int& exit_code);
-/// `eval diff RUN_A RUN_B`: two evaluations, instance by instance.
-void add_eval_diff(CLI::App& eval, int& exit_code);
 
 /// `eval --list`.
 void list_definitions(const std::string& definitions, bool json);

@@ -3,12 +3,11 @@
 #include <iostream>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/eval_commands.h"
 #include "cli/table.h"
-#include "cli/usage.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "evaluation/evaluation.h"
@@ -192,18 +191,18 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_eval_diff(CLI::App& eval, int& exit_code) {
-  auto* command = eval.add_subcommand(
+void add_eval_diff(const Command& eval) {
+  const Command command = eval.add(
       "diff", "Two recorded evaluations, instance by instance; exit 5 if a number differs");
-  const auto options = std::make_shared<Options>();
-  command->add_option("RUN_A", options->a, "FILE.db, or FILE.db:EVALUATION_ID")->required();
-  command->add_option("RUN_B", options->b, "The other one")->required();
-  command->add_option("--tasks", options->tasks, "Only these, by name: arc_easy,boolq,…")
-      ->delimiter(',');
-  command->add_option("--show", options->shown, "Flips to print")->check(whole_number(0));
-  command->add_flag("--json", options->json, "Print one JSON object on stdout");
-  command->footer("Example: olmo-harness eval diff lumi.db mosaic.db --tasks arc_easy");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  auto& options = command.options<Options>();
+  command.run(options.a, "RUN_A", kRecordedHelp).required();
+  command.run(options.b, "RUN_B", "The other one").required();
+  command.option("--tasks NAME,…", options.tasks, "Only these, by name: arc_easy,boolq,…")
+      .separated_by_commas();
+  command.number("--show", options.shown, {0}, "Flips to print");
+  command.json(options.json);
+  command.footer("Example: olmo-harness eval diff lumi.db mosaic.db --tasks arc_easy");
+  command.action([&options] { return run(options); });
 }
 
 }  // namespace olmo::cli

@@ -2,14 +2,12 @@
 // defined.
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/eval_commands.h"
 #include "cli/eval_output.h"
-#include "cli/given_path.h"
 #include "cli/table.h"
-#include "cli/usage.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json_text.h"
@@ -138,8 +136,7 @@ void show(const ShowOptions& options) {
 }  // namespace
 
 RecordedEvaluation::RecordedEvaluation(const std::string& run)
-    : records((require_run("eval", run), store::parse_run_name(run).database),
-              store::OpenMode::kReadOnly),
+    : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
       db(records),
       entry(db.entry(db.find(store::parse_run_name(run).run))) {
   const auto seals = store::check_seals(records, entry.evaluation_id);
@@ -217,21 +214,19 @@ void list_definitions(const std::string& definitions, bool json) {
   tasks.print(std::cout);
 }
 
-void add_eval_show(CLI::App& eval, int&) {
-  auto* command = eval.add_subcommand(
+void add_eval_show(const Command& eval) {
+  const Command command = eval.add(
       "show", "One instance of a recorded evaluation: prompt, continuations, scores, choice");
-  const auto options = std::make_shared<ShowOptions>();
-  command->add_option("RUN", options->run, "FILE.db, or FILE.db:EVALUATION_ID")->required();
-  command->add_option("TASK", options->task, "Task of that evaluation: arc_easy, …")->required();
-  command->add_option("DOC_ID", options->doc_id, "Number of the instance, from 0")
-      ->required()
-      ->check(whole_number(0));
-  command->add_option("--data", options->data, "Folder of `data fetch`");
-  command->add_option("--definitions", options->definitions,
-                      "Folder with tasks/ beside the built-in ones");
-  command->add_flag("--json", options->json, "Print one JSON object on stdout");
-  command->footer("Example: olmo-harness eval show evaluations.db arc_easy 17");
-  command->callback([options] { show(*options); });
+  auto& options = command.options<ShowOptions>();
+  command.run(options.run, "RUN", kRecordedHelp).required();
+  command.option("TASK", options.task, "Task of that evaluation: arc_easy, …").required();
+  command.number("DOC_ID", options.doc_id, {0}, "Number of the instance, from 0").required();
+  command.option("--data DIR", options.data, "Folder of `data fetch`");
+  command.option("--definitions DIR", options.definitions,
+                 "Folder with tasks/ beside the built-in ones");
+  command.json(options.json);
+  command.footer("Example: olmo-harness eval show evaluations.db arc_easy 17");
+  command.action([&options] { show(options); });
 }
 
 }  // namespace olmo::cli

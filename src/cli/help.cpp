@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include "cli/usage.h"
 #include "core/terminal.h"
 
 namespace olmo::cli {
@@ -30,28 +29,6 @@ std::string footer_line(const std::string& line, std::size_t width) {
          wrapped(text.substr(command), width, indent + 4, indent + command, " \\");
 }
 
-/// What stands for an option's value.
-std::string value_name(const CLI::Option& option) {
-  static const std::vector<std::pair<const char*, std::vector<std::string>>> kNames = {
-      {"DIR",
-       {"--run-dir", "--data", "--definitions", "--dest", "--wheels", "--checkpoints", "--to"}},
-      {"FILE",
-       {"--db", "--out", "--markdown", "--csv", "--cluster", "--cluster-a", "--cluster-b",
-        "--tokenizer", "--config", "--noise"}},
-      {"RUN", {"--rescore", "--against", "--run"}},
-      {"latest|DIR", {"--resume"}},
-      {"A..B", {"--steps"}},
-      {"NAME=PATH", {"--perplexity"}},
-      {"TARGET=COLUMN", {"--map"}},
-      {"NAME,…", {"--suite", "--tasks"}},
-  };
-  for (const auto& [value, options] : kNames) {
-    if (std::find(options.begin(), options.end(), option.get_name()) != options.end()) return value;
-  }
-  const std::string type = option.get_type_name();
-  return type.find("INT") != std::string::npos ? "N" : type == "TEXT" ? "WORD" : type;
-}
-
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,
@@ -59,8 +36,8 @@ class HelpFormatter : public CLI::Formatter {
     if (app->get_parent() == nullptr)
       return overview(*app) + "\n" + make_groups(app, mode) + make_footer(app);
     return make_usage(app, std::move(name)) + "\n" + wrapped(app->get_description(), width_, 0) +
-           ".\n" + make_positionals(app) + make_groups(app, mode) + make_subcommands(app, mode) +
-           make_footer(app);
+           ".\n" + make_positionals(app) + overrides(*app) + make_groups(app, mode) +
+           make_subcommands(app, mode) + make_footer(app);
   }
 
   std::string make_usage(const CLI::App* app, std::string name) const override {
@@ -78,7 +55,7 @@ class HelpFormatter : public CLI::Formatter {
     if (app->get_allow_extras()) text += " [key.path=value ...]";
     for (const auto* option : app->get_options()) {
       if (option->nonpositional() && option->get_required())
-        text += " " + option->get_name() + " " + value_name(*option);
+        text += " " + option->get_name() + " " + option->get_type_name();
     }
     text += needs_command ? " COMMAND" : " [OPTIONS]";
     return wrapped(text, width_, 8) + "\n";
@@ -93,7 +70,7 @@ class HelpFormatter : public CLI::Formatter {
 
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name = is_positional ? option->get_name() : option->get_name(false, true);
-    if (!is_positional && option->get_expected_max() > 0) name += " " + value_name(*option);
+    if (!is_positional && option->get_expected_max() > 0) name += " " + option->get_type_name();
     std::string text = option->get_description();
     if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
     if (!is_positional && option->get_required()) text += " (required)";
@@ -122,13 +99,19 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
+  /// What Command::overrides() takes is no argument to the parser.
+  [[nodiscard]] std::string overrides(const CLI::App& app) const {
+    if (!app.get_allow_extras()) return {};
+    return entry("key.path=value", "Sets a key of the config, e.g. data.paths=[corpus.npy]");
+  }
+
   [[nodiscard]] std::string entry(const std::string& name, const std::string& text) const {
-    std::string line = "  " + name;
-    if (line.size() + 2 > kNameColumn)
-      line += "\n" + std::string(kNameColumn, ' ');
-    else
-      line.resize(kNameColumn, ' ');
-    return line + wrapped(text, width_, kNameColumn, kNameColumn) + "\n";
+    const std::string line = "  " + name;
+    const auto width = display_width(line);
+    const bool has_room = width + 2 <= kNameColumn;
+    return line + (has_room ? "" : "\n") +
+           std::string(has_room ? kNameColumn - width : kNameColumn, ' ') +
+           wrapped(text, width_, kNameColumn, kNameColumn) + "\n";
   }
 
   std::size_t width_ = help_width();

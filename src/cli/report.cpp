@@ -2,12 +2,9 @@
 #include <fstream>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/given_path.h"
-#include "cli/usage.h"
 #include "core/build_info.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -56,7 +53,6 @@ std::string words(const std::vector<std::string>& arguments,
 }
 
 int parity(const Options& options) {
-  for (const auto& run : {options.a, options.b}) require_run("report parity", run);
   report::ParityOptions settings;
   if (!options.kind.empty()) settings.kind = report::kind_named(options.kind);
   settings.skip_evaluations = options.skip_evaluations;
@@ -79,7 +75,6 @@ int parity(const Options& options) {
 }
 
 void one_run(const Options& options) {
-  require_run("report run", options.a);
   report::RunReport found = report::report_run(options.a, options.cluster);
   found.command = words({"report", "run", options.a}, {{"--cluster", options.cluster}});
   found.version = build_info().version;
@@ -87,55 +82,48 @@ void one_run(const Options& options) {
           options.json ? report::run_json(found) : nlohmann::ordered_json());
 }
 
-void add_outputs(CLI::App& command, Options& options) {
-  command.add_option("--out", options.out, "FILE.html: one page that needs no other file");
-  command.add_option("--markdown", options.markdown, "FILE.md");
-  command.add_flag("--json", options.json, "One JSON object on stdout");
-  command.add_option("--cluster", options.cluster,
-                     "configs/clusters/FILE.json: peak, PUE, carbon intensity and price");
+void add_outputs(const Command& command, Options& options) {
+  command.option("--out FILE", options.out, "FILE.html: one page that needs no other file");
+  command.option("--markdown FILE", options.markdown, "FILE.md");
+  command.json(options.json);
+  command.option("--cluster FILE", options.cluster,
+                 "configs/clusters/FILE.json: peak, PUE, carbon intensity and price");
 }
 
 }  // namespace
 
-void add_report(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("report", "Are two runs the same training? What cost one?");
-  command->require_subcommand(1);
+void add_report(const Command& program, const char* group) {
+  const Command report =
+      program.add("report", "Are two runs the same training? What cost one?", group);
+  report.footer("Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
+  auto& options = report.options<Options>();
 
-  CLI::App* parity_command =
-      command->add_subcommand("parity", "One verdict on two runs, and the evidence");
-  parity_command
-      ->add_option("RUN_A", options->a, "FILE.db, FILE.db:ID (run or evaluation) or run directory")
-      ->required();
-  parity_command->add_option("RUN_B", options->b, "The other one; differences are B minus A")
-      ->required();
-  parity_command
-      ->add_option(
-          "--kind", options->kind,
-          "checkpoint (same weights), trajectory (same start and data) or outcome (independent "
-          "trainings), where the records do not tell")
-      ->check(one_of({"checkpoint", "trajectory", "outcome"}));
-  add_outputs(*parity_command, *options);
-  parity_command->add_option("--csv", options->csv, "FILE.csv: one line a comparison");
-  parity_command->add_option("--cluster-a", options->cluster_a, "Cluster file of A alone");
-  parity_command->add_option("--cluster-b", options->cluster_b, "Cluster file of B alone");
-  parity_command->add_flag("--skip-evaluations", options->skip_evaluations,
-                           "Compare the training alone");
-  parity_command->add_flag("--allow-negligible", options->allow_negligible,
-                           "Exit 0 for DIFFERENT_NEGLIGIBLE");
-  parity_command->footer(
+  const Command comparing = report.add("parity", "One verdict on two runs, and the evidence");
+  comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:ID (run or evaluation) or run directory")
+      .required();
+  comparing.run(options.b, "RUN_B", "The other one; differences are B minus A").required();
+  comparing
+      .option("--kind", options.kind,
+              "checkpoint (same weights), trajectory (same start and data) or outcome (independent "
+              "trainings), where the records do not tell")
+      .one_of({"checkpoint", "trajectory", "outcome"});
+  add_outputs(comparing, options);
+  comparing.option("--csv FILE", options.csv, "FILE.csv: one line a comparison");
+  comparing.option("--cluster-a FILE", options.cluster_a, "Cluster file of A alone");
+  comparing.option("--cluster-b FILE", options.cluster_b, "Cluster file of B alone");
+  comparing.flag("--skip-evaluations", options.skip_evaluations, "Compare the training alone");
+  comparing.flag("--allow-negligible", options.allow_negligible, "Exit 0 for DIFFERENT_NEGLIGIBLE");
+  comparing.footer(
       "Exit codes: 0 EQUIVALENT, 10 CONSISTENT, 11 INCONCLUSIVE, 20 DIFFERENT, 21 "
-      "DIFFERENT_NEGLIGIBLE,\n30 NOT_COMPARABLE, 40 INVALID_DATA.\n"
+      "DIFFERENT_NEGLIGIBLE, 30 NOT_COMPARABLE, 40 INVALID_DATA.\n"
       "Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
-  parity_command->callback([options, &exit_code] { exit_code = parity(*options); });
+  comparing.action([&options] { return parity(options); });
 
-  CLI::App* run_command = command->add_subcommand("run", "The page of one run");
-  run_command->add_option("RUN", options->a, "FILE.db, FILE.db:RUN_ID or run directory")
-      ->required();
-  add_outputs(*run_command, *options);
-  run_command->footer("Example: olmo-harness report run runs/quickstart-1 --out run.html");
-  run_command->callback([options] { one_run(*options); });
+  const Command one = report.add("run", "The page of one run");
+  one.run(options.a);
+  add_outputs(one, options);
+  one.footer("Example: olmo-harness report run runs/quickstart-1 --out run.html");
+  one.action([&options] { one_run(options); });
 }
 
 }  // namespace olmo::cli

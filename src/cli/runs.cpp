@@ -3,12 +3,10 @@
 #include <optional>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/given_path.h"
-#include "cli/runs_commands.h"
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "core/error.h"
@@ -106,7 +104,6 @@ void list(const Options& options) {
 }
 
 void show(const Options& options) {
-  require_run("runs show", options.run);
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
@@ -208,7 +205,6 @@ RowWriter make_writer(const std::string& format) {
 }
 
 void export_table(const Options& options) {
-  require_run("runs export", options.run);
   const auto sql = export_sql(options);
   const auto write = make_writer(options.format);
   const auto name = store::parse_run_name(options.run);
@@ -236,7 +232,6 @@ void export_table(const Options& options) {
 }
 
 void tag(const Options& options) {
-  require_run("runs tag", options.run);
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
   const std::string run = db.find_run(name.run);
@@ -250,57 +245,50 @@ void tag(const Options& options) {
 
 }  // namespace
 
-void add_runs(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App* runs =
-      app.add_subcommand("runs", "What the run databases hold: list, show, export, import, tag");
-  runs->require_subcommand(1);
-  runs->footer(
+void add_runs(const Command& program, const char* group) {
+  const Command runs =
+      program.add("runs", "What the run databases hold: list, show, export, import, tag", group);
+  runs.footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
       "directory.\nExample: olmo-harness runs list runs/quickstart");
+  auto& options = runs.options<Options>();
 
-  CLI::App* list_command = runs->add_subcommand("list", "One line a run");
-  list_command->add_option("DB", options->databases, "Run databases or run directories")
-      ->required();
-  list_command->add_flag("--json", options->json, "One JSON object on stdout");
-  list_command->footer("Example: olmo-harness runs list runs/quickstart/run.db");
-  list_command->callback([options] { list(*options); });
+  const Command listing = runs.add("list", "One line a run");
+  listing.option("DB", options.databases, "Run databases or run directories").required();
+  listing.json(options.json);
+  listing.footer("Example: olmo-harness runs list runs/quickstart/run.db");
+  listing.action([&options] { list(options); });
 
-  CLI::App* show_command =
-      runs->add_subcommand("show", "Config, attempts, inputs, checkpoints and events of a run");
-  show_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
-      ->required();
-  show_command->add_flag("--json", options->json, "One JSON object on stdout");
-  show_command->footer("Example: olmo-harness runs show runs/quickstart/run.db");
-  show_command->callback([options] { show(*options); });
+  const Command showing =
+      runs.add("show", "Config, attempts, inputs, checkpoints and events of a run");
+  showing.run(options.run);
+  showing.json(options.json);
+  showing.footer("Example: olmo-harness runs show runs/quickstart/run.db");
+  showing.action([&options] { show(options); });
 
-  CLI::App* export_command =
-      runs->add_subcommand("export", "A table of a run as JSON lines, CSV or Markdown");
-  export_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
-      ->required();
-  export_command->add_option("--table", options->table, listed(export_table_names()))
-      ->check(one_of(export_table_names()))
-      ->capture_default_str();
-  export_command->add_option("--format", options->format, "jsonl, csv or md")
-      ->check(one_of({"jsonl", "csv", "md"}))
-      ->capture_default_str();
-  export_command->add_option("--out", options->out, "File to write (default: stdout)");
-  export_command->add_flag("--all-attempts", options->all_attempts,
-                           "steps: also those that a resume has replaced");
-  export_command->footer(
+  const Command exporting = runs.add("export", "A table of a run as JSON lines, CSV or Markdown");
+  exporting.run(options.run);
+  exporting.option("--table", options.table, listed(export_table_names()))
+      .one_of(export_table_names())
+      .with_default();
+  exporting.option("--format", options.format, "jsonl, csv or md")
+      .one_of({"jsonl", "csv", "md"})
+      .with_default();
+  exporting.option("--out FILE", options.out, "File to write (default: stdout)");
+  exporting.flag("--all-attempts", options.all_attempts,
+                 "steps: also those that a resume has replaced");
+  exporting.footer(
       "Example: olmo-harness runs export run.db --table steps --format csv --out steps.csv");
-  export_command->callback([options] { export_table(*options); });
+  exporting.action([&options] { export_table(options); });
 
-  add_runs_import(*runs, exit_code);
+  add_runs_import(runs);
 
-  CLI::App* tag_command =
-      runs->add_subcommand("tag", "Add words to a run, by which reports can find it");
-  tag_command->add_option("RUN", options->run, "FILE.db, FILE.db:RUN_ID or a run directory")
-      ->required();
-  tag_command->add_option("TAG", options->tags, "Words to add, such as seed-repeat")->required();
-  tag_command->add_flag("--remove", options->remove, "Take the words away");
-  tag_command->footer("Example: olmo-harness runs tag run.db seed-repeat");
-  tag_command->callback([options] { tag(*options); });
+  const Command tagging = runs.add("tag", "Add words to a run, by which reports can find it");
+  tagging.run(options.run);
+  tagging.option("TAG", options.tags, "Words to add, such as seed-repeat").required();
+  tagging.flag("--remove", options.remove, "Take the words away");
+  tagging.footer("Example: olmo-harness runs tag run.db seed-repeat");
+  tagging.action([&options] { tag(options); });
 }
 
 }  // namespace olmo::cli

@@ -2,13 +2,11 @@
 // compare them.
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.h"
 #include "cli/import_config.h"
 #include "cli/import_output.h"
-#include "cli/runs_commands.h"
-#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json_text.h"
@@ -197,58 +195,53 @@ void import_files(const Options& options) {
 
 }  // namespace olmo::cli
 
-void add_runs_import(CLI::App& runs, int&) {
-  auto options = std::make_shared<Options>();
-  CLI::App* command = runs.add_subcommand(
+void add_runs_import(const Command& runs) {
+  const Command command = runs.add(
       "import", "Other trainers' logs as a run, other evaluators' instances as an evaluation");
-  command->add_option("FILE", options->files,
-                      "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
-                      "jobs: put in order by their times, else by their first steps; a later one "
-                      "supersedes the others from its first step on");
-  command->add_flag("--as-given", options->as_given, "The files are in their order already");
-  command->add_option("--db", options->database, "Database to write to; made if there is none");
-  command->add_option("--name", options->name,
-                      "Of the run, or of what was evaluated (default: the file's)");
-  command->add_option("--format", options->format, "auto, csv, jsonl, columns, torchtitan or olmo")
-      ->capture_default_str();
+  auto& options = command.options<Options>();
+  command.option("FILE", options.files,
+                 "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
+                 "jobs: put in order by their times, else by their first steps; a later one "
+                 "supersedes the others from its first step on");
+  command.flag("--as-given", options.as_given, "The files are in their order already");
+  command.option("--db FILE", options.database, "Database to write to; made if there is none");
+  command.option("--name", options.name,
+                 "Of the run, or of what was evaluated (default: the file's)");
+  command.option("--format", options.format, "auto, csv, jsonl, columns, torchtitan or olmo")
+      .with_default();
   command
-      ->add_option("--map", options->map,
-                   "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units; targets: step, tokens, "
-                   "loss (nats), grad_norm, lr, tokens_per_second, tokens_per_second_per_device, "
-                   "seconds, time (Unix)")
-      ->allow_extra_args(false);
+      .option("--map TARGET=COLUMN", options.map,
+              "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units; targets: step, tokens, "
+              "loss (nats), grad_norm, lr, tokens_per_second, tokens_per_second_per_device, "
+              "seconds, time (Unix)")
+      .one_at_a_time();
   command
-      ->add_option("--keep", options->keep,
-                   "Further columns to keep as metrics, by name or as 'optim/*'; those of "
-                   "evaluations are kept anyway")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--tokens-per-step", options->tokens_per_step,
-                   "Where the log tells steps and no tokens, or tokens and no steps")
-      ->check(whole_number(1, std::int64_t{1} << 50));
-  command
-      ->add_option("--devices", options->devices,
-                   "That the run had: makes its throughput of one device's")
-      ->check(whole_number(1, std::int64_t{1} << 24));
-  command->add_option("--config", options->config,
-                      "Config of the other trainer, kept with the run and compared: JSON or YAML "
-                      "(OLMo's own, W&B's config.yaml)");
-  command->add_option("--metadata", options->metadata,
-                      "W&B's wandb-metadata.json: the host, system and GPU of the run");
-  command->add_flag("--dry-run", options->dry_run,
-                    "Say what a log holds and which column is taken as what; write nothing");
-  command->add_option("--tag", options->tags, "A word to find the run by")->allow_extra_args(false);
-  command->add_option("--instances", options->instances,
-                      "lm-eval's samples_*.jsonl or oe-eval's task-*-predictions.jsonl");
-  command->add_option("--metric", options->metric, "acc or acc_norm: what chooses, for --instances")
-      ->capture_default_str();
-  command->add_option("--run", options->run,
-                      "Run to which the instances belong (a prefix will do)");
-  command->add_option("--step", options->step, "Step of that run")->check(whole_number(0));
-  command->add_option("--weights-digest", options->weights_digest,
-                      "SHA-256 of the weights that made the instances");
-  command->add_flag("--json", options->json, "One JSON object on stdout");
-  command->footer(
+      .option("--keep", options.keep,
+              "Further columns to keep as metrics, by name or as 'optim/*'; those of "
+              "evaluations are kept anyway")
+      .one_at_a_time();
+  command.number("--tokens-per-step", options.tokens_per_step, {1, std::int64_t{1} << 50},
+                 "Where the log tells steps and no tokens, or tokens and no steps");
+  command.number("--devices", options.devices, kSizes,
+                 "That the run had: makes its throughput of one device's");
+  command.option("--config FILE", options.config,
+                 "Config of the other trainer, kept with the run and compared: JSON or YAML "
+                 "(OLMo's own, W&B's config.yaml)");
+  command.option("--metadata FILE", options.metadata,
+                 "W&B's wandb-metadata.json: the host, system and GPU of the run");
+  command.flag("--dry-run", options.dry_run,
+               "Say what a log holds and which column is taken as what; write nothing");
+  command.option("--tag", options.tags, "A word to find the run by").one_at_a_time();
+  command.option("--instances FILE", options.instances,
+                 "lm-eval's samples_*.jsonl or oe-eval's task-*-predictions.jsonl");
+  command.option("--metric", options.metric, "acc or acc_norm: what chooses, for --instances")
+      .with_default();
+  command.option("--run RUN", options.run, "Run to which the instances belong (a prefix will do)");
+  command.number("--step", options.step, {0}, "Step of that run");
+  command.option("--weights-digest", options.weights_digest,
+                 "SHA-256 of the weights that made the instances");
+  command.json(options.json);
+  command.footer(
       "Names that OLMo, OLMo-core, torchtitan, Hugging Face, Lightning and Megatron use are known; "
       "--map tells others. `_step` of W&B comes last. Evaluations' columns become metrics of the "
       "run.\n"
@@ -259,7 +252,7 @@ void add_runs_import(CLI::App& runs, int&) {
       "--devices 64\n"
       "Example: olmo-harness runs import --db other.db --instances samples_*.jsonl --metric "
       "acc_norm");
-  command->callback([options] { import_files(*options); });
+  command.action([&options] { import_files(options); });
 }
 
 }  // namespace olmo::cli

@@ -1,12 +1,9 @@
 // `olmo-harness train`: from a config to a trained model, or to the plan of it.
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/given_path.h"
-#include "cli/usage.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -98,7 +95,6 @@ void print_result(const train::SessionResult& result, const Options& options) {
 }
 
 int run(const Options& options) {
-  require_config("train", options.config);
   std::vector<std::string> overrides = options.overrides;
   // Where the run goes is said already: OLMo's own files name folders of other machines.
   if (!options.run_dir.empty()) {
@@ -127,38 +123,33 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_train(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App* train = app.add_subcommand(
-      "train", "Train a model from a config, deterministically and on the record");
-  train->add_option("CONFIG", options->config, "A JSON config, or one of OLMo's own YAML files")
-      ->required();
-  train->add_option("--run-dir", options->run_dir,
-                    "Checkpoints and run.db go here (default: save_folder)");
-  train->add_option("--db", options->database,
-                    "The run database (default: RUN_DIR/run.db); several runs may share one");
-  train->add_option("--resume", options->resume,
-                    "`latest`, or a checkpoint directory: go on from there, bit for bit");
-  train->add_flag("--dry-run", options->dry_run,
-                  "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
-                  "that would keep the run from starting; exit 2 if there is one; do not train");
-  train->add_flag("--json", options->json, "Print the result as one JSON object on stdout");
-  train->allow_extras();
-  train->footer(
-      "Any key of the config can be set as key.path=value.\n"
+void add_train(const Command& program, const char* group) {
+  const Command train = program.add(
+      "train", "Train a model from a config, deterministically and on the record", group);
+  auto& options = train.options<Options>();
+  train.config(options.config, "A JSON config, or one of OLMo's own YAML files").required();
+  train.overrides(options.overrides);
+  train.option("--run-dir DIR", options.run_dir,
+               "Checkpoints and run.db go here (default: save_folder)");
+  train.option("--db FILE", options.database,
+               "The run database (default: RUN_DIR/run.db); several runs may share one");
+  train.option("--resume latest|DIR", options.resume,
+               "`latest`, or a checkpoint directory: go on from there, bit for bit");
+  train.flag("--dry-run", options.dry_run,
+             "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
+             "that would keep the run from starting; exit 2 if there is one; do not train");
+  train.json(options.json);
+  train.footer(
       "SIGTERM, SIGHUP, SIGUSR1 and the like save and exit 75, Ctrl-C saves and exits 130; a loss "
-      "that is not finite "
-      "exits 6.\n"
+      "that is not finite exits 6.\n"
       "Examples:\n"
       "  olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
       "max_duration=100 --run-dir runs/a\n"
       "  olmo-harness train OLMo-1B.yaml data.paths=[corpus.npy] precision=fp32 --run-dir runs/1b "
       "--dry-run");
-  train->callback([options, train, &exit_code] {
-    options->overrides = train->remaining();
-    refuse_unknown_options(*train, options->overrides);
-    options->command_line = command_line();
-    exit_code = run(*options);
+  train.action([&options] {
+    options.command_line = command_line();
+    return run(options);
   });
 }
 

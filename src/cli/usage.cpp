@@ -1,8 +1,10 @@
 #include "cli/usage.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
+#include <optional>
+
+#include <CLI/CLI.hpp>
 
 #include "core/error.h"
 #include "core/nearest.h"
@@ -13,7 +15,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+[[noreturn]] void usage_error(const std::string& message) {
+  throw Error(ErrorKind::kUsage, message);
+}
 
 /// "olmo-harness runs show".
 std::string full_name(const CLI::App& app) {
@@ -50,16 +54,16 @@ Words in_other_groups(const CLI::App& app, const std::string& word) {
   return exact.empty() ? close : exact;
 }
 
-[[noreturn]] void fail_unknown_command(const CLI::App& app, const std::string& word) {
+[[noreturn]] void no_such_command(const CLI::App& app, const std::string& word) {
   const Words names = names_of(commands_of(app));
   Words meant = in_other_groups(app, word);
   const bool is_elsewhere = !meant.empty() && meant.front().ends_with(" " + word);
   if (const auto close = nearest(word, names); close && !is_elsewhere)
     meant = {full_name(app) + " " + *close};
   for (auto& name : meant) name = "`" + name + "`";
-  fail("`" + word + "` is no command of " + full_name(app) +
-       (meant.empty() ? "; its commands are " + listed(names, "and")
-                      : "; did you mean " + listed(meant) + "?"));
+  usage_error("`" + word + "` is no command of " + full_name(app) +
+              (meant.empty() ? "; its commands are " + listed(names, "and")
+                             : "; did you mean " + listed(meant) + "?"));
 }
 
 Words option_names(const CLI::App& command) {
@@ -89,11 +93,12 @@ std::string option_name(const std::string& word) {
   return start == std::string::npos ? word : word.substr(start, word.find('=') - start);
 }
 
-[[noreturn]] void fail_unknown_option(const CLI::App& command, const std::string& word) {
+[[noreturn]] void no_such_option(const CLI::App& command, const std::string& word) {
   const auto close = likely_option(command, option_name(word));
   std::string hint = see_help(command);
   if (close) hint = "; did you mean `--" + *close + "`?";
-  fail(full_name(command) + ": `" + word.substr(0, word.find('=')) + "` is no option of it" + hint);
+  usage_error(full_name(command) + ": `" + word.substr(0, word.find('=')) + "` is no option of it" +
+              hint);
 }
 
 bool is_option_word(const std::string& word) {
@@ -121,9 +126,10 @@ void check_names(const CLI::App& app, const Words& words) {
       const auto* option = find_option(*command, word);
       if (option == nullptr) {
         if (!command->get_allow_extras() || word.find('=') == std::string::npos)
-          fail_unknown_option(*command, word);
+          no_such_option(*command, word);
       } else if (option->get_expected_max() == 0 && word.find('=') != std::string::npos) {
-        fail(full_name(*command) + ": " + option->get_name() + " takes no value; give it alone");
+        usage_error(full_name(*command) + ": " + option->get_name() +
+                    " takes no value; give it alone");
       } else if (option->get_expected_min() > 0 && word.find('=') == std::string::npos) {
         ++i;  // its value
       }
@@ -135,7 +141,7 @@ void check_names(const CLI::App& app, const Words& words) {
     if (!has_positional && named != commands.end()) {
       command = *named;
     } else if (!commands.empty() && command->get_require_subcommand_min() > 0) {
-      fail_unknown_command(*command, word);
+      no_such_command(*command, word);
     } else {
       has_positional = true;
     }
@@ -158,7 +164,7 @@ std::string usage_of(const CLI::App& command) {
       text += " " + option->get_name() + " " + option->get_type_name();
     }
   }
-  return text;
+  return text + (command.get_allow_extras() ? " [key.path=value ...]" : "");
 }
 
 std::string lower_first(std::string text) {
@@ -167,26 +173,19 @@ std::string lower_first(std::string text) {
   return text;
 }
 
-[[noreturn]] void fail_missing(const CLI::App& command) {
+[[noreturn]] void refuse_missing(const CLI::App& command) {
   const auto commands = commands_of(command);
   if (command.get_require_subcommand_min() > 0)
-    fail(full_name(command) + " needs one of its commands: " + listed(names_of(commands)) +
-         see_help(command));
+    usage_error(full_name(command) + " needs one of its commands: " + listed(names_of(commands)) +
+                see_help(command));
   Words missing;
   for (const auto* option : command.get_options()) {
     if (!option->get_required() || option->count() > 0) continue;
     missing.push_back(option->get_name() + " (" + lower_first(option->get_description()) + ")");
   }
-  fail(full_name(command) + ": " + listed(missing, "and") +
-       (missing.size() == 1 ? " is missing" : " are missing") + "; usage: " + usage_of(command));
-}
-
-/// What kind of value an option takes.
-std::string kind_of_value(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  if (type == "N" || type.starts_with("INT")) return "a whole number";
-  if (type == "UINT") return "a whole number, 0 or more";
-  return type == "FLOAT" ? "a number" : "a value";
+  usage_error(full_name(command) + ": " + listed(missing, "and") +
+              (missing.size() == 1 ? " is missing" : " are missing") +
+              "; usage: " + usage_of(command));
 }
 
 const CLI::Option* option_in(const CLI::App& command, const std::string& message) {
@@ -199,64 +198,51 @@ const CLI::Option* option_in(const CLI::App& command, const std::string& message
   return found;
 }
 
-std::string given_to(const CLI::Option& option) {
-  const auto& values = option.results();
-  return values.empty() ? "" : ", got `" + replace_bad_utf8(values.back()) + "`";
-}
-
 /// An option without a value, with too many, or twice.
-[[noreturn]] void fail_mismatch(const CLI::App& command, const std::string& message) {
+[[noreturn]] void refuse_mismatch(const CLI::App& command, const std::string& message) {
   const auto* option = option_in(command, message);
-  if (option == nullptr) fail(full_name(command) + ": " + message + see_help(command));
+  if (option == nullptr) usage_error(full_name(command) + ": " + message + see_help(command));
   const std::string of = full_name(command) + ": " + option->get_name();
-  if (option->get_expected_max() == 0) fail(of + " takes no value; give it alone");
+  if (option->get_expected_max() == 0) usage_error(of + " takes no value; give it alone");
   if (option->count() > static_cast<std::size_t>(option->get_items_expected_max()))
-    fail(of + " is given " + (option->count() == 2 ? "twice" : "several times") +
-         "; expected it once");
-  fail(of + " needs a value: " + lower_first(option->get_description()));
+    usage_error(of + " is given " + (option->count() == 2 ? "twice" : "several times") +
+                "; expected it once");
+  usage_error(of + " needs a value: " + lower_first(option->get_description()));
 }
 
-[[noreturn]] void fail_extra(const CLI::App& command) {
+[[noreturn]] void refuse_extra(const CLI::App& command) {
   const Words extra = command.remaining();
   const std::string word = extra.empty() ? "" : replace_bad_utf8(extra.front());
-  if (is_option_word(word)) fail_unknown_option(command, word);
+  if (is_option_word(word)) no_such_option(command, word);
   // `eval shwo FILE.db arc_easy 3`: the first word was taken for an argument.
   for (const auto* option : command.get_options()) {
     if (option->nonpositional() || option->results().empty()) continue;
     if (const auto close = nearest(option->results().front(), names_of(commands_of(command))))
-      fail("`" + option->results().front() + "` is no command of " + full_name(command) +
-           "; did you mean `" + full_name(command) + " " + *close + "`?");
+      usage_error("`" + option->results().front() + "` is no command of " + full_name(command) +
+                  "; did you mean `" + full_name(command) + " " + *close + "`?");
   }
-  fail(full_name(command) + ": `" + word +
-       "` is one argument too many; usage: " + usage_of(command));
+  usage_error(full_name(command) + ": `" + word +
+              "` is one argument too many; usage: " + usage_of(command));
 }
 
 [[noreturn]] void explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
   const std::string name = full_name(command), message = error.what();
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  const auto* option = option_in(command, message);
-  if (kind == CLI::ExitCodes::RequiredError) fail_missing(command);
-  if (kind == CLI::ExitCodes::ExtrasError) fail_extra(command);
-  if (kind == CLI::ExitCodes::ArgumentMismatch) fail_mismatch(command, message);
-  if (kind == CLI::ExitCodes::ConversionError && option == nullptr)
-    option = option_in(command, message.substr(std::min(message.size(), message.find("--"))));
-  if (kind == CLI::ExitCodes::ConversionError && option != nullptr) {
-    if (option->get_expected_max() == 0)
-      fail(name + ": " + option->get_name() + " takes no value; give it alone");
-    fail(name + ": " + option->get_name() + ": expected " + kind_of_value(*option) +
-         given_to(*option));
-  }
-  if (kind == CLI::ExitCodes::ValidationError) fail(name + ": " + message);
+  if (kind == CLI::ExitCodes::RequiredError) refuse_missing(command);
+  if (kind == CLI::ExitCodes::ExtrasError) refuse_extra(command);
+  if (kind == CLI::ExitCodes::ArgumentMismatch) refuse_mismatch(command, message);
+  if (kind == CLI::ExitCodes::ValidationError) usage_error(name + ": " + message);
   for (const auto& [middle, says] :
        {std::pair<std::string, std::string>{" requires ", " needs "}, {" excludes ", " and "}}) {
     const auto at = message.find(middle);
     if (at == std::string::npos) continue;
     const std::string other = message.substr(at + middle.size());
-    fail(name + ": " + message.substr(0, at) + says + other +
-         (says == " and " ? " exclude each other; give one of them" : ", which is not given"));
+    usage_error(
+        name + ": " + message.substr(0, at) + says + other +
+        (says == " and " ? " exclude each other; give one of them" : ", which is not given"));
   }
-  fail(name + ": " + message + see_help(command));
+  usage_error(name + ": " + message + see_help(command));
 }
 
 }  // namespace
@@ -265,13 +251,13 @@ void refuse_unknown_options(const CLI::App& command, const Words& words) {
   for (const auto& word : words) {
     if (!is_option_word(word)) continue;
     const std::string name = option_name(word);
-    if (word.find('=') == std::string::npos) fail_unknown_option(command, word);
+    if (word.find('=') == std::string::npos) no_such_option(command, word);
     std::string dashed = name;
     std::replace(dashed.begin(), dashed.end(), '_', '-');
     for (const auto& known : option_names(command)) {
       if (known == dashed)
-        fail(full_name(command) + ": `--" + name + "` is no key of the config; did you mean `--" +
-             known + "`?");
+        usage_error(full_name(command) + ": `--" + name +
+                    "` is no key of the config; did you mean `--" + known + "`?");
     }
   }
 }
@@ -290,31 +276,6 @@ void parse_words(CLI::App& app, Words words) {
     if (error.get_exit_code() != 0) explain(app, error);
     app.exit(error, std::cout, std::cerr);
   }
-}
-
-CLI::Validator whole_number(std::int64_t low, std::optional<std::int64_t> high) {
-  const auto check = [low, high](std::string& text) -> std::string {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && value >= low &&
-        (!high || value <= *high))
-      return {};
-    return "expected a whole number" +
-           (high ? " from " + std::to_string(low) + " to " + std::to_string(*high)
-                 : ", at least " + std::to_string(low)) +
-           ", got `" + replace_bad_utf8(text) + "`";
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator one_of(Words words) {
-  const auto check = [words = std::move(words)](std::string& text) -> std::string {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    const auto close = nearest(text, words);
-    return "expected " + listed(words) + ", got `" + replace_bad_utf8(text) + "`" +
-           (close ? "; did you mean `" + *close + "`?" : "");
-  };
-  return CLI::Validator(check, "");
 }
 
 std::string listed(const Words& words, const std::string& last) {

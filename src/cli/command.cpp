@@ -1,0 +1,216 @@
+#include "cli/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/given_path.h"
+#include "cli/help.h"
+#include "cli/usage.h"
+#include "core/nearest.h"
+#include "core/utf8.h"
+
+namespace olmo::cli {
+
+struct ProgramState {
+  ProgramState(const char* name, const char* description) : app(description, name) {}
+
+  std::vector<std::shared_ptr<void>> options;  ///< first, for what the app refers to goes last
+  CLI::App app;
+  std::map<const CLI::App*, std::vector<std::function<void()>>> checks;
+  int exit_code = 0;
+};
+
+namespace {
+
+std::optional<std::int64_t> whole_number(const std::string& text, const Range& range) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || value < range.low || (range.high && value > *range.high)) return std::nullopt;
+  return value;
+}
+
+std::string expected(const Range& range) {
+  const std::string low = std::to_string(range.low);
+  return "expected a whole number" +
+         (range.high ? " from " + low + " to " + std::to_string(*range.high) : ", at least " + low);
+}
+
+/// "--db FILE": what stands for the value.
+struct OptionName {
+  explicit OptionName(const std::string& text)
+      : name(text.substr(0, text.find(' '))),
+        value(name.size() < text.size() ? text.substr(name.size() + 1) : "WORD") {}
+
+  std::string name, value;
+};
+
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::one_of(std::vector<std::string> words) {
+  option_->check(
+      [words = std::move(words)](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        const auto close = nearest(text, words);
+        return "expected " + listed(words) + ", got `" + replace_bad_utf8(text) + "`" +
+               (close ? "; did you mean `" + *close + "`?" : "");
+      },
+      "");
+  return *this;
+}
+
+Option& Option::with_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::separated_by_commas() {
+  option_->delimiter(',');
+  return *this;
+}
+
+Option& Option::one_at_a_time() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Policy PolicyOptions::resolve() const { return resolve_policy(numerics, isa, threads, device); }
+
+Command Command::add(const char* name, const char* description, const char* title) const {
+  CLI::App* added = app_->add_subcommand(name, description);
+  if (title != nullptr) added->group(title);
+  app_->require_subcommand(1);  // unless it gets an action of its own
+  return {added, program_};
+}
+
+Option Command::option(const char* name, std::string& value, const std::string& description) const {
+  const OptionName parts(name);
+  return Option(app_->add_option(parts.name, value, description)->type_name(parts.value));
+}
+
+Option Command::option(const char* name, std::vector<std::string>& values,
+                       const std::string& description) const {
+  const OptionName parts(name);
+  return Option(app_->add_option(parts.name, values, description)->type_name(parts.value));
+}
+
+Option Command::number_option(const char* name, std::function<void(std::int64_t)> store,
+                              Range range, const char* description) const {
+  const auto read = [name = std::string(name), store = std::move(store),
+                     range](const CLI::results_t& given) {
+    const auto number = whole_number(given.back(), range);
+    if (!number)
+      throw CLI::ValidationError(
+          name, expected(range) + ", got `" + replace_bad_utf8(given.back()) + "`");
+    store(*number);
+    return true;
+  };
+  return Option(app_->add_option(name, read, description)->type_name("N"));
+}
+
+Option Command::flag(const char* name, bool& value, const char* description) const {
+  return Option(app_->add_flag(name, value, description));
+}
+
+Option Command::json(bool& value) const {
+  return flag("--json", value, "Print one JSON object on stdout");
+}
+
+Option Command::run(std::string& value) const {
+  return run(value, "RUN", "FILE.db, FILE.db:RUN_ID or a run directory").required();
+}
+
+Option Command::run(std::string& value, const char* name, const char* description) const {
+  before([&value, command = this->name()] { require_run(command, value); });
+  return option(name, value, description);
+}
+
+Option Command::checkpoint(std::string& value, const char* name, const char* description) const {
+  before([&value, command = this->name()] { require_checkpoint(command, value); });
+  return option(name, value, description);
+}
+
+Option Command::config(std::string& value, const char* description) const {
+  before([&value, command = this->name()] { require_config(command, value); });
+  return option("CONFIG", value, description);
+}
+
+void Command::overrides(std::vector<std::string>& values) const {
+  app_->allow_extras();
+  before([app = app_, &values] {
+    values = app->remaining();
+    refuse_unknown_options(*app, values);
+  });
+}
+
+void Command::isa_device_threads(PolicyOptions& policy) const {
+  option("--isa", policy.isa, "auto, plain, avx2 or avx512: the same bits under portable")
+      .one_of({"auto", "plain", "avx2", "avx512"});
+  option("--device", policy.device, "cpu, cuda or rocm: the same bits under portable")
+      .one_of({"cpu", "cuda", "rocm"});
+  number("--threads", policy.threads, kThreads, "0: every core; the same bits under portable");
+}
+
+void Command::footer(const char* text) const { app_->footer(text); }
+
+void Command::keep(std::shared_ptr<void> options) const {
+  program_->options.push_back(std::move(options));
+}
+
+std::string Command::name() const {
+  const CLI::App* parent = app_->get_parent();
+  return parent->get_parent() == nullptr ? app_->get_name()
+                                         : parent->get_name() + " " + app_->get_name();
+}
+
+void Command::before(std::function<void()> check) const {
+  program_->checks[app_].push_back(std::move(check));
+}
+
+void Command::set_action(std::function<int()> act) const {
+  app_->require_subcommand(0);
+  app_->callback([app = app_, program = program_, act = std::move(act)] {
+    if (!app->get_subcommands().empty()) return;  // one of its own commands has run
+    for (const auto& check : program->checks[app]) check();
+    program->exit_code = act();
+  });
+}
+
+Program::Program(const char* name, const char* description, const std::string& version)
+    : state_(std::make_unique<ProgramState>(name, description)) {
+  state_->app.set_version_flag("--version", version, "Show the version");
+  state_->app.set_help_flag("-h,--help", "Show this help");
+  state_->app.formatter(help_formatter());  // the commands take it over
+}
+
+Program::~Program() = default;
+
+Command Program::command() const { return {&state_->app, state_.get()}; }
+
+std::string Program::overview() const { return cli::overview(state_->app); }
+
+int Program::run(std::vector<std::string> words) const {
+  state_->exit_code = 0;
+  parse_words(state_->app, std::move(words));
+  return state_->exit_code;
+}
+
+}  // namespace olmo::cli
