@@ -55,6 +55,12 @@ std::string text_of(int fd) {
   return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
+/// Why the process that `text` names is gone, whatever the kernel says of its lock.
+std::optional<std::string> why_gone_anyhow(const std::string& text) {
+  const auto holder = parse_holder(text);
+  return holder ? why_gone(*holder, this_process(), KernelProof::kNone) : std::nullopt;
+}
+
 /// The server of a network file system keeps the locks of a machine that died for as long as its
 /// lease runs (NFS: 90 s). Where the holder is known to be gone by another proof, that is waited
 /// for: a requeued job would be refused otherwise.
@@ -63,11 +69,12 @@ Grant wait_for_lease(int fd, const fs::path& path) {
   for (int waited = 0; waited < kSeconds; ++waited) {
     const Grant grant = ask_kernel(fd, path);
     if (grant != Grant::kHeld) return grant;
-    const auto holder = parse_holder(text_of(fd));
-    const auto gone = holder ? why_gone(*holder, this_process(), KernelProof::kNone) : std::nullopt;
+    const std::string text = text_of(fd);
+    const auto gone = why_gone_anyhow(text);
     if (!gone) return Grant::kHeld;
     if (waited == 0)
-      log_line("waiting for the lock of " + describe(*holder) + " to be released: " + *gone);
+      log_line("waiting for the lock of " + describe(*parse_holder(text)) +
+               " to be released: " + *gone);
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   return Grant::kHeld;
@@ -96,12 +103,62 @@ void put_back(const fs::path& away, const fs::path& path) {
   ::unlink(away.c_str());
 }
 
+/// What the kernel would say to who asks now; asks for nothing.
+Grant probe_kernel(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(fd, F_OFD_GETLK, &whole) != 0) return Grant::kNoLocks;
+  return whole.l_type == F_UNLCK ? Grant::kGranted : Grant::kHeld;
+}
+
+[[noreturn]] void refuse_held(const fs::path& run_dir, const std::string& text) {
+  const auto holder = parse_holder(text);
+  throw Error(ErrorKind::kUsage,
+              run_dir.string() + ": " +
+                  (holder ? describe(*holder) : "another process, which has just started,") +
+                  " is writing to this run folder: wait until it has ended, or stop it, and give "
+                  "the same command again");
+}
+
+[[noreturn]] void refuse_unproved(const fs::path& run_dir, const std::string& text,
+                                  KernelProof proof) {
+  const auto holder = parse_holder(text);
+  throw Error(
+      ErrorKind::kUsage,
+      run_dir.string() + ": " +
+          (holder ? describe(*holder) : "a process that could not write its name") +
+          " took this run folder and did not give it back, and nothing here proves that it "
+          "has ended (" +
+          (proof == KernelProof::kNone ? "this file system has no locks"
+                                       : "locks of this file system do not reach other machines") +
+          "): if you know that it has, remove " + (run_dir / kRunLockName).string() +
+          " and give the same command again");
+}
+
+/// What is proved by a lock that the kernel has granted, or would.
+KernelProof proof_of_grant(const fs::path& run_dir) {
+  return lock_reach(run_dir) == LockReach::kEveryone ? KernelProof::kEveryone
+                                                     : KernelProof::kThisMachine;
+}
+
+/// How an earlier process left its lock, which said `text`; nothing if it gave it back. Throws
+/// Error(kUsage) if it may still run.
+std::optional<std::string> judge_left(const fs::path& run_dir, const std::string& text,
+                                      KernelProof proof) {
+  if (text.empty()) return std::nullopt;
+  const auto holder = parse_holder(text);
+  const auto why = holder ? why_gone(*holder, this_process(), proof) : std::nullopt;
+  if (!why && (holder || proof != KernelProof::kEveryone)) refuse_unproved(run_dir, text, proof);
+  return (holder ? describe(*holder) : std::string("a process that wrote no name")) +
+         " left the run folder without an orderly end; " +
+         why.value_or("the kernel has released its lock");
+}
+
 bool make_folder(const fs::path& folder) {
   try {
     return make_folders(folder);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kUsage,
-                std::string("the run directory cannot be made: ") + error.what());
+    throw Error(ErrorKind::kUsage, error.what());  // a run folder is the user's choice
   }
 }
 
@@ -159,28 +216,12 @@ bool RunLock::try_once() {
   }
   const std::string text = text_of(fd_);
   if (!leads_to(path_, fd_)) return false;
-  const auto holder = parse_holder(text);
-  throw Error(ErrorKind::kUsage,
-              run_dir_.string() + ": " +
-                  (holder ? describe(*holder) : "another process, which has just started,") +
-                  " is writing to this run folder: wait until it has ended, or stop it, and give "
-                  "the same command again");
+  refuse_held(run_dir_, text);
 }
 
 bool RunLock::judge_and_take() {
   if (!leads_to(path_, fd_)) return false;
-  const std::string text = text_of(fd_);
-  const auto holder = parse_holder(text);
-  const auto proof = lock_reach(run_dir_) == LockReach::kEveryone ? KernelProof::kEveryone
-                                                                  : KernelProof::kThisMachine;
-  if (!text.empty()) {
-    const auto why = holder ? why_gone(*holder, this_process(), proof) : std::nullopt;
-    if (!why && (holder || proof != KernelProof::kEveryone))
-      refuse(text, "locks of this file system do not reach other machines");
-    broken_ = (holder ? describe(*holder) : std::string("a process that wrote no name")) +
-              " left the run folder without an orderly end; " +
-              why.value_or("the kernel has released its lock");
-  }
+  broken_ = judge_left(run_dir_, text_of(fd_), proof_of_grant(run_dir_));
   write_holder();
   return leads_to(path_, fd_);
 }
@@ -188,12 +229,7 @@ bool RunLock::judge_and_take() {
 bool RunLock::take_without_kernel() {
   const auto text = text_at(path_);
   if (!text) return false;
-  if (!text->empty()) {
-    const auto holder = parse_holder(*text);
-    const auto why = holder ? why_gone(*holder, this_process(), KernelProof::kNone) : std::nullopt;
-    if (!why) refuse(*text, "this file system has no locks");
-    broken_ = describe(*holder) + " left the run folder without an orderly end; " + *why;
-  }
+  broken_ = judge_left(run_dir_, *text, KernelProof::kNone);
   fs::path away = path_;
   away += ".away-" + std::to_string(::getpid());
   if (::rename(path_.c_str(), away.c_str()) != 0) return false;
@@ -220,15 +256,16 @@ void RunLock::write_holder() {
   throw Error(ErrorKind::kFailure, path_.string() + ": cannot be written: " + why);
 }
 
-void RunLock::refuse(const std::string& text, const std::string& why) const {
-  const auto holder = parse_holder(text);
-  throw Error(ErrorKind::kUsage,
-              run_dir_.string() + ": " +
-                  (holder ? describe(*holder) : "a process that could not write its name") +
-                  " took this run folder and did not give it back, and nothing here proves that it "
-                  "has ended (" +
-                  why + "): if you know that it has, remove " + path_.string() +
-                  " and give the same command again");
+void require_unlocked(const fs::path& run_dir) {
+  const int fd = ::open((run_dir / kRunLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;  // no process has it, or the start says why it cannot be locked
+  const std::string text = text_of(fd);
+  const Grant grant = probe_kernel(fd);
+  ::close(fd);
+  if (grant == Grant::kHeld && why_gone_anyhow(text)) return;  // a start would wait for it
+  if (grant == Grant::kHeld) refuse_held(run_dir, text);
+  judge_left(run_dir, text,
+             grant == Grant::kNoLocks ? KernelProof::kNone : proof_of_grant(run_dir));
 }
 
 }  // namespace olmo::store

@@ -58,7 +58,6 @@ class RunLock {
   bool judge_and_take();
   bool take_without_kernel();
   void write_holder();
-  [[noreturn]] void refuse(const std::string& text, const std::string& why) const;
 
   std::filesystem::path run_dir_;
   std::filesystem::path path_;
@@ -67,5 +66,9 @@ class RunLock {
   bool made_folder_ = false;
   std::optional<std::string> broken_;
 };
+
+/// Throws the Error(kUsage) by which RunLock would refuse the folder now; takes and changes
+/// nothing.
+void require_unlocked(const std::filesystem::path& run_dir);
 
 }  // namespace olmo::store

@@ -142,6 +142,7 @@ void check_start(const SessionOptions& options, const config::TrainConfig& confi
     if (config.load_weights) models::read_weights(*config.load_weights, config.model);
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
+  problems.check([&] { store::require_unlocked(options.run_dir); });
   if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
   problems.check([&] {
     if (!store::holds_tables(database))

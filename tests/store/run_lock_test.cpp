@@ -202,6 +202,30 @@ TEST_CASE("a process whose lock was taken away knows it", "[store]") {
   CHECK(fs::exists(folder / kRunLockName));
 }
 
+TEST_CASE("who asks whether a folder is locked is told what a start would be, and changes nothing",
+          "[store]") {
+  const TemporaryDirectory folder;
+  CHECK_NOTHROW(require_unlocked(folder / "none"));
+  CHECK_FALSE(fs::exists(folder / "none"));
+  {
+    const RunLock lock(folder.path());
+    const auto start = refusal(folder.path());
+    std::string asked;
+    try {
+      require_unlocked(folder.path());
+    } catch (const Error& error) {
+      asked = error.what();
+    }
+    CHECK(says(start, "is writing to this run folder"));
+    CHECK(asked == start);
+    CHECK(lock.held());
+  }
+  in_a_killed_child([&] { new RunLock(folder.path()); });
+  const auto left = read_file(folder / kRunLockName);
+  CHECK_NOTHROW(require_unlocked(folder.path()));  // a start breaks it
+  CHECK(read_file(folder / kRunLockName) == left);
+}
+
 TEST_CASE("a lock file that was cut by a crash does not stop the next process", "[store]") {
   const TemporaryDirectory folder;
   std::ofstream(folder / kRunLockName) << R"({"host": "ni)";

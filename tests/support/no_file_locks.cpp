@@ -9,7 +9,7 @@
 namespace {
 
 int forward(const char* name, int fd, int command, void* argument) {
-  if (command == F_OFD_SETLK) {
+  if (command == F_OFD_SETLK || command == F_OFD_GETLK) {
     errno = ENOLCK;
     return -1;
   }

@@ -3,9 +3,11 @@
 #include <fstream>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/training.h"
 #include "core/machine_memory.h"
+#include "store/run_lock.h"
 #include "support/catch.h"
 #include "train/session.h"
 
@@ -70,6 +72,14 @@ TEST_CASE("the plan of a sound run has no problem, needs, a step time and the pa
   CHECK(json["step_time"]["seconds"] == plan.step_time->seconds);
   CHECK(json["machine"]["checkpoint_bytes"] == plan.needs->checkpoint);
   CHECK_FALSE(fs::exists(place.folder / "run"));
+}
+
+TEST_CASE("a plan for the folder of a running training says who has it", "[train]") {
+  const Place place;
+  const store::RunLock running(place.folder / "run");
+  check_names(problems_of(place.plan({})),
+              {"process " + std::to_string(::getpid()), "is writing to this run folder"});
+  CHECK(running.held());
 }
 
 TEST_CASE("every problem of a plan is told at once, with the exit code of the start", "[train]") {
