@@ -39,7 +39,8 @@ def fill_steps(db, steps, seed):
     columns = [row[1] for row in db.execute("PRAGMA table_info(steps)")]
     first = dict(zip(columns, db.execute("SELECT * FROM steps").fetchone()))
     db.execute("DELETE FROM steps")
-    chain = hashlib.sha256(b"olmo-harness chain 1" + bytes.fromhex(experiment)).digest()
+    db.execute("DELETE FROM state_seals")  # of the tiny run's chain
+    chain = hashlib.sha256(b"olmo-harness chain 2" + bytes.fromhex(experiment)).digest()
 
     def rows():
         nonlocal chain
@@ -47,10 +48,11 @@ def fill_steps(db, steps, seed):
             batch = hashlib.sha256(struct.pack("<q", step)).digest()
             loss = 3 + 8 / math.sqrt(step) + 1e-4 * noise.random() * min(1, step / 1e4)
             norm = struct.unpack("<f", struct.pack("<f", 1 + noise.random()))[0]
-            chain = hashlib.sha256(chain + struct.pack("<Q", step) + batch + struct.pack("<d", loss) + struct.pack("<d", 0)
-                                   + struct.pack("<f", norm) + bytes(4)).digest()
+            losses = hashlib.sha256(batch).digest()
+            chain = hashlib.sha256(b"olmo-link-2" + chain + struct.pack("<Q", step) + batch + losses + struct.pack("<d", loss)
+                                   + bytes(16) + struct.pack("<f", norm) + bytes(4)).digest()
             row = dict(first, step=step, tokens=step * 2048, ce_loss=loss, loss=loss, z_loss=None, grad_norm=norm,
-                       batch_hash=batch.hex(), chain_hash=chain.hex())
+                       batch_hash=batch.hex(), loss_hash=losses.hex(), chain_hash=chain.hex())
             yield [row[name] for name in columns]
 
     db.executemany(f"INSERT INTO steps VALUES ({','.join('?' * len(columns))})", rows())

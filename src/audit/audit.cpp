@@ -124,7 +124,7 @@ class Auditor {
     const auto recorded = recorded_.steps.find(row.step);
     if (recorded == recorded_.steps.end()) return;  // a broken proof says so
     ++result.steps_compared;
-    append(result.findings, compare_rows(recorded->second, row));
+    append(result.findings, compare_rows(recorded->second, row, recorded_.chain_format));
     Distances& far = result.distances;
     far.ce_loss = std::max(far.ce_loss, std::abs(recorded->second.ce_loss - row.ce_loss));
     far.grad_norm = std::max(far.grad_norm,

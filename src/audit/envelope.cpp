@@ -52,7 +52,7 @@ EnvelopeResult compare_with_envelope(const store::RecordedSteps& recorded,
     if (found == recorded.steps.end()) continue;
     const store::StepRecord& row = found->second;
     ++result.steps;
-    for (auto& finding : compare_rows(row, here[i])) {
+    for (auto& finding : compare_rows(row, here[i], recorded.chain_format)) {
       result.identical = false;
       if (is_exact(finding.quantity)) result.outside.push_back(std::move(finding));
     }

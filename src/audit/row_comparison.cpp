@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <map>
 
+#include "core/hash_chain.h"
+
 namespace olmo::audit {
 namespace {
 
@@ -48,11 +50,13 @@ using Key = std::pair<std::string, std::string>;
 }  // namespace
 
 std::vector<store::Finding> compare_rows(const store::StepRecord& recorded,
-                                         const store::StepRecord& computed) {
+                                         const store::StepRecord& computed,
+                                         std::int64_t chain_format) {
   RowComparison row(recorded.step);
   row.compare("epoch", recorded.epoch, computed.epoch);
   row.compare("tokens", recorded.tokens, computed.tokens);
-  row.compare("batch_hash", recorded.batch_hash, computed.batch_hash);
+  const bool same_format = chain_format == kChainFormat;
+  if (same_format) row.compare("batch_hash", recorded.batch_hash, computed.batch_hash);
   row.compare("masked_instances", recorded.masked_instances, computed.masked_instances);
   const auto real = [&](const char* column, const std::optional<double>& a,
                         const std::optional<double>& b) { row.compare(column, a, b); };
@@ -65,7 +69,10 @@ std::vector<store::Finding> compare_rows(const store::StepRecord& recorded,
   real("clipping_rate", recorded.clipping_rate, computed.clipping_rate);
   real("lr", recorded.lr, computed.lr);
   real("param_norm", recorded.param_norm, computed.param_norm);
-  row.compare("chain_hash", recorded.chain_hash, computed.chain_hash);
+  if (same_format) {
+    row.compare("loss_hash", recorded.loss_hash, computed.loss_hash);
+    row.compare("chain_hash", recorded.chain_hash, computed.chain_hash);
+  }
   return row.take();
 }
 

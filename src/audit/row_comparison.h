@@ -11,7 +11,8 @@ namespace olmo::audit {
 /// The columns in which a recorded row and a computed one differ in any bit, in the order in which
 /// a step computes them; times are not compared.
 std::vector<store::Finding> compare_rows(const store::StepRecord& recorded,
-                                         const store::StepRecord& computed);
+                                         const store::StepRecord& computed,
+                                         std::int64_t chain_format);
 
 /// Of the state after `step`: tensors whose hash differs, or that one side lacks, in the order of
 /// `computed`. Only hashes of parts that both have are compared.

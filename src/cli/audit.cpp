@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/hash_chain.h"
 #include "core/json_text.h"
 #include "core/log.h"
 #include "store/audit_records.h"
@@ -56,6 +57,8 @@ void require_sound_config(const store::RecordedSteps& recorded, const std::strin
   const auto is_sound = [&] {
     try {
       const auto loaded = config::parse_config(recorded.config, "config.json");
+      // What enters the digest was another choice then: the recorded one stands as it is.
+      if (recorded.chain_format != kChainFormat) return true;
       return config::experiment_digest(loaded.config).hex() == recorded.experiment_digest;
     } catch (const Error&) {
       return false;
@@ -84,7 +87,8 @@ config::TrainConfig config_here(const store::RecordedSteps& recorded, const Argu
   auto loaded = config::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
   config::require_no_blockers(loaded);
   config::TrainConfig& config = loaded.config;
-  if (config::experiment_digest(config).hex() != recorded.experiment_digest) {
+  const auto as_recorded = config::parse_config(recorded.config, arguments.run + ".json");
+  if (config::experiment_digest(config) != config::experiment_digest(as_recorded.config)) {
     throw Error(ErrorKind::kUsage, arguments.run + ": the config with " +
                                        arguments.overrides.front() +
                                        " is another experiment; an audit may set paths only");

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/hash_chain.h"
 #include "core/progress_line.h"
 #include "store/provenance.h"
 
@@ -96,6 +97,12 @@ std::string to_text(const audit::StretchResult& stretch) {
 
 std::string audit_footer(const audit::AuditResult& result, const store::RecordedSteps& recorded) {
   std::string text;
+  if (recorded.chain_format != kChainFormat) {
+    text += "the record's batch_hash, chain_hash have format " +
+            std::to_string(recorded.chain_format) +
+            ", which is not computed any more: they were checked against each other, and not "
+            "against this training\n";
+  }
   if (!result.broken_proofs.empty()) text += "the record itself:\n" + listed(result.broken_proofs);
   switch (result.verdict()) {
     case audit::AuditVerdict::kDifferent:
@@ -115,6 +122,7 @@ Json to_json(const audit::AuditResult& result, const store::RecordedSteps& recor
   for (const auto& stretch : result.stretches) stretches.push_back(json_of(stretch));
   return {{"run_id", recorded.run_id},
           {"verdict", to_string(result.verdict())},
+          {"chain_format", recorded.chain_format},
           {"recorded_steps", recorded.steps.size()},
           {"recorded_seconds", recorded.seconds},
           {"policy", store::policy_json(policy)},

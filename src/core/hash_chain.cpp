@@ -3,21 +3,39 @@
 #include <bit>
 
 namespace olmo {
+namespace {
 
-Digest chain_start(const Digest& experiment) {
-  return Sha256()
-      .update("olmo-harness chain 1")
-      .update(experiment.bytes.data(), experiment.bytes.size())
-      .finish();
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+Sha256& update(Sha256& hash, const Digest& digest) {
+  return hash.update(digest.bytes.data(), digest.bytes.size());
 }
 
-Digest chain_next(const Digest& previous, const StepProof& proof) {
-  return Sha256()
-      .update(previous.bytes.data(), previous.bytes.size())
-      .update_u64(static_cast<std::uint64_t>(proof.step))
-      .update(proof.batch.bytes.data(), proof.batch.bytes.size())
-      .update_u64(std::bit_cast<std::uint64_t>(proof.ce_loss))
-      .update_u64(std::bit_cast<std::uint64_t>(proof.z_loss))
+}  // namespace
+
+Digest losses_digest(std::span<const MicroBatchLoss> micro_batches) {
+  Sha256 hash;
+  hash.update("olmo-losses-2").update_u64(micro_batches.size());
+  for (const auto& loss : micro_batches)
+    hash.update_u64(bits(loss.ce_sum)).update_u64(bits(loss.z_sum));
+  return hash.finish();
+}
+
+Digest chain_start(const Digest& experiment, std::int64_t format) {
+  Sha256 hash;
+  hash.update(format == 1 ? "olmo-harness chain 1" : "olmo-harness chain 2");
+  return update(hash, experiment).finish();
+}
+
+Digest chain_next(const Digest& previous, const StepProof& proof, std::int64_t format) {
+  Sha256 hash;
+  if (format != 1) hash.update("olmo-link-2");
+  update(hash, previous).update_u64(static_cast<std::uint64_t>(proof.step));
+  update(hash, proof.batch);
+  if (format != 1) update(hash, proof.losses);
+  hash.update_u64(bits(proof.ce_loss));
+  if (format != 1) hash.update_u64(proof.z_loss ? 1 : 0);
+  return hash.update_u64(bits(proof.z_loss.value_or(0.0)))
       .update_u64(std::bit_cast<std::uint32_t>(proof.grad_norm))
       .finish();
 }

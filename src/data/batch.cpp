@@ -31,29 +31,37 @@ std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
 
 }  // namespace
 
-Digest batch_digest(const Batch& batch) {
-  const std::int64_t rows = batch.input_ids_BL.size(0);
-  const std::int64_t length = batch.input_ids_BL.size(1);
+Digest row_digest(const Batch& batch, std::int64_t row) {
+  const auto ids = row_of(batch.input_ids_BL, row), labels = row_of(batch.labels_BL, row);
   Sha256 hash;
-  hash.update("olmo-batch-1")
-      .update_u64(static_cast<std::uint64_t>(rows))
-      .update_u64(static_cast<std::uint64_t>(length));
-  hash.update(batch.indices.data(), batch.indices.size() * sizeof(std::uint32_t));
-  std::vector<std::uint32_t> ids(static_cast<std::size_t>(length));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto from = row_of(batch.input_ids_BL, row);
-    std::transform(from.begin(), from.end(), ids.begin(),
-                   [](std::int64_t id) { return static_cast<std::uint32_t>(id); });
-    hash.update(ids.data(), ids.size() * sizeof(std::uint32_t));
-  }
-  std::vector<std::uint8_t> counts(static_cast<std::size_t>(length));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto labels = row_of(batch.labels_BL, row);
-    std::transform(labels.begin(), labels.end(), counts.begin(),
-                   [](std::int64_t label) { return label == kIgnoredLabel ? 0 : 1; });
-    hash.update(counts.data(), counts.size());
-  }
+  hash.update("olmo-batch-row-2")
+      .update_u64(ids.size())
+      .update_u64(batch.indices[static_cast<std::size_t>(row)]);
+  std::vector<std::uint32_t> small_ids(ids.size());
+  std::transform(ids.begin(), ids.end(), small_ids.begin(),
+                 [](std::int64_t id) { return static_cast<std::uint32_t>(id); });
+  std::vector<std::uint8_t> counts(labels.size());
+  std::transform(labels.begin(), labels.end(), counts.begin(),
+                 [](std::int64_t label) { return label == kIgnoredLabel ? 0 : 1; });
+  return hash.update(small_ids.data(), small_ids.size() * sizeof(std::uint32_t))
+      .update(counts.data(), counts.size())
+      .finish();
+}
+
+Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length) {
+  Sha256 hash;
+  hash.update("olmo-batch-2")
+      .update_u64(rows.size())
+      .update_u64(static_cast<std::uint64_t>(sequence_length));
+  for (const Digest& row : rows) hash.update(row.bytes.data(), row.bytes.size());
   return hash.finish();
+}
+
+Digest batch_digest(const Batch& batch) {
+  std::vector<Digest> rows;
+  for (std::int64_t row = 0; row < batch.input_ids_BL.size(0); ++row)
+    rows.push_back(row_digest(batch, row));
+  return batch_digest(rows, batch.input_ids_BL.size(1));
 }
 
 BatchSource::BatchSource(const BatchConfig& config)

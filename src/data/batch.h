@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/hash.h"
@@ -28,9 +29,21 @@ struct Batch {
   Digest digest;                            ///< see batch_digest
 };
 
-/// SHA-256 of what a step saw: "olmo-batch-1", B and L (u64 little-endian), then the B indices
-/// (u32), the B*L token ids (u32) and B*L bytes, 1 where the label counts. Independent of files'
-/// names and of how the ids were stored.
+// The digest of a batch is a tree, because a rank that holds some rows of a batch can hash only
+// those; the ranks exchange 32 bytes a row. Numbers are little-endian:
+//
+//   row   = SHA-256("olmo-batch-row-2", L (u64), instance number (u64), L token ids (u32),
+//                   L bytes: 1 where the label counts in the loss, else 0)
+//   batch = SHA-256("olmo-batch-2", B (u64), L (u64), the B digests of the rows, in order)
+//
+// Neither depends on the names of files or on how the ids are stored there. What the instance
+// filter masks has no label that counts, so its mask needs no bytes of its own.
+
+/// Of one row of `batch`.
+Digest row_digest(const Batch& batch, std::int64_t row);
+/// Of a batch whose rows have these digests.
+Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
+/// Of a batch with all its rows.
 Digest batch_digest(const Batch& batch);
 
 /// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The

@@ -74,7 +74,7 @@ std::string write_step_logs(store::RecordDatabase& records, const std::vector<St
   for (const auto& log : logs)
     if (!log.steps.empty() && log.steps.back().step) last_step = *log.steps.back().step;
   std::vector<Row> rows;
-  rows.push_back({"INSERT INTO runs VALUES (?, ?, ?, 'finished', ?, '', ?, 0, ?)",
+  rows.push_back({"INSERT INTO runs VALUES (?, ?, ?, 'finished', ?, '', ?, 0, ?, 1)",
                   {id, run.name, now, run.config, static_cast<std::int64_t>(run.seed), last_step}});
   std::int64_t attempt = 0;
   for (const auto& log : logs) add_file(rows, id, ++attempt, log, run, now);

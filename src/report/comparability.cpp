@@ -45,7 +45,8 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
                                       start_b.end(), [](const auto* x, const auto* y) {
                                         return x->name == y->name && x->sha256 == y->sha256;
                                       });
-  found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty();
+  found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty() &&
+                      a.chain_format == b.chain_format;  // else equal batches have other hashes
   const auto batch_a = tokens_per_step(a), batch_b = tokens_per_step(b);
   found.batch_size_known = batch_a && batch_b;
   found.same_batch_size = !found.batch_size_known || *batch_a == *batch_b;
@@ -96,12 +97,23 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
                 "an imported log does not tell whether both runs had the same start and data: say "
                 "--kind trajectory (they had) or --kind outcome (independent trainings)");
   const Comparability found = comparability(*a.run, *b.run);
+  const bool near = found.first_loss && *found.first_loss <= kFirstLossTolerance;
   if (found.same_order && found.same_start) {
     reason = "The same initial weights and, at every common step, the same batch.";
     return Kind::kTrajectory;
   }
-  if (found.same_order && found.first_loss && *found.first_loss <= kFirstLossTolerance) {
+  if (found.same_order && near) {
     reason = "The same batches, and starts whose first losses differ by less than rounding.";
+    return Kind::kTrajectory;
+  }
+  if (!found.order_known && found.same_batch_size) {
+    if (!found.same_start || !near)
+      throw Error(
+          ErrorKind::kUsage,
+          "the records hash their batches in different formats and have no common start, so "
+          "they do not tell whether both runs had the same data: say --kind trajectory "
+          "(they had) or --kind outcome (independent trainings)");
+    reason = "The same initial weights, and first losses that differ by less than rounding.";
     return Kind::kTrajectory;
   }
   if (found.same_start && !found.same_batch_size) {

@@ -71,17 +71,18 @@ void compare_states(Identity& identity, const RecordedRun& a, const RecordedRun&
 void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun& b) {
   const StepColumns& x = a.steps;
   const StepColumns& y = b.steps;
+  const bool hashes = identity.same_format;
   const bool same_experiment = a.experiment_digest == b.experiment_digest;
   for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
     ++identity.common_steps;
-    if (x.batch[i] == y.batch[j]) ++identity.equal_batches;
+    if (hashes && x.batch[i] == y.batch[j]) ++identity.equal_batches;
     if (identity.first_different != 0) return true;
-    const char* field = x.batch[i] != y.batch[j]           ? "batch_hash"
+    const char* field = hashes && x.batch[i] != y.batch[j] ? "batch_hash"
                         : x.loss[i] != y.loss[j]           ? "ce_loss"
                         : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
                         // All that a chain holds besides, once it began alike.
-                        : same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
-                                                                      : nullptr;
+                        : hashes && same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
+                                                                                : nullptr;
     if (field) {
       identity.first_different = x.step[i];
       identity.first_field = field;
@@ -98,6 +99,7 @@ Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
   Identity identity;
   identity.known = !a.steps.chain.empty() && !b.steps.chain.empty();
   if (!identity.known) return identity;
+  identity.same_format = a.chain_format == b.chain_format;
   compare_chains(identity, a, b);
   compare_states(identity, a, b);
   identity.reference_a = reference_distance(a);

@@ -22,7 +22,9 @@ struct HashedState {
 inline constexpr std::size_t kNamedTensors = 5;
 
 struct Identity {
-  bool known = false;                       ///< both sides have a hash chain
+  bool known = false;  ///< both sides have a hash chain
+  bool same_format =
+      true;  ///< of the chains; else batches are unknown and only losses are compared
   std::int64_t common_steps = 0;            ///< steps that both have
   std::int64_t equal_steps = 0;             ///< chains agree through this step
   std::int64_t first_different = 0;         ///< step; 0: none
@@ -38,7 +40,7 @@ struct Identity {
 
   /// Every step and state in common has the same bits, and there are some.
   [[nodiscard]] bool same_training() const {
-    return known && common_steps > 0 && first_different == 0 && !parted_state;
+    return known && same_format && common_steps > 0 && first_different == 0 && !parted_state;
   }
 };
 

@@ -64,6 +64,10 @@ class Reader {
     run_.n_parameters = row.integer(5);
     run_.max_steps = row.integer(6);
     run_.imported = run_.experiment_digest.empty();
+    if (schema_ < 6) return;
+    auto format = rows("SELECT chain_format FROM runs WHERE run_id = ?");
+    format.step();
+    run_.chain_format = format.integer(0);
   }
 
   void read_attempts() {
@@ -154,20 +158,25 @@ class Reader {
 
   void read_steps() {
     auto row = rows(
-        "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, z_loss, "
-        "batch_hash, chain_hash, attempt FROM steps WHERE run_id = ? ORDER BY attempt, step");
-    Digest chain = chain_start(Digest::from_hex(run_.experiment_digest));
+        run_.chain_format == 1
+            ? "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, z_loss, "
+              "batch_hash, chain_hash, attempt FROM steps WHERE run_id = ? ORDER BY attempt, step"
+            : "SELECT step, tokens, ce_loss, grad_norm, lr, seconds, tokens_per_second, z_loss, "
+              "batch_hash, chain_hash, attempt, loss_hash FROM steps WHERE run_id = ? ORDER BY "
+              "attempt, step");
+    Digest chain = chain_start(Digest::from_hex(run_.experiment_digest), run_.chain_format);
     bool sound = true;
     while (row.step()) {
       const std::int64_t step = row.integer(0);
       if (!survives(row.integer(10), step)) continue;
       add(row);
-      const double z_loss = row.real(7);
       const Digest batch = Digest::from_hex(row.text(8));
       const Digest recorded = Digest::from_hex(row.text(9));
-      chain =
-          chain_next(chain, {step, batch, run_.steps.loss.back(), std::isnan(z_loss) ? 0.0 : z_loss,
-                             static_cast<float>(run_.steps.grad_norm.back())});
+      const Digest losses = run_.chain_format == 1 ? Digest{} : Digest::from_hex(row.text(11));
+      chain = chain_next(chain,
+                         {step, batch, losses, run_.steps.loss.back(), row.optional_real(7),
+                          static_cast<float>(run_.steps.grad_norm.back())},
+                         run_.chain_format);
       if (sound && !(chain == recorded)) {
         damaged("step " + std::to_string(step) +
                 ": the recorded batch, losses and gradient norm do not give the recorded chain "

@@ -76,6 +76,7 @@ struct RecordedRun {
   std::string run_id, name, created_utc, status;
   std::string config;  ///< JSON; "{}" for an import without one
   std::string experiment_digest;
+  std::int64_t chain_format = 1;  ///< core/hash_chain.h
   std::vector<std::string> tags;
   std::int64_t n_parameters = 0;
   std::int64_t max_steps = 0;

@@ -17,8 +17,9 @@ class Reader {
     recorded_.run_id = run_id;
   }
 
-  RecordedSteps read() {
+  RecordedSteps read(std::int64_t chain_format) {
     db_.check_pages();
+    recorded_.chain_format = chain_format;
     read_run();
     read_attempts();
     read_steps();
@@ -28,7 +29,7 @@ class Reader {
   }
 
  private:
-  Statement rows(const char* sql) {
+  Statement rows(const std::string& sql) {
     Statement statement = db_.prepare(sql);
     statement.bind_all({recorded_.run_id});
     return statement;
@@ -60,10 +61,12 @@ class Reader {
   }
 
   void read_steps() {
+    const std::string loss_hash = recorded_.chain_format == 1 ? "NULL" : "loss_hash";
     auto row = rows(
         "SELECT step, epoch, tokens, lr, ce_loss, ce_loss_per_label, z_loss, loss, grad_norm, "
         "max_grad_norm, clipping_rate, param_norm, masked_instances, seconds, batch_hash, "
-        "chain_hash FROM surviving_steps WHERE run_id = ? ORDER BY step");
+        "chain_hash, " +
+        loss_hash + " FROM surviving_steps WHERE run_id = ? ORDER BY step");
     while (row.step()) {
       StepRecord step;
       step.step = row.integer(0);
@@ -82,6 +85,7 @@ class Reader {
       step.seconds = row.real(13);
       step.batch_hash = row.text(14);
       step.chain_hash = row.text(15);
+      step.loss_hash = row.text(16);
       recorded_.seconds += step.seconds;
       recorded_.steps.emplace(step.step, std::move(step));
     }
@@ -134,22 +138,26 @@ std::optional<Digest> chain_at(const RecordedSteps& recorded, std::int64_t step)
   if (const auto row = recorded.steps.find(step); row != recorded.steps.end())
     return digest_of(row->second.chain_hash);
   const auto experiment = digest_of(recorded.experiment_digest);
-  return step == 0 && experiment ? std::optional(chain_start(*experiment)) : std::nullopt;
+  return step == 0 && experiment ? std::optional(chain_start(*experiment, recorded.chain_format))
+                                 : std::nullopt;
 }
 
 }  // namespace
 
 RecordedSteps read_recorded_steps(const RunDb& db, const std::string& run_id) {
-  return Reader(db.records(), run_id).read();
+  return Reader(db.records(), run_id).read(db.chain_format(run_id));
 }
 
-std::optional<Digest> next_link(const std::optional<Digest>& previous, const StepRecord& row) {
+std::optional<Digest> next_link(const std::optional<Digest>& previous, const StepRecord& row,
+                                std::int64_t chain_format) {
   const auto batch = digest_of(row.batch_hash), own = digest_of(row.chain_hash);
+  const auto losses = chain_format == 1 ? std::optional(Digest{}) : digest_of(row.loss_hash);
   const auto grad_norm = static_cast<float>(row.grad_norm);  // the chain holds these bits
-  if (!batch || !own || static_cast<double>(grad_norm) != row.grad_norm) return std::nullopt;
+  if (!batch || !own || !losses || static_cast<double>(grad_norm) != row.grad_norm)
+    return std::nullopt;
   if (!previous) return own;
-  const StepProof proof{row.step, *batch, row.ce_loss, row.z_loss.value_or(0.0), grad_norm};
-  return chain_next(*previous, proof) == *own ? own : std::nullopt;
+  const StepProof proof{row.step, *batch, *losses, row.ce_loss, row.z_loss, grad_norm};
+  return chain_next(*previous, proof, chain_format) == *own ? own : std::nullopt;
 }
 
 std::string follows_not(const StepRecord& row) {
@@ -163,7 +171,7 @@ std::vector<Finding> broken_proofs(const RecordedSteps& recorded) {
   std::optional<Digest> link;
   if (recorded.steps.begin()->first == 1) {
     if (const auto experiment = digest_of(recorded.experiment_digest))
-      link = chain_start(*experiment);
+      link = chain_start(*experiment, recorded.chain_format);
   }
   std::int64_t expected = recorded.steps.begin()->first;
   for (const auto& [step, row] : recorded.steps) {
@@ -173,7 +181,8 @@ std::vector<Finding> broken_proofs(const RecordedSteps& recorded) {
       link.reset();
     }
     ++expected;
-    if (!next_link(link, row)) findings.push_back({step, "chain_hash", follows_not(row)});
+    if (!next_link(link, row, recorded.chain_format))
+      findings.push_back({step, "chain_hash", follows_not(row)});
     link = digest_of(row.chain_hash);
   }
   for (const auto& [step, seal] : recorded.state_seals) {

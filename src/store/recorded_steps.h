@@ -23,6 +23,7 @@ struct RecordedSteps {
   std::string name;
   std::string config;  ///< JSON text
   std::string experiment_digest;
+  std::int64_t chain_format = 1;             ///< core/hash_chain.h
   std::string policy;                        ///< JSON text, of the last attempt
   std::string environment;                   ///< JSON text, of the last attempt
   bool fast = false;                         ///< some attempt did not compute under `portable`
@@ -49,7 +50,8 @@ struct Finding {
 
 /// The link after the step of `row`, if its chain_hash is one and follows from `previous` (where
 /// that is known) and from the row's own fields.
-std::optional<Digest> next_link(const std::optional<Digest>& previous, const StepRecord& row);
+std::optional<Digest> next_link(const std::optional<Digest>& previous, const StepRecord& row,
+                                std::int64_t chain_format);
 /// The sentence about a row that has none.
 std::string follows_not(const StepRecord& row);
 

@@ -13,9 +13,10 @@ std::string RunDb::begin_run(const RunRecord& run, const AttemptRecord& attempt,
   run_id_ = new_record_id();
   attempt_ = 1;
   Transaction transaction(db());
-  db().prepare("INSERT INTO runs VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?)")
+  db().prepare("INSERT INTO runs VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)")
       .bind_all({run_id_, run.name, utc_now(), run.config, run.experiment_digest,
-                 static_cast<std::int64_t>(run.seed), run.n_parameters, run.max_steps})
+                 static_cast<std::int64_t>(run.seed), run.n_parameters, run.max_steps,
+                 run.chain_format})
       .step();
   insert_attempt(attempt);
   for (const auto& input : inputs) {
@@ -48,7 +49,7 @@ void RunDb::insert_attempt(const AttemptRecord& attempt) {
 
 void RunDb::record_step(const StepRecord& row) {
   records_->add(
-      {{"INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      {{"INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         {run_id_,
          attempt_,
          row.step,
@@ -68,7 +69,8 @@ void RunDb::record_step(const StepRecord& row) {
          row.tokens_per_second,
          optional_value(row.mfu),
          row.batch_hash,
-         row.chain_hash}}});
+         row.chain_hash,
+         row.loss_hash}}});
 }
 
 void RunDb::record_peak(double flops, const std::string& source) {
@@ -175,6 +177,12 @@ std::string RunDb::run_config(const std::string& run_id) const {
   if (!row.bind_all({run_id}).step())
     throw Error(ErrorKind::kUsage, path().string() + ": holds no run " + run_id);
   return row.text(0);
+}
+
+std::int64_t RunDb::chain_format(const std::string& run_id) const {
+  if (records_->schema_version() < 6) return 1;
+  Statement row = db().prepare("SELECT chain_format FROM runs WHERE run_id = ?");
+  return row.bind_all({run_id}).step() ? row.integer(0) : 1;
 }
 
 void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/record_database.h"
@@ -48,6 +49,8 @@ class RunDb {
   [[nodiscard]] std::string find_run(const std::string& prefix) const;
   [[nodiscard]] bool has_run(const std::string& run_id) const;
   [[nodiscard]] std::string run_config(const std::string& run_id) const;
+  /// Of the run's hash chain: core/hash_chain.h. 1 where the database does not say.
+  [[nodiscard]] std::int64_t chain_format(const std::string& run_id) const;
   /// RecordDatabase::query.
   void query(const std::string& sql, const std::vector<SqlValue>& parameters,
              const RecordDatabase::OnRow& on_row) const {

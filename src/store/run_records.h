@@ -15,6 +15,7 @@ struct RunRecord {
   std::uint64_t seed = 0;
   std::int64_t n_parameters = 0;
   std::int64_t max_steps = 0;
+  std::int64_t chain_format = 1;  ///< core/hash_chain.h
 };
 
 struct AttemptRecord {
@@ -52,6 +53,7 @@ struct StepRecord {
   std::optional<double> mfu;
   std::string batch_hash;
   std::string chain_hash;
+  std::string loss_hash;  ///< `losses` of core/hash_chain.h; empty in format 1
 };
 
 struct StateHash {

@@ -410,6 +410,10 @@ CREATE VIEW evaluation_overview AS
         JOIN evaluation_metrics m ON m.evaluation_id = t.evaluation_id AND m.task = t.task AND m.scope = ''
              AND m.metric = t.primary_metric)
   WHERE age = 1;
+)sql",
+                                                 R"sql(
+ALTER TABLE runs ADD COLUMN chain_format INTEGER NOT NULL DEFAULT 1;   -- of the hash chain: core/hash_chain.h
+ALTER TABLE steps ADD COLUMN loss_hash TEXT;   -- over the losses of the micro-batches; NULL in chains of format 1
 )sql"};
 
 }  // namespace olmo::store

@@ -22,9 +22,9 @@
 // lie in another file. Rows of scores are the fields of core/evaluation_rows.h; a NULL number is
 // NaN.
 //
-// An imported run has an attempt for each of its files. Its rows are in `imported_steps`, at a `position`:
-// the step, or the tokens where its log tells no steps (`step` is NULL then, and `step` of its metrics
-// are tokens).
+// An imported run has an attempt for each of its files. Its rows are in `imported_steps`, at a
+// `position`: the step, or the tokens where its log tells no steps (`step` is NULL then, and `step`
+// of its metrics are tokens).
 //
 // A crash and a resume leave rows of both attempts; the view `surviving_steps` follows the line
 // that led to the present weights, `steps` keeps what was abandoned. `batch_hash`, `chain_hash` and
@@ -38,11 +38,11 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
-// tell tokens and no steps, and the seals of evaluations.
+// tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/hash_chain.h"
 #include "core/log.h"
 #include "store/checkpoint_folder.h"
 #include "store/run_identity.h"
@@ -87,6 +88,8 @@ class Search {
       db_.emplace(store::RunDb::open(database_, store::OpenMode::kReadOnly));
     if (db_ && db_->has_run(*result_.run_id)) {
       db_->records().connection().check_pages();
+      require_format(database_.string() + ", run " + *result_.run_id,
+                     db_->chain_format(*result_.run_id));
       return;
     }
     const auto at = identity_ ? identity_->database : database_;
@@ -190,7 +193,18 @@ class Search {
                                        ": give it a --run-dir of its own");
   }
 
+  /// A record has one format from its first step to its last, or its chain could not be followed.
+  void require_format(const std::string& where, std::int64_t format) const {
+    if (format == kChainFormat) return;
+    throw Error(ErrorKind::kUsage,
+                where + ": its hash chain has format " + std::to_string(format) +
+                    ", and a run goes on in the format that it began with, expected " +
+                    std::to_string(kChainFormat) +
+                    ": finish it with the olmo-harness that began it, " + way_on(best_path()));
+  }
+
   void require_config(const Start& start) const {
+    require_format(start.path.string(), start.saved.chain_format);
     if (start.saved.experiment_digest == config::experiment_digest(config_).hex()) return;
     throw_other_config(start.path.string(), start.contents.config, config_);
   }

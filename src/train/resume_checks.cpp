@@ -170,10 +170,11 @@ void require_vouched_for(const store::RunDb& db, const std::string& run_id, cons
   const auto first = first_start_of(db, run_id);
   std::optional<Digest> link;
   if (first == 0) link = chain_start(Digest::from_hex(experiment_of(db, run_id)));
-  auto row = rows_of(db,
-                     "SELECT step, batch_hash, ce_loss, z_loss, grad_norm, chain_hash FROM "
-                     "surviving_steps WHERE run_id = ? AND step <= ? ORDER BY step",
-                     {run_id, last});
+  auto row =
+      rows_of(db,
+              "SELECT step, batch_hash, ce_loss, z_loss, grad_norm, chain_hash, loss_hash FROM "
+              "surviving_steps WHERE run_id = ? AND step <= ? ORDER BY step",
+              {run_id, last});
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::kDamaged, db.path().string() + ": " + what + ", " + way_on(start.path));
   };
@@ -186,8 +187,9 @@ void require_vouched_for(const store::RunDb& db, const std::string& run_id, cons
     step.z_loss = row.optional_real(3);
     step.grad_norm = row.real(4);
     step.chain_hash = row.text(5);
+    step.loss_hash = row.text(6);
     if (step.step != done + 1) break;
-    link = store::next_link(link, step);
+    link = store::next_link(link, step, kChainFormat);
     if (!link) refuse(store::follows_not(step));
     done = step.step;
   }

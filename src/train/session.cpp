@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/hash_chain.h"
 #include "core/json_text.h"
 #include "core/log.h"
 #include "energy/meter.h"
@@ -58,15 +59,14 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
 }
 
 store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
-                                      const std::string& command_line, const PeakFlops& peak) {
+                                      std::int64_t start_step, const std::string& command_line,
+                                      const PeakFlops& peak) {
   Json where = store::environment_json();
   where["peak_flops"] = peak.value() ? Json(*peak.value()) : Json(nullptr);
   where["peak_source"] = peak.source();
   store::AttemptRecord attempt;
-  if (start) {
-    attempt.start_step = start->saved.state.step;
-    attempt.resumed_from = start->path.string();
-  }
+  attempt.start_step = start_step;
+  if (start) attempt.resumed_from = start->path.string();
   attempt.command_line = command_line;
   attempt.policy = json_text(store::policy_json(policy));
   attempt.build = json_text(store::build_json());
@@ -96,7 +96,8 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
                        .experiment_digest = config::experiment_digest(config).hex(),
                        .seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,
-                       .max_steps = trainer.last_step()};
+                       .max_steps = trainer.last_step(),
+                       .chain_format = kChainFormat};
   db.begin_run(run, attempt, inputs);
   db.event(attempt.start_step, "start",
            attempt.resumed_from  ? "from " + *attempt.resumed_from
@@ -250,8 +251,9 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
         {.step = step, .first_step = step + 1, .checkpoint = start->path}, *continued, database};
   }
   signals.throw_if_requested(kNothingTrained);
-  begin_record(db, continued, describe_attempt(policy, start, options.command_line, peak), trainer,
-               config, inputs);
+  const auto attempt =
+      describe_attempt(policy, start, trainer.state().step, options.command_line, peak);
+  begin_record(db, continued, attempt, trainer, config, inputs);
   store::write_identity(options.run_dir, db.run_id(), database);
   for (const auto& [kind, message] : events) db.event(trainer.state().step, kind, message);
   db.records().outlast_failures();

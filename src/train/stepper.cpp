@@ -65,9 +65,10 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
       optim::clip_limit_at(config_.scheduler, config_.max_grad_norm, now),
       optim::clip_limit_at(config_.scheduler, config_.max_grad_norm_ratio, now)};
   optimizer_.step(policy_, gradients.plan, lr, next);
+  const StepLosses& losses = gradients.losses;
   state_.chain =
-      chain_next(state_.chain, {state_.step, gradients.batch.digest, gradients.losses.ce_loss,
-                                gradients.losses.z_loss, gradients.plan.norms.total});
+      chain_next(state_.chain, {state_.step, gradients.batch.digest, losses.digest, losses.ce_loss,
+                                losses.z_loss, gradients.plan.norms.total});
   if (trace != nullptr) {
     trace->add("update/learning_rate", lr);
     for (const auto& [name, tensor] : optimizer_.state().tensors)
@@ -86,7 +87,7 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
   row.lr = lr;
   row.ce_loss = losses.ce_loss;
   row.ce_loss_per_label = losses.ce_loss_per_label;
-  if (config_.softmax_auxiliary_loss) row.z_loss = losses.z_loss;
+  row.z_loss = losses.z_loss;
   row.loss = losses.loss;
   row.grad_norm = plan.norms.total;
   row.max_grad_norm = plan.limits.max_grad_norm;
@@ -94,6 +95,7 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
   row.param_norm = ops::norm(policy_, model_.parameters());
   row.masked_instances = std::count(batch.instance_mask.begin(), batch.instance_mask.end(), 0);
   row.batch_hash = batch.digest.hex();
+  row.loss_hash = losses.digest.hex();
   row.chain_hash = state_.chain.hex();
   return row;
 }
@@ -105,6 +107,7 @@ StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
   const model::LossWeights weights{static_cast<float>(1.0 / tokens),
                                    static_cast<float>(config_.z_multiplier())};
   model::LossSums sums;
+  std::vector<MicroBatchLoss> micro_batches;
   for (std::int64_t begin = 0; begin < rows; begin += micro) {
     const OpScope scope(trace, "micro_batch." + std::to_string(begin / micro) + "/");
     const auto count = std::min(micro, rows - begin);
@@ -113,6 +116,7 @@ StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
     const auto loss =
         model_.forward_backward(part, weights, tree_.leaf(), /*accumulate=*/false, trace);
     tree_.push();
+    micro_batches.push_back({loss.ce_sum, loss.z_sum});
     sums.ce_sum += loss.ce_sum;
     sums.z_sum += loss.z_sum;
     sums.labels += loss.labels;
@@ -121,8 +125,9 @@ StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
   StepLosses losses;
   losses.ce_loss = sums.ce_sum / tokens;
   losses.ce_loss_per_label = sums.labels > 0 ? sums.ce_sum / static_cast<double>(sums.labels) : 0.0;
-  losses.z_loss = config_.z_multiplier() * sums.z_sum / tokens;
-  losses.loss = losses.ce_loss + losses.z_loss;
+  if (config_.softmax_auxiliary_loss) losses.z_loss = config_.z_multiplier() * sums.z_sum / tokens;
+  losses.loss = losses.ce_loss + losses.z_loss.value_or(0.0);
+  losses.digest = losses_digest(micro_batches);
   return losses;
 }
 

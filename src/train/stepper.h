@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 
 #include "config/train_config.h"
 #include "core/hash.h"
@@ -24,7 +25,10 @@ struct TrainState {
 
 /// The loss of a step: sums over labels divided by instances × sequence length, nats.
 struct StepLosses {
-  double ce_loss = 0, ce_loss_per_label = 0, z_loss = 0, loss = 0;
+  double ce_loss = 0, ce_loss_per_label = 0;
+  std::optional<double> z_loss;  ///< only with softmax_auxiliary_loss
+  double loss = 0;
+  Digest digest;  ///< of the sums of each micro-batch (losses_digest)
 };
 
 /// What a step is about to do to the weights.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/hash_chain.h"
 
 namespace olmo::train {
 namespace {
@@ -42,6 +43,7 @@ Json to_json(const TrainState& state, const std::string& run_id, const config::T
           {"world_size", 1},
           {"run_id", run_id},
           {"experiment_digest", config::experiment_digest(config).hex()},
+          {"chain_format", kChainFormat},
           {"chain_hash", state.chain.hex()},
           {"min_loss", std::isfinite(state.min_loss) ? Json(state.min_loss) : Json(nullptr)},
           {"data",
@@ -66,6 +68,8 @@ SavedState read_state(const Json& trainer, const std::string& where) {
     saved.state.min_loss = *min_loss;
   saved.run_id = get<std::string>(trainer, "run_id", where);
   saved.experiment_digest = get<std::string>(trainer, "experiment_digest", where);
+  if (trainer.contains("chain_format"))
+    saved.chain_format = get<std::int64_t>(trainer, "chain_format", where);
   return saved;
 }
 

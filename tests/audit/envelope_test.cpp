@@ -1,5 +1,6 @@
 #include "audit/envelope.h"
 
+#include "core/hash_chain.h"
 #include "support/catch.h"
 
 namespace olmo::audit {
@@ -23,7 +24,10 @@ struct Scene {
   std::vector<store::StepRecord> reference = {row(1, 5.0), row(2, 4.0)};
   std::vector<store::StepRecord> here = {row(1, 5.0 + 1e-4), row(2, 4.0 + 1e-4)};
 
-  explicit Scene(double second_loss) { recorded.steps = {{1, here[0]}, {2, row(2, second_loss)}}; }
+  explicit Scene(double second_loss) {
+    recorded.chain_format = kChainFormat;
+    recorded.steps = {{1, here[0]}, {2, row(2, second_loss)}};
+  }
 };
 
 }  // namespace

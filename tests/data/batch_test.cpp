@@ -142,6 +142,24 @@ TEST_CASE("the digest tells apart batches with the same tokens and other labels"
   CHECK(batch_digest(batch) != batch.digest);
 }
 
+TEST_CASE("the digest of a batch is over those of its rows, with the bytes that the header defines",
+          "[data]") {
+  Batch batch;
+  batch.indices = {7, 2};
+  batch.input_ids_BL =
+      at::tensor(std::vector<std::int64_t>{10, 20, 30, 40, 50, 70000}).reshape({2, 3});
+  batch.labels_BL = at::tensor(std::vector<std::int64_t>{20, 30, kIgnoredLabel, kIgnoredLabel,
+                                                         70000, kIgnoredLabel})
+                        .reshape({2, 3});
+  const std::vector<olmo::Digest> rows = {row_digest(batch, 0), row_digest(batch, 1)};
+  // Computed with Python's hashlib from the definition.
+  CHECK(rows[0].hex() == "956466c34fc09858188e67a3849388953290b57ba5fbe5bca558eba6a88ce497");
+  CHECK(rows[1].hex() == "47cd824b23adfc729b72cb953283746d5157818e211505cfd3196540dd56933a");
+  CHECK(batch_digest(rows, 3).hex() ==
+        "70f06f6d6ab6cbd7281fcd0a8bca9ba04a50d2d27b7d98ddb3c8079e3917a66a");
+  CHECK(batch_digest(batch) == batch_digest(rows, 3));
+}
+
 TEST_CASE("too few instances for one batch are an input error", "[data]") {
   const ScratchFolder folder;
   BatchConfig config = small_config(folder);

@@ -157,6 +157,22 @@ TEST_CASE("chains of two experiments begin apart, so only their fields are compa
   CHECK(!find_identity(a, b).known);
 }
 
+TEST_CASE("chains of two formats are not compared, their losses are", "[report]") {
+  RecordedRun a = run_of_six(), b = a;
+  b.chain_format = 2;
+  for (auto* hashes : {&b.steps.batch, &b.steps.chain})
+    for (auto& hash : *hashes) hash += 5000;
+  const Identity same = find_identity(a, b);
+  CHECK(same.equal_steps == 6);
+  CHECK(same.first_different == 0);
+  CHECK_FALSE(same.same_format);
+  CHECK_FALSE(same.same_training());  // nothing says that the batches were the same
+  b.steps.loss[3] += 1e-12;
+  const Identity parted = find_identity(a, b);
+  CHECK(parted.first_different == 4);
+  CHECK(parted.first_field == "ce_loss");
+}
+
 TEST_CASE("the tensors that differ are named in the order of the network", "[report]") {
   RecordedRun a = run_of_six(), b = a;
   hash_state(a, 0), hash_state(b, 0);

@@ -24,7 +24,8 @@ class RunFile {
                          .experiment_digest = experiment,
                          .seed = 1,
                          .n_parameters = 10,
-                         .max_steps = 100},
+                         .max_steps = 100,
+                         .chain_format = kChainFormat},
                         attempt(0), {});
     if (!experiment.empty()) chain_ = {chain_start(Digest::from_hex(experiment))};
   }
@@ -38,11 +39,13 @@ class RunFile {
       if (step % 2 == 0) row.z_loss = 0.125;
       row.grad_norm = 0.1F;
       const Digest batch = sha256("batch " + std::to_string(step));
+      const Digest losses = sha256("losses " + std::to_string(step));
       const Digest chain = chain_next(chain_.at(static_cast<std::size_t>(step - 1)),
-                                      {step, batch, row.ce_loss, row.z_loss.value_or(0), 0.1F});
+                                      {step, batch, losses, row.ce_loss, row.z_loss, 0.1F});
       chain_.resize(static_cast<std::size_t>(step));
       chain_.push_back(chain);
       row.batch_hash = batch.hex();
+      row.loss_hash = losses.hex();
       row.chain_hash = chain.hex();
       db_.record_step(row);
     }
@@ -106,8 +109,9 @@ TEST_CASE("a sound run is read without damage", "[report]") {
 }
 
 TEST_CASE("an altered value breaks the hash chain where it was altered", "[report]") {
-  const std::string change = GENERATE("ce_loss = ce_loss + 1e-12", "grad_norm = 0.2",
-                                      "z_loss = 0.25", "batch_hash = chain_hash");
+  const std::string change =
+      GENERATE("ce_loss = ce_loss + 1e-12", "grad_norm = 0.2", "z_loss = 0.25", "z_loss = NULL",
+               "batch_hash = chain_hash", "loss_hash = chain_hash");
   RunFile file;
   file.write_steps(1, 4);
   file.sql("UPDATE steps SET " + change + " WHERE step = 2");

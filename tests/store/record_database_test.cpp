@@ -17,7 +17,7 @@ using olmo::test::kNotPermitted;
 using olmo::test::TemporaryDirectory;
 using olmo::test::with_small_disk;
 
-constexpr char kInsert[] = "INSERT INTO runs VALUES (?, ?, '', 'running', '{}', 'd', 1, 1, 1)";
+constexpr char kInsert[] = "INSERT INTO runs VALUES (?, ?, '', 'running', '{}', 'd', 1, 1, 1, 2)";
 
 std::vector<RecordDatabase::Row> a_row(int number) {
   return {{kInsert, {std::to_string(number), std::string(100'000, 'x')}}};

@@ -11,6 +11,7 @@ namespace {
 RecordedSteps sound_record(std::int64_t count) {
   RecordedSteps recorded;
   recorded.experiment_digest = sha256("experiment").hex();
+  recorded.chain_format = kChainFormat;
   Digest chain = chain_start(sha256("experiment"));
   for (std::int64_t step = 1; step <= count; ++step) {
     StepRecord row;
@@ -18,7 +19,9 @@ RecordedSteps sound_record(std::int64_t count) {
     row.ce_loss = 1.0 / static_cast<double>(step);
     row.grad_norm = 0.5;
     row.batch_hash = sha256(std::to_string(step)).hex();
-    chain = chain_next(chain, {step, sha256(std::to_string(step)), row.ce_loss, 0.0, 0.5F});
+    row.loss_hash = sha256("losses " + std::to_string(step)).hex();
+    chain = chain_next(chain, {step, sha256(std::to_string(step)), Digest::from_hex(row.loss_hash),
+                               row.ce_loss, row.z_loss, 0.5F});
     row.chain_hash = chain.hex();
     recorded.steps.emplace(step, row);
     if (step != 2) continue;
@@ -42,7 +45,8 @@ TEST_CASE("each field of the chain proves itself", "[store]") {
     return findings.empty() ? 0 : findings.front().step;
   };
   CHECK(broken_at([](auto& row) { row.ce_loss += 1e-15; }) == 3);
-  CHECK(broken_at([](auto& row) { row.z_loss = 1e-9; }) == 3);
+  CHECK(broken_at([](auto& row) { row.z_loss = 0.0; }) == 3);  // there was none
+  CHECK(broken_at([](auto& row) { row.loss_hash = sha256("x").hex(); }) == 3);
   CHECK(broken_at([](auto& row) { row.grad_norm += 1e-12; }) == 3);  // below the chain's precision
   CHECK(broken_at([](auto& row) { row.batch_hash = sha256("x").hex(); }) == 3);
   CHECK(broken_at([](auto& row) { row.chain_hash = sha256("x").hex(); }) == 3);

@@ -48,6 +48,7 @@ Finding of_identity(const Identity& identity) {
                      : "the same bits for " + plural(identity.equal_steps, "step") + "; step " +
                            count(identity.first_different) + " differs" +
                            (identity.first_field.empty() ? "" : " in " + identity.first_field);
+  if (!identity.same_format) finding.text += " as far as losses tell (the chains' formats differ)";
   if (const auto& state = identity.parted_state; identical && state)
     finding.text += ", but another state after step " + count(state->step);
   if (const auto& found = identity.operation; found && !found->operation.empty())

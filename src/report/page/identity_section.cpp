@@ -43,15 +43,20 @@ std::string markdown_of(const Sentence& sentence) {
 }
 
 Sentence chain_sentence(const Identity& identity) {
+  const std::string what = identity.same_format ? "hash chains" : "losses and gradient norms";
+  if (!identity.same_format && identity.first_different == 0)
+    return {{"Losses and gradient norms have the same bits in all "},
+            strong(identity.common_steps),
+            {" common steps."}};
   if (identity.first_different == 0)
     return {{"The hash chains agree for all "},
             strong(identity.common_steps),
             {" common steps: batch, loss and gradient norm have the same bits."}};
   Sentence sentence;
   if (identity.equal_steps == 0)
-    sentence = {{"The hash chains agree at no step; "}};
+    sentence = {{"The " + what + " agree at no step; "}};
   else
-    sentence = {{"The hash chains agree through step "}, strong(identity.equal_steps), {"; "}};
+    sentence = {{"The " + what + " agree through step "}, strong(identity.equal_steps), {"; "}};
   sentence.insert(sentence.end(), {{"step "},
                                    strong(identity.first_different),
                                    {" of " + count(identity.common_steps) +
@@ -122,10 +127,14 @@ void add_operation(const TracedOperation& found, std::vector<Sentence>& sentence
 }
 
 std::vector<Sentence> parting(const Identity& identity) {
-  std::vector<Sentence> sentences = {
-      chain_sentence(identity),
-      {{count(identity.equal_batches) + " of " + count(identity.common_steps) +
-        " common steps saw the same batch."}}};
+  std::vector<Sentence> sentences = {chain_sentence(identity)};
+  if (identity.same_format)
+    sentences.push_back({{count(identity.equal_batches) + " of " + count(identity.common_steps) +
+                          " common steps saw the same batch."}});
+  else
+    sentences.push_back(
+        {{"The hash chains have different formats (an older olmo-harness recorded one of the "
+          "sides), so it is unknown whether they agree and whether the batches were the same."}});
   add_states(identity, sentences);
   if (identity.operation) add_operation(*identity.operation, sentences);
   return sentences;

@@ -55,11 +55,12 @@ Ordered between_json(const AuditedDistance& d) {
 Ordered identity_json(const Identity& i) {
   if (!i.known) return nullptr;
   return {
+      {"chains_comparable", i.same_format},
       {"common_steps", i.common_steps},
       {"equal_steps", i.equal_steps},
       {"first_different", i.first_different == 0 ? Ordered(nullptr) : Ordered(i.first_different)},
       {"first_field", i.first_field},
-      {"equal_batches", i.equal_batches},
+      {"equal_batches", i.same_format ? Ordered(i.equal_batches) : Ordered(nullptr)},
       {"equal_state", i.equal_state ? state_json(*i.equal_state) : Ordered(nullptr)},
       {"parted_state", i.parted_state ? state_json(*i.parted_state) : Ordered(nullptr)},
       {"last_state", i.last_state ? state_json(*i.last_state) : Ordered(nullptr)},
