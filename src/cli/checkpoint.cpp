@@ -12,6 +12,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json_text.h"
+#include "core/named_tensors.h"
 #include "store/checkpoint_diff.h"
 #include "store/checkpoint_folder.h"
 
@@ -31,13 +32,6 @@ struct Options {
   bool config = false;
   bool weights_only = false;
 };
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + ")";
-}
 
 std::int64_t elements(const CheckpointDataset& dataset) {
   std::int64_t count = 1;

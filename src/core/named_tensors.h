@@ -14,4 +14,7 @@ struct NamedTensor {
 /// Ordered as the model lists them; tensors share storage with their owner.
 using NamedTensors = std::vector<NamedTensor>;
 
+/// E.g. "(2048, 512)"; "()" for one number.
+std::string shape_text(std::span<const std::int64_t> shape);
+
 }  // namespace olmo

@@ -49,13 +49,6 @@ void visit_parameters(const ModelConfig& config, ModelTensors& tensors, const Vi
     visit("transformer.ff_out.weight", Shape{v, d}, Role::kHead, -1, tensors.head);
 }
 
-std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + ")";
-}
-
 /// Joins at most a handful of sentences, and counts the rest.
 std::string join_limited(const std::vector<std::string>& sentences) {
   constexpr std::size_t kShown = 8;

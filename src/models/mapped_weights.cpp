@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "model/buffer.h"
 #include "model/hf_names.h"
@@ -41,13 +42,6 @@ struct Assembly {
     return sum;
   }
 };
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + ")";
-}
 
 /// The tensors of all files, by name; what has been taken is gone.
 class Sources {

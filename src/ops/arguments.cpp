@@ -1,16 +1,17 @@
 #include "ops/arguments.h"
 
+#include <array>
+
 #include "core/error.h"
+#include "core/named_tensors.h"
 
 namespace olmo::ops {
 namespace {
 
 std::string describe(const at::Tensor& t) {
   if (!t.defined()) return "none";
-  std::string text = std::string(at::toString(t.scalar_type())) + " (";
-  for (const auto size : t.sizes()) text += (text.back() == '(' ? "" : ", ") + std::to_string(size);
-  return text + ")" + (t.is_contiguous() ? "" : ", not contiguous") +
-         (t.is_cpu() ? "" : ", not on the CPU");
+  return std::string(at::toString(t.scalar_type())) + " " + shape_text(t.sizes()) +
+         (t.is_contiguous() ? "" : ", not contiguous") + (t.is_cpu() ? "" : ", not on the CPU");
 }
 
 [[noreturn]] void fail(const char* op, const char* name, const std::string& expected,
@@ -26,10 +27,8 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
   if (t.defined() && t.is_cpu() && t.scalar_type() == type && t.sizes() == sizes &&
       t.is_contiguous())
     return;
-  std::string shape;
-  for (const auto size : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  fail(op, name, std::string("a contiguous ") + at::toString(type) + " CPU tensor (" + shape + ")",
-       t);
+  fail(op, name,
+       std::string("a contiguous ") + at::toString(type) + " CPU tensor " + shape_text(sizes), t);
 }
 
 void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
@@ -45,9 +44,7 @@ void require_rows(const char* op, const char* name, const at::Tensor& t, std::in
       (rows <= 1 || t.stride(0) >= columns)) {
     return;
   }
-  fail(op, name,
-       "an fp32 CPU tensor (" + std::to_string(rows) + ", " + std::to_string(columns) +
-           ") with dense rows",
+  fail(op, name, "an fp32 CPU tensor " + shape_text(std::array{rows, columns}) + " with dense rows",
        t);
 }
 

@@ -42,11 +42,7 @@ struct Expected {
 void check_loaded(const std::string& name, const at::Tensor& tensor, const at::Tensor& target) {
   if (tensor.sizes() == target.sizes() && tensor.scalar_type() == target.scalar_type()) return;
   const auto describe = [](const at::Tensor& x) {
-    std::string text = c10::toString(x.scalar_type());
-    text += " [";
-    for (const std::int64_t size : x.sizes())
-      text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
-    return text + "]";
+    return std::string(c10::toString(x.scalar_type())) + " " + shape_text(x.sizes());
   };
   throw Error(ErrorKind::kDamaged, "optimizer state: " + name + ": expected " + describe(target) +
                                        ", got " + describe(tensor));

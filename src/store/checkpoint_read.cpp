@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
 #include "store/checkpoint.h"
@@ -24,13 +25,6 @@ at::ScalarType scalar_type(const std::string& dtype) {
   if (dtype == "float64") return at::kDouble;
   OLMO_CHECK(dtype == "int64");  // the manifest was checked
   return at::kLong;
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + ")";
 }
 
 std::string digest_mismatch(const CheckpointDataset& dataset) {

@@ -238,7 +238,7 @@ TEST_CASE("a state that does not fit is refused by the tensor's name", "[optim]"
   bad = good;
   bad.tensors[0].tensor = at::zeros({332});
   CHECK_THROWS_WITH(run.optimizer.load_state(bad),
-                    Contains("expected Float [333], got Float [332]"));
+                    Contains("expected Float (333), got Float (332)"));
   bad.tensors[0].tensor = at::zeros({333}, at::kDouble);
   CHECK_THROWS_AS(run.optimizer.load_state(bad), Error);
   SmallRun lion(named("lionw"));
