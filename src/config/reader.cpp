@@ -272,6 +272,16 @@ class Reader {
     }
   }
 
+  void read(const ConfigNode& node, const std::string& path, Precision& value) {
+    const auto what = "one of " + precision_names();
+    if (!scalar(node, path, what)) return;
+    if (const auto named = precision_named(node.text)) {
+      value = *named;
+    } else {
+      expected(node, path, what);
+    }
+  }
+
   void read(const ConfigNode& node, const std::string& path, RawJson& value) {
     if (!list(node, path, "a list")) return;
     value.text = to_json(node).dump();

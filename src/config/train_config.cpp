@@ -33,6 +33,7 @@ class Writer {
     return std::to_string(value.value) +
            (value.unit == optim::Duration::Unit::kTokens ? "T" : "ep");
   }
+  static Json write(Precision value) { return to_string(value); }
   static Json write(const RawJson& value) { return escape_all(Json::parse(value.text)); }
   template <class T>
   static Json write(const std::optional<T>& value) {

@@ -12,6 +12,7 @@
 
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/policy.h"
 #include "data/data_config.h"
 #include "model/model_config.h"
 #include "optim/duration.h"
@@ -19,7 +20,6 @@
 
 namespace olmo::config {
 
-inline constexpr std::array<std::string_view, 1> kPrecisions = {"fp32"};
 inline constexpr std::array<std::string_view, 2> kNumerics = {"portable", "fast"};
 inline constexpr std::array<std::string_view, 4> kIsas = {"auto", "plain", "avx2", "avx512"};
 inline constexpr std::array<std::string_view, 3> kDevices = {"cpu", "cuda", "rocm"};
@@ -54,8 +54,7 @@ struct TrainConfig {
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
   std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
-  std::string precision =
-      "fp32";  ///< OLMo has no default here; fp32 is what this build computes in
+  Precision precision = Precision::kFp32;  ///< OLMo has no default here
   std::optional<double> max_grad_norm;
   std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
   bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss

@@ -88,12 +88,10 @@ void check_loop(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("epoch", config.epoch, 0, kMaxInterval);
   checks.between("stop_at", config.stop_at, 1, kMaxInterval);
   checks.between("stop_after", config.stop_after, 1, kMaxInterval);
-  constexpr std::array<std::string_view, 2> kOtherPrecisions = {"amp_bf16", "amp_fp16"};
-  if (std::ranges::find(kOtherPrecisions, config.precision) != kOtherPrecisions.end()) {
-    checks.add_unsupported("precision", "is `" + config.precision +
-                                            "`; this build trains in fp32: give precision=fp32");
-  } else {
-    checks.one_of("precision", config.precision, kPrecisions);
+  if (const auto own = Policy().precision; config.precision != own) {
+    checks.add_unsupported("precision", "is `" + to_string(config.precision) +
+                                            "`; this build trains in " + to_string(own) +
+                                            ": give precision=" + to_string(own));
   }
   if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);
   checks.positive("early_stopping_factor", config.early_stopping_factor);

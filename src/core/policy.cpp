@@ -13,6 +13,14 @@
 namespace olmo {
 namespace {
 
+/// The names of all precisions; nowhere else are they written.
+constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
+    {Precision::kFp32, "fp32"},
+    {Precision::kAmpBf16, "amp_bf16"},
+    {Precision::kAmpFp16, "amp_fp16"},
+    {Precision::kPureBf16, "pure_bf16"},
+};
+
 bool machine_has(Isa isa) {
 #if defined(__x86_64__)
   switch (isa) {
@@ -76,6 +84,24 @@ std::string to_string(Device device) {
       break;
   }
   return "cpu";
+}
+
+std::string to_string(Precision precision) {
+  return std::string(kPrecisions[static_cast<std::size_t>(precision)].second);
+}
+
+std::optional<Precision> precision_named(std::string_view name) {
+  for (const auto& [precision, known] : kPrecisions) {
+    if (name == known) return precision;
+  }
+  return std::nullopt;
+}
+
+std::string precision_names() {
+  std::string list;
+  for (const auto& [precision, name] : kPrecisions)
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
 }
 
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace olmo {
 
@@ -18,6 +20,10 @@ enum class Isa { kPlain, kAvx2, kAvx512 };
 /// Where the portable kernels run. Any choice gives the same bits, as with Isa.
 enum class Device { kCpu, kCuda, kRocm };
 
+/// What numbers are computed in, under OLMo's names. This build computes in fp32; the others are
+/// known so that a config that asks for one is refused with a reason.
+enum class Precision { kFp32, kAmpBf16, kAmpFp16, kPureBf16 };
+
 class Gpu;
 
 /// Everything about *how* numbers are computed. Resolved once by a command, applied before the
@@ -27,12 +33,18 @@ struct Policy {
   Isa isa = Isa::kPlain;
   int threads = 1;
   Device device = Device::kCpu;
+  Precision precision = Precision::kFp32;
   std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
 std::string to_string(Numerics numerics);
 std::string to_string(Isa isa);
 std::string to_string(Device device);
+std::string to_string(Precision precision);
+/// The precision of that name, if there is one.
+std::optional<Precision> precision_named(std::string_view name);
+/// All names, e.g. "fp32, amp_bf16".
+std::string precision_names();
 
 /// The widest instruction set that this machine has.
 Isa best_isa();

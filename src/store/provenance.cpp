@@ -19,7 +19,7 @@ Json policy_json(const Policy& policy) {
                {"isa", to_string(policy.isa)},
                {"threads", policy.threads},
                {"device", to_string(policy.device)},
-               {"precision", "fp32"},
+               {"precision", to_string(policy.precision)},
                {"matrix_products", is_fast ? matrix_library() : "olmo-harness"},
                {"switches", switches}};
   if (policy.gpu != nullptr) {

@@ -163,6 +163,7 @@ TEST_CASE("all errors of a config are reported at once", "[config]") {
       has(errors, "c.json:6: `max_duration` expects steps (1000), tokens (2e12T) or epochs (2ep)"));
   CHECK(has(errors, "c.json:7: `save_folder` refers to `${nowhere}`, which is not set"));
   CHECK(has(errors, "command line: `threads` expects an integer, got `a`"));
+  CHECK(has(errors_of("{\"precision\": \"fp23\"}"), "expects one of fp32, amp_bf16"));
   CHECK(has(errors, "command line: `broken` is not key.path=value"));
 }
 
@@ -279,6 +280,7 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
     return blockers[0];
   };
   CHECK(blocker("precision=amp_bf16").find("give precision=fp32") != std::string::npos);
+  CHECK(blocker("precision=pure_bf16").find("give precision=fp32") != std::string::npos);
   CHECK(blocker("model.attention_dropout=0.1").find("expected 0") != std::string::npos);
   CHECK(blocker("model.alibi=true").find("ALiBi") != std::string::npos);
   CHECK(blocker("model.include_bias=true").find("expected false") != std::string::npos);

@@ -56,6 +56,14 @@ TEST_CASE("the library of fast matrix products has a name", "[core]") {
   CHECK_FALSE(matrix_library().empty());
 }
 
+TEST_CASE("every precision is found by its own name and by no other word", "[core]") {
+  for (const Precision precision :
+       {Precision::kFp32, Precision::kAmpBf16, Precision::kAmpFp16, Precision::kPureBf16})
+    CHECK(precision_named(to_string(precision)) == precision);
+  CHECK_FALSE(precision_named("bf16").has_value());
+  CHECK(precision_names() == "fp32, amp_bf16, amp_fp16, pure_bf16");
+}
+
 TEST_CASE("a policy of unknown words is refused", "[core]") {
   CHECK_THROWS_AS(resolve_policy("quick", "auto", 1), Error);
   CHECK_THROWS_AS(resolve_policy("portable", "sse", 1), Error);
