@@ -265,21 +265,17 @@ class Reader {
   void read(const ConfigNode& node, const std::string& path, optim::Duration& value) {
     constexpr const char* kWhat = "steps (1000), tokens (2e12T) or epochs (2ep)";
     if (!scalar(node, path, kWhat)) return;
-    if (const auto duration = parse_duration(node.text)) {
-      value = *duration;
-    } else {
-      expected(node, path, kWhat);
-    }
+    const auto duration = parse_duration(node.text);
+    if (!duration) return expected(node, path, kWhat);
+    value = *duration;
   }
 
   void read(const ConfigNode& node, const std::string& path, Precision& value) {
     const auto what = "one of " + precision_names();
     if (!scalar(node, path, what)) return;
-    if (const auto named = precision_named(node.text)) {
-      value = *named;
-    } else {
-      expected(node, path, what);
-    }
+    const auto named = precision_named(node.text);
+    if (!named) return expected(node, path, what);
+    value = *named;
   }
 
   void read(const ConfigNode& node, const std::string& path, RawJson& value) {

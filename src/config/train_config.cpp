@@ -78,8 +78,7 @@ data::BatchConfig batch_config(const TrainConfig& config) {
           .epoch = static_cast<std::uint64_t>(config.epoch.value_or(0)),
           .sequence_length = config.model.max_sequence_length,
           .global_batch_size = config.global_train_batch_size,
-          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
-          .pad_token_id = config.model.pad_token_id};
+          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows())};
 }
 
 Json to_json(const TrainConfig& config) {

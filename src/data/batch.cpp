@@ -14,14 +14,6 @@ void check(const BatchConfig& config) {
     throw Error(ErrorKind::kUsage, "data: global batch size must be positive, got " +
                                        std::to_string(config.global_batch_size));
   }
-  if (config.world_size == 0 || config.global_batch_size % config.world_size != 0) {
-    throw Error(ErrorKind::kUsage,
-                "data: global batch size " + std::to_string(config.global_batch_size) +
-                    " must be divisible by the world size " + std::to_string(config.world_size));
-  }
-  if (config.data.generate_attention_mask && !config.pad_token_id) {
-    throw Error(ErrorKind::kUsage, "data: `generate_attention_mask` needs `pad_token_id`");
-  }
 }
 
 std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
@@ -69,12 +61,9 @@ BatchSource::BatchSource(const BatchConfig& config)
       dataset_(config.data, config.sequence_length, config.vocab_size),
       order_config_{.instances = dataset_.size(),
                     .seed = config.data.seed.value_or(config.seed),
-                    .shuffle = config.data.shuffle,
-                    .drop_last = config.data.drop_last,
-                    .world_size = config.world_size} {
-  steps_per_epoch_ =
-      total_size(order_config_) / static_cast<std::uint64_t>(config_.global_batch_size);
-  if (dataset_.size() == 0 || steps_per_epoch_ == 0) {
+                    .shuffle = config.data.shuffle} {
+  steps_per_epoch_ = dataset_.size() / static_cast<std::uint64_t>(config_.global_batch_size);
+  if (steps_per_epoch_ == 0) {
     throw Error(
         ErrorKind::kInput,
         "data: the token files give " + std::to_string(dataset_.size()) + " instances of " +
@@ -116,15 +105,8 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
   batch.instance_mask[static_cast<std::size_t>(row)] = keep ? 1 : 0;
   const auto mask =
       dataset_.has_label_masks() ? dataset_.label_mask(instance) : std::vector<std::uint8_t>();
-  std::uint8_t* attend =
-      batch.attention_mask_BL.defined()
-          ? batch.attention_mask_BL.data_ptr<std::uint8_t>() + row * batch.input_ids_BL.size(1)
-          : nullptr;
-  for (std::size_t t = 0; t < ids.size(); ++t) {
-    const bool pad = attend != nullptr && ids[t] == *config_.pad_token_id;
-    if (attend != nullptr) attend[t] = pad ? 0 : 1;
-    if (t == 0) continue;  // token 0 is nobody's label
-    const bool label = keep && !pad && (mask.empty() || mask[t] != 0);
+  for (std::size_t t = 1; t < ids.size(); ++t) {  // token 0 is nobody's label
+    const bool label = keep && (mask.empty() || mask[t] != 0);
     labels[t - 1] = label ? ids[t] : kIgnoredLabel;
   }
   labels.back() = kIgnoredLabel;
@@ -138,7 +120,6 @@ Batch BatchSource::batch(std::uint64_t step) {
   const std::vector<std::int64_t> shape = {config_.global_batch_size, config_.sequence_length};
   batch.input_ids_BL = at::empty(shape, at::kLong);
   batch.labels_BL = at::empty(shape, at::kLong);
-  if (config_.data.generate_attention_mask) batch.attention_mask_BL = at::empty(shape, at::kByte);
   batch.instance_mask.resize(batch.indices.size());
   for (std::int64_t row = 0; row < config_.global_batch_size; ++row) fill_row(batch, row);
   batch.digest = batch_digest(batch);

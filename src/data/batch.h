@@ -15,15 +15,13 @@ namespace olmo::data {
 
 inline constexpr std::int64_t kIgnoredLabel = -100;
 
-/// What one optimizer step sees, over all ranks. A new Batch owns its tensors.
+/// What one optimizer step sees. A new Batch owns its tensors.
 struct Batch {
   std::uint64_t step = 0;  ///< 1-based, over the whole run
   std::uint64_t epoch = 0;
   at::Tensor input_ids_BL;  ///< int64
   at::Tensor labels_BL;  ///< int64; position t holds the label of token t + 1, masked ones and the
                          ///< last column -100
-  at::Tensor
-      attention_mask_BL;  ///< uint8, 0 at pad tokens; defined only with generate_attention_mask
   std::vector<std::uint32_t> indices;       ///< B instance numbers, in the order of the rows
   std::vector<std::uint8_t> instance_mask;  ///< B; 0: the instance filter masked the whole row
   Digest digest;                            ///< see batch_digest
@@ -49,7 +47,7 @@ Digest batch_digest(const Batch& batch);
 /// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The
 /// order of the epoch last asked for is kept (4 bytes an instance).
 ///
-/// An epoch has total_size / B steps; a remainder smaller than B is not seen. (OLMo's loader would
+/// An epoch has floor(N / B) steps; a remainder smaller than B is not seen. (OLMo's loader would
 /// hand it out as a short batch without drop_last, which its trainer then refuses.)
 class BatchSource {
  public:

@@ -30,8 +30,8 @@ struct DataConfig {
   std::string memmap_dtype = "uint16";  ///< uint16 | uint32
   std::vector<std::string> label_mask_paths;
   bool generate_attention_mask = false;
-  bool drop_last = false;
-  bool shuffle = true;  ///< ours: false reads the instances in file order
+  bool drop_last = false;  ///< without effect: a rest smaller than a batch is never seen
+  bool shuffle = true;     ///< ours: false reads the instances in file order
   std::optional<std::uint64_t> seed;
   std::optional<InstanceFilterConfig> instance_filter;
 
@@ -49,9 +49,7 @@ struct BatchConfig {
   std::uint64_t epoch = 0;  ///< of step 1
   std::int64_t sequence_length = 0;
   std::int64_t global_batch_size = 0;
-  std::uint32_t world_size = 1;
-  std::uint64_t vocab_size = 0;              ///< ids must be below it; 0: not checked
-  std::optional<std::int64_t> pad_token_id;  ///< needed for generate_attention_mask
+  std::uint64_t vocab_size = 0;  ///< ids must be below it; 0: not checked
 };
 
 }  // namespace olmo::data

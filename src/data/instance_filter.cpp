@@ -104,18 +104,4 @@ bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig
   return keep;
 }
 
-std::vector<std::int64_t> document_lengths(std::span<const std::int64_t> ids,
-                                           std::int64_t eos_token_id) {
-  std::vector<std::int64_t> lengths;
-  std::int64_t length = 0;
-  for (const std::int64_t id : ids) {
-    ++length;
-    if (id != eos_token_id) continue;
-    lengths.push_back(length);
-    length = 0;
-  }
-  if (length > 0) lengths.push_back(length);
-  return lengths;
-}
-
 }  // namespace olmo::data

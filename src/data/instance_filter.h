@@ -29,9 +29,4 @@ std::vector<PeriodicRun> find_periodic_runs(std::span<const std::int64_t> ids,
 /// the batch and masks all its labels.
 bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config);
 
-/// Lengths of the documents in `ids`; an EOS ends the document before it, the last document may
-/// lack one (olmo/data/util.py, get_document_lengths). Empty for no ids.
-std::vector<std::int64_t> document_lengths(std::span<const std::int64_t> ids,
-                                           std::int64_t eos_token_id);
-
 }  // namespace olmo::data

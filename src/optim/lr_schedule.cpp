@@ -181,15 +181,6 @@ double learning_rate_at(const SchedulerConfig& config, double learning_rate, std
                                 .floor = learning_rate * config.alpha_f});
 }
 
-double learning_rate_at(const SchedulerConfig& config, const BoltOnWarmup& warmup,
-                        double learning_rate, std::int64_t now, std::int64_t end) {
-  if (now < warmup.start) return 0.0;
-  if (now >= warmup.stop) return learning_rate_at(config, learning_rate, now, end);
-  const double target = learning_rate_at(config, learning_rate, warmup.stop, end);
-  return target * static_cast<double>(now - warmup.start) /
-         static_cast<double>(warmup.stop - warmup.start);
-}
-
 std::optional<double> clip_limit_at(const SchedulerConfig& config, std::optional<double> configured,
                                     std::int64_t now) {
   const bool warming = config.grad_clip_warmup_steps && config.grad_clip_warmup_factor &&

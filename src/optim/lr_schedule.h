@@ -24,16 +24,6 @@ std::vector<ConfigProblem> problems_of(const SchedulerConfig& config, double lea
 double learning_rate_at(const SchedulerConfig& config, double learning_rate, std::int64_t now,
                         std::int64_t end);
 
-/// OLMo's BoltOnWarmupScheduler: for runs that keep the trainer state but drop the moments. 0
-/// before `start`, a line from 0 to the schedule's own value at `stop`, the schedule itself from
-/// there.
-struct BoltOnWarmup {
-  std::int64_t start = 0;
-  std::int64_t stop = 0;
-};
-double learning_rate_at(const SchedulerConfig& config, const BoltOnWarmup& warmup,
-                        double learning_rate, std::int64_t now, std::int64_t end);
-
 /// A clip limit (max_grad_norm or max_grad_norm_ratio) as the scheduler sets it at `now`:
 /// `configured` times grad_clip_warmup_factor up to and including grad_clip_warmup_steps,
 /// `configured` afterwards, nothing if not configured.

@@ -63,11 +63,9 @@ TEST_CASE("batches, labels and masks equal OLMo's data set, collator and label f
     masks.push_back(
         folder.write_ids(numbered("m", masks.size()), mask.get<std::vector<std::uint8_t>>()));
   }
-  config.data.generate_attention_mask = true;
   config.data.drop_last = true;
   config.data.instance_filter =
       InstanceFilterConfig{.repetition_max_count = golden.at("repetition_max_count")};
-  config.pad_token_id = golden.at("pad_token_id").get<std::int64_t>();
   config.data.seed = golden.at("seed").get<std::uint64_t>();
   config.sequence_length = golden.at("sequence_length");
   config.global_batch_size = golden.at("global_batch_size");
@@ -79,7 +77,6 @@ TEST_CASE("batches, labels and masks equal OLMo's data set, collator and label f
     const Batch batch = source.batch(step);
     CHECK(Json(batch.indices) == expected.at("indices"));
     CHECK(rows_of(batch.input_ids_BL) == expected.at("input_ids"));
-    CHECK(rows_of(batch.attention_mask_BL) == expected.at("attention_mask"));
     CHECK(Json(batch.instance_mask) == expected.at("instance_mask"));
     CHECK(rows_of(batch.labels_BL.slice(1, 0, config.sequence_length - 1)) ==
           expected.at("labels"));
@@ -209,10 +206,4 @@ TEST_CASE("contradictions of a data config are usage errors", "[data]") {
   BatchConfig none = small_config(folder);
   none.data.paths.clear();
   CHECK(refused(none));
-  BatchConfig no_pad = small_config(folder);
-  no_pad.data.generate_attention_mask = true;
-  CHECK(refused(no_pad));
-  BatchConfig uneven = small_config(folder);
-  uneven.world_size = 2;
-  CHECK(refused(uneven));
 }

@@ -9,12 +9,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import torch
 from olmo.config import InstanceFilterConfig
 from olmo.data.collator import DataCollator
 from olmo.data.iterable_dataset import IterableDataset
 from olmo.data.memmap_dataset import MemMapDataset
-from olmo.data.util import find_periodic_sequences, get_document_lengths
+from olmo.data.util import find_periodic_sequences
 from olmo.train import Trainer
 
 
@@ -49,20 +48,10 @@ def numpy_primitives():
 
 def orders():
     cases = []
-    for n, seed, epoch, world, drop, shuffle in [
-        (100, 0, 0, 1, False, True), (100, 0, 1, 1, False, True), (103, 5, 0, 4, False, True), (103, 5, 0, 4, True, True),
-        (3, 9, 2, 8, False, True), (17, 3, 0, 5, True, False), (17, 3, 0, 5, False, False), (50000, 6198, 3, 8, True, True),
-    ]:
-        def make(rank, start=0):
-            return IterableDataset(list(range(n)), world * 2, seed=seed, epoch=epoch, start_index=start, shuffle=shuffle,
-                                   drop_last=drop, world_size=world, rank=rank, fs_local_rank=0, num_threads=0)
-        data = make(0)
-        start = 2 * world if data.total_size > 4 * world else 0
-        cases.append({
-            "n": n, "seed": seed, "epoch": epoch, "world_size": world, "drop_last": drop, "shuffle": shuffle,
-            "total_size": data.total_size, "order": listed(data.get_global_indices()), "start_index": start,
-            "ranks": [listed([item["index"] for item in make(rank, start)]) for rank in sorted({0, world - 1})],
-        })
+    for n, seed, epoch, shuffle in [(100, 0, 0, True), (100, 0, 1, True), (50000, 6198, 3, True)]:
+        data = IterableDataset(list(range(n)), 2, seed=seed, epoch=epoch, shuffle=shuffle, drop_last=True, world_size=1, rank=0,
+                               fs_local_rank=0, num_threads=0)
+        cases.append({"n": n, "seed": seed, "epoch": epoch, "shuffle": shuffle, "order": listed(data.get_global_indices())})
     return cases
 
 
@@ -83,13 +72,12 @@ def filter_cases():
         cases.append({
             "ids": array,
             "runs": [[int(r.start), int(r.end), int(r.period), int(r.times)] for r in runs],
-            "doc_lens_eos5": get_document_lengths(torch.tensor(array), 5).tolist(),
         })
     return cases
 
 
 def batches():
-    """Token files, label masks, a pad id and the filter through OLMo's data set, collator and label function."""
+    """Token files, label masks and the filter through OLMo's data set, collator and label function."""
     rng = np.random.default_rng(3)
     ids = [rng.integers(0, 40, n).astype("<u2") for n in (87, 48, 15)]
     ids[0][32:64] = 7
@@ -101,7 +89,7 @@ def batches():
             mask_paths.append(Path(folder) / f"{i}.mask")
             tokens.tofile(paths[-1])
             mask.tofile(mask_paths[-1])
-        data = MemMapDataset(*paths, chunk_size=16, memmap_dtype=np.uint16, generate_attention_mask=True, pad_token_id=1,
+        data = MemMapDataset(*paths, chunk_size=16, memmap_dtype=np.uint16, pad_token_id=1,
                              label_mask_paths=mask_paths, include_instance_metadata=False,
                              instance_filter_config=InstanceFilterConfig(13, 1, 4))
         order = IterableDataset(data, 2, seed=21, epoch=0, drop_last=True, world_size=1, rank=0, fs_local_rank=0, num_threads=0)
@@ -114,12 +102,11 @@ def batches():
                 "indices": batch["index"].tolist(),
                 "input_ids": batch["input_ids"].tolist(),
                 "labels": Trainer.get_labels(None, batch).tolist(),
-                "attention_mask": batch["attention_mask"].int().tolist(),
                 "instance_mask": batch["instance_mask"].int().tolist(),
             })
     return {
         "files": [x.tolist() for x in ids], "masks": [x.astype(int).tolist() for x in masks], "sequence_length": 16,
-        "global_batch_size": 2, "seed": 21, "pad_token_id": 1, "repetition_max_count": 4, "instances": len(data), "steps": steps,
+        "global_batch_size": 2, "seed": 21, "repetition_max_count": 4, "instances": len(data), "steps": steps,
     }
 
 

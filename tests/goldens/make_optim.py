@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 import torch
 from olmo.config import OptimizerConfig, SchedulerConfig
-from olmo.optim import AdamW, BoltOnWarmupScheduler, LionW, build_scheduler
+from olmo.optim import AdamW, LionW, build_scheduler
 from safetensors.torch import save_file
 
 STEPS = 6
@@ -62,7 +62,6 @@ def make_schedules():
     cases = []
     for settings in SCHEDULES:
         scheduler = build_scheduler(None, SchedulerConfig(**settings))
-        bolt_on = BoltOnWarmupScheduler.wrap(scheduler, 10000, 10500)
         for peak, end in ((4e-4, 60000), (3e-4, 1234), (2.3e-5, 557001)):
             steps = sorted({0, 1, 2, 3, 76, 77, 78, 399, 400, 401, 999, 1000, 1001, 1233, 1234, 1235, 9999, 10000, 10001,
                             10499, 10500, 49999, 50000, 59999, 60000, 60001, 278501, 556000, 556001, 556999, 557000}
@@ -70,9 +69,8 @@ def make_schedules():
             cases.append(dict(
                 scheduler=settings, initial_lr=peak, max_steps=end, steps=steps,
                 lr_hex=[float(scheduler.get_lr(peak, s, end)).hex() for s in steps],
-                bolt_on_lr_hex=[float(bolt_on.get_lr(peak, s, end)).hex() for s in steps],
                 max_grad_norm=[scheduler.get_max_grad_norm(1.0, s, end) for s in steps]))
-    return dict(reference="ai2-olmo 0.6.0", bolt_on=[10000, 10500], cases=cases)
+    return dict(reference="ai2-olmo 0.6.0", cases=cases)
 
 
 def make_inputs():

@@ -74,21 +74,6 @@ TEST_CASE("the reference schedules are met to 1e-15", "[.golden]") {
   check_schedules(std::filesystem::path(folder) / "train/schedules.json", "max_grad_norm_of_1.0");
 }
 
-TEST_CASE("a bolt-on warm-up rises from 0 to the schedule it joins, as OLMo's does", "[optim]") {
-  const Json golden = read_json_file(OLMO_TEST_DATA "/optim/schedules.json");
-  const BoltOnWarmup warmup{.start = golden.at("bolt_on")[0].get<std::int64_t>(),
-                            .stop = golden.at("bolt_on")[1].get<std::int64_t>()};
-  for (const Json& one : golden.at("cases")) {
-    const SchedulerConfig config = scheduler_from(one.at("scheduler"));
-    for (std::size_t i = 0; i < one.at("steps").size(); ++i) {
-      const double ours = learning_rate_at(config, warmup, one.at("initial_lr").get<double>(),
-                                           one.at("steps")[i].get<std::int64_t>(),
-                                           one.at("max_steps").get<std::int64_t>());
-      CHECK(distance(ours, from_hex(one.at("bolt_on_lr_hex")[i])) <= 1e-15);
-    }
-  }
-}
-
 TEST_CASE("the cosine of the schedule is within one ulp of libm's", "[optim]") {
   // alpha_f = 0 and no warm-up leave lr = (1 + cos(pi s / M)) / 2; the absolute error of the cosine
   // shows unreduced.
