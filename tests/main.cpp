@@ -5,9 +5,15 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <csignal>
+
 #include "core/policy.h"
 
 int main(int argc, char** argv) {
+  // The programs that tests start inherit what is ignored here: SIGHUP under nohup, SIGINT and
+  // SIGQUIT in a job that a script has put into the background.
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2})
+    std::signal(signal, SIG_DFL);
   olmo::apply_policy(olmo::resolve_policy("portable", "auto", 0));
   return Catch::Session().run(argc, argv);
 }
