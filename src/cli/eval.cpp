@@ -14,8 +14,7 @@
 #include "core/progress_line.h"
 #include "data/public/fetch.h"
 #include "data/tokenizer/find_tokenizer.h"
-#include "eval/perplexity_suite.h"
-#include "eval/task_catalog.h"
+#include "eval/selection.h"
 #include "evaluation/session.h"
 #include "store/provenance.h"
 
@@ -54,79 +53,34 @@ struct Options {
   std::string command_line;
 };
 
-/// What was asked for, before the model is known.
-struct Asked {
-  std::vector<eval::Task> tasks;
-  std::vector<eval::PerplexitySuite> suites;
-  nlohmann::ordered_json missing = nlohmann::ordered_json::object();
-};
-
-void add_suite(const Options& options, const eval::DefinitionFile& definition, Asked& asked) {
-  const auto parsed =
-      eval::parse_suite_definition(definition.name, definition.content, definition.origin);
-  const std::vector<fs::path> folders = {task_data_folder(options.data),
-                                         data::default_data_folder(),
-                                         definition.parent,
-                                         definition.parent.parent_path(),
-                                         "evals",
-                                         "."};
-  const bool refuse = options.missing.empty() ? parsed.refuse_missing : options.missing == "refuse";
-  auto resolved = eval::resolve_suite(parsed, folders, refuse);
-  for (const auto& source : resolved.missing) {
-    log_warning(parsed.name + ": " + source.name + " is skipped: " + source.path +
-                " is not here; " + source.get);
-    asked.missing[parsed.name].push_back(source.name);
-  }
-  asked.suites.push_back(std::move(resolved.suite));
-}
-
-void add_perplexity(const Options& options, const std::string& text, Asked& asked) {
+eval::PerplexitySuite open_named(const std::string& text, const Options& options) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     throw Error(ErrorKind::kUsage, "--perplexity expects NAME=PATH, got `" + text + "`");
   std::optional<eval::DocumentConvention> convention;
   if (!options.document_convention.empty())
     convention = eval::parse_document_convention(options.document_convention);
-  asked.suites.push_back(eval::open_perplexity_suite(
-      text.substr(0, equals), text.substr(equals + 1), convention, options.split));
+  return eval::open_perplexity_suite(text.substr(0, equals), text.substr(equals + 1), convention,
+                                     options.split);
 }
 
-/// A suite file that is not in the catalog.
-eval::DefinitionFile read_suite_file(const fs::path& file) {
-  Json content = read_json_file(file);
-  if (!content.is_object())
-    throw Error(ErrorKind::kUsage, file.string() + ": is no suite: expected a JSON object");
-  return {.folder = "suites",
-          .name = file.stem().string(),
-          .origin = file.string(),
-          .parent = file.parent_path(),
-          .content = std::move(content)};
-}
-
-Asked resolve(const Options& options) {
-  auto definitions = eval::read_definitions(if_given(options.definitions));
+/// What was asked for, before the model is known.
+eval::Selection find_asked(const Options& options) {
   std::vector<std::string> names = options.tasks;
-  std::vector<std::string> suites = options.suites;
-  if (names.empty() && suites.empty() && options.perplexity.empty()) suites = {kDefaultSuite};
-  Asked asked;
-  for (auto& suite : suites) {
-    if (suite.ends_with(".json")) {
-      definitions.push_back(read_suite_file(suite));
-      suite = definitions.back().name;
-    }
-    const auto found = std::find_if(
-        definitions.rbegin(), definitions.rend(),
-        [&](const auto& file) { return file.folder == "suites" && file.name == suite; });
-    if (found != definitions.rend() && found->kind() == "perplexity") {
-      add_suite(options, *found, asked);
-    } else {
-      names.push_back(suite);
-    }
-  }
-  if (!names.empty())
-    asked.tasks = eval::TaskCatalog(std::move(definitions))
-                      .resolve(names, options.convention, task_data_folder(options.data));
-  for (const auto& text : options.perplexity) add_perplexity(options, text, asked);
+  names.insert(names.end(), options.suites.begin(), options.suites.end());
+  if (names.empty() && options.perplexity.empty()) names = {kDefaultSuite};
+  std::vector<fs::path> suite_files;
+  for (const auto& name : names)
+    if (name.ends_with(".json")) suite_files.emplace_back(name);
+  const fs::path task_data = task_data_folder(options.data);
+  eval::SelectionOptions where{.convention = options.convention,
+                               .task_data = task_data,
+                               .data = {task_data, data::default_data_folder()}};
+  if (!options.missing.empty()) where.refuse_missing = options.missing == "refuse";
+  auto asked =
+      eval::select(eval::load_catalog(if_given(options.definitions), suite_files), names, where);
+  for (const auto& note : asked.notes()) log_warning(note);
+  for (const auto& text : options.perplexity) asked.suites.push_back(open_named(text, options));
   return asked;
 }
 
@@ -142,7 +96,7 @@ std::optional<fs::path> tokenizer_file(const Options& options, const models::Loa
   return loaded.files.tokenizer.file;
 }
 
-bool needs_text(const Asked& asked) {
+bool needs_text(const eval::Selection& asked) {
   if (!asked.tasks.empty()) return true;
   return std::any_of(asked.suites.begin(), asked.suites.end(), [](const auto& suite) {
     return std::any_of(suite.sources.begin(), suite.sources.end(), [](const auto& source) {
@@ -152,7 +106,7 @@ bool needs_text(const Asked& asked) {
   });
 }
 
-std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Asked& asked,
+std::optional<data::Tokenizer> load_tokenizer(const Options& options, const eval::Selection& asked,
                                               const models::LoadedModel& loaded) {
   const auto file = tokenizer_file(options, loaded);
   if (!file) {
@@ -167,13 +121,13 @@ std::optional<data::Tokenizer> load_tokenizer(const Options& options, const Aske
   return tokenizer;
 }
 
-evaluation::EvaluationPlan plan_of(const Options& options, Asked& asked,
+evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection& asked,
                                    const models::LoadedModel& loaded) {
   const auto& config = loaded.model.config();
   const auto eos = loaded.files.tokenizer.ids.eos.value_or(config.eos_token_id);
   evaluation::EvaluationPlan plan;
-  plan.tasks = std::move(asked.tasks);
-  plan.suites = std::move(asked.suites);
+  plan.tasks = asked.tasks;
+  plan.suites = asked.suites;
   if (options.limit > 0) plan.limit = options.limit;
   plan.max_length = options.max_length > 0 ? options.max_length : config.max_sequence_length;
   plan.eos_token_id = static_cast<std::uint32_t>(eos);
@@ -197,6 +151,26 @@ std::vector<ProgressPart> progress_parts(const evaluation::EvaluationProgress& p
           {"eta " + (progress.seconds_left ? format_duration(*progress.seconds_left) : "…"), 1}};
 }
 
+/// An evaluation and where it is recorded.
+struct Recorded {
+  fs::path database;
+  std::optional<evaluation::EvaluatedRun> run;  ///< that it belongs to, if one was named
+  evaluation::EvaluationSessionResult result;
+};
+
+evaluation::EvaluationSessionResult evaluate(const Options& options, const eval::Selection& asked,
+                                             models::LoadedModel& loaded,
+                                             const data::Tokenizer* tokenizer,
+                                             const Recorded& recorded) {
+  ProgressLine line;
+  return evaluation::run_evaluation(
+      loaded, tokenizer, plan_of(options, asked, loaded),
+      {.database = recorded.database,
+       .command_line = options.command_line,
+       .run = recorded.run,
+       .on_progress = [&](const auto& progress) { line.show(progress_parts(progress), " | "); }});
+}
+
 /// The first failure decides the exit code; the scores of the others are out by then.
 int exit_code_of(const evaluation::EvaluationOutcome& outcome) {
   for (const auto* results : {&outcome.tasks, &outcome.suites}) {
@@ -214,54 +188,60 @@ fs::path database_of(const Options& options, const std::optional<JoinedRun>& joi
                                   : fs::path(options.database);
 }
 
+nlohmann::ordered_json names_of(
+    const std::map<std::string, std::vector<eval::MissingSource>>& missing) {
+  nlohmann::ordered_json names;
+  for (const auto& [suite, sources] : missing)
+    for (const auto& source : sources) names[suite].push_back(source.name);
+  return names;
+}
+
+/// What is printed on stdout.
+void print_result(const Options& options, const Recorded& recorded, const eval::Selection& asked,
+                  const models::LoadedModel& loaded) {
+  const auto& outcome = recorded.result.outcome;
+  if (!options.json) return print_scores(std::cout, outcome, asked.tasks);
+  nlohmann::ordered_json json = {{"checkpoint", options.checkpoint},
+                                 {"evaluation_id", recorded.result.evaluation_id},
+                                 {"database", recorded.database.string()},
+                                 {"weights_digest", loaded.weights_digest.hex()},
+                                 {"policy", store::policy_json(loaded.model.policy())}};
+  if (recorded.run) json.update({{"run_id", recorded.run->run_id}, {"step", recorded.run->step}});
+  json.update(scores_json(outcome, asked.tasks));
+  if (!asked.missing.empty()) json["missing"] = names_of(asked.missing);
+  json["seconds"] = outcome.seconds;
+  json["rows"] = outcome.rows;
+  std::cout << json_text(json, 2) << "\n";
+}
+
+void save_instances(const Options& options, const Recorded& recorded,
+                    std::span<const eval::Task> tasks) {
+  store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
+  write_instances(options.instances, store::EvaluationDb(records), recorded.result.evaluation_id,
+                  tasks);
+  log_line("wrote " + options.instances);
+}
+
 int run(const Options& options) {
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
-  Asked asked = resolve(options);
+  const eval::Selection asked = find_asked(options);
   const Policy policy = options.policy.resolve();
   apply_policy(policy);
   models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
   log_line(loaded.description);
   const auto tokenizer = load_tokenizer(options, asked, loaded);
-  const auto missing = asked.missing;
-  const auto plan = plan_of(options, asked, loaded);
-  const fs::path database = database_of(options, joined, loaded);
-  std::optional<evaluation::EvaluatedRun> belongs_to;
-  if (joined) belongs_to = join_run(*joined, loaded.files, options.step);
 
-  std::optional<ProgressLine> line(std::in_place);
-  const auto result = evaluation::run_evaluation(
-      loaded, tokenizer ? &*tokenizer : nullptr, plan,
-      {.database = database,
-       .command_line = options.command_line,
-       .run = belongs_to,
-       .on_progress = [&](const auto& progress) { line->show(progress_parts(progress), " | "); }});
-  line.reset();
-  if (result.resumed) log_line("went on with evaluation " + result.evaluation_id);
-  if (joined) note_earlier(*joined, belongs_to->step, result.evaluation_id);
-  if (!options.instances.empty()) {
-    store::RecordDatabase records(database, store::OpenMode::kReadOnly);
-    write_instances(options.instances, store::EvaluationDb(records), result.evaluation_id,
-                    plan.tasks);
-    log_line("wrote " + options.instances);
-  }
-  if (options.json) {
-    nlohmann::ordered_json json = {{"checkpoint", options.checkpoint},
-                                   {"evaluation_id", result.evaluation_id},
-                                   {"database", database.string()},
-                                   {"weights_digest", loaded.weights_digest.hex()},
-                                   {"policy", store::policy_json(policy)}};
-    if (belongs_to) json.update({{"run_id", belongs_to->run_id}, {"step", belongs_to->step}});
-    json.update(scores_json(result.outcome, plan.tasks));
-    if (!missing.empty()) json["missing"] = missing;
-    json["seconds"] = result.outcome.seconds;
-    json["rows"] = result.outcome.rows;
-    std::cout << json_text(json, 2) << "\n";
-  } else {
-    print_scores(std::cout, result.outcome, plan.tasks);
-  }
-  log_line("evaluation " + result.evaluation_id + " in " + database.string());
-  return exit_code_of(result.outcome);
+  Recorded recorded{.database = database_of(options, joined, loaded), .run = {}, .result = {}};
+  if (joined) recorded.run = join_run(*joined, loaded.files, options.step);
+  recorded.result = evaluate(options, asked, loaded, tokenizer ? &*tokenizer : nullptr, recorded);
+  const std::string& id = recorded.result.evaluation_id;
+  if (recorded.result.resumed) log_line("went on with evaluation " + id);
+  if (joined) note_earlier(*joined, recorded.run->step, id);
+  if (!options.instances.empty()) save_instances(options, recorded, asked.tasks);
+  print_result(options, recorded, asked, loaded);
+  log_line("evaluation " + id + " in " + recorded.database.string());
+  return exit_code_of(recorded.result.outcome);
 }
 
 void add_what(const Command& eval, Options& options) {

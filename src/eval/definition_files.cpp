@@ -34,7 +34,8 @@ std::string DefinitionFile::kind() const {
   return kind.get<std::string>();
 }
 
-std::vector<DefinitionFile> read_definitions(const std::optional<fs::path>& folder) {
+std::vector<DefinitionFile> read_definitions(const std::optional<fs::path>& folder,
+                                             std::span<const fs::path> suite_files) {
   if (folder && !fs::is_directory(*folder)) {
     throw Error(ErrorKind::kUsage,
                 folder->string() + ": is not a folder of evaluation definitions");
@@ -45,16 +46,18 @@ std::vector<DefinitionFile> read_definitions(const std::optional<fs::path>& fold
     files[{std::string(where), std::string(name)}] =
         parse(std::string(where), std::string(name), path, {}, text);
   }
+  const auto add = [&](const std::string& where, const fs::path& path) {
+    const std::string name = path.stem().string();
+    files[{where, name}] = parse(where, name, path.string(), path.parent_path(), read_file(path));
+  };
   for (const char* where : kFolders) {
     const fs::path parent = folder.value_or("evals") / where;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(parent, error)) {
-      const fs::path& path = entry.path();
-      if (path.extension() != ".json") continue;
-      files[{where, path.stem().string()}] =
-          parse(where, path.stem().string(), path.string(), parent, read_file(path));
+      if (entry.path().extension() == ".json") add(where, entry.path());
     }
   }
+  for (const auto& file : suite_files) add("suites", file);
   std::vector<DefinitionFile> sorted;
   for (auto& [key, file] : files) sorted.push_back(std::move(file));
   return sorted;

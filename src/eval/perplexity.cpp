@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "data/sidecar.h"
 #include "data/token_file.h"
+#include "eval/document_reader.h"
 
 namespace olmo::eval {
 namespace {

@@ -1,7 +1,6 @@
 #include "eval/perplexity_suite.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -233,6 +232,26 @@ ResolvedSuite resolve_suite(const SuiteDefinition& definition,
                                        std::to_string(definition.sources.size()) +
                                        " sources are not on disk:" + describe(resolved.missing));
   set_convention(resolved.suite, definition.convention);
+  return resolved;
+}
+
+ResolvedSuite suite_of_token_files(const std::string& name,
+                                   const std::map<std::string, std::vector<std::string>>& files,
+                                   data::TokenDtype dtype) {
+  ResolvedSuite resolved;
+  resolved.suite = {
+      .name = name, .convention = DocumentConvention::kOlmo, .dtype = dtype, .sources = {}};
+  for (const auto& [label, paths] : files) {
+    SuiteSource source{.name = label, .named_by_documents = false, .files = {}};
+    const auto missing = std::find_if(paths.begin(), paths.end(),
+                                      [](const auto& path) { return !fs::exists(path); });
+    if (missing != paths.end()) {
+      resolved.missing.push_back({.name = label, .path = *missing, .get = {}});
+      continue;
+    }
+    for (const auto& path : paths) source.files.push_back({path, ""});
+    if (!paths.empty()) resolved.suite.sources.push_back(std::move(source));
+  }
   return resolved;
 }
 

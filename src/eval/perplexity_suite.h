@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 
 #include "core/json.h"
 #include "data/token_file.h"
-#include "eval/document_source.h"
+#include "eval/suite_sources.h"
 
 namespace olmo::eval {
 
@@ -78,11 +79,11 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
 struct MissingSource {
   std::string name;
   std::string path;  ///< where it was looked for
-  std::string get;   ///< how to get it: a command or a sentence
+  std::string get;   ///< how to get it: a command or a sentence; may be empty
 };
 
 struct ResolvedSuite {
-  PerplexitySuite suite;  ///< the sources that were found, in the definition's order
+  PerplexitySuite suite;  ///< the sources that were found, in order; there may be none
   std::vector<MissingSource> missing;
 };
 
@@ -92,5 +93,11 @@ struct ResolvedSuite {
 ResolvedSuite resolve_suite(const SuiteDefinition& definition,
                             std::span<const std::filesystem::path> data_folders,
                             bool refuse_missing);
+
+/// A suite of token files by source, in the convention of OLMo's trainer. A source is missing if
+/// one of its files is.
+ResolvedSuite suite_of_token_files(const std::string& name,
+                                   const std::map<std::string, std::vector<std::string>>& files,
+                                   data::TokenDtype dtype);
 
 }  // namespace olmo::eval

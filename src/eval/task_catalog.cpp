@@ -308,6 +308,13 @@ std::vector<SuiteSummary> TaskCatalog::suites() const {
   return summaries;
 }
 
+const DefinitionFile* TaskCatalog::perplexity_suite(std::string_view name) const {
+  const auto found = std::find_if(definitions_.begin(), definitions_.end(), [&](const auto& file) {
+    return file.folder == "suites" && file.name == name && file.kind() == "perplexity";
+  });
+  return found == definitions_.end() ? nullptr : &*found;
+}
+
 TaskCatalog::Target TaskCatalog::find(const std::string& name, bool& answers_only) const {
   auto found = names_.find(name);
   answers_only =
@@ -386,8 +393,9 @@ std::vector<Task> TaskCatalog::resolve(std::span<const std::string> names,
   return tasks;
 }
 
-TaskCatalog load_catalog(const std::optional<std::filesystem::path>& folder) {
-  return TaskCatalog(read_definitions(folder));
+TaskCatalog load_catalog(const std::optional<std::filesystem::path>& folder,
+                         std::span<const std::filesystem::path> suite_files) {
+  return TaskCatalog(read_definitions(folder, suite_files));
 }
 
 }  // namespace olmo::eval

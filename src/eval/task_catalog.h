@@ -44,6 +44,8 @@ class TaskCatalog {
 
   [[nodiscard]] std::vector<TaskSummary> tasks() const;
   [[nodiscard]] std::vector<SuiteSummary> suites() const;
+  /// The definition of a perplexity suite; null if no suite of that kind has this name.
+  [[nodiscard]] const DefinitionFile* perplexity_suite(std::string_view name) const;
 
   /// Tasks of the given names, each a task, a variant, one of OLMo's evaluator labels (any of them
   /// with `_bpb`: the right answers alone), or a suite of kind rank_classification, in order and
@@ -83,7 +85,9 @@ class TaskCatalog {
   std::map<std::string, Target> names_;
 };
 
-/// The catalog of the binary's definitions and those of `folder` (see read_definitions).
-TaskCatalog load_catalog(const std::optional<std::filesystem::path>& folder = std::nullopt);
+/// The catalog of the binary's definitions, those of `folder` and `suite_files` (see
+/// read_definitions).
+TaskCatalog load_catalog(const std::optional<std::filesystem::path>& folder = std::nullopt,
+                         std::span<const std::filesystem::path> suite_files = {});
 
 }  // namespace olmo::eval

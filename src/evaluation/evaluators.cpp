@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "eval/scoring.h"
+#include "eval/selection.h"
 #include "evaluation/session.h"
 #include "models/mapped_weights.h"
 
@@ -146,7 +147,11 @@ void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> 
     return;
   }
   try {
-    const auto tasks = catalog.resolve(std::vector{label}, "olmo", data_folder);
+    const auto tasks = eval::select(catalog, std::vector{label}, {.task_data = data_folder}).tasks;
+    if (tasks.empty())
+      throw Error(ErrorKind::kUsage, "evaluators: " + label +
+                                         ": is a perplexity suite, which `type: lm` evaluates from "
+                                         "`data.datasets`; `type: downstream` takes tasks");
     std::optional<std::int64_t> limit;
     if (samples) limit = whole_instances(tasks.front(), *samples);
     // Tasks with the same limit share a plan, and so a queue.
@@ -166,30 +171,19 @@ void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> 
 
 void Evaluators::add_suite(const std::string& label, const Json& data,
                            std::optional<std::int64_t> samples, const config::TrainConfig& config) {
-  eval::PerplexitySuite suite{.name = label,
-                              .convention = eval::DocumentConvention::kOlmo,
-                              .dtype = data::parse_token_dtype(data.value(
-                                  "memmap_dtype", std::string(config.data.memmap_dtype))),
-                              .sources = {}};
+  const auto dtype =
+      data::parse_token_dtype(data.value("memmap_dtype", std::string(config.data.memmap_dtype)));
+  eval::Selection selection;
+  selection.add(eval::suite_of_token_files(label, data_sets(label, data), dtype));
+  for (const auto& note : selection.notes()) notes_.push_back("evaluator " + note);
+  if (selection.suites.empty()) return;
+  auto& suite = selection.suites.front();
   std::int64_t instances = 0;
-  for (const auto& [name, paths] : data_sets(label, data)) {
-    eval::SuiteSource source{.name = name, .named_by_documents = false, .files = {}};
-    for (const auto& path : paths) {
-      if (!fs::exists(path)) {
-        notes_.push_back("evaluator " + label + ": " + name + " is left out: " + path +
-                         " is not a file here");
-        source.files.clear();
-        break;
-      }
-      source.files.push_back({path, ""});
-    }
-    if (source.files.empty()) continue;
+  for (const auto& source : suite.sources) {
     for (const auto& file : source.files)
       instances +=
-          static_cast<std::int64_t>(data::TokenFile(file.path, *suite.dtype).size()) / max_length_;
-    suite.sources.push_back(std::move(source));
+          static_cast<std::int64_t>(data::TokenFile(file.path, dtype).size()) / max_length_;
   }
-  if (suite.sources.empty()) return;
   EvaluationPlan plan = empty_plan();
   if (samples) {
     const auto seed = data.value("seed", Json(nullptr));

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "data/scratch.h"
+#include "eval/document_reader.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

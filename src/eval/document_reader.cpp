@@ -1,4 +1,4 @@
-#include "eval/document_source.h"
+#include "eval/document_reader.h"
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxDocument = data::LineReader::kMaxLine;
 
-[[noreturn]] void fail(const std::string& place, const std::string& what) {
+[[noreturn]] void input_error(const std::string& place, const std::string& what) {
   throw Error(ErrorKind::kInput, place + ": " + what);
 }
 
@@ -21,7 +21,7 @@ void check_utf8(std::string_view text, const std::string& place) {
   while (at < text.size()) {
     const CodePoint point = decode_utf8(text.substr(at));
     if (point.code == kBadUtf8)
-      fail(place, "is not UTF-8 at byte " + std::to_string(at) + ", expected a text");
+      input_error(place, "is not UTF-8 at byte " + std::to_string(at) + ", expected a text");
     at += point.size;
   }
 }
@@ -33,8 +33,8 @@ std::string read_text(const std::filesystem::path& path) {
   while (const std::size_t size = source.read(block.data(), block.size())) {
     text.append(block, 0, size);
     if (text.size() > kMaxDocument)
-      fail(path.string(), "is longer than " + std::to_string(kMaxDocument >> 20) +
-                              " MiB, which is the most that one document may have");
+      input_error(path.string(), "is longer than " + std::to_string(kMaxDocument >> 20) +
+                                     " MiB, which is the most that one document may have");
   }
   check_utf8(text, path.string());
   return text;
@@ -43,7 +43,7 @@ std::string read_text(const std::filesystem::path& path) {
 std::uint64_t size_on_disk(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  if (error) fail(path.string(), "cannot be read: " + error.message());
+  if (error) input_error(path.string(), "cannot be read: " + error.message());
   return size;
 }
 
@@ -126,9 +126,9 @@ struct DocumentReader::State {
     const std::string number = std::to_string(line.number);
     document.place = from.path.string() + ":" + number;
     if (line.too_long)
-      fail(document.place, "is longer than " + std::to_string(kMaxDocument >> 20) + " MiB");
+      input_error(document.place, "is longer than " + std::to_string(kMaxDocument >> 20) + " MiB");
     data::DocumentText parsed = data::parse_document(line.bytes);
-    if (!parsed.text) fail(document.place, parsed.problem);
+    if (!parsed.text) input_error(document.place, parsed.problem);
     document.text = std::move(*parsed.text);
     const SuiteSource& of = sources[source];
     document.source = of.named_by_documents ? parsed.source.value_or(of.name) : of.name;

@@ -1,4 +1,4 @@
-#include "eval/document_source.h"
+#include "eval/document_reader.h"
 
 #include <nlohmann/json.hpp>
 #include <zlib.h>

@@ -1,9 +1,10 @@
+#include "eval/suite_sources.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "core/error.h"
-#include "eval/document_source.h"
 
 namespace olmo::eval {
 namespace {
