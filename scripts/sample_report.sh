@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes reports/sample/ again: a very small OLMo trained on real English four times a side (seeds 1 to 4), on one thread and on two, its
-# last checkpoint evaluated on the eight tasks, its last steps audited; then the parity report of seed 1. Needs the quickstart's corpus.
+# last checkpoint evaluated on the eight tasks, its last steps audited; then the parity report of seed 1,
+# and the README's picture of it. Needs the quickstart's corpus.
 # usage: scripts/sample_report.sh HARNESS
 set -euo pipefail
 harness=$(realpath "$1")
@@ -31,3 +32,4 @@ mkdir -p "$root/reports/sample"
   --out "$root/reports/sample/parity.html" --markdown "$root/reports/sample/parity.md" || echo "exit code $?" >&2
 # The page shows where the runs were; a page that is kept shows only their names.
 sed -i "s#$work/##g; s#$root/##g" "$root"/reports/sample/parity.html "$root"/reports/sample/parity.md
+"$root/scripts/report_picture.py" "$root/reports/sample/parity.html" >"$root/docs/parity.svg"

@@ -28,6 +28,11 @@ expect "no home" 2 "neither HOME nor OLMO_HARNESS_CACHE is set" env -u HOME -u X
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
 
+# The picture in the README shows the page that is kept.
+if python3 -I -c '' 2>/dev/null; then
+  expect "the picture of the sample report" 0 "" bash -c 'python3 -I scripts/report_picture.py reports/sample/parity.html | cmp - docs/parity.svg'
+fi
+
 fake dpkg-query 'exit 1'
 fake apt-get 'echo "E: Temporary failure resolving"; exit 1'
 fake id 'echo 0'
