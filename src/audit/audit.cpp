@@ -9,6 +9,7 @@
 #include "audit/row_comparison.h"
 #include "core/error.h"
 #include "core/pcg64.h"
+#include "core/progress_line.h"
 #include "train/step_progress.h"
 
 namespace olmo::audit {
@@ -59,7 +60,8 @@ class Auditor {
     result.started_from = training.started_from();
     result.start_step = training.step();
     compare_state(training, std::nullopt, result);
-    train::StepProgress line(training.step() + 1, result.stretch.last);
+    const auto first = training.step() + 1;
+    ProgressLine line;
     while (training.step() < result.stretch.last) {
       const auto next = training.step() + 1;
       const bool wanted = options_.trace && next >= result.stretch.first;
@@ -75,7 +77,7 @@ class Auditor {
       }
       if (!recorded.empty()) compare_trace(next, recorded, trace, result);
       if (wanted) result.traces.push_back({next, trace.digests()});
-      line.show(*row);
+      line.show(train::progress_of(*row, first, result.stretch.last));
       after_step(training, *row);
     }
     line.finish();

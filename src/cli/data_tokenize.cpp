@@ -26,22 +26,6 @@ struct Arguments {
   bool json = false;
 };
 
-std::vector<ProgressPart> progress_parts(const data::TokenizeProgress& progress, double seconds) {
-  const double done = static_cast<double>(progress.bytes_read);
-  const double total = static_cast<double>(progress.bytes_total);
-  const double tokens = static_cast<double>(progress.tokens) / 1e6;
-  const auto format = [](const char* pattern, double value) {
-    char text[48];
-    std::snprintf(text, sizeof text, pattern, value);
-    return std::string(text);
-  };
-  return {{"tokenizing " + format_bytes(done) + " of " + format_bytes(total), 0},
-          {std::to_string(progress.documents) + " documents", 4},
-          {format("%.1f M tokens", tokens), 3},
-          {format("%.2f M tokens/s", tokens / std::max(seconds, 1e-3)), 2},
-          {"eta " + (done > 0 ? format_duration(seconds * (total - done) / done) : "…"), 1}};
-}
-
 void print_report(const data::TokenizeReport& report, double seconds) {
   for (const auto& output : report.outputs) {
     std::cout << output.path.string() << ": " << output.tokens << " tokens ("
@@ -77,9 +61,7 @@ void run_tokenize(const Arguments& arguments) {
   double seconds = 0;
   {
     ProgressLine line;
-    options.progress = [&line](const data::TokenizeProgress& progress) {
-      line.show(progress_parts(progress, line.seconds()), " | ");
-    };
+    options.on_progress = [&line](const Progress& progress) { line.show(progress); };
     report = data::tokenize(options, tokenizer);
     seconds = line.seconds();
   }

@@ -137,20 +137,6 @@ evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection
   return plan;
 }
 
-std::vector<ProgressPart> progress_parts(const evaluation::EvaluationProgress& progress) {
-  const auto format = [](const char* pattern, double value) {
-    char text[48];
-    std::snprintf(text, sizeof text, pattern, value);
-    return std::string(text);
-  };
-  return {{progress.task, 2},
-          {format("%.1f %%", 100 * progress.fraction), 0},
-          {format("%.0f tokens/s",
-                  static_cast<double>(progress.rows) / std::max(progress.seconds, 1e-3)),
-           3},
-          {"eta " + (progress.seconds_left ? format_duration(*progress.seconds_left) : "…"), 1}};
-}
-
 /// An evaluation and where it is recorded.
 struct Recorded {
   fs::path database;
@@ -168,7 +154,7 @@ evaluation::EvaluationSessionResult evaluate(const Options& options, const eval:
       {.database = recorded.database,
        .command_line = options.command_line,
        .run = recorded.run,
-       .on_progress = [&](const auto& progress) { line.show(progress_parts(progress), " | "); }});
+       .on_progress = [&](const Progress& progress) { line.show(progress); }});
 }
 
 /// The first failure decides the exit code; the scores of the others are out by then.

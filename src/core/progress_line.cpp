@@ -45,20 +45,38 @@ std::string progress_text(std::span<const ProgressPart> parts, const std::string
   return shortened(line, *columns);
 }
 
+std::optional<double> Pace::seconds_left(const Progress& progress, double now) {
+  const auto& [what, fraction, tokens, facts, last] = progress;
+  if (!start_ || fraction < start_->fraction || (tokens && tokens == start_->tokens)) {
+    start_ = {now, fraction, tokens};
+    return std::nullopt;
+  }
+  if (fraction <= start_->fraction) return std::nullopt;
+  return (now - start_->now) * (1 - fraction) / (fraction - start_->fraction);
+}
+
 ProgressLine::ProgressLine() = default;
 
 ProgressLine::~ProgressLine() { finish(); }
 
-void ProgressLine::show(std::span<const ProgressPart> parts, const std::string& separator,
-                        bool last) {
+void ProgressLine::show(const Progress& progress) {
+  std::vector<ProgressPart> parts = {{progress.what, 0}};
+  parts.insert(parts.end(), progress.facts.begin(), progress.facts.end());
+  const double now_seconds = seconds();
+  if (progress.tokens)
+    parts.push_back(
+        {format_token_rate(static_cast<double>(*progress.tokens) / std::max(now_seconds, 1e-3)),
+         3});
+  if (const auto left = pace_.seconds_left(progress, now_seconds))
+    parts.push_back({"eta " + format_duration(*left), 1});
   const auto columns = terminal_width(STDERR_FILENO);
   const auto now = Clock::now();
   const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::seconds(10);
-  const bool too_soon = shown_ && !last && now - *shown_ < pause;
+  const bool too_soon = shown_ && !progress.last && now - *shown_ < pause;
   if (too_soon && !columns) return;
   // A line that fills the last column leaves the cursor where terminals disagree.
   const auto room = columns ? std::optional(std::max<std::size_t>(*columns, 2) - 1) : std::nullopt;
-  const std::string text = progress_text(parts, separator, room);
+  const std::string text = progress_text(parts, " | ", room);
   waiting_ = too_soon ? text : std::string();
   if (too_soon) return;
   shown_ = now;
@@ -95,6 +113,11 @@ std::string format_duration(double seconds) {
   if (total >= 3600) return format("%lldh%02lldm", total / 3600, total / 60 % 60);
   if (total >= 60) return format("%lldm%02llds", total / 60, total % 60);
   return format("%llds", total);
+}
+
+std::string format_token_rate(double rate) {
+  if (rate < 1e4) return format("%.0f tokens/s", rate);
+  return rate < 1e6 ? format("%.1fk tokens/s", rate / 1e3) : format("%.2fM tokens/s", rate / 1e6);
 }
 
 std::string format_bytes(double bytes) {

@@ -1,7 +1,9 @@
 #include "data/tokenize.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "core/progress_line.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
 #include "data/token_writer.h"
@@ -287,12 +290,18 @@ class Run {
     // the input is named.
     if (pending_failure_) std::rethrow_exception(std::exchange(pending_failure_, nullptr));
     const auto now = std::chrono::steady_clock::now();
-    if (!options_.progress || now - last_progress_ < std::chrono::milliseconds(200)) return;
+    if (!options_.on_progress || now - last_progress_ < std::chrono::milliseconds(200)) return;
     last_progress_ = now;
-    options_.progress({.bytes_read = chunk.bytes_read,
-                       .bytes_total = reader_.bytes_total(),
-                       .documents = report_.documents,
-                       .tokens = report_.tokens});
+    const auto read = static_cast<double>(chunk.bytes_read);  // compressed, as the files are
+    const auto total = static_cast<double>(reader_.bytes_total());
+    std::array<char, 32> tokens{};
+    std::snprintf(tokens.data(), tokens.size(), "%.1f M tokens",
+                  static_cast<double>(report_.tokens) / 1e6);
+    options_.on_progress(
+        {.what = "tokenizing " + format_bytes(read) + " of " + format_bytes(total),
+         .fraction = total > 0 ? read / total : 0,
+         .tokens = static_cast<std::int64_t>(report_.tokens),
+         .facts = {{std::to_string(report_.documents) + " documents", 4}, {tokens.data(), 3}}});
   }
 
   void finish(TokenWriter& writer) {

@@ -11,6 +11,7 @@
 
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/progress.h"
 #include "data/byte_source.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"
@@ -19,13 +20,6 @@ namespace olmo::data {
 
 /// What to do with a line that gives no document. Either way it is counted and located.
 enum class BadLinePolicy { kStop, kSkip };
-
-struct TokenizeProgress {
-  std::uint64_t bytes_read = 0;  ///< of the input files, compressed as they are
-  std::uint64_t bytes_total = 0;
-  std::uint64_t documents = 0;
-  std::uint64_t tokens = 0;
-};
 
 struct TokenizeOptions {
   std::vector<std::filesystem::path>
@@ -39,8 +33,7 @@ struct TokenizeOptions {
   int threads = 1;
   std::uint64_t max_tokens_per_file = 0;  ///< 0: unlimited for a file, 512 Mi (OLMo's) for a folder
   bool overwrite = false;
-  std::function<void(const TokenizeProgress&)>
-      progress;  ///< called from the calling thread, a few times a second at most
+  OnProgress on_progress = {};  ///< called a few times a second at most
 };
 
 struct BadLine {

@@ -1,7 +1,9 @@
 #include "evaluation/evaluation.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
@@ -21,7 +23,7 @@ struct Evaluation {
   const data::Tokenizer* tokenizer;
   const EvaluationPlan& plan;
   store::EvaluationDb& record;
-  const OnEvaluationProgress& on_progress;
+  const OnProgress& on_progress;
   std::int64_t vocab_size;
   int threads;
   ScoreTokens model;
@@ -31,25 +33,16 @@ struct Evaluation {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
-  /// The tasks together, or a suite, begin.
-  void begin_part() { part_start = {}; }
-  void progress(const std::string& task, double fraction) {
+  void progress(const std::string& task, double fraction) const {
     if (!on_progress) return;
-    EvaluationProgress now{task, fraction, outcome.rows, seconds()};
-    // What was done before this process, and is passed over at once, says nothing of the pace.
-    if (!part_start || part_start->rows == now.rows) {
-      part_start = now;
-    } else if (fraction > part_start->fraction) {
-      now.seconds_left =
-          (now.seconds - part_start->seconds) * (1 - fraction) / (fraction - part_start->fraction);
-    }
-    on_progress(now);
+    std::array<char, 16> share{};
+    std::snprintf(share.data(), share.size(), "%.1f %%", 100 * fraction);
+    on_progress(
+        {.what = task, .fraction = fraction, .tokens = outcome.rows, .facts = {{share.data(), 0}}});
   }
-
-  std::optional<EvaluationProgress> part_start = {};
 };
 
-void fail(Evaluation& evaluation, TaskOutcome& outcome, const Error& error) {
+void record_failure(Evaluation& evaluation, TaskOutcome& outcome, const Error& error) {
   outcome.error = error;
   evaluation.record.end_task(outcome.name, "failed", error.what());
   log_warning(outcome.name + ": not evaluated: " + error.what());
@@ -80,7 +73,7 @@ std::vector<eval::LoadedTask> load_tasks(Evaluation& evaluation, eval::RankOptio
     try {
       loaded.push_back(eval::load_task(task, evaluation.plan.limit));
     } catch (const Error& error) {
-      fail(evaluation, outcome, error);
+      record_failure(evaluation, outcome, error);
       continue;
     }
     for (const auto doc_id : evaluation.record.done_instances(task.name))
@@ -100,7 +93,6 @@ void run_tasks(Evaluation& evaluation) {
   const auto loaded = load_tasks(evaluation, options);
   auto& outcomes = evaluation.outcome.tasks;
   const std::int64_t rows_before = evaluation.outcome.rows;
-  evaluation.begin_part();
   evaluation.progress(plan.tasks.front().name, 0);
   eval::evaluate_tasks(
       loaded, *evaluation.tokenizer, evaluation.model, options,
@@ -113,7 +105,7 @@ void run_tasks(Evaluation& evaluation) {
            },
        .on_task_failed =
            [&](const std::string& task, const Error& error) {
-             fail(evaluation, outcome_of(outcomes, task), error);
+             record_failure(evaluation, outcome_of(outcomes, task), error);
            }});
   evaluation.record.flush();
   for (const auto& [task, examples] : loaded) {
@@ -136,7 +128,6 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
                                 .primary_metric = "ppl"});
   const auto done = evaluation.record.done_documents(suite.name);
   const std::int64_t rows_before = evaluation.outcome.rows;
-  evaluation.begin_part();
   try {
     evaluation.progress(suite.name, 0);
     eval::evaluate_perplexity(
@@ -163,7 +154,7 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
              }});
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kDiverged) throw;
-    fail(evaluation, outcome, error);
+    record_failure(evaluation, outcome, error);
     return;
   }
   evaluation.record.flush();
@@ -187,7 +178,7 @@ eval::Task recorded_task(const Json& entry) {
 
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                            const EvaluationPlan& plan, store::EvaluationDb& record,
-                           const OnEvaluationProgress& on_progress) {
+                           const OnProgress& on_progress) {
   Evaluation evaluation{.tokenizer = tokenizer,
                         .plan = plan,
                         .record = record,

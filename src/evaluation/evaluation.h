@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,6 +10,7 @@
 #include "core/error.h"
 #include "core/evaluation_rows.h"
 #include "core/json.h"
+#include "core/progress.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"
@@ -48,28 +48,15 @@ struct EvaluationOutcome {
   std::int64_t rows = 0;  ///< that the model has run
 };
 
-struct EvaluationProgress {
-  std::string task;
-  double fraction = 0;    ///< of the tasks, or of the suite
-  std::int64_t rows = 0;  ///< so far, in all
-  double seconds = 0;
-  /// Until the tasks, or the suite, are done, by the pace of what the model has run for them in
-  /// this process; nothing before it has run anything.
-  std::optional<double> seconds_left = {};
-};
-
-/// Called after each forward pass, on the calling thread; may throw to end the evaluation, whose
-/// rows so far stay in the record. May be empty.
-using OnEvaluationProgress = std::function<void(const EvaluationProgress&)>;
-
 /// Evaluates `model` and writes every row as it comes to `record`, in which an evaluation has been
 /// begun, or is gone on with: what it already holds is not computed again. A task or suite that
 /// fails is recorded with its reason, and the others go on. `tokenizer` may be null if nothing is
 /// text. The numbers depend on weights, tokenizer and plan alone (under numerics=portable to the
-/// last bit); training uses the same function.
+/// last bit); training uses the same function. `on_progress` is called after each forward pass;
+/// where it throws, the rows so far stay in the record.
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                            const EvaluationPlan& plan, store::EvaluationDb& record,
-                           const OnEvaluationProgress& on_progress = {});
+                           const OnProgress& on_progress = {});
 
 /// What a record keeps of a plan: enough to score its rows again without data and model.
 Json to_json(const EvaluationPlan& plan);

@@ -215,7 +215,7 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
   std::vector<std::pair<std::string, double>> metrics;
   try {
     for (const auto& plan : plans_) {
-      const auto outcome = evaluate(model, tokenizer, plan, db, [&](const EvaluationProgress&) {
+      const auto outcome = evaluate(model, tokenizer, plan, db, [&](const Progress&) {
         if (signals.requested() != StopRequest::kNone)
           throw Error(ErrorKind::kStopped, "stopped by a signal");
       });

@@ -79,12 +79,11 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
   }
   result.evaluation_id = db.evaluation_id();
   try {
-    result.outcome =
-        evaluate(loaded.model, tokenizer, plan, db, [&](const EvaluationProgress& progress) {
-          if (options.on_progress) options.on_progress(progress);
-          signals.throw_if_requested(
-              "the rows so far are recorded, and the same command goes on from them");
-        });
+    result.outcome = evaluate(loaded.model, tokenizer, plan, db, [&](const Progress& progress) {
+      if (options.on_progress) options.on_progress(progress);
+      signals.throw_if_requested(
+          "the rows so far are recorded, and the same command goes on from them");
+    });
   } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool asked = ours != nullptr && (ours->kind() == ErrorKind::kInterrupted ||

@@ -19,7 +19,7 @@ struct EvaluationSessionOptions {
   std::filesystem::path database;
   std::string command_line;
   std::optional<EvaluatedRun> run;  ///< absent: as the checkpoint says
-  OnEvaluationProgress on_progress;
+  OnProgress on_progress;
 };
 
 struct EvaluationSessionResult {

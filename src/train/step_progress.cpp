@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/progress_line.h"
+
 namespace olmo::train {
 namespace {
 
@@ -15,36 +17,24 @@ std::string format(const char* pattern, Args... args) {
 
 }  // namespace
 
-void StepProgress::show(const store::StepRecord& row) {
-  if (row.step > first_step_) {
-    timed_seconds_ += row.seconds;
-    ++timed_steps_;
-  }
-  line_.show(parts(row), " | ", row.step == last_step_);
-}
-
-std::vector<ProgressPart> StepProgress::parts(const store::StepRecord& row) const {
-  std::vector<ProgressPart> parts;
-  parts.push_back({format("step %lld/%lld", static_cast<long long>(row.step),
-                          static_cast<long long>(last_step_)),
-                   0});
-  parts.push_back({format("loss %.4f", row.ce_loss), 1});
-  if (row.z_loss) parts.push_back({format("z %.1e", *row.z_loss), 9});
-  parts.push_back({format("gnorm %.3f", row.grad_norm), 5});
-  parts.push_back({format("lr %.2e", row.lr), 6});
-  parts.push_back(
+Progress progress_of(const store::StepRecord& row, std::int64_t first_step,
+                     std::int64_t last_step) {
+  Progress progress;
+  progress.what =
+      format("step %lld/%lld", static_cast<long long>(row.step), static_cast<long long>(last_step));
+  progress.fraction = static_cast<double>(row.step - first_step + 1) /
+                      static_cast<double>(last_step - first_step + 1);
+  progress.last = row.step == last_step;
+  auto& facts = progress.facts;
+  facts.push_back({format("loss %.4f", row.ce_loss), 1});
+  if (row.z_loss) facts.push_back({format("z %.1e", *row.z_loss), 9});
+  facts.push_back({format("gnorm %.3f", row.grad_norm), 5});
+  facts.push_back({format("lr %.2e", row.lr), 6});
+  facts.push_back(
       {row.seconds < 1 ? format("%.0f ms", 1000 * row.seconds) : format("%.2f s", row.seconds), 8});
-  parts.push_back({row.tokens_per_second < 1e4
-                       ? format("%.0f tok/s", row.tokens_per_second)
-                       : format("%.1fk tok/s", row.tokens_per_second / 1000),
-                   4});
-  if (row.mfu) parts.push_back({format("MFU %.0f%%", 100 * *row.mfu), 7});
-  if (timed_steps_ > 0) {
-    const double left = timed_seconds_ / static_cast<double>(timed_steps_) *
-                        static_cast<double>(last_step_ - row.step);
-    parts.push_back({"eta " + format_duration(left), 2});
-  }
-  return parts;
+  facts.push_back({format_token_rate(row.tokens_per_second), 4});
+  if (row.mfu) facts.push_back({format("MFU %.0f%%", 100 * *row.mfu), 7});
+  return progress;
 }
 
 }  // namespace olmo::train

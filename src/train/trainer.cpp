@@ -7,11 +7,13 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/progress_line.h"
 #include "model/model_size.h"
 #include "store/audit_records.h"
 #include "store/checkpoint_folder.h"
 #include "store/state_seal.h"
 #include "train/finite.h"
+#include "train/step_progress.h"
 #include "train/tensor_hashes.h"
 #include "train/train_state.h"
 
@@ -70,7 +72,7 @@ TrainResult Trainer::run_steps(const StopSignals& signals, evaluation::Evaluator
       state_.step +
       config_.stop_after.value_or(std::numeric_limits<std::int64_t>::max() - state_.step);
   const auto end = std::min(stepper_.last_step(), process_end);
-  StepProgress line(result.first_step, end);
+  ProgressLine line;
   if (state_.step == 0) {
     record_state_hashes();
     if (!config_.no_pre_train_checkpoint && config_.save_interval) save_first();
@@ -84,7 +86,7 @@ TrainResult Trainer::run_steps(const StopSignals& signals, evaluation::Evaluator
     if (row.step == result.first_step) result.first_loss = row.ce_loss;
     if (row.step > result.first_step) timed += row.seconds;
     result.last_loss = row.ce_loss;
-    line.show(row);
+    line.show(progress_of(row, result.first_step, end));
     energy.record(db_);
     if (config_.hash_interval > 0 && state_.step % config_.hash_interval == 0)
       record_state_hashes();

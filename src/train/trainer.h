@@ -12,7 +12,6 @@
 #include "store/run_db.h"
 #include "store/run_lock.h"
 #include "train/peak_flops.h"
-#include "train/step_progress.h"
 #include "train/stepper.h"
 
 namespace olmo::train {

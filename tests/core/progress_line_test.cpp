@@ -31,3 +31,16 @@ TEST_CASE("a line of progress is never wider than the terminal, and keeps what m
     CHECK(display_width(progress_text(parts, " | ", columns)) <= columns);
   }
 }
+
+TEST_CASE("the time that is left follows the pace of what was computed in this process", "[core]") {
+  Pace pace;
+  const auto left = [&](double fraction, std::int64_t tokens, double now) {
+    return pace.seconds_left({.what = "arc_easy", .fraction = fraction, .tokens = tokens}, now);
+  };
+  CHECK_FALSE(left(0, 0, 0));
+  CHECK_FALSE(left(0.5, 0, 1));  // an earlier process had done this half
+  CHECK(left(0.75, 100, 11) == 10.0);
+  CHECK(left(1, 200, 21) == 0.0);
+  CHECK_FALSE(left(0, 200, 22));  // another part begins
+  CHECK(left(0.5, 300, 32) == 10.0);
+}
