@@ -59,7 +59,7 @@ void add(CheckpointContents& contents, const std::string& name, at::IntArrayRef 
 
 CheckpointContents make_contents(int blocks) {
   CheckpointContents contents;
-  contents.trainer = {{"step", 1}};
+  contents.trainer = olmo::Json{{"step", 1}};
   add(contents, "transformer.wte.weight", {kVocabulary, kWidth});
   for (int block = 0; block < blocks; ++block) {
     const std::string prefix = "transformer.blocks." + std::to_string(block) + ".";

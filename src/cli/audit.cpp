@@ -11,7 +11,7 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/hash_chain.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "store/audit_records.h"
 #include "store/evaluation_db.h"

@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/table.h"
 #include "core/error.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/named_tensors.h"
 #include "store/checkpoint_diff.h"
 #include "store/checkpoint_folder.h"

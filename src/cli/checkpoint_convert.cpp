@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "model/model_size.h"
 #include "models/convert_model.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/progress_line.h"
 #include "data/public/corpus.h"
 #include "data/public/fetch.h"

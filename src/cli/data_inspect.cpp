@@ -12,7 +12,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash_chain.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "data/inspect.h"
 #include "data/sidecar.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/policy.h"
 #include "core/progress_line.h"

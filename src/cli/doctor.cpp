@@ -11,7 +11,6 @@
 #include "core/determinism.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/json_text.h"
 #include "core/terminal.h"
 #include "store/provenance.h"
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 #include "cli/eval_run.h"
 #include "core/environment.h"
 #include "core/error.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/progress_line.h"
 #include "data/public/fetch.h"

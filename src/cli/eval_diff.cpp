@@ -9,7 +9,7 @@
 #include "cli/eval_commands.h"
 #include "cli/table.h"
 #include "core/error.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "evaluation/evaluation.h"
 #include "store/evaluation_db.h"
 

@@ -9,7 +9,7 @@
 
 #include "cli/table.h"
 #include "core/files.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "eval/scoring.h"
 
 namespace olmo::cli {

@@ -10,7 +10,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "data/public/fetch.h"
 #include "eval/encoding.h"

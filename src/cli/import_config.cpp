@@ -7,7 +7,6 @@
 #include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/json_text.h"
 
 namespace olmo::cli {
 namespace {

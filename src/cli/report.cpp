@@ -9,7 +9,7 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "report/page/parity_page.h"
 #include "report/run_report.h"

@@ -11,7 +11,6 @@
 #include "cli/usage.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/json_text.h"
 #include "core/log.h"
 #include "core/output_file.h"
 #include "store/evaluation_db.h"

@@ -9,7 +9,7 @@
 #include "cli/import_output.h"
 #include "core/environment.h"
 #include "core/error.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "import/evaluation.h"
 #include "import/steps.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
 

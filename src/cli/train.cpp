@@ -7,7 +7,6 @@
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/json_text.h"
 #include "core/log.h"
 #include "core/utf8.h"
 #include "train/plan.h"

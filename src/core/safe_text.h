@@ -1,7 +1,7 @@
 // Text that is safe to show. Names of runs, tasks, tensors and files come from outside and may hold
 // anything: commands for a terminal, signs that turn the order of letters round or cannot be seen,
 // formulas, markup, bytes that are no text. Every printer takes them through here (as JSON: through
-// core/json_text.h; on stdout and stderr: core/clean_stream.h).
+// core/json.h; on stdout and stderr: core/clean_stream.h).
 #pragma once
 
 #include <string>

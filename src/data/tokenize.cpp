@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/progress_line.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"

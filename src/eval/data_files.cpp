@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "data/public/fetch.h"
 
@@ -30,7 +32,7 @@ DataFiles::DataFiles(const fs::path& data_folder)
 }
 
 DataFiles::Root& DataFiles::root(const fs::path& folder) {
-  const auto [place, is_new] = roots_.try_emplace(folder, Root{.folder = folder, .files = {}});
+  const auto [place, is_new] = roots_.try_emplace(folder, Root{.folder = folder, .files = Json()});
   if (!is_new) return place->second;
   const fs::path manifest = folder / "manifest.json";
   if (!folder.empty() && fs::exists(manifest)) {
@@ -50,8 +52,8 @@ std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& f
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (is_part(entry.path())) files.insert(entry.path());
   }
-  if (!root.files.is_null()) {
-    for (const auto& [name, facts] : root.files.items()) {
+  if (!root.files->is_null()) {
+    for (const auto& [name, facts] : root.files->items()) {
       const fs::path file = root.folder / name;
       if (is_part(file) && file.parent_path() == folder) files.insert(file);
     }
@@ -62,18 +64,19 @@ std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& f
 
 DataFile DataFiles::check(const Root& root, const fs::path& path) const {
   if (!fs::is_regular_file(path)) {
-    const bool fetched = root.files.is_null() ||
-                         root.files.contains(path.lexically_relative(root.folder).generic_string());
+    const bool fetched =
+        root.files->is_null() ||
+        root.files->contains(path.lexically_relative(root.folder).generic_string());
     throw Error(ErrorKind::kInput, path.string() + ": is missing; " +
                                        (root.folder.empty() ? "its task names it"
                                         : fetched           ? "`olmo-harness data fetch` brings it"
                                                   : "`olmo-harness data fetch` does not bring it"));
   }
   const DataFile file{.path = path, .digest = sha256_file(path)};
-  if (root.files.is_null()) return file;
+  if (root.files->is_null()) return file;
   const auto name = path.lexically_relative(root.folder).generic_string();
-  const auto stated = root.files.find(name);
-  if (stated == root.files.end()) {
+  const auto stated = root.files->find(name);
+  if (stated == root.files->end()) {
     throw Error(ErrorKind::kInput, path.string() + ": is not listed in " +
                                        (root.folder / "manifest.json").string() +
                                        "; `olmo-harness data fetch --verify` restores the folder");

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/hash.h"
 #include "core/json.h"
 
@@ -37,7 +35,7 @@ class DataFiles {
  private:
   struct Root {
     std::filesystem::path folder;
-    Json files;  ///< of its manifest; null: it has none
+    JsonValue files;  ///< of its manifest; null: it has none
   };
 
   Root& root(const std::filesystem::path& folder);

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/nearest.h"
-#include "eval/bounded_json.h"
 #include "eval/embedded_definitions.h"
 
 namespace olmo::eval {
@@ -18,7 +20,8 @@ constexpr const char* kFolders[] = {"suites", "tasks"};
 
 DefinitionFile parse(const std::string& folder, const std::string& name, std::string origin,
                      fs::path parent, std::string_view text) {
-  Json content = parse_bounded(text, origin, ErrorKind::kUsage);
+  Json content =
+      parse_strict_json(text, {.where = origin, .kind = ErrorKind::kUsage, .is_object = true});
   return {.folder = folder,
           .name = name,
           .origin = std::move(origin),
@@ -29,7 +32,7 @@ DefinitionFile parse(const std::string& folder, const std::string& name, std::st
 }  // namespace
 
 std::string DefinitionFile::kind() const {
-  const Json kind = content.value("kind", Json());
+  const Json kind = content->value("kind", Json());
   if (!kind.is_string()) throw Error(ErrorKind::kUsage, origin + ": `kind` is missing");
   return kind.get<std::string>();
 }

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/json.h"
 
 namespace olmo::eval {
@@ -19,7 +17,7 @@ struct DefinitionFile {
   std::string name;              ///< the file's name without .json
   std::string origin;            ///< as errors name it: a path, or "evals/tasks/NAME.json"
   std::filesystem::path parent;  ///< where it lies; empty if it came with the binary
-  Json content;                  ///< an object
+  JsonValue content;             ///< an object
 
   /// Its `kind`, which every suite must state: `rank_classification`, `perplexity`.
   [[nodiscard]] std::string kind() const;

@@ -1,11 +1,12 @@
 #include <algorithm>
 
 #include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "data/arrow/arrow_stream.h"
 #include "data/text_reader.h"
-#include "eval/bounded_json.h"
 #include "eval/rendering.h"
 #include "eval/request_file.h"
 #include "eval/task.h"
@@ -21,8 +22,9 @@ std::vector<Json> read_lines(const fs::path& file) {
   std::vector<Json> rows;
   data::LineReader lines(file);
   for (data::Line line; lines.next(line);) {
-    rows.push_back(parse_bounded(line.bytes, file.string() + ":" + std::to_string(line.number),
-                                 ErrorKind::kInput));
+    rows.push_back(parse_strict_json(
+        line.bytes,
+        {.where = file.string() + ":" + std::to_string(line.number), .is_object = true}));
   }
   return rows;
 }

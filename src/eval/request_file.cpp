@@ -4,9 +4,11 @@
 #include <optional>
 #include <unordered_map>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
+#include "core/json.h"
 #include "data/text_reader.h"
-#include "eval/bounded_json.h"
 
 namespace olmo::eval {
 namespace {
@@ -44,8 +46,10 @@ class RequestReader {
 
   [[nodiscard]] Request parse(const std::string& bytes) const {
     // The document that the request was made of is by far the largest part of the line.
-    const Json json = parse_bounded(bytes, path_.string() + ":" + std::to_string(line_),
-                                    ErrorKind::kInput, "doc");
+    const Json json =
+        parse_strict_json(bytes, {.where = path_.string() + ":" + std::to_string(line_),
+                                  .left_out = "doc",
+                                  .is_object = true});
     const std::string type = text_of(json, "request_type");
     if (type != "loglikelihood" && type != "generate_until_and_loglikelihood") {
       refuse("`request_type` must be loglikelihood, got " + type.substr(0, 80));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/nearest.h"
 #include "data/python_text.h"
@@ -223,8 +225,8 @@ TaskCatalog::TaskCatalog(std::vector<DefinitionFile> definitions)
     : definitions_(std::move(definitions)) {
   for (const auto& file : definitions_) {
     if (file.folder != "tasks") continue;
-    check_keys(file.content, file.origin, "", {&kRenderingKeys, &kTaskKeys, &kFileKeys});
-    Json shared = file.content;
+    check_keys(*file.content, file.origin, "", {&kRenderingKeys, &kTaskKeys, &kFileKeys});
+    Json shared = *file.content;
     const Json tasks = shared.value("tasks", Json::object({{file.name, Json::object()}}));
     shared.erase("tasks");
     for (const auto& [name, keys] : tasks.items()) {
@@ -247,9 +249,9 @@ void TaskCatalog::add_name(const std::string& name, const Target& target,
 }
 
 void TaskCatalog::add_task(const std::string& name, Entry entry) {
-  const Json conventions = entry.keys.value("conventions", Json::object());
-  const Json variants = entry.keys.value("variants", Json::object());
-  std::vector<std::string> stems = texts_of(entry.keys, "aliases", entry.origin);
+  const Json conventions = entry.keys->value("conventions", Json::object());
+  const Json variants = entry.keys->value("variants", Json::object());
+  std::vector<std::string> stems = texts_of(*entry.keys, "aliases", entry.origin);
   stems.push_back(name);
   for (const auto& stem : stems) {
     add_name(stem, {.task = name, .variant = "", .convention = ""}, entry.origin);
@@ -285,11 +287,11 @@ std::vector<TaskSummary> TaskCatalog::tasks() const {
   std::vector<TaskSummary> summaries;
   for (const auto& [name, entry] : entries_) {
     summaries.push_back({.name = name,
-                         .description = text_of(entry.keys, "description", entry.origin),
-                         .category = text_of(entry.keys, "category", entry.origin),
-                         .aliases = texts_of(entry.keys, "aliases", entry.origin),
-                         .conventions = keys_of(entry.keys.value("conventions", Json::object())),
-                         .variants = keys_of(entry.keys.value("variants", Json::object()))});
+                         .description = text_of(*entry.keys, "description", entry.origin),
+                         .category = text_of(*entry.keys, "category", entry.origin),
+                         .aliases = texts_of(*entry.keys, "aliases", entry.origin),
+                         .conventions = keys_of(entry.keys->value("conventions", Json::object())),
+                         .variants = keys_of(entry.keys->value("variants", Json::object()))});
   }
   return summaries;
 }
@@ -300,9 +302,9 @@ std::vector<SuiteSummary> TaskCatalog::suites() const {
     if (file.folder != "suites") continue;
     summaries.push_back({.name = file.name,
                          .kind = file.kind(),
-                         .description = text_of(file.content, "description", file.origin),
+                         .description = text_of(*file.content, "description", file.origin),
                          .tasks = file.kind() == kSuiteKind
-                                      ? texts_of(file.content, "tasks", file.origin)
+                                      ? texts_of(*file.content, "tasks", file.origin)
                                       : std::vector<std::string>()});
   }
   return summaries;
@@ -337,17 +339,17 @@ Task TaskCatalog::resolve_one(const std::string& name, std::string_view conventi
   const Convention& used =
       find_convention(target.convention.empty() ? convention : target.convention);
   const Json& own =
-      entry.keys.value(target.variant.empty() ? "conventions" : "variants", Json::object());
+      entry.keys->value(target.variant.empty() ? "conventions" : "variants", Json::object());
   const std::string part = target.variant.empty() ? std::string(used.name) : target.variant;
   if (!own.contains(part)) {
     std::vector<std::string> asked = keys_of(own);
-    for (const auto& variant : keys_of(entry.keys.value("variants", Json::object()))) {
+    for (const auto& variant : keys_of(entry.keys->value("variants", Json::object()))) {
       asked.push_back(target.task + ":" + variant);
     }
     throw Error(ErrorKind::kUsage, "the task `" + name + "` is not defined under the convention " +
                                        part + "; " + entry.origin + " has " + join(asked));
   }
-  Json keys = overlay(entry.keys, own[part]);
+  Json keys = overlay(*entry.keys, own[part]);
   if (answers_only) {
     keys["answers_only"] = true;
     keys["primary_metric"] = "bpb";
@@ -387,8 +389,8 @@ std::vector<Task> TaskCatalog::resolve(std::span<const std::string> names,
     }
     const DefinitionFile& suite = find_suite(definitions_, name, kSuiteKind);
     const std::string under =
-        text_of(suite.content, "convention", suite.origin, std::string(convention));
-    for (const auto& task : texts_of(suite.content, "tasks", suite.origin)) add(task, under);
+        text_of(*suite.content, "convention", suite.origin, std::string(convention));
+    for (const auto& task : texts_of(*suite.content, "tasks", suite.origin)) add(task, under);
   }
   return tasks;
 }

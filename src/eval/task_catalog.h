@@ -70,7 +70,7 @@ class TaskCatalog {
   struct Entry {
     std::string origin;
     std::filesystem::path parent;
-    Json keys;
+    JsonValue keys;
   };
 
   void add_task(const std::string& name, Entry entry);

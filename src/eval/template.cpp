@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/nearest.h"
 #include "core/utf8.h"

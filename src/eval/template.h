@@ -7,8 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/json.h"
 
 namespace olmo::eval {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/stop_request.h"
 #include "store/provenance.h"

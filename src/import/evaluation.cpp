@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/json_text.h"
+#include "core/json.h"
 
 namespace olmo::import {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/option_ranks.h"
 #include "import/text.h"
 

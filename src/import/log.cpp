@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/strict_json.h"
+#include "core/json.h"
 #include "import/text.h"
 
 namespace olmo::import {

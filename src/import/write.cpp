@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.h"
+#include "core/json.h"
 #include "import/steps.h"
 
 namespace olmo::import {

@@ -167,7 +167,7 @@ ConvertedModel import_model(const fs::path& from, const fs::path& to) {
   if (source.tokenizer.identifier) config["tokenizer"]["identifier"] = *source.tokenizer.identifier;
   store::CheckpointContents contents;
   contents.kind = store::CheckpointKind::kWeights;
-  contents.trainer = {{"step", 0}};
+  contents.trainer = Json{{"step", 0}};
   contents.config = std::move(config);
   contents.model = std::move(weights.tensors);
   store::save_checkpoint(folder.path(), contents);

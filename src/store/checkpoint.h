@@ -38,8 +38,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/named_tensors.h"
@@ -60,12 +58,12 @@ struct CheckpointContents {
   /// Trainer and data-order state, an object. `step` (integer >= 0) is required; `tokens_seen` and
   /// `run_id` are shown in listings; an object `data` holds the position in the data order. Numbers
   /// must be finite.
-  Json trainer = Json::object();
-  Json config = Json::object();  ///< the resolved config
-  NamedTensors model;            ///< OLMo's parameter names
+  JsonValue trainer;
+  JsonValue config;    ///< the resolved config
+  NamedTensors model;  ///< OLMo's parameter names
   NamedTensors
       optim;  ///< named KEY/PARAMETER, e.g. exp_avg/transformer.wte.weight; empty if kWeights
-  Json optim_state = Json::object();  ///< the optimizer's values that are not tensors
+  JsonValue optim_state;  ///< the optimizer's values that are not tensors
 };
 
 struct SaveOptions {
@@ -121,7 +119,7 @@ class CheckpointReader {
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   /// The manifest without its list of files: format_version, kind, step, tokens_seen, run_id,
   /// created_utc, ….
-  [[nodiscard]] const Json& summary() const noexcept { return summary_; }
+  [[nodiscard]] const Json& summary() const noexcept { return *summary_; }
   [[nodiscard]] const std::vector<CheckpointDataset>& datasets() const noexcept {
     return datasets_;
   }
@@ -156,7 +154,7 @@ class CheckpointReader {
   std::filesystem::path file_;
   CheckpointKind kind_ = CheckpointKind::kFull;
   std::int64_t step_ = 0;
-  Json summary_;
+  JsonValue summary_;
   std::vector<CheckpointDataset> datasets_;
   Digest manifest_digest_;
   Digest tensors_digest_;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -74,7 +75,7 @@ Inspection inspect(const fs::path& folder) {
       return {std::nullopt, data.string() + ": has " + std::to_string(size) + " bytes, expected " +
                                 std::to_string(manifest.file_bytes)};
     }
-    const Json& summary = manifest.summary;
+    const Json& summary = *manifest.summary;
     const Json run_id = summary.value("run_id", Json());
     const Json sequence = summary.value("sequence", Json());
     return {CheckpointEntry{

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <hdf5.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "store/structure_driver.h"
@@ -226,9 +227,9 @@ std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
   for (const auto& entry : contents.model) plan.push_back(plan_tensor("model", entry));
   for (const auto& entry : contents.optim) plan.push_back(plan_tensor("optim", entry));
 
-  std::vector<std::pair<std::string, const Json*>> texts = {{"/config", &contents.config},
-                                                            {"/trainer/state", &contents.trainer}};
-  if (full) texts.emplace_back("/optim/state", &contents.optim_state);
+  std::vector<std::pair<std::string, const Json*>> texts = {{"/config", &*contents.config},
+                                                            {"/trainer/state", &*contents.trainer}};
+  if (full) texts.emplace_back("/optim/state", &*contents.optim_state);
   documents.clear();
   documents.reserve(texts.size());  // the plan points into the strings
   for (const auto& [path, document] : texts) {
@@ -256,11 +257,11 @@ void lay_out_file(StructureImage& image, const Json& root, const CheckpointConte
   const std::uint8_t zero = 0;  // sealing changes values in place and never needs new space
   write_attribute(file.get(), "complete", H5T_STD_U8LE, &zero);
   make_group(file.get(), "/model", Json::object());
-  make_group(file.get(), "/trainer", contents.trainer);
-  const Json data = contents.trainer.value("data", Json::object());
+  make_group(file.get(), "/trainer", *contents.trainer);
+  const Json data = contents.trainer->value("data", Json::object());
   make_group(file.get(), "/data", data.is_object() ? data : Json::object());
   if (contents.kind == CheckpointKind::kFull)
-    make_group(file.get(), "/optim", contents.optim_state);
+    make_group(file.get(), "/optim", *contents.optim_state);
 
   const Handle list = creation_list();
   const std::string no_digest(kDigestLength, '0');

@@ -5,8 +5,10 @@
 #include <set>
 #include <stdexcept>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
-#include "core/strict_json.h"
+#include "core/json.h"
 #include "store/raw_reader.h"
 
 namespace olmo::store {
@@ -124,7 +126,7 @@ void check_identity(const Json& json, const std::string& where) {
 std::string to_text(const Manifest& manifest) {
   Json datasets = Json::array();
   for (const auto& dataset : manifest.datasets) datasets.push_back(to_json(dataset));
-  Json json = manifest.summary;
+  Json json = *manifest.summary;
   json["tensors_sha256"] = tensors_digest(manifest.datasets).hex();
   json["files"] = Json::array({{{"name", kDataFileName},
                                 {"bytes", manifest.file_bytes},

@@ -15,8 +15,8 @@ inline constexpr char kDataFileName[] = "checkpoint.h5";
 
 /// manifest.json in memory.
 struct Manifest {
-  Json summary;  ///< format, format_version, kind, ephemeral, step, sequence, tokens_seen, run_id,
-                 ///< git_revision, created_utc
+  JsonValue summary;  ///< format, format_version, kind, ephemeral, step, sequence, tokens_seen,
+                      ///< run_id, git_revision, created_utc
   std::uint64_t file_bytes = 0;
   Digest structure;  ///< of the bytes of the file that belong to no dataset (structure_digest)
   std::vector<CheckpointDataset> datasets;

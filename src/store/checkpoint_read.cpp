@@ -2,6 +2,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/named_tensors.h"
@@ -53,8 +55,8 @@ CheckpointReader::CheckpointReader(const std::filesystem::path& directory)
             "its structure is damaged: the bytes between the datasets do not have the SHA-256 of "
             "the manifest");
   }
-  kind_ = manifest.summary.at("kind") == "full" ? CheckpointKind::kFull : CheckpointKind::kWeights;
-  step_ = manifest.summary.at("step").get<std::int64_t>();
+  kind_ = manifest.summary->at("kind") == "full" ? CheckpointKind::kFull : CheckpointKind::kWeights;
+  step_ = manifest.summary->at("step").get<std::int64_t>();
   summary_ = std::move(manifest.summary);
   datasets_ = std::move(manifest.datasets);
   manifest_digest_ = sha256(text);

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +43,8 @@ std::string now_utc() {
 }
 
 std::int64_t step_of(const CheckpointContents& contents) {
-  const Json step = contents.trainer.is_object() ? contents.trainer.value("step", Json()) : Json();
+  const Json step =
+      contents.trainer->is_object() ? contents.trainer->value("step", Json()) : Json();
   if (!step.is_number_integer() || step.get<std::int64_t>() < 0) {
     throw Error(ErrorKind::kFailure,
                 "checkpoint: trainer state must have a step >= 0, got " + step.dump());
@@ -61,7 +63,7 @@ Json make_summary(const CheckpointContents& contents, const SaveOptions& options
                   {"git_revision", build_info().git_revision},
                   {"created_utc", now_utc()}};
   for (const char* name : {"tokens_seen", "run_id"}) {
-    if (contents.trainer.contains(name)) summary[name] = contents.trainer[name];
+    if (contents.trainer->contains(name)) summary[name] = contents.trainer->at(name);
   }
   return summary;
 }

@@ -6,7 +6,7 @@
 #include "core/determinism.h"
 #include "core/environment.h"
 #include "core/gpu.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "store/library_versions.h"
 
 namespace olmo::store {

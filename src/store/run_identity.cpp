@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/json_text.h"
 
 namespace olmo::store {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/strict_json.h"
 
 namespace olmo::store {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/progress_line.h"
 #include "train/plan.h"
 

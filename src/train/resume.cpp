@@ -206,7 +206,7 @@ class Search {
   void require_config(const Start& start) const {
     require_format(start.path.string(), start.saved.chain_format);
     if (start.saved.experiment_digest == config::experiment_digest(config_).hex()) return;
-    throw_other_config(start.path.string(), start.contents.config, config_);
+    throw_other_config(start.path.string(), *start.contents.config, config_);
   }
 
   void require_config_of_record() const {

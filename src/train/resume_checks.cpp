@@ -228,7 +228,7 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   for (const auto& kind : kinds)
     check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
   if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
-  const Json config = now.start ? now.start->contents.config : Json::parse(db.run_config(run_id));
+  const Json config = now.start ? *now.start->contents.config : Json::parse(db.run_config(run_id));
   add(changes, "", differences(without_checked(config), without_checked(to_json(now.config))));
   return changes;
 }

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/hash_chain.h"
-#include "core/json_text.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "energy/meter.h"
 #include "model/model_size.h"

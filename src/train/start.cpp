@@ -12,12 +12,12 @@ Start read_start(const std::filesystem::path& checkpoint) {
                 checkpoint.string() +
                     ": holds weights only; start from it with load_weights=" + checkpoint.string());
   }
-  start.saved = read_state(start.contents.trainer, checkpoint.string());
+  start.saved = read_state(*start.contents.trainer, checkpoint.string());
   return start;
 }
 
 optim::OptimState optim_state_of(const Start& start) {
-  return {start.contents.optim, read_limits(start.contents.optim_state, start.path.string())};
+  return {start.contents.optim, read_limits(*start.contents.optim_state, start.path.string())};
 }
 
 void set_weights(const model::Olmo& model, const config::TrainConfig& config,

@@ -23,8 +23,8 @@ TEST_CASE("checkpoint inspect shows a run's latest checkpoint", "[cli]") {
   CHECK(result.code == 0);
   const Json json = Json::parse(result.output);
   CHECK(json["summary"]["step"] == 100);
-  CHECK(json["trainer"] == example(100).trainer);
-  CHECK(json["config"] == example(100).config);
+  CHECK(json["trainer"] == *example(100).trainer);
+  CHECK(json["config"] == *example(100).config);
   CHECK(json["groups"]["model"]["elements"] == 300 * 17 + 24 * 8 + 10 + 1);
   CHECK(json["tensors"][0]["path"] == "/model/transformer.wte.weight");
   CHECK(checkpoint("inspect " + folder.path().string()).output.find("tokens seen") !=

@@ -1,6 +1,8 @@
 #include "core/safe_text.h"
 
-#include "core/json_text.h"
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 #include "support/catch.h"
 
 namespace olmo {

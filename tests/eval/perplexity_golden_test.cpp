@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "core/json.h"
 #include "data/scratch.h"
 #include "data/text_reader.h"

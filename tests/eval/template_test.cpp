@@ -1,5 +1,7 @@
 #include "eval/template.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "support/catch.h"
 

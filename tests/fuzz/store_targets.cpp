@@ -31,7 +31,8 @@ void parse_manifest(const std::string& input) {
 
 std::vector<std::string> manifest_seeds() {
   store::CheckpointContents contents;
-  contents.trainer = {{"step", 1}, {"tokens_seen", 8}, {"run_id", "r"}, {"data", {{"seed", 1}}}};
+  contents.trainer =
+      Json{{"step", 1}, {"tokens_seen", 8}, {"run_id", "r"}, {"data", {{"seed", 1}}}};
   contents.model = {{"transformer.wte.weight", at::ones({3, 2})},
                     {"transformer.ln_f.weight", at::zeros({})}};
   contents.optim = {{"step/transformer.wte.weight", at::full({}, 1, at::kLong)}};

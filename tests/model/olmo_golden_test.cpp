@@ -1,5 +1,7 @@
 #include <cstdlib>
 
+#include <nlohmann/json.hpp>
+
 #include "model/olmo.h"
 #include "models/read_weights.h"
 #include "support/catch.h"
@@ -24,8 +26,7 @@ GoldenTensors small_golden(const std::string& name) {
 }
 
 Olmo small_model(const GoldenTensors& golden) {
-  const auto config =
-      olmo::test::model_config_from(Json::parse(golden.metadata.at("config").get<std::string>()));
+  const auto config = olmo::test::model_config_from(Json::parse(golden.metadata.at("config")));
   Olmo model(config, kPolicy);
   model.load_weights(golden.with_prefix("weight."));
   return model;
@@ -72,7 +73,7 @@ TEST_CASE("small reference models: every gradient, with z-loss", "[model]") {
     const auto batch = batch_of(golden);
     const NamedTensors gradients = model.make_gradients();
     const LossWeights weights{1.0F / static_cast<float>(batch.ids_BL.numel()),
-                              std::stof(golden.metadata.at("z_multiplier").get<std::string>())};
+                              std::stof(golden.metadata.at("z_multiplier"))};
     model.forward_backward(batch, weights, gradients, false);
     for (const auto& [parameter, gradient] : gradients) {
       INFO(name << " " << parameter);
@@ -90,8 +91,7 @@ TEST_CASE("small reference models: parameters are listed in the order of OLMo's 
     const Olmo model = small_model(golden);
     std::vector<std::string> names;
     for (const auto& entry : model.parameters()) names.push_back(entry.name);
-    CHECK(names == Json::parse(golden.metadata.at("order").get<std::string>())
-                       .get<std::vector<std::string>>());
+    CHECK(names == Json::parse(golden.metadata.at("order")).get<std::vector<std::string>>());
   }
 }
 

@@ -134,8 +134,8 @@ TEST_CASE("a checkpoint of ours is loaded from its directory and from its run's"
     keys[key] = value;
   }
   store::CheckpointContents contents;
-  contents.trainer = {{"step", 7}, {"run_id", "20260101T000000-01234567"}};
-  contents.config = {{"model", keys}, {"tokenizer", {{"identifier", "no/such-tokenizer"}}}};
+  contents.trainer = Json{{"step", 7}, {"run_id", "20260101T000000-01234567"}};
+  contents.config = Json{{"model", keys}, {"tokenizer", {{"identifier", "no/such-tokenizer"}}}};
   contents.model = model.parameters();
   store::save_checkpoint(folder.path(), contents);
   const auto ids = at::arange(24, at::kLong).reshape({2, 12});

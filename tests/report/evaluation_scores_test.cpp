@@ -1,5 +1,7 @@
 #include "report/evaluation_scores.h"
 
+#include <nlohmann/json.hpp>
+
 #include "report/page/run_page.h"
 #include "store/record_database.h"
 #include "support/catch.h"

@@ -4,6 +4,8 @@
 #include <functional>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "store/checkpoint.h"

@@ -38,15 +38,15 @@ inline at::Tensor awkward_floats() {
 inline CheckpointContents example(std::int64_t step = 100, std::uint32_t seed = 1,
                                   std::int64_t rows = 300) {
   CheckpointContents contents;
-  contents.trainer = {{"step", step},
-                      {"epoch", 1},
-                      {"tokens_seen", 18446744073709551615ULL},
-                      {"run_id", "run-Ω"},
-                      {"chain_hash", std::string(64, 'a')},
-                      {"clip", 0.1},
-                      {"data", {{"seed", 6198}, {"epoch", 1}, {"start_index", 3200}}}};
-  contents.config = {{"run_name", "tést"}, {"model", {{"d_model", 8}}}, {"lr", 3e-4}};
-  contents.optim_state = {{"name", "adamw"}, {"max_grad_norm", 1.0}};
+  contents.trainer = Json{{"step", step},
+                          {"epoch", 1},
+                          {"tokens_seen", 18446744073709551615ULL},
+                          {"run_id", "run-Ω"},
+                          {"chain_hash", std::string(64, 'a')},
+                          {"clip", 0.1},
+                          {"data", {{"seed", 6198}, {"epoch", 1}, {"start_index", 3200}}}};
+  contents.config = Json{{"run_name", "tést"}, {"model", {{"d_model", 8}}}, {"lr", 3e-4}};
+  contents.optim_state = Json{{"name", "adamw"}, {"max_grad_norm", 1.0}};
   contents.model = {{"transformer.wte.weight", patterned({rows, 17}, seed)},
                     {"transformer.blocks.0.att_proj.weight", patterned({24, 8}, seed + 1)},
                     {"transformer.blocks.0.attn_norm.weight", awkward_floats()},
@@ -73,8 +73,8 @@ inline bool same_bits(const NamedTensors& a, const NamedTensors& b) {
 }
 
 inline bool same(const CheckpointContents& a, const CheckpointContents& b) {
-  return a.kind == b.kind && a.trainer == b.trainer && a.config == b.config &&
-         a.optim_state == b.optim_state && same_bits(a.model, b.model) &&
+  return a.kind == b.kind && *a.trainer == *b.trainer && *a.config == *b.config &&
+         *a.optim_state == *b.optim_state && same_bits(a.model, b.model) &&
          same_bits(a.optim, b.optim);
 }
 

@@ -3,6 +3,8 @@
 #include <fstream>
 #include <functional>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "store/checkpoint_fixture.h"
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 fs::path save(const fs::path& run_dir, std::int64_t step, SaveOptions options = {},
               const std::string& run = "run") {
   CheckpointContents contents;
-  contents.trainer = {{"step", step}, {"run_id", run}};
+  contents.trainer = Json{{"step", step}, {"run_id", run}};
   contents.model = {{"w", patterned({3}, static_cast<std::uint32_t>(step))}};
   return save_checkpoint(run_dir, contents, options).path;
 }
@@ -34,7 +36,7 @@ using Steps = std::vector<std::int64_t>;
 void alter(const fs::path& checkpoint, const std::function<void(Json&)>& change) {
   const fs::path file = checkpoint / kManifestName;
   Manifest manifest = parse_manifest(read_file(file), file.string());
-  change(manifest.summary);
+  change(*manifest.summary);
   write_file_atomically(file, to_text(manifest));
 }
 

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <functional>
 
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -159,10 +160,10 @@ TEST_CASE("what cannot be stored is refused before the disk is touched", "[store
     const auto kind = kind_of_failure([&] { save_checkpoint(folder.path() / "run", contents); });
     return kind == ErrorKind::kFailure && !fs::exists(folder.path() / "run");
   };
-  CHECK(refused([](auto& c) { c.trainer["loss"] = std::numeric_limits<double>::quiet_NaN(); }));
-  CHECK(refused([](auto& c) { c.trainer.erase("step"); }));
-  CHECK(refused([](auto& c) { c.trainer["step"] = -1; }));
-  CHECK(refused([](auto& c) { c.config["x"] = "\xff"; }));
+  CHECK(refused([](auto& c) { (*c.trainer)["loss"] = std::numeric_limits<double>::quiet_NaN(); }));
+  CHECK(refused([](auto& c) { c.trainer->erase("step"); }));
+  CHECK(refused([](auto& c) { (*c.trainer)["step"] = -1; }));
+  CHECK(refused([](auto& c) { (*c.config)["x"] = "\xff"; }));
   CHECK(refused([](auto& c) { c.config = Json::array(); }));
   CHECK(refused([](auto& c) { c.model[0].name = "a/b"; }));
   CHECK(refused([](auto& c) { c.model[0].name = ".."; }));

@@ -18,7 +18,7 @@ TEST_CASE(
   CHECK(!writer.save_async(contents));
   for (const auto& entry : contents.model) entry.tensor.zero_();
   for (const auto& entry : contents.optim) entry.tensor.zero_();
-  contents.trainer["step"] = 2;
+  (*contents.trainer)["step"] = 2;
   const auto saved = writer.wait();
   REQUIRE(saved);
   CHECK(same(read_checkpoint(saved->path), example(1, 1, 20000)));

@@ -1,7 +1,12 @@
 #include "support/golden_tensors.h"
 
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace olmo::test {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <map>
+#include <string>
 
-#include "core/json.h"
 #include "core/named_tensors.h"
 
 namespace olmo::test {
@@ -11,7 +11,7 @@ namespace olmo::test {
 /// metadata. Reads just enough of the safetensors format for files that we wrote ourselves.
 struct GoldenTensors {
   NamedTensors tensors;
-  Json metadata;
+  std::map<std::string, std::string> metadata;
 
   [[nodiscard]] const at::Tensor& at(const std::string& name) const;
   /// The tensors whose names begin with `prefix`, without it.

@@ -137,7 +137,7 @@ Json without_nulls(const Json& json) {
 Trajectory committed(const std::string& name, const fs::path& folder) {
   const fs::path data = OLMO_TEST_DATA "/train";
   const auto golden = test::read_golden_tensors(data / ("trajectory_" + name + ".safetensors"));
-  const Json description = Json::parse(golden.metadata.at("description").get<std::string>());
+  const Json description = Json::parse(golden.metadata.at("description"));
   write_tokens(folder / "tokens.npy");
   Json config = without_nulls(description.at("settings"));
   config["data"] = {{"paths", {(folder / "tokens.npy").string()}},

@@ -1,6 +1,8 @@
 #include <array>
 
-#include "core/json_text.h"
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 #include "report/page/html.h"
 #include "report/page/parity_page.h"
 #include "report/page/sections.h"

@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "report/page/json_parts.h"
 #include "report/page/parity_page.h"
 

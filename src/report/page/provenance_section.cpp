@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.h"
+#include "core/json.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
 #include "report/page/sections.h"

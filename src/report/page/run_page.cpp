@@ -2,7 +2,9 @@
 
 #include <array>
 
-#include "core/json_text.h"
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 #include "core/safe_text.h"
 #include "report/page/html.h"
 #include "report/page/json_parts.h"

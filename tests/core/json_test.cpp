@@ -1,10 +1,9 @@
-#include "core/strict_json.h"
+#include "core/json.h"
 
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
