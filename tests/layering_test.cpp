@@ -132,6 +132,15 @@ TEST_CASE("each external package has one home", "[layering]") {
   }
 }
 
+// Parsing the library takes most of a second in each file that sees such a header.
+TEST_CASE("no header but the precompiled one includes the whole JSON library", "[layering]") {
+  for (const auto& file : sources()) {
+    if (file.extension() != ".h" || file.filename() == "precompiled.h") continue;
+    INFO(file.string());
+    for (const auto& include : includes_of(file)) CHECK(include != "nlohmann/json.hpp");
+  }
+}
+
 TEST_CASE("src/README.md states the table of rooms that the includes are held to", "[layering]") {
   std::map<std::string, std::set<std::string>> stated;
   std::ifstream readme(fs::path(OLMO_SOURCE_DIR) / "src/README.md");

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/commands.h"
 #include "cli/doctor_parts.h"
 #include "cli/help.h"
