@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "report/page/parity_page.h"
-#include "report/run_report.h"
+#include "report/page/run_page.h"
 
 namespace olmo::cli {
 namespace {

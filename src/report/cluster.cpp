@@ -1,3 +1,5 @@
+#include "report/cluster.h"
+
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -5,7 +7,6 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/nearest.h"
-#include "report/efficiency.h"
 
 namespace olmo::report {
 namespace {

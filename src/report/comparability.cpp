@@ -1,9 +1,10 @@
+#include "report/comparability.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "report/common_steps.h"
-#include "report/parity_parts.h"
+#include "report/stats/curve_difference.h"
 
 namespace olmo::report {
 namespace {
@@ -51,26 +52,27 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
   found.batch_size_known = batch_a && batch_b;
   found.same_batch_size = !found.batch_size_known || *batch_a == *batch_b;
   if (!axes_differ(a, b)) found.first_loss = first_loss_difference(a.steps, b.steps);
-  bool any = false, same = found.order_known;
-  if (same) {
-    for_common_steps(a.steps, b.steps, [&](std::size_t i, std::size_t j) {
-      any = true;
-      same = a.steps.batch[i] == b.steps.batch[j];
-      return same;
+  if (found.order_known) {
+    const auto steps = common_steps(a.steps, b.steps);
+    found.same_order = !steps.empty() && std::all_of(steps.begin(), steps.end(), [&](auto step) {
+      return a.steps.batch[step.first] == b.steps.batch[step.second];
     });
   }
-  found.same_order = any && same;
   return found;
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> common_steps(const StepColumns& a,
+                                                              const StepColumns& b) {
+  const bool steps = a.steps_known && b.steps_known;
+  return common_places(steps ? a.step : a.tokens, steps ? b.step : b.tokens);
+}
+
 std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b) {
-  std::optional<double> found;
-  for_common_steps(a, b, [&](std::size_t i, std::size_t j) {
-    if (std::isfinite(a.loss[i]) && std::isfinite(b.loss[j]))
-      found = std::abs(b.loss[j] - a.loss[i]) / std::max(std::abs(a.loss[i]), 1e-300);
-    return false;
-  });
-  return found;
+  const auto steps = common_steps(a, b);
+  if (steps.empty()) return std::nullopt;
+  const double in_a = a.loss[steps[0].first], in_b = b.loss[steps[0].second];
+  if (!std::isfinite(in_a) || !std::isfinite(in_b)) return std::nullopt;
+  return std::abs(in_b - in_a) / std::max(std::abs(in_a), 1e-300);
 }
 
 Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::string& reason) {
@@ -78,7 +80,7 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
     reason = std::string("--kind ") + to_string(*given) + " says so.";
     return *given;
   }
-  if (!a.run || !b.run || a.run->steps.size() == 0 || b.run->steps.size() == 0) {
+  if (!a.has_steps() || !b.has_steps()) {
     if (!a.evaluation || !b.evaluation)
       throw Error(ErrorKind::kUsage, a.label + " and " + b.label +
                                          ": have neither steps nor evaluations in common, "

@@ -1,8 +1,9 @@
+#include "report/decide.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "report/parity_parts.h"
 #include "report/stats/power.h"
 
 namespace olmo::report {

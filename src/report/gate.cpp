@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "report/parity_parts.h"
+#include "report/comparability.h"
 
 namespace olmo::report {
 namespace {

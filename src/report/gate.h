@@ -3,18 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_evaluation.h"
-#include "report/recorded_run.h"
+#include "report/side.h"
 #include "report/verdict.h"
 
 namespace olmo::report {
-
-enum class MismatchClass {
-  kFatal,     ///< the runs cannot be compared
-  kConfound,  ///< declared: the verdict is capped at CONSISTENT
-  kBenign,    ///< cannot change the result, or is what is being compared
-};
-const char* to_string(MismatchClass mismatch);
 
 /// A fingerprint that differs.
 struct Mismatch {
@@ -32,5 +24,9 @@ struct Gate {
 
   [[nodiscard]] bool has(MismatchClass mismatch) const;
 };
+
+Gate compare_settings(const Side& a, const Side& b, Kind kind);
+/// True if two runs could be repeats of each other: no fatal mismatch and no confound.
+bool are_repeats(const RecordedRun& a, const RecordedRun& b);
 
 }  // namespace olmo::report

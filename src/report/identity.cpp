@@ -4,7 +4,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "report/common_steps.h"
+#include "report/comparability.h"
 #include "report/walk.h"
 
 namespace olmo::report {
@@ -73,10 +73,10 @@ void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun&
   const StepColumns& y = b.steps;
   const bool hashes = identity.same_format;
   const bool same_experiment = a.experiment_digest == b.experiment_digest;
-  for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
+  for (const auto& [i, j] : common_steps(x, y)) {
     ++identity.common_steps;
     if (hashes && x.batch[i] == y.batch[j]) ++identity.equal_batches;
-    if (identity.first_different != 0) return true;
+    if (identity.first_different != 0) continue;
     const char* field = hashes && x.batch[i] != y.batch[j] ? "batch_hash"
                         : x.loss[i] != y.loss[j]           ? "ce_loss"
                         : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
@@ -89,8 +89,7 @@ void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun&
     } else {
       identity.equal_steps = x.step[i];
     }
-    return true;
-  });
+  }
 }
 
 }  // namespace

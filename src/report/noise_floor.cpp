@@ -1,9 +1,13 @@
+#include "report/noise_floor.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "report/parity_parts.h"
-#include "report/run_groups.h"
+#include "report/gate.h"
+#include "report/stats/curve_difference.h"
+#include "report/stats/run_groups.h"
+#include "report/stats/trajectory_statistics.h"
 
 namespace olmo::report {
 namespace {
@@ -114,6 +118,20 @@ NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedR
   }
   noise.to_run = what_to_run(noise);
   return noise;
+}
+
+double last_mean(const RecordedRun& run, double share) {
+  const StepColumns& steps = run.steps;
+  const auto from =
+      static_cast<std::int64_t>(std::floor((1 - share) * static_cast<double>(steps.tokens.back())));
+  double sum = 0;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps.tokens[i] <= from) continue;
+    sum += steps.loss[i];
+    ++count;
+  }
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace olmo::report

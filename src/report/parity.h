@@ -14,15 +14,6 @@
 
 namespace olmo::report {
 
-/// One side of a comparison. Either may be absent, not both.
-struct Side {
-  std::string label;            ///< name of the run, or of what the command line named
-  std::string database;         ///< file name
-  std::string database_sha256;  ///< of the file, hex; empty if it cannot be read
-  std::optional<RecordedRun> run;
-  std::optional<EvaluationData> evaluation;
-};
-
 /// All that a parity report says; the page, the JSON, the CSV and the Markdown show this and
 /// compute nothing.
 struct ParityReport {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "report/common_steps.h"
+#include "report/comparability.h"
 
 namespace olmo::report {
 namespace {
@@ -85,14 +85,13 @@ std::optional<AuditedDistance> audited_distance(const ReferencedRun& a, const Re
   AuditedDistance found;
   const StepColumns& x = a.run.steps;
   const StepColumns& y = b.run.steps;
-  for_common_steps(x, y, [&](std::size_t i, std::size_t j) {
-    if (!is_measured(a.reference, x.step[i]) || !is_measured(b.reference, x.step[i])) return true;
+  for (const auto& [i, j] : common_steps(x, y)) {
+    if (!is_measured(a.reference, x.step[i]) || !is_measured(b.reference, x.step[i])) continue;
     ++found.steps;
     found.ce_loss = std::max(found.ce_loss, std::abs(y.loss[j] - x.loss[i]));
     const double norm = std::abs(y.grad_norm[j] - x.grad_norm[i]) / std::abs(x.grad_norm[i]);
     if (std::isfinite(norm)) found.grad_norm = std::max(found.grad_norm, norm);
-    return true;
-  });
+  }
   found.explained = found.ce_loss <= *a.reference.ce_loss + *b.reference.ce_loss;
   return found;
 }

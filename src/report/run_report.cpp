@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "report/parity_parts.h"
-#include "report/reference_distance.h"
-#include "report/source.h"
-
 namespace olmo::report {
 namespace {
 
@@ -24,20 +20,20 @@ RunReport report_run(const std::string& run, const std::string& cluster) {
   const Cluster place = cluster.empty() ? Cluster{} : read_cluster(cluster);
   RunReport found;
   found.side = name_side(run, name);
-  const Source source = open_source(name);
-  add_run(found.side, source);
+  const SideRecords records = open_records(name);
+  add_run(found.side, records);
   if (found.side.run) {
     found.marks = marks_of(*found.side.run, 'A');
     found.efficiency = efficiency_of(*found.side.run, place);
   }
   if (found.side.run) found.audits = reference_distance(*found.side.run).audits;
-  found.evaluations = read_scores(source.records(),
-                                  source.run_id.empty()
-                                      ? source.evaluations
-                                      : store::EvaluationDb(source.records()).list(source.run_id));
-  if (!source.evaluations.empty())
+  found.evaluations = read_scores(
+      records.database(), records.run_id.empty()
+                              ? records.evaluations
+                              : store::EvaluationDb(records.database()).list(records.run_id));
+  if (!records.evaluations.empty())
     found.side.evaluation =
-        read_evaluation(source.records(), last_of_run(source.evaluations).evaluation_id);
+        read_evaluation(records.database(), last_of_run(records.evaluations).evaluation_id);
   return found;
 }
 

@@ -1,13 +1,30 @@
 #pragma once
 
-#include "report/page/run_page.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/efficiency.h"
+#include "report/evaluation_scores.h"
+#include "report/marks.h"
+#include "report/reference_distance.h"
+#include "report/side.h"
 
 namespace olmo::report {
 
-/// Reads one run, or an evaluation without one, with its latest evaluation, the
-/// scores of all, and its audits. `cluster` is a file;
-/// empty: none. Throws Error(kUsage) for a name that names nothing, Error(kDamaged) for a database
-/// that cannot be read.
+/// All that is shown of one run.
+struct RunReport {
+  Side side;
+  std::optional<Efficiency> efficiency;
+  std::vector<Mark> marks;
+  std::string command, version;
+  std::vector<EvaluationScores> evaluations{};  ///< all of the run, or the one named
+  std::vector<AuditedStretch> audits{};         ///< oldest first
+};
+
+/// Reads one run, or an evaluation without one, with its latest evaluation, the scores of all, and
+/// its audits. `cluster` is a file; empty: none. Throws Error(kUsage) for a name that names
+/// nothing, Error(kDamaged) for a database that cannot be read.
 RunReport report_run(const std::string& run, const std::string& cluster);
 
 }  // namespace olmo::report

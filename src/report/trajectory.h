@@ -4,41 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_run.h"
+#include "report/marks.h"
+#include "report/noise_floor.h"
+#include "report/stats/growth.h"
 #include "report/stats/trajectory_statistics.h"
-#include "report/verdict.h"
 
 namespace olmo::report {
-
-/// Equal start and data, and yet losses of step 1 further apart than this (relative): a bug of the
-/// configuration and not of the hardware. Between vendors at most 1.1e-6 was measured, after a
-/// change of the code at least 9.5e-5.
-inline constexpr double kFirstLossTolerance = 2e-5;
-
-/// Of a mark whose run tells tokens and no steps.
-inline constexpr std::int64_t kUnknownStep = -1;
-
-/// A marked event of one side.
-struct Mark {
-  char side = 'A';
-  std::int64_t step = 0, tokens = 0;
-  std::string kind;  ///< spike, restart, gap, skipped, diverged
-  std::string text;
-};
-
-/// What repeated runs say about chance.
-struct NoiseFloor {
-  std::vector<std::string> runs_a, runs_b;  ///< labels of the repeats, with their tag
-  std::int64_t k_a = 1, k_b = 1;            ///< runs of a side, the compared one included
-  std::vector<double> values_a, values_b;   ///< mean loss of the last stretch, compared run first
-  std::optional<double> seed_deviation;     ///< pooled standard deviation of the values
-  std::optional<double> p;                  ///< label permutation test, with K >= 2 on both sides
-  std::optional<double> minimum_p;
-  std::optional<Equivalence> equivalence;  ///< Welch, K >= 2 on both sides
-  std::vector<double> envelope_tokens;     ///< |difference| of repeats to their compared run …
-  std::vector<double> envelope;            ///< … the largest at that many tokens
-  std::string to_run;                      ///< what is missing; empty: nothing
-};
 
 struct Trajectory {
   bool tokens_known = true;
@@ -60,5 +31,10 @@ struct Trajectory {
   std::optional<Drift> drift;
   std::vector<Mark> marks;
 };
+
+/// `margin` and its reason come from the noise floor, by test_trajectory.
+Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b);
+/// The test of the last stretch against `margin`, declared before the difference is looked at.
+void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise);
 
 }  // namespace olmo::report

@@ -1,7 +1,6 @@
 #include "report/verdict.h"
 
 #include "core/error.h"
-#include "report/gate.h"
 
 namespace olmo::report {
 

@@ -31,4 +31,12 @@ const char* to_string(Kind kind);
 /// Throws Error(kUsage) for another word.
 Kind kind_named(const std::string& name);
 
+/// What a difference between the sides' settings means for the comparison.
+enum class MismatchClass {
+  kFatal,     ///< the runs cannot be compared
+  kConfound,  ///< declared: the verdict is capped at CONSISTENT
+  kBenign,    ///< cannot change the result, or is what is being compared
+};
+const char* to_string(MismatchClass mismatch);
+
 }  // namespace olmo::report

@@ -1,4 +1,5 @@
-#include "report/parity_parts.h"
+#include "report/decide.h"
+
 #include "support/catch.h"
 
 using namespace olmo::report;

@@ -1,7 +1,7 @@
 #include "report/gate.h"
 
 #include "core/error.h"
-#include "report/parity_parts.h"
+#include "report/comparability.h"
 #include "support/catch.h"
 
 using namespace olmo::report;

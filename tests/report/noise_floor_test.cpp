@@ -1,6 +1,7 @@
+#include "report/noise_floor.h"
+
 #include <cmath>
 
-#include "report/parity_parts.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 

@@ -3,7 +3,7 @@
 
 #include "report/recorded_evaluation.h"
 #include "report/recorded_run.h"
-#include "report/source.h"
+#include "report/side.h"
 #include "store/evaluation_db.h"
 #include "store/schema.h"
 #include "support/catch.h"
@@ -82,12 +82,12 @@ TEST_CASE("a database of every older schema is read as it is, by the report too"
     const TemporaryDirectory folder;
     const auto path = folder / "run.db";
     make_database(path, version);
-    const Source source = open_source(store::parse_run_name(path.string()));
-    CHECK(source.records().schema_version() == version);
-    CHECK(source.run_id == "x");
-    const auto run = read_run(source.records(), "x");
+    const SideRecords opened = open_records(store::parse_run_name(path.string()));
+    CHECK(opened.database().schema_version() == version);
+    CHECK(opened.run_id == "x");
+    const auto run = read_run(opened.database(), "x");
     CHECK(run.steps.size() == 1);
-    CHECK(source.evaluations.size() == (version >= 2 ? 1 : 0));
+    CHECK(opened.evaluations.size() == (version >= 2 ? 1 : 0));
   }
 }
 
@@ -119,7 +119,7 @@ TEST_CASE(
       if (column.starts_with("attempts.") || column == "runs.status") continue;  // the new attempt
       CHECK(after[column] == rows);
     }
-    const Source source = open_source(store::parse_run_name(path.string()));
-    CHECK(read_run(source.records(), "x").steps.size() == 1);
+    const SideRecords opened = open_records(store::parse_run_name(path.string()));
+    CHECK(read_run(opened.database(), "x").steps.size() == 1);
   }
 }

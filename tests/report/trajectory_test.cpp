@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "report/parity_parts.h"
+#include "report/comparability.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 

@@ -1,8 +1,10 @@
+#include "report/page/efficiency_section.h"
+
 #include <functional>
 
+#include "report/efficiency.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
-#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

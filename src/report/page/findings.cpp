@@ -1,8 +1,9 @@
+#include "report/page/findings.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "report/page/numbers.h"
-#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {
@@ -145,10 +146,6 @@ Finding of_efficiency(const ParityReport& report) {
 }
 
 }  // namespace
-
-std::string interval_text(const Interval& interval) {
-  return "[" + signed_number(interval.low) + ", " + signed_number(interval.high) + "]";
-}
 
 VerdictLook look_of(Verdict verdict) {
   switch (verdict) {

@@ -107,6 +107,10 @@ std::string duration(double seconds) {
   return number(seconds / 86400, 4) + " days";
 }
 
+std::string interval_text(const Interval& interval) {
+  return "[" + signed_number(interval.low) + ", " + signed_number(interval.high) + "]";
+}
+
 std::string exact(double value) {
   if (!std::isfinite(value)) return "";
   std::array<char, 64> buffer{};

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "report/stats/interval.h"
+
 namespace olmo::report::page {
 
 /// With so many significant digits, trailing zeros dropped; powers of ten below 1e-4 and from 1e6.
@@ -25,6 +27,8 @@ std::string points(double fraction);
 std::string p_value(double p);
 /// Seconds as s, min, h or days.
 std::string duration(double seconds);
+/// "[−0.12, +0.31]"
+std::string interval_text(const Interval& interval);
 /// All digits that give the same double again, "" if not finite: for CSV.
 std::string exact(double value);
 

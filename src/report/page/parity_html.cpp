@@ -3,9 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "report/page/efficiency_section.h"
 #include "report/page/html.h"
+#include "report/page/identity_section.h"
 #include "report/page/parity_page.h"
-#include "report/page/sections.h"
+#include "report/page/provenance_section.h"
+#include "report/page/tasks_section.h"
+#include "report/page/trajectory_section.h"
+#include "report/page/verdict_section.h"
 
 namespace olmo::report {
 namespace {

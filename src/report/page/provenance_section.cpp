@@ -1,3 +1,5 @@
+#include "report/page/provenance_section.h"
+
 #include <algorithm>
 #include <map>
 
@@ -6,7 +8,6 @@
 #include "core/json.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
-#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

@@ -6,10 +6,13 @@
 
 #include "core/json.h"
 #include "core/safe_text.h"
+#include "report/page/efficiency_section.h"
+#include "report/page/evaluations_section.h"
 #include "report/page/html.h"
 #include "report/page/json_parts.h"
 #include "report/page/numbers.h"
-#include "report/page/sections.h"
+#include "report/page/provenance_section.h"
+#include "report/page/trajectory_section.h"
 
 namespace olmo::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/sorted_quantile.h"
-#include "report/checks.h"
+#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "core/sorted_quantile.h"
-#include "report/checks.h"
+#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {

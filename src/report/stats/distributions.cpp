@@ -7,7 +7,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "core/error.h"
-#include "report/checks.h"
+#include "report/stats/checks.h"
 
 namespace olmo::report {
 namespace {

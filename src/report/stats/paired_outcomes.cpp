@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "report/checks.h"
+#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {

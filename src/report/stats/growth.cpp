@@ -1,12 +1,12 @@
+#include "report/stats/growth.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/error.h"
 #include "core/sorted_quantile.h"
-#include "report/checks.h"
-#include "report/stats/bootstrap.h"
-#include "report/stats/trajectory_statistics.h"
+#include "report/stats/checks.h"
 
 namespace olmo::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/source.h"
+#include "report/side.h"
 
 #include <fstream>
 
@@ -34,13 +34,13 @@ std::filesystem::path write_database(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("a source whose pages are sound is opened once, with its run", "[report]") {
+TEST_CASE("a database whose pages are sound is opened once, with its run", "[report]") {
   const test::TemporaryDirectory folder;
   const auto path = write_database(folder / "run.db");
-  const Source source = open_source(store::parse_run_name(path.string()));
-  CHECK(!source.run_id.empty());
-  CHECK(source.evaluations.empty());
-  CHECK(source.records().path() == path);
+  const SideRecords opened = open_records(store::parse_run_name(path.string()));
+  CHECK(!opened.run_id.empty());
+  CHECK(opened.evaluations.empty());
+  CHECK(opened.database().path() == path);
 }
 
 TEST_CASE("a page that nothing of the run lies on is still checked", "[report]") {
@@ -52,7 +52,7 @@ TEST_CASE("a page that nothing of the run lies on is still checked", "[report]")
     file.seekp(size - 4096);
     file << std::string(4096, '\xff');
   }
-  CHECK_THROWS_WITH(open_source(store::parse_run_name(path.string())),
+  CHECK_THROWS_WITH(open_records(store::parse_run_name(path.string())),
                     Catch::Matchers::StartsWith(path.string() + ": "));
-  CHECK_THROWS_AS(open_source(store::parse_run_name("gone.db")), Error);
+  CHECK_THROWS_AS(open_records(store::parse_run_name("gone.db")), Error);
 }

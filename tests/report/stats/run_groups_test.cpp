@@ -1,4 +1,4 @@
-#include "report/run_groups.h"
+#include "report/stats/run_groups.h"
 
 #include <cmath>
 #include <vector>

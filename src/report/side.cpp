@@ -1,4 +1,4 @@
-#include "report/source.h"
+#include "report/side.h"
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -29,20 +29,20 @@ std::string label_of(const std::string& text, const store::RunName& name) {
 
 }  // namespace
 
-Source open_source(const store::RunName& name) {
-  Source source;
-  source.db =
+SideRecords open_records(const store::RunName& name) {
+  SideRecords opened;
+  opened.db =
       std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
-  source.records().connection().check_pages();
-  EvaluationDb evaluations(source.records());
-  if (has_run(source.records(), name.run)) {
-    source.run_id = source.db->find_run(name.run);
-    for (const auto& entry : evaluations.list(source.run_id))
-      if (entry.status == "finished") source.evaluations.push_back(entry);
+  opened.database().connection().check_pages();
+  EvaluationDb evaluations(opened.database());
+  if (has_run(opened.database(), name.run)) {
+    opened.run_id = opened.db->find_run(name.run);
+    for (const auto& entry : evaluations.list(opened.run_id))
+      if (entry.status == "finished") opened.evaluations.push_back(entry);
   } else {
-    source.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
+    opened.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
   }
-  return source;
+  return opened;
 }
 
 Side name_side(const std::string& text, const store::RunName& name) {
@@ -53,9 +53,9 @@ Side name_side(const std::string& text, const store::RunName& name) {
   return side;
 }
 
-void add_run(Side& side, const Source& source) {
-  if (source.run_id.empty()) return;
-  side.run = read_run(source.records(), source.run_id);
+void add_run(Side& side, const SideRecords& records) {
+  if (records.run_id.empty()) return;
+  side.run = read_run(records.database(), records.run_id);
   side.run->label = side.label;
 }
 

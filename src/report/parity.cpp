@@ -1,3 +1,5 @@
+#include "report/parity.h"
+
 #include <algorithm>
 #include <future>
 #include <map>
@@ -5,8 +7,8 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "report/parity_parts.h"
-#include "report/source.h"
+#include "report/comparability.h"
+#include "report/decide.h"
 
 namespace olmo::report {
 namespace {
@@ -15,9 +17,9 @@ namespace fs = std::filesystem;
 using store::EvaluationDb;
 using store::EvaluationEntry;
 
-std::set<std::string> task_names(const Source& source, const EvaluationEntry& entry) {
+std::set<std::string> task_names(const SideRecords& records, const EvaluationEntry& entry) {
   std::set<std::string> names;
-  for (const auto& task : EvaluationDb(source.records()).tasks(entry.evaluation_id))
+  for (const auto& task : EvaluationDb(records.database()).tasks(entry.evaluation_id))
     if (task.status == "finished") names.insert(task.record.task);
   return names;
 }
@@ -36,9 +38,9 @@ struct Pair {
   const EvaluationEntry* b = nullptr;
 };
 
-std::vector<std::set<std::string>> all_task_names(const Source& source) {
+std::vector<std::set<std::string>> all_task_names(const SideRecords& records) {
   std::vector<std::set<std::string>> names;
-  for (const auto& entry : source.evaluations) names.push_back(task_names(source, entry));
+  for (const auto& entry : records.evaluations) names.push_back(task_names(records, entry));
   return names;
 }
 
@@ -47,7 +49,7 @@ std::int64_t common_names(const std::set<std::string>& a, const std::set<std::st
 }
 
 /// The pair at the latest step that has most tasks in common; among equals the latest.
-Pair choose_pair(const Source& a, const Source& b, std::optional<Kind> kind) {
+Pair choose_pair(const SideRecords& a, const SideRecords& b, std::optional<Kind> kind) {
   const auto names_a = all_task_names(a), names_b = all_task_names(b);
   Pair best;
   std::tuple<std::int64_t, std::int64_t, std::string, std::string> rank{-1, 0, "", ""};
@@ -68,13 +70,13 @@ Pair choose_pair(const Source& a, const Source& b, std::optional<Kind> kind) {
   return best;
 }
 
-void choose_evaluations(ParityReport& report, const Source& a, const Source& b,
+void choose_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b,
                         const ParityOptions& options) {
   if (options.skip_evaluations) return;
   const Pair pair = choose_pair(a, b, options.kind);
   if (pair.a) {
-    report.a.evaluation = read_evaluation(a.records(), pair.a->evaluation_id);
-    report.b.evaluation = read_evaluation(b.records(), pair.b->evaluation_id);
+    report.a.evaluation = read_evaluation(a.database(), pair.a->evaluation_id);
+    report.b.evaluation = read_evaluation(b.database(), pair.b->evaluation_id);
     return;
   }
   const bool in_a = !a.evaluations.empty(), in_b = !b.evaluations.empty();
@@ -90,21 +92,21 @@ void choose_evaluations(ParityReport& report, const Source& a, const Source& b,
 }
 
 /// Repeated evaluations of the same weights in the side's own database.
-std::vector<EvaluationData> repeated_evaluations(const Side& side, const Source& source) {
+std::vector<EvaluationData> repeated_evaluations(const Side& side, const SideRecords& records) {
   std::vector<EvaluationData> repeats{*side.evaluation};
   if (side.evaluation->weights_digest.empty()) return repeats;
   constexpr std::size_t kMostRepeats = 8;
-  for (const auto& entry : EvaluationDb(source.records()).list()) {
+  for (const auto& entry : EvaluationDb(records.database()).list()) {
     if (repeats.size() == kMostRepeats) break;
     if (entry.status == "finished" && entry.evaluation_id != side.evaluation->evaluation_id &&
         entry.record.weights_digest == side.evaluation->weights_digest)
-      repeats.push_back(read_evaluation(source.records(), entry.evaluation_id));
+      repeats.push_back(read_evaluation(records.database(), entry.evaluation_id));
   }
   return repeats;
 }
 
-std::vector<DiscordanceFloor> floor_of_both(const ParityReport& report, const Source& a,
-                                            const Source& b) {
+std::vector<DiscordanceFloor> floor_of_both(const ParityReport& report, const SideRecords& a,
+                                            const SideRecords& b) {
   std::map<std::string, double> largest;
   for (const auto& repeats :
        {repeated_evaluations(report.a, a), repeated_evaluations(report.b, b)}) {
@@ -126,28 +128,26 @@ void add_damage(ParityReport& report, const Side& side) {
   if (side.evaluation) add(side.evaluation->damage);
 }
 
-bool has_steps(const Side& side) { return side.run && side.run->steps.size() > 0; }
-
 /// Runs that both have no steps are there for their evaluations alone.
-void add_runs(ParityReport& report, const Source& a, const Source& b) {
+void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b) {
   // The sides have a connection each, so both can be read at once.
   auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
   add_run(report.a, a);
   other.get();
-  if (!report.a.run || !report.b.run || has_steps(report.a) || has_steps(report.b)) return;
+  if (!report.a.run || !report.b.run || report.a.has_steps() || report.b.has_steps()) return;
   report.a.run.reset();
   report.b.run.reset();
 }
 
-Identity identity_of(const RecordedRun& run_a, const RecordedRun& run_b, const Source& a,
-                     const Source& b) {
+Identity identity_of(const RecordedRun& run_a, const RecordedRun& run_b, const SideRecords& a,
+                     const SideRecords& b) {
   Identity identity = find_identity(run_a, run_b);
   if (const auto steps = parting_steps(identity))
-    identity.operation = find_operation(*steps, {a.records(), a.run_id}, {b.records(), b.run_id});
+    identity.operation = find_operation(*steps, {a.database(), a.run_id}, {b.database(), b.run_id});
   return identity;
 }
 
-void compare_training(ParityReport& report, const Source& a, const Source& b) {
+void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
     report.damage.push_back(*reason);
     return;
@@ -155,14 +155,14 @@ void compare_training(ParityReport& report, const Source& a, const Source& b) {
   report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
   if (report.trajectory->loss.values.empty())
     report.damage.push_back("The runs have no step at the same number of tokens in common.");
-  report.noise = noise_floor(report.a, report.b, find_repeats(report.a, a.records()),
-                             find_repeats(report.b, b.records()), report.trajectory->share);
+  report.noise = noise_floor(report.a, report.b, find_repeats(report.a, a.database()),
+                             find_repeats(report.b, b.database()), report.trajectory->share);
   test_trajectory(*report.trajectory, report.noise);
   report.trajectory->last_a = report.noise.values_a.front();
   report.trajectory->last_b = report.noise.values_b.front();
 }
 
-void compare_evaluations(ParityReport& report, const Source& a, const Source& b) {
+void compare_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b) {
   const EvaluationData& in_a = *report.a.evaluation;
   const EvaluationData& in_b = *report.b.evaluation;
   report.tasks = compare_tasks(in_a, in_b, report.kind, floor_of_both(report, a, b));
@@ -172,7 +172,7 @@ void compare_evaluations(ParityReport& report, const Source& a, const Source& b)
     report.tasks.reset();
 }
 
-void compare_sources(ParityReport& report, const Source& a, const Source& b,
+void compare_records(ParityReport& report, const SideRecords& a, const SideRecords& b,
                      const ParityOptions& options) {
   if (options.kind != Kind::kCheckpoint) add_runs(report, a, b);
   choose_evaluations(report, a, b, options);
@@ -181,7 +181,7 @@ void compare_sources(ParityReport& report, const Source& a, const Source& b,
   if (report.damage.empty())
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
-  const bool training = has_steps(report.a) && has_steps(report.b);
+  const bool training = report.a.has_steps() && report.b.has_steps();
   if (training) report.identity = identity_of(*report.a.run, *report.b.run, a, b);
   if (!report.damage.empty()) return;
   if (training) {
@@ -210,8 +210,8 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   const Cluster cluster_a = options.cluster_a.empty() ? Cluster{} : read_cluster(options.cluster_a);
   const Cluster cluster_b = options.cluster_b.empty() ? Cluster{} : read_cluster(options.cluster_b);
   try {
-    const Source source_a = open_source(name_a), source_b = open_source(name_b);
-    compare_sources(report, source_a, source_b, options);
+    const SideRecords records_a = open_records(name_a), records_b = open_records(name_b);
+    compare_records(report, records_a, records_b, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kDamaged) throw;
     report.damage.push_back(error.what());

@@ -1,4 +1,4 @@
-#include "report/run_groups.h"
+#include "report/stats/run_groups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "report/checks.h"
+#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {

@@ -1,8 +1,9 @@
+#include "report/stats/curve_difference.h"
+
 #include <string>
 
 #include "core/error.h"
-#include "report/checks.h"
-#include "report/stats/trajectory_statistics.h"
+#include "report/stats/checks.h"
 
 namespace olmo::report {
 namespace {
@@ -44,20 +45,25 @@ OwnedCurve bin_means(const Curve& curve, std::int64_t bin_tokens) {
 
 }  // namespace
 
+std::vector<std::pair<std::size_t, std::size_t>> common_places(std::span<const std::int64_t> a,
+                                                               std::span<const std::int64_t> b) {
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i] == b[j])
+      places.emplace_back(i++, j++);
+    else
+      ++(a[i] < b[j] ? i : j);
+  }
+  return places;
+}
+
 CurveDifference difference_on_common_tokens(const Curve& a, const Curve& b) {
   check(a);
   check(b);
   CurveDifference difference;
-  std::size_t i = 0, j = 0;
-  while (i < a.tokens.size() && j < b.tokens.size()) {
-    if (a.tokens[i] < b.tokens[j]) {
-      ++i;
-    } else if (b.tokens[j] < a.tokens[i]) {
-      ++j;
-    } else {
-      difference.tokens.push_back(a.tokens[i]);
-      difference.values.push_back(b.values[j++] - a.values[i++]);
-    }
+  for (const auto& [i, j] : common_places(a.tokens, b.tokens)) {
+    difference.tokens.push_back(a.tokens[i]);
+    difference.values.push_back(b.values[j] - a.values[i]);
   }
   difference.only_a = std::ssize(a.tokens) - std::ssize(difference.tokens);
   difference.only_b = std::ssize(b.tokens) - std::ssize(difference.tokens);

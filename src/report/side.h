@@ -1,0 +1,54 @@
+// One of the two sides of a comparison, and the database that it is read from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/recorded_evaluation.h"
+#include "report/recorded_run.h"
+#include "store/run_db.h"
+
+namespace olmo::report {
+
+struct Efficiency;
+
+/// One side of a comparison. Either record may be absent, not both.
+struct Side {
+  std::string label;            ///< name of the run, or of what the command line named
+  std::string database;         ///< file name
+  std::string database_sha256;  ///< of the file, hex; empty if it cannot be read
+  std::optional<RecordedRun> run;
+  std::optional<EvaluationData> evaluation;
+
+  [[nodiscard]] bool has_steps() const { return run && run->steps.size() > 0; }
+};
+
+/// A side as the pages show it, with its letter; the run or the evaluation may be absent.
+struct NamedSide {
+  char letter = 'A';
+  const Side* side = nullptr;
+  const Efficiency* efficiency = nullptr;
+};
+
+/// A database that is being read, and what its name on the command line stands for.
+struct SideRecords {
+  std::unique_ptr<store::RunDb> db;
+  std::string run_id;                               ///< empty: no run
+  std::vector<store::EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
+
+  [[nodiscard]] store::RecordDatabase& database() const { return db->records(); }
+};
+
+/// Opens `name` to be read and checks the pages of its file. Throws Error(kUsage) if it names
+/// nothing, Error(kDamaged) if the file is no sound database.
+SideRecords open_records(const store::RunName& name);
+
+/// A side with its label and what identifies its file; the records are not read yet.
+Side name_side(const std::string& text, const store::RunName& name);
+
+/// Reads the run of a side, if it has one.
+void add_run(Side& side, const SideRecords& records);
+
+}  // namespace olmo::report
