@@ -12,8 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/machine_memory.h"
-#include "core/usable_cores.h"
+#include "core/machine.h"
 #include "energy/channel.h"
 
 namespace olmo::cli {

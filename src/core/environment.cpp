@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/usable_cores.h"
+#include "core/machine.h"
 
 extern char** environ;
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace olmo {
 
@@ -53,5 +55,12 @@ struct EvaluationMetric {
   std::optional<double> low, high;  ///< 95 % interval
   std::int64_t n = 0;               ///< instances or documents
 };
+
+/// Fills `rank` and `margin` of an instance's rows by their scores. The first maximum wins, as in
+/// NumPy's and PyTorch's argmax; a single option has margin 0.
+void rank_by(std::span<const double> scores, std::span<OptionRow> rows);
+
+/// OptionRow::request_hash.
+std::string request_hash(std::string_view context, std::string_view continuation);
 
 }  // namespace olmo

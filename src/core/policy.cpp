@@ -7,8 +7,8 @@
 #include "core/determinism.h"
 #include "core/error.h"
 #include "core/gpu.h"
+#include "core/machine.h"
 #include "core/tensor.h"
-#include "core/usable_cores.h"
 
 namespace olmo {
 namespace {

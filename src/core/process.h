@@ -1,5 +1,8 @@
-// What a process of ours settles first, whatever its command is.
+// What a process of ours settles first, whatever its command is; and where another's program lies.
 #pragma once
+
+#include <optional>
+#include <string>
 
 namespace olmo {
 
@@ -16,5 +19,10 @@ void keep_writes_from_killing();
 
 /// From here on not even a stdout without a reader ends the process: it has something to lose.
 void outlive_stdout();
+
+/// Where PATH has the program `name`; a name with a slash is taken as it is. The folders of PATH
+/// that are named relative to the current one (`.`, an empty entry) are passed over: what lies
+/// there by chance, or by somebody's intent, is not what was meant.
+std::optional<std::string> find_program(const std::string& name);
 
 }  // namespace olmo

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "core/program.h"
+#include "core/process.h"
 
 namespace olmo::energy {
 namespace {

@@ -9,7 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/option_ranks.h"
+#include "core/evaluation_rows.h"
 #include "core/utf8.h"
 
 namespace olmo::eval {

@@ -9,7 +9,6 @@
 
 #include "core/evaluation_rows.h"
 #include "data/tokenizer/tokenizer.h"
-#include "eval/example.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"
 

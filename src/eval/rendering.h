@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "eval/example.h"
+#include "eval/task.h"
 #include "eval/template.h"
 
 namespace olmo::eval {

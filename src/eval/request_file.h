@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "eval/example.h"
+#include "eval/task.h"
 
 namespace olmo::eval {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/option_ranks.h"
+#include "core/evaluation_rows.h"
 
 namespace olmo::eval {
 namespace {
@@ -126,8 +126,6 @@ const MetricDefinition& primary_metric(const Task& task) {
 }
 
 }  // namespace
-
-std::span<const ScoreDefinition> scores() { return kScores; }
 
 void check_metrics(const Task& task) {
   for (const auto& metric : task.metrics) find_score(metric.score);

@@ -21,8 +21,8 @@ struct ScoreDefinition {
   std::optional<double> (*of)(const OptionRow&) = nullptr;
 };
 
-/// Every score, by name (LL: the continuation's log-likelihood in nats; characters are code points
-/// and, as the bytes, do not count the leading space):
+/// The score of that name (LL: the continuation's log-likelihood in nats; characters are code
+/// points and, as the bytes, do not count the leading space):
 ///   sum              LL                    OLMo `acc`, lm-eval `acc`
 ///   per_char         LL / characters       OLMo `len_norm`, lm-eval `acc_norm`
 ///   per_char_spaced  LL / (characters + 1) Catwalk `per_char`
@@ -32,9 +32,7 @@ struct ScoreDefinition {
 ///   pmi_olmo         LL / unconditional sum of raw logits: OLMo's ICLMetric, as it is
 ///   ce_loss          -LL / characters      OLMo `ce_loss` (a cost)
 ///   bpb              -LL · log2(e) / bytes OLMo `bpb` (a cost), its constant
-std::span<const ScoreDefinition> scores();
-
-/// The score of that name. Throws Error(kInput) that lists the names if there is none.
+/// Throws Error(kInput) that lists the names if there is none.
 const ScoreDefinition& find_score(std::string_view name);
 
 /// Throws Error(kInput) if a score of the task's metrics is unknown, or the primary metric is none

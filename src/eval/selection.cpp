@@ -6,7 +6,7 @@ namespace {
 namespace fs = std::filesystem;
 
 ResolvedSuite find_files(const DefinitionFile& file, const SelectionOptions& options) {
-  const auto definition = parse_suite_definition(file.name, file.content, file.origin);
+  const auto definition = parse_suite_definition(file.name, *file.content, file.origin);
   std::vector<fs::path> folders = options.data;
   for (const fs::path& folder :
        {file.parent, file.parent.parent_path(), fs::path("evals"), fs::path(".")})

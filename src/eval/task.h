@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "eval/example.h"
 
 namespace olmo::eval {
 
@@ -55,5 +54,20 @@ struct LoadedTask {
 /// Reads and renders the instances, the first `limit` of them. Throws Error(kInput) naming the
 /// file, the row and the key of the definition for data that the definition does not fit.
 LoadedTask load_task(const Task& task, std::optional<std::int64_t> limit = std::nullopt);
+
+/// A candidate answer as the model is asked it. Continuations carry their leading space.
+struct Option {
+  std::string context;
+  std::string continuation;
+  std::optional<std::string> unconditional;  ///< the domain prompt that stands for "no context"
+};
+
+/// One instance of a multiple-choice task, rendered.
+struct Example {
+  std::int64_t doc_id = 0;
+  std::string native_id;
+  std::int64_t label = 0;  ///< index of the right option
+  std::vector<Option> options;
+};
 
 }  // namespace olmo::eval

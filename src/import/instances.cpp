@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/evaluation_rows.h"
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/json.h"
-#include "core/option_ranks.h"
 #include "import/text.h"
 
 namespace olmo::import {

@@ -7,7 +7,7 @@
 #include <ATen/Parallel.h>
 #include <time.h>
 
-#include "core/usable_cores.h"
+#include "core/machine.h"
 #include "ops/isa_table.h"
 #include "ops/kernels/fma_peak.h"
 

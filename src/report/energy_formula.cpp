@@ -73,10 +73,4 @@ Quantity cost(Quantity hours, Quantity price_per_device_hour) {
   return times(hours, price_per_device_hour);
 }
 
-Quantity seconds_to_tokens(Quantity tokens, Quantity tokens_per_second) {
-  check(tokens, "the number of tokens");
-  check(tokens_per_second, "the rate");
-  return over(tokens, tokens_per_second, "the rate");
-}
-
 }  // namespace olmo::report

@@ -36,7 +36,4 @@ Quantity device_hours(Quantity seconds, Quantity devices);
 /// Price of the device hours, in the currency of `price_per_device_hour`.
 Quantity cost(Quantity device_hours, Quantity price_per_device_hour);
 
-/// Seconds to train on `tokens` at a steady rate.
-Quantity seconds_to_tokens(Quantity tokens, Quantity tokens_per_second);
-
 }  // namespace olmo::report

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/folders.h"
 #include "core/log.h"
+#include "core/output_file.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 

@@ -10,7 +10,7 @@
 
 #include "config/tokenizer_check.h"
 #include "config/train_config.h"
-#include "core/machine_memory.h"
+#include "core/machine.h"
 #include "core/policy.h"
 #include "data/batch.h"
 #include "evaluation/evaluators.h"

@@ -1,8 +1,7 @@
-#include "core/folders.h"
-
 #include <fstream>
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/evaluation_rows.h"
 #include "core/hash.h"
-#include "core/option_ranks.h"
 #include "import/evaluation.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

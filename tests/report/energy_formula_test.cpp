@@ -24,7 +24,6 @@ TEST_CASE("what was not measured leaves everything absent that needs it", "[repo
   CHECK_FALSE(model_flops_utilisation(1e4, 6e9, std::nullopt, 312e12));
   CHECK_FALSE(cost(std::nullopt, 2.0));
   CHECK_FALSE(device_hours(3600, std::nullopt));
-  CHECK_FALSE(seconds_to_tokens(std::nullopt, 1e4));
 }
 
 TEST_CASE("energy, utilisation and cost follow their formulas", "[report]") {
@@ -34,7 +33,6 @@ TEST_CASE("energy, utilisation and cost follow their formulas", "[report]") {
         Approx(0.40385).epsilon(1e-4));
   CHECK(device_hours(7200, 16).value() == Approx(32));
   CHECK(cost(32, 1.5).value() == Approx(48));
-  CHECK(seconds_to_tokens(1e9, 2e6).value() == Approx(500));
 }
 
 TEST_CASE("impossible energies are refused", "[report]") {

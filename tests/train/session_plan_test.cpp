@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/training.h"
-#include "core/machine_memory.h"
+#include "core/machine.h"
 #include "store/run_lock.h"
 #include "support/catch.h"
 #include "train/session.h"

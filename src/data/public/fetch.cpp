@@ -14,7 +14,7 @@
 #include "core/hash.h"
 #include "core/log.h"
 #include "core/output_file.h"
-#include "core/program.h"
+#include "core/process.h"
 #include "data/public/wheel.h"
 
 extern char** environ;

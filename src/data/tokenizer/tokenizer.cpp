@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <ATen/Parallel.h>
+
 #include "core/error.h"
 #include "core/utf8.h"
 #include "data/tokenizer/byte_alphabet.h"
@@ -332,5 +334,29 @@ std::optional<std::string> Tokenizer::id_to_token(std::uint32_t id) const {
 
 std::size_t Tokenizer::vocab_size() const { return state_->token_count; }
 const Digest& Tokenizer::digest() const { return state_->digest; }
+
+std::vector<std::vector<std::uint32_t>> Tokenizer::encode_batch(
+    std::span<const std::string_view> documents, int threads) const {
+  std::vector<std::vector<std::uint32_t>> ids(documents.size());
+  std::size_t total = 0;
+  for (const auto document : documents) total += document.size() + 1;
+  // Part p gets the documents whose first byte lies in its share of the text.
+  const auto parts = static_cast<std::size_t>(std::max(threads, 1));
+  std::vector<std::size_t> first(parts + 1, documents.size());
+  std::size_t part = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    while (part < parts && bytes >= total / parts * part + total % parts * part / parts)
+      first[part++] = i;
+    bytes += documents[i].size() + 1;
+  }
+  at::parallel_for(
+      0, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+          for (std::size_t i = first[p]; i < first[p + 1]; ++i) encode(documents[i], ids[i]);
+        }
+      });
+  return ids;
+}
 
 }  // namespace olmo::data

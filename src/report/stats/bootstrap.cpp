@@ -265,12 +265,4 @@ Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, dou
   return result;
 }
 
-double bits_per_byte(double nll, std::int64_t bytes) {
-  if (!std::isfinite(nll) || bytes < 1)
-    throw Error(ErrorKind::kInput,
-                "bits_per_byte: a finite sum and at least one byte are needed, received " +
-                    std::to_string(nll) + " nats over " + std::to_string(bytes) + " bytes");
-  return nll / (std::log(2.0) * static_cast<double>(bytes));
-}
-
 }  // namespace olmo::report

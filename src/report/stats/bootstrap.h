@@ -100,8 +100,4 @@ std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strat
 /// counted with one more (Davison and Hinkley 1997, sec. 4.2).
 Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, double alpha = kAlpha);
 
-/// Bits per byte of text whose tokens' negative log-likelihoods sum to `nll` nats. Throws
-/// Error(kInput) unless nll is finite and bytes >= 1.
-double bits_per_byte(double nll, std::int64_t bytes);
-
 }  // namespace olmo::report

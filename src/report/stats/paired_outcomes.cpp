@@ -66,23 +66,6 @@ void check_equivalence(double margin, double alpha) {
 
 }  // namespace
 
-PairedCounts count_pairs(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
-  if (a.size() != b.size())
-    throw Error(ErrorKind::kInput, "paired outcomes: both runs must have answered the same " +
-                                       std::to_string(a.size()) + " instances, B has " +
-                                       std::to_string(b.size()));
-  PairedCounts counts;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const bool right_a = a[i] != 0, right_b = b[i] != 0;
-    counts.both_right += right_a && right_b;
-    counts.only_a_right += right_a && !right_b;
-    counts.only_b_right += !right_a && right_b;
-    counts.both_wrong += !right_a && !right_b;
-  }
-  check(counts);
-  return counts;
-}
-
 double accuracy_difference(const PairedCounts& counts) {
   check(counts);
   return static_cast<double>(counts.net()) / static_cast<double>(counts.total());

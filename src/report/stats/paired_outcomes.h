@@ -25,10 +25,6 @@ struct PairedCounts {
   [[nodiscard]] std::int64_t net() const { return only_b_right - only_a_right; }
 };
 
-/// Counts two answer lists of the same instances in the same order; non-zero is right. Throws
-/// Error(kInput) if the lengths differ or there is no instance.
-PairedCounts count_pairs(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
-
 /// Accuracy of B minus accuracy of A. This and all below throw Error(kInput) for a table without
 /// instances or with a negative count.
 double accuracy_difference(const PairedCounts& counts);

@@ -35,17 +35,6 @@ double certifiable_margin(double d, std::int64_t n, double alpha, double power) 
                   1 - std::pow(alpha, 1 / count));
 }
 
-double certifiable_macro_margin(double d, std::span<const std::int64_t> n, double alpha,
-                                double power) {
-  if (n.empty()) throw Error(ErrorKind::kUsage, "power: at least one task is needed, got none");
-  double squares = 0;
-  for (const auto count : n) {
-    const double margin = certifiable_margin(d, count, alpha, power);
-    squares += margin * margin;
-  }
-  return std::sqrt(squares) / static_cast<double>(n.size());
-}
-
 std::int64_t instances_to_certify(double d, double margin, double alpha, double power) {
   check(d, 1);
   require_fraction(margin, "power: the margin");

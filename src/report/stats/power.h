@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "report/stats/interval.h"
 
@@ -17,10 +16,6 @@ namespace olmo::report {
 /// not differ: (z(1 - alpha) + z((1 + power)/2)) · sqrt(d/n), 2.926 · sqrt(d/n) by default; but not
 /// below 1 - alpha^(1/n), about 3/n, which is what n instances without any discordance certify.
 double certifiable_margin(double d, std::int64_t n, double alpha = kAlpha, double power = kPower);
-
-/// The same for the mean of several tasks' differences, each task weighing the same.
-double certifiable_macro_margin(double d, std::span<const std::int64_t> n, double alpha = kAlpha,
-                                double power = kPower);
 
 /// The number of instances from which certifiable_margin is at most `margin`, 0 < margin < 1.
 std::int64_t instances_to_certify(double d, double margin, double alpha = kAlpha,

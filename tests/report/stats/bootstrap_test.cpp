@@ -143,13 +143,6 @@ TEST_CASE("equal runs have no width, and one document no interval", "[report]") 
   CHECK_FALSE(bootstrap_equivalence(resample({{all, {}}}), 0.5).certified);
 }
 
-TEST_CASE("bits per byte is nats over bytes and ln 2", "[report]") {
-  CHECK(bits_per_byte(std::log(2.0) * 1000, 500) == Approx(2.0).epsilon(1e-15));
-  CHECK(bits_per_byte(0, 1) == 0);
-  CHECK_THROWS_AS(bits_per_byte(1, 0), Error);
-  CHECK_THROWS_AS(bits_per_byte(std::nan(""), 10), Error);
-}
-
 TEST_CASE("missing and impossible numbers are refused by the bootstrap", "[report]") {
   const std::vector<double> fine = {1, 2}, nan = {1, std::nan("")}, none = {0, 0}, less = {1, -1},
                             one = {1};

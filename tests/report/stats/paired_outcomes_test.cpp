@@ -111,16 +111,7 @@ TEST_CASE("no discordant pair certifies three in n, and only that", "[report]") 
   CHECK(paired_interval(table_of(1, 0, 1), 0.9).high == 1);
 }
 
-TEST_CASE("tables without instances, unequal lists and impossible margins are refused",
-          "[report]") {
-  const std::vector<std::uint8_t> a = {1, 0, 1, 0}, b = {1, 1, 0, 0};
-  const auto counts = count_pairs(a, b);
-  CHECK(counts.both_right == 1);
-  CHECK(counts.only_a_right == 1);
-  CHECK(counts.only_b_right == 1);
-  CHECK(counts.both_wrong == 1);
-  CHECK_THROWS_AS(count_pairs(a, std::span(b).first(3)), Error);
-  CHECK_THROWS_AS(count_pairs({}, {}), Error);
+TEST_CASE("tables without instances and impossible margins are refused", "[report]") {
   CHECK_THROWS_AS(paired_interval({}, 0.9), Error);
   CHECK_THROWS_AS(mcnemar_mid_p({-1, 0, 0, 5}), Error);
   CHECK_THROWS_AS(paired_equivalence(counts, 0), Error);

@@ -1,4 +1,4 @@
-#include "core/program.h"
+#include "core/process.h"
 
 #include <cstdlib>
 #include <filesystem>

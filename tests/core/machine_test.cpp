@@ -1,4 +1,4 @@
-#include "core/usable_cores.h"
+#include "core/machine.h"
 
 #include <fstream>
 
@@ -71,6 +71,21 @@ TEST_CASE("damaged files of a control group grant nothing and stop nothing", "[c
   write(root / "sys/fs/cgroup/a/cpu.max", "many\n");
   write(root / "sys/fs/cgroup/cpu.max", "100000 0\n");
   CHECK_FALSE(usable_cores(root / "").granted);
+}
+
+TEST_CASE("the narrowest control group limits the memory, in either version", "[core]") {
+  const TemporaryDirectory root;
+  CHECK_FALSE(machine_memory(root / "").usable());
+  write(root / "proc/meminfo", "MemTotal:       8 kB\nMemAvailable:   3 kB\n");
+  CHECK(machine_memory(root / "").usable().value() == 8192);
+  CHECK(machine_memory(root / "").available.value() == 3072);
+  write(root / "proc/self/cgroup", "0::/jobs/mine\n7:cpu,memory:/job\n");
+  write(root / "sys/fs/cgroup/jobs/mine/memory.max", "max\n");
+  write(root / "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK_FALSE(machine_memory(root / "").limit);
+  write(root / "sys/fs/cgroup/jobs/memory.max", "5000\n");
+  write(root / "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "6000\n");
+  CHECK(machine_memory(root / "").usable().value() == 5000);
 }
 
 }  // namespace olmo::test

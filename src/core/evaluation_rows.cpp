@@ -1,4 +1,4 @@
-#include "core/option_ranks.h"
+#include "core/evaluation_rows.h"
 
 #include <algorithm>
 #include <limits>
