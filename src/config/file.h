@@ -36,14 +36,12 @@ ConfigDocument parse_yaml_config(std::string_view text, const std::string& name)
 std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
                                            const std::vector<std::string>& overrides);
 
-/// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do:
-/// `${key.path}`, relative `${.sibling}`, `${oc.env:NAME,default}`,
-/// `${oc.select:key,default}`, `${oc.decode:text}`,
-/// `${path.choose:a,b}`, `${path.glob:pattern}`,
-/// `${path.last_checkpoint:folder}`, nested as one likes. `defaults` answers for known keys that
-/// are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference or syntax error,
-/// whose value becomes Kind::kInvalid; what depends on this machine (no such variable or path)
-/// becomes Kind::kUnresolved.
+/// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do: `${key.path}` of a
+/// single value, `${oc.env:NAME,default}`, `${path.choose:a,b}` (the first that exists) and
+/// `${path.glob:pattern}` (a list of files); arguments may hold references. `defaults` answers for
+/// known keys that are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference
+/// or syntax error, whose value becomes Kind::kInvalid; what depends on this machine (no such
+/// variable or path) becomes Kind::kUnresolved.
 std::vector<ConfigMessage> resolve_references(ConfigDocument& document, const ConfigNode& defaults);
 
 /// load_config for a document that has been parsed. `is_yaml`: keys that are not set have OLMo's

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/words.h"
 #include "import/text.h"
 
 namespace olmo::import {

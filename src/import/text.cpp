@@ -6,8 +6,6 @@
 namespace olmo::import {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
-
 /// Takes records off the front of a CSV text.
 class CsvReader {
  public:
@@ -91,22 +89,6 @@ bool Lines::next() {
   rest_ = end == rest_.npos ? std::string_view() : rest_.substr(end + 1);
   ++number_;
   return true;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
-
-std::vector<std::string_view> split_words(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (auto begin = text.find_first_not_of(kBlanks); begin != text.npos;) {
-    const auto end = std::min(text.find_first_of(kBlanks, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(kBlanks, end);
-  }
-  return words;
 }
 
 std::string without_ansi(std::string_view line) {

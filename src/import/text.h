@@ -19,9 +19,6 @@ class Lines {
   std::int64_t number_ = 0;
 };
 
-/// Without blanks, tabs and carriage returns around it.
-std::string_view trimmed(std::string_view text);
-std::vector<std::string_view> split_words(std::string_view text);
 /// Without the escape sequences that colour a terminal's text.
 std::string without_ansi(std::string_view line);
 

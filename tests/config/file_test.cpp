@@ -156,30 +156,34 @@ TEST_CASE("references give the value they name, at any depth", "[config]") {
 name: run
 n: 5
 m: ${n}
-model: {width: 64, twin: "${.width}", top: "${..n}"}
+model: {width: 64, twin: "${model.width}"}
 path: ${oc.env:OLMO_TEST_UNSET,${name}}/x${n}
-inner: ${model.${which}}
-which: width
-copy: ${model}
-list: [a, "${list.0}", "${list[0]}"]
+chosen: "${path.choose: /no/such/one , ${oc.env:OLMO_TEST_UNSET,/}}${n}"
+list: [a, "${list.0}"]
 escaped: \${n}
-select: ${oc.select:nothing,3}
-decoded: ${oc.decode:${n}}
-quoted: ${oc.env:OLMO_TEST_UNSET,"a, b"}
 none: ${oc.env:OLMO_TEST_UNSET,null}
 )");
   CHECK(json["m"] == 5);
   CHECK(json["model"]["twin"] == 64);
-  CHECK(json["model"]["top"] == 5);
   CHECK(json["path"] == "run/x5");
-  CHECK(json["inner"] == 64);
-  CHECK(json["copy"] == json["model"]);
-  CHECK(json["list"] == Json({"a", "a", "a"}));
+  CHECK(json["chosen"] == "/5");
+  CHECK(json["list"] == Json({"a", "a"}));
   CHECK(json["escaped"] == "${n}");
-  CHECK(json["select"] == 3);
-  CHECK(json["decoded"] == 5);
-  CHECK(json["quoted"] == "a, b");
   CHECK(json["none"].is_null());
+}
+
+TEST_CASE("a list or a map, and a function that no config of OLMo's calls, are refused",
+          "[config]") {
+  const auto errors = reference_errors(
+      "a: {b: 1}\nc: ${a}\nd: ${oc.select:a.b,3}\ne: ${path.last_checkpoint:/x}\nf: "
+      "${oc.env:A,B,C}\n");
+  REQUIRE(errors.size() == 4);
+  CHECK(errors[0] ==
+        "c.yaml:2: `c` refers to `${a}`, which is a list or a map: only single values can be "
+        "referred to");
+  for (std::size_t i = 1; i < 4; ++i)
+    CHECK(errors[i].find("which is not one of oc.env:NAME,DEFAULT, path.choose") !=
+          std::string::npos);
 }
 
 TEST_CASE("a reference to a known key that is not set gives its default", "[config]") {
@@ -189,7 +193,7 @@ TEST_CASE("a reference to a known key that is not set gives its default", "[conf
 TEST_CASE("cycles, unknown references and open braces are all reported with their lines",
           "[config]") {
   const auto errors = reference_errors(
-      "a: ${b}\nb: ${c}\nc: ${a}\nd: ${nowhere}\ne: ${x\nf: ${no.such:1}\ng: {h: '${g}'}\n");
+      "a: ${b}\nb: ${c}\nc: ${a}\nd: ${nowhere}\ne: ${x\nf: ${no.such:1}\ng: {h: '${g.h}'}\n");
   REQUIRE(errors.size() == 5);
   CHECK(errors[0] == "c.yaml:3: `c` refers to itself: a -> b -> c -> a");
   CHECK(errors[1] == "c.yaml:4: `d` refers to `${nowhere}`, which is not set");
@@ -253,5 +257,12 @@ TEST_CASE("deep nesting, alias bombs and reference bombs end with an error", "[c
   }
   CHECK(error_of(bomb, "c.yaml").find("holds more than") != std::string::npos);
   CHECK_FALSE(reference_errors(references).empty());
+  std::string nested = "z", chain = "k0: x\n";
+  for (int i = 0; i < 100; ++i) {
+    nested = "${oc.env:OLMO_TEST_UNSET," + nested + "}";
+    chain = "k" + std::to_string(i + 1) + ": ${k" + std::to_string(i) + "}\n" + chain;
+  }
+  CHECK(reference_errors("a: " + nested + "\n").at(0).find("nested deeper") != std::string::npos);
+  CHECK(reference_errors(chain).at(0).find("nested deeper") != std::string::npos);
   CHECK(error_of("a: &x [*x]\n", "c.yaml").find("contains it") != std::string::npos);
 }
