@@ -27,7 +27,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"models", {"core", "data", "model", "store", "config"}},
     {"eval", {"core", "data"}},
     {"evaluation", {"core", "data", "model", "store", "config", "models", "eval"}},
-    {"report", {"core", "store"}},
+    {"report", {"core", "store", "config"}},
     {"train",
      {"core", "ops", "data", "model", "optim", "store", "config", "energy", "models", "eval",
       "evaluation"}},
@@ -138,6 +138,27 @@ TEST_CASE("no header but the precompiled one includes the whole JSON library", "
     if (file.extension() != ".h" || file.filename() == "precompiled.h") continue;
     INFO(file.string());
     for (const auto& include : includes_of(file)) CHECK(include != "nlohmann/json.hpp");
+  }
+}
+
+// Parts of one unit, and the header that declares them.
+const std::map<std::string, std::string> kParts = {{"axis", "chart"},
+                                                   {"forest", "chart"},
+                                                   {"parity_html", "parity_page"},
+                                                   {"parity_json", "parity_page"},
+                                                   {"parity_text", "parity_page"}};
+
+TEST_CASE("each file of report has a header of its own name, so that a caller finds it",
+          "[layering]") {
+  for (const auto& file : sources()) {
+    if (room_of(file) != "report" || file.extension() != ".cpp") continue;
+    const auto part = kParts.find(file.stem().string());
+    const auto header = (part == kParts.end() ? file.stem().string() : part->second) + ".h";
+    INFO(file.string());
+    CHECK(fs::exists(file.parent_path() / header));
+    const auto includes = includes_of(file);
+    const auto own = fs::relative(file.parent_path() / header, fs::path(OLMO_SOURCE_DIR) / "src");
+    CHECK(std::count(includes.begin(), includes.end(), own.string()) == 1);
   }
 }
 

@@ -40,6 +40,10 @@ int run(int argc, char** argv) {
     std::cout << program.overview();
     return static_cast<int>(ErrorKind::kUsage);
   }
+  if (const auto text = config_reference(words)) {
+    std::cout << *text;
+    return 0;
+  }
   return program.run(words);
 }
 

@@ -2,6 +2,10 @@
 // a file of their own.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cli/command.h"
 
 namespace olmo::cli {
@@ -15,6 +19,9 @@ void add_eval(const Command& program, const char* group);
 void add_runs(const Command& program, const char* group);
 void add_report(const Command& program, const char* group);
 void add_checkpoint(const Command& program, const char* group);
+
+/// What `train --help KEY`, `help KEY` and `train --print-schema` print; nothing for other words.
+std::optional<std::string> config_reference(const std::vector<std::string>& words);
 
 void add_data_fetch(const Command& data);
 void add_data_corpus(const Command& data);

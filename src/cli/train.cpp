@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "config/key_help.h"
+#include "config/key_table.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -23,6 +25,7 @@ struct Options {
   std::string resume;
   bool dry_run = false;
   bool json = false;
+  bool print_schema = false;  ///< see config_reference
   std::string command_line;
 };
 
@@ -120,7 +123,25 @@ int run(const Options& options) {
   return exit_code_of(result.train.outcome);
 }
 
+/// The key that the words ask for: `train --help KEY`, `help train KEY` or `help KEY`.
+std::optional<std::string> key_asked_for(const std::vector<std::string>& words) {
+  const bool of_train =
+      words.size() == 3 && words[0] == "train" && (words[1] == "--help" || words[1] == "-h");
+  if (of_train || (words.size() == 3 && words[0] == "help" && words[1] == "train")) return words[2];
+  if (words.size() != 2 || words[0] != "help" || words[1] == "data") return std::nullopt;
+  const bool is_key =
+      words[1].find_first_of("._") != std::string::npos || config::find_key(words[1]) != nullptr;
+  return is_key ? std::optional(words[1]) : std::nullopt;  // else a command
+}
+
 }  // namespace
+
+std::optional<std::string> config_reference(const std::vector<std::string>& words) {
+  if (words.size() == 2 && words[0] == "train" && words[1] == "--print-schema")
+    return json_text(config::config_schema(), 2) + "\n";
+  const auto key = key_asked_for(words);
+  return key ? std::optional(config::key_help(*key)) : std::nullopt;
+}
 
 void add_train(const Command& program, const char* group) {
   const Command train = program.add(
@@ -138,7 +159,12 @@ void add_train(const Command& program, const char* group) {
              "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
              "that would keep the run from starting; exit 2 if there is one; do not train");
   train.json(options.json);
+  train.flag("--print-schema", options.print_schema,
+             "Print the JSON schema of configs, for editors (configs/schema.json); do not train");
   train.footer(
+      "train --help KEY explains a key of the config, such as model.n_kv_heads, or a group of "
+      "keys, "
+      "such as optimizer.\n"
       "SIGTERM, SIGHUP, SIGUSR1 and the like save and exit 75, Ctrl-C saves and exits 130; a loss "
       "that is not finite exits 6.\n"
       "Examples:\n"

@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/fields.h"
 #include "config/file.h"
-#include "config/foreign.h"
+#include "config/keys.h"
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/words.h"
 
 namespace olmo::config {
 namespace {
@@ -49,69 +49,6 @@ std::optional<optim::Duration> parse_duration(std::string_view text) {
   return optim::Duration{.value = *value, .unit = unit};
 }
 
-/// Names of the keys of a struct, as visit_fields lists them.
-struct NameLister {
-  std::vector<std::string> names;
-  template <class T>
-  void operator()(const char* name, const T& /*value*/) {
-    names.emplace_back(name);
-  }
-};
-
-/// Every path that a config may set, leaves and groups alike.
-struct PathLister {
-  std::string prefix;
-  std::vector<std::string> paths;
-
-  template <class T>
-  void operator()(const char* name, const T& value) {
-    const auto path = prefix + name;
-    paths.push_back(path);
-    if constexpr (requires(PathLister & lister) { visit_fields(value, lister); }) {
-      const auto outer = prefix;
-      prefix = path + ".";
-      visit_fields(value, *this);
-      prefix = outer;
-    }
-  }
-};
-
-std::vector<std::string> all_paths() {
-  PathLister lister;
-  const TrainConfig config;
-  visit_fields(config, lister);
-  for (const auto& key : foreign_keys()) lister.paths.emplace_back(key.path);
-  return lister.paths;
-}
-
-std::string parent_of(const std::string& path) {
-  const auto dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
-
-std::string leaf_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
-
-/// The key that was meant by an unknown one: the same name elsewhere, else a similar one of the
-/// same group, else a similar one anywhere.
-std::optional<std::string> meant_by(const std::string& path) {
-  const auto known = all_paths();
-  std::vector<std::string> siblings;
-  std::vector<std::string> leaves;
-  for (const auto& candidate : known) {
-    if (leaf_of(candidate) == leaf_of(path)) return candidate;
-    if (parent_of(candidate) == parent_of(path)) siblings.push_back(leaf_of(candidate));
-    leaves.push_back(leaf_of(candidate));
-  }
-  if (const auto name = nearest(leaf_of(path), siblings)) {
-    return parent_of(path).empty() ? *name : parent_of(path) + "." + *name;
-  }
-  if (const auto name = nearest(leaf_of(path), leaves)) {
-    const auto at = std::find(leaves.begin(), leaves.end(), *name) - leaves.begin();
-    return known[static_cast<std::size_t>(at)];
-  }
-  return std::nullopt;
-}
-
 std::string shown(const ConfigNode& node) {
   switch (node.kind) {
     case Kind::kNull:
@@ -129,15 +66,27 @@ std::string shown(const ConfigNode& node) {
   return node.style == ConfigNode::Style::kPlain ? "`" + text + "`" : "the text \"" + text + "\"";
 }
 
-/// Reads the values of one map into a struct: the visitor of visit_fields.
-class Reader {
+std::vector<std::string> words_of(std::string_view text) {
+  const auto words = split_words(text);
+  return {words.begin(), words.end()};
+}
+
+/// Reads the values of one map into a struct: the visitor of visit_keys.
+class GroupReader {
  public:
-  Reader(Findings& findings, const ConfigNode& map, std::string prefix)
+  GroupReader(Findings& findings, const ConfigNode& map, std::string prefix)
       : findings_(findings), map_(map), prefix_(std::move(prefix)) {}
 
   template <class T>
-  void operator()(const char* name, T& value) {
-    if (const auto* node = map_.find(name)) read(*node, prefix_ + name, value);
+  void operator()(const Key& key, T& value) {
+    if (const auto* node = map_.find(key.name)) read(*node, prefix_ + key.name, value);
+  }
+
+  void operator()(const Key& key, const Absent& absent) {
+    const auto* node = map_.find(key.name);
+    if (node == nullptr) return;
+    if (!absent.children.empty()) report_unknown_children(*node, prefix_ + key.name, absent);
+    report_absent(*node, key, absent);
   }
 
  private:
@@ -286,31 +235,23 @@ class Reader {
   /// A group of keys.
   template <class T>
   void read(const ConfigNode& node, const std::string& path, T& value) requires
-      requires(Reader& reader) {
-    visit_fields(value, reader);
+      requires(GroupReader& reader) {
+    visit_keys(value, reader);
   }
   {
     if (node.kind != Kind::kMap) return expected(node, path, "a map of keys");
-    Reader inner(findings_, node, path + ".");
-    visit_fields(value, inner);
-    inner.report_other_keys(value);
+    GroupReader inner(findings_, node, path + ".");
+    visit_keys(value, inner);
+    inner.report_unknown_keys();
   }
 
  public:
-  /// Names every key of the map that is no field of `value`.
-  template <class T>
-  void report_other_keys(const T& value) {
-    NameLister known;
-    visit_fields(value, known);
+  /// Names every key of the map that has no row.
+  void report_unknown_keys() {
     for (std::size_t i = 0; i < map_.keys.size(); ++i) {
-      const auto& name = map_.keys[i];
-      if (std::find(known.names.begin(), known.names.end(), name) != known.names.end()) continue;
-      const auto path = prefix_ + name;
-      if (const auto* foreign = find_foreign_key(path)) {
-        report_foreign(map_.children[i], path, *foreign);
-      } else {
+      const auto path = prefix_ + map_.keys[i];
+      if (map_.keys[i].find('.') != std::string::npos || find_key(path) == nullptr)
         report_unknown(map_.children[i], path);
-      }
     }
   }
 
@@ -323,7 +264,8 @@ class Reader {
   static bool is_harmless(const ConfigNode& node, std::string_view harmless) {
     if (node.kind == Kind::kNull) return true;
     if (node.kind != Kind::kScalar) return false;
-    for (const auto& word : split_words(harmless)) {
+    for (const auto word : split_words(harmless)) {
+      if (node.text == word) return true;
       const auto number = read_double(word);
       if (number && read_double(node.text) == number) return true;
       if (const auto truth = read_bool(word); truth && read_bool(node.text) == truth) return true;
@@ -332,36 +274,43 @@ class Reader {
   }
 
   void report_unknown(const ConfigNode& node, const std::string& path) {
-    const auto meant = meant_by(path);
+    const auto meant = nearest_key(path);
     std::string hint;
     if (meant) {
-      const bool same_group = parent_of(*meant) == parent_of(path);
-      hint = "; did you mean `" + (same_group ? leaf_of(*meant) : *meant) + "`?";
+      const auto name = meant->rfind('.') + 1;  // 0 at the top
+      const bool same_group = meant->substr(0, name) == prefix_;
+      hint = "; did you mean `" + (same_group ? meant->substr(name) : *meant) + "`?";
       findings_.unread.push_back(*meant);
     }
     findings_.errors.push_back(findings_.line(&node, path, "is not a key" + hint));
   }
 
-  void report_foreign(const ConfigNode& node, const std::string& path, const ForeignKey& key) {
-    const auto children = split_words(key.children);
-    for (std::size_t i = 0; !children.empty() && node.kind == Kind::kMap && i < node.keys.size();
-         ++i) {
+  void report_unknown_children(const ConfigNode& node, const std::string& path,
+                               const Absent& absent) {
+    const auto children = words_of(absent.children);
+    for (std::size_t i = 0; node.kind == Kind::kMap && i < node.keys.size(); ++i) {
       if (std::find(children.begin(), children.end(), node.keys[i]) != children.end()) continue;
       const auto close = nearest(node.keys[i], children);
       findings_.errors.push_back(
           findings_.line(&node.children[i], path + "." + node.keys[i],
                          "is not a key" + (close ? "; did you mean `" + *close + "`?" : "")));
     }
-    if (key.harmless == "*") {
-      if (key.reason.empty() || says_nothing(node)) return;
-      findings_.notes.push_back(
-          findings_.line(&node, path, "is not honoured: " + std::string(key.reason)));
-    } else if (!is_harmless(node, key.harmless)) {
-      findings_.blockers.push_back(findings_.line(&node, path,
-                                                  "is " + shown(node) + ", but " +
-                                                      std::string(key.reason) + ": expected " +
-                                                      std::string(key.harmless)));
+  }
+
+  void report_absent(const ConfigNode& node, const Key& key, const Absent& absent) {
+    const std::string path = prefix_ + key.name;
+    if (absent.accepted == "*" || is_harmless(node, absent.accepted)) return;
+    if (key.rule.effect == Effect::kIgnored) {
+      if (!says_nothing(node))
+        findings_.notes.push_back(
+            findings_.line(&node, path, "is not honoured: " + std::string(key.help)));
+      return;
     }
+    const auto* needed = findings_.document.root.at_path(absent.only_with);
+    if (!absent.only_with.empty() && (needed == nullptr || needed->kind == Kind::kNull)) return;
+    const std::string accepted(absent.accepted.empty() ? "null" : absent.accepted);
+    findings_.blockers.push_back(findings_.line(
+        &node, path, "is " + shown(node) + ", but " + key.help + ": expected " + accepted));
   }
 
   Findings& findings_;
@@ -400,13 +349,14 @@ void read_legacy_keys(Findings& findings, TrainConfig& config) {
 }
 
 void require_yaml_keys(Findings& findings) {
-  for (const auto& key : required_yaml_keys()) {
-    if (findings.document.root.at_path(key.path) != nullptr) continue;
+  for (const auto& row : key_table()) {
+    if (row.key.olmo_default == nullptr || findings.document.root.at_path(row.path) != nullptr)
+      continue;
+    const std::string ours(row.absent ? row.absent->accepted : row.default_value);
     findings.blockers.push_back(
-        findings.line(nullptr, std::string(key.path),
-                      "is not set; OLMo's default is " + std::string(key.default_value) +
-                          ", which is not supported: give " + std::string(key.path) + "=" +
-                          std::string(key.supported)));
+        findings.line(nullptr, row.path,
+                      "is not set; OLMo's default is " + std::string(row.key.olmo_default) +
+                          ", which is not supported: give " + row.path + "=" + ours));
   }
 }
 
@@ -453,9 +403,9 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   Findings findings{document, apply_overrides(document, overrides), {}, {}, {}};
   for (auto& error : resolve_references(document, default_tree()))
     findings.errors.push_back(std::move(error));
-  Reader reader(findings, document.root, "");
-  visit_fields(loaded.config, reader);
-  reader.report_other_keys(loaded.config);
+  GroupReader reader(findings, document.root, "");
+  visit_keys(loaded.config, reader);
+  reader.report_unknown_keys();
   check_evaluators(findings);
   read_legacy_keys(findings, loaded.config);
   if (is_yaml) require_yaml_keys(findings);

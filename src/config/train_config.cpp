@@ -1,27 +1,30 @@
 #include "config/train_config.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
-#include "config/fields.h"
+#include "config/keys.h"
 
 namespace olmo::config {
 namespace {
 
-/// Writes a struct as a JSON object: the visitor of visit_fields.
+/// Writes a struct as a JSON object: the visitor of visit_keys.
 class Writer {
  public:
   template <class T>
-  void operator()(const char* name, const T& value) {
-    object_[name] = write(value);
+  void operator()(const Key& key, const T& value) {
+    object_[key.name] = write(value);
   }
+  void operator()(const Key&, const Absent&) {}
   Json take() { return std::move(object_); }
 
  private:
   template <class T>
   static Json write(const T& value) {
-    if constexpr (requires(Writer & writer) { visit_fields(value, writer); }) {
+    if constexpr (requires(Writer & writer) { visit_keys(value, writer); }) {
       Writer writer;
-      visit_fields(value, writer);
+      visit_keys(value, writer);
       return writer.take();
     } else {
       return Json(value);
@@ -83,47 +86,26 @@ data::BatchConfig batch_config(const TrainConfig& config) {
 
 Json to_json(const TrainConfig& config) {
   Writer writer;
-  visit_fields(config, writer);
+  visit_keys(config, writer);
   return writer.take();
 }
 
 Digest experiment_digest(const TrainConfig& config) {
   Json json = to_json(config);
-  for (const auto* key : {"run_name",
-                          "dry_run",
-                          "stop_at",
-                          "stop_after",
-                          "time_limit",
-                          "extra_steps_after_cancel",
-                          "early_stopping_factor",
-                          "save_folder",
-                          "save_interval",
-                          "save_interval_unsharded",
-                          "save_interval_ephemeral",
-                          "save_num_checkpoints_to_keep",
-                          "save_num_unsharded_checkpoints_to_keep",
-                          "save_overwrite",
-                          "save_failures_allowed",
-                          "no_pre_train_checkpoint",
-                          "load_path",
-                          "try_load_latest_save",
-                          "load_weights",
-                          "eval_interval",
-                          "eval_on_load",
-                          "eval_subset_num_batches",
-                          "device_eval_batch_size",
-                          "evaluators",
-                          "numerics",
-                          "isa",
-                          "device",
-                          "threads",
-                          "hash_interval",
-                          "trace_interval",
-                          "allow_eos_mismatch",
-                          "tokenizer"}) {
-    json.erase(key);
+  for (const auto& row : key_table()) {
+    std::string path = "/" + row.path;
+    std::replace(path.begin(), path.end(), '.', '/');
+    const Json::json_pointer place(path);
+    if (row.absent) {
+      if (!row.absent->in_digest.empty()) json[place] = Json::parse(row.absent->in_digest);
+      continue;
+    }
+    const Effect effect = row.key.rule.effect;
+    if (row.group || effect == Effect::kIdentity || effect == Effect::kRefused) continue;
+    Json& group = json.at(place.parent_pointer());
+    group.erase(place.back());
+    if (group.empty()) json.erase(place.parent_pointer().back());
   }
-  for (const auto* key : {"paths", "datasets", "label_mask_paths"}) json["data"].erase(key);
   return sha256(json.dump());
 }
 

@@ -26,8 +26,7 @@ inline constexpr std::array<std::string_view, 3> kDevices = {"cpu", "cuda", "roc
 
 /// OLMo's TokenizerConfig.
 struct TokenizerConfig {
-  std::string identifier = "gpt2";           ///< a tokenizer.json, or the name of a fetched one
-  std::string truncate_direction = "right";  ///< left | right
+  std::string identifier = "gpt2";  ///< a tokenizer.json, or the name of a fetched one
 };
 
 /// A part of a config that is kept as it was written, as canonical JSON text.
@@ -54,13 +53,12 @@ struct TrainConfig {
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
   std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
-  Precision precision = Precision::kFp32;  ///< OLMo has no default here
+  Precision precision = Precision::kFp32;          ///< OLMo has no default here
   std::optional<double> max_grad_norm;
   std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
   bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss
   std::optional<double> auxiliary_loss_multiplier = 1e-4;
   std::optional<double> time_limit;  ///< seconds
-  std::int64_t extra_steps_after_cancel = 10;
   std::optional<double> early_stopping_factor;
 
   std::string save_folder = "./";
@@ -76,8 +74,6 @@ struct TrainConfig {
   bool try_load_latest_save = false;
   bool reset_optimizer_state = false;
   bool reset_trainer_state = false;
-  bool restore_dataloader = true;
-  std::optional<std::int64_t> fast_forward_batches;
 
   std::int64_t eval_interval = 1000;
   bool eval_on_load = false;
@@ -119,10 +115,10 @@ data::BatchConfig batch_config(const TrainConfig& config);
 /// the same config; floats keep their bits.
 Json to_json(const TrainConfig& config);
 
-/// SHA-256 of what decides the numbers of a run: equal for two runs that must agree step by step.
-/// Left out: run_name, paths (data files are compared by their own digests), the policy (numerics,
-/// isa, device, threads), and intervals and limits that only decide what is stored or when a
-/// process ends.
+/// SHA-256 of the keys that decide what is computed (Effect::kIdentity and kRefused in the table of
+/// keys, config/keys.h): equal for two runs that must agree step by step. Paths are left out (data
+/// files are compared by their own digests), and so are the policy (numerics, isa, device, threads)
+/// and what only decides what is kept or when a process ends.
 Digest experiment_digest(const TrainConfig& config);
 
 /// A config as it was read, with what the reader must tell the user.

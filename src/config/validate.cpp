@@ -30,10 +30,6 @@ void check_batch(ConfigChecks& checks, const TrainConfig& config) {
                 "data.memmap_dtype",
                 "is uint16, which cannot hold the ids of `model.vocab_size` " +
                     std::to_string(model.vocab_size) + ": expected uint32");
-  if (config.data.generate_attention_mask) {
-    checks.add_unsupported("data.generate_attention_mask",
-                           "is true; attention is causal and knows no other mask: expected false");
-  }
   checks.between("global_train_batch_size", config.global_train_batch_size, 1, kMaxBatch);
   checks.between("device_train_microbatch_size", config.device_train_microbatch_size, 1, kMaxBatch);
   checks.between("device_eval_batch_size", config.device_eval_batch_size, 1, kMaxBatch);
@@ -103,15 +99,6 @@ void check_loop(ConfigChecks& checks, const TrainConfig& config) {
   }
   if (config.load_path && config.load_weights)
     checks.add("load_weights", "and `load_path` exclude each other, got both");
-  if (config.load_path && !config.restore_dataloader) {
-    checks.add_unsupported("restore_dataloader",
-                           "is false; a run goes on where its data order was: expected true");
-  }
-  if (config.load_path && config.fast_forward_batches.value_or(0) != 0) {
-    checks.add_unsupported(
-        "fast_forward_batches",
-        "is not 0; the data order is a pure function of the step: expected null");
-  }
 }
 
 void check_saving(ConfigChecks& checks, const TrainConfig& config) {

@@ -29,7 +29,6 @@ struct DataConfig {
       datasets;                         ///< label -> files; read in the order of the labels
   std::string memmap_dtype = "uint16";  ///< uint16 | uint32
   std::vector<std::string> label_mask_paths;
-  bool generate_attention_mask = false;
   bool drop_last = false;  ///< without effect: a rest smaller than a batch is never seen
   bool shuffle = true;     ///< ours: false reads the instances in file order
   std::optional<std::uint64_t> seed;

@@ -45,16 +45,6 @@ struct Task {
   Digest data_digest;  ///< SHA-256 over the SHA-256 of each file
 };
 
-/// A task with its instances.
-struct LoadedTask {
-  Task task;
-  std::vector<Example> examples;
-};
-
-/// Reads and renders the instances, the first `limit` of them. Throws Error(kInput) naming the
-/// file, the row and the key of the definition for data that the definition does not fit.
-LoadedTask load_task(const Task& task, std::optional<std::int64_t> limit = std::nullopt);
-
 /// A candidate answer as the model is asked it. Continuations carry their leading space.
 struct Option {
   std::string context;
@@ -69,5 +59,15 @@ struct Example {
   std::int64_t label = 0;  ///< index of the right option
   std::vector<Option> options;
 };
+
+/// A task with its instances.
+struct LoadedTask {
+  Task task;
+  std::vector<Example> examples;
+};
+
+/// Reads and renders the instances, the first `limit` of them. Throws Error(kInput) naming the
+/// file, the row and the key of the definition for data that the definition does not fit.
+LoadedTask load_task(const Task& task, std::optional<std::int64_t> limit = std::nullopt);
 
 }  // namespace olmo::eval

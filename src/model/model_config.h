@@ -26,7 +26,6 @@ struct ModelConfig {
   std::string activation_type = "swiglu";
   std::string block_type = "sequential";
   bool rope = true;
-  bool rope_full_precision = true;
   double rope_theta = 10000.0;
   bool attention_layer_norm = false;  ///< OLMo 2's QK-norm, over the full flattened width
   bool attention_layer_norm_with_affine = true;

@@ -4,9 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/fields.h"
 #include "config/file.h"
-#include "config/foreign.h"
+#include "config/key_table.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/tokenizer/find_tokenizer.h"
@@ -113,22 +112,8 @@ ModelFiles describe_checkpoint(const fs::path& path) {
   return files;
 }
 
-/// Looks for a key among the fields of a struct: the visitor of visit_fields.
-struct KeyFinder {
-  const std::string& key;
-  bool found = false;
-
-  template <class T>
-  void operator()(const char* name, const T& /*value*/) {
-    found = found || key == name;
-  }
-};
-
 bool is_key_of_model_config(const std::string& key) {
-  KeyFinder finder{key};
-  const model::ModelConfig config;
-  config::visit_fields(config, finder);
-  return finder.found || config::find_foreign_key("model." + key) != nullptr;
+  return config::find_key("model." + key) != nullptr;
 }
 
 /// hf_olmo's config.json: OLMo's ModelConfig among keys of transformers'.

@@ -143,10 +143,13 @@ void check_shape(ConfigChecks& checks, const SchedulerConfig& config, const Sche
 
 }  // namespace
 
-std::vector<std::string_view> schedule_names() {
-  std::vector<std::string_view> names;
-  for (const Schedule& schedule : kSchedules) names.emplace_back(schedule.name);
-  return names;
+std::span<const std::string_view> schedule_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kSchedules.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kSchedules[i].name;
+    return names;
+  }();
+  return kNames;
 }
 
 std::vector<ConfigProblem> problems_of(const SchedulerConfig& config, double learning_rate) {

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "optim/optim_config.h"
 
@@ -13,7 +16,7 @@
 namespace olmo::optim {
 
 /// Names of the schedules, as `scheduler.name` says them.
-std::vector<std::string_view> schedule_names();
+std::span<const std::string_view> schedule_names();
 
 /// An unknown schedule or unit, a time that is not a whole number of at least 0, a warm-up that
 /// does not start in [0, learning_rate), settings under which the learning rate is always 0.

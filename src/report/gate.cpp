@@ -1,7 +1,6 @@
 #include "report/gate.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "report/comparability.h"
+#include "report/identity.h"
 
 namespace olmo::report {
 namespace {
@@ -54,60 +54,10 @@ Leaves leaves_of(const std::string& text, const std::string& where) {
   return leaves;
 }
 
-/// What a config key decides. Keys that are not listed are confounds: better named than missed.
-struct Rule {
-  const char* prefix;  ///< of the key
-  MismatchClass mismatch;
-  const char* reason;
-};
-constexpr const char* kComputesTheSame = "It does not change what is computed.";
-constexpr const char* kRounding = "It changes the order or rounding of operations only.";
-constexpr std::array<Rule, 39> kRules = {{
-    {"model.flash_attention", MismatchClass::kBenign, kRounding},
-    {"model.init_device", MismatchClass::kBenign, kComputesTheSame},
-    {"model.", MismatchClass::kFatal, "Another model."},
-    {"tokenizer.", MismatchClass::kBenign, "Its digest is compared instead of its path."},
-    {"data.paths", MismatchClass::kBenign, "Their digests are compared instead of their paths."},
-    {"data.label_mask_paths", MismatchClass::kBenign, "Their digests are compared instead."},
-    {"data.seed", MismatchClass::kBenign, "The batches' hashes are compared instead."},
-    {"data.num_workers", MismatchClass::kBenign, kComputesTheSame},
-    {"data.pin_memory", MismatchClass::kBenign, kComputesTheSame},
-    {"data.prefetch_factor", MismatchClass::kBenign, kComputesTheSame},
-    {"data.persistent_workers", MismatchClass::kBenign, kComputesTheSame},
-    {"data.timeout", MismatchClass::kBenign, kComputesTheSame},
-    {"data.", MismatchClass::kConfound, "The batches are made in another way."},
-    {"seed", MismatchClass::kBenign, "The starts and batches are compared instead."},
-    {"global_train_batch_size", MismatchClass::kConfound, "The runs are aligned on tokens."},
-    {"device_train_microbatch_size", MismatchClass::kBenign, kRounding},
-    {"device_train_batch_size", MismatchClass::kBenign, kRounding},
-    {"numerics", MismatchClass::kBenign, kRounding},
-    {"isa", MismatchClass::kBenign, kRounding},
-    {"threads", MismatchClass::kBenign, kRounding},
-    {"device", MismatchClass::kBenign, kRounding},
-    {"compile", MismatchClass::kBenign, kRounding},
-    {"fused_loss", MismatchClass::kBenign, kRounding},
-    {"activation_checkpointing", MismatchClass::kBenign, kRounding},
-    {"fsdp", MismatchClass::kBenign, kRounding},
-    {"distributed_strategy", MismatchClass::kBenign, kRounding},
-    {"load_weights", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
-    {"load_path", MismatchClass::kBenign, "The hashes of the weights are compared instead."},
-    {"hash_interval", MismatchClass::kBenign, kComputesTheSame},
-    {"trace_interval", MismatchClass::kBenign, kComputesTheSame},
-    {"run_name", MismatchClass::kBenign, kComputesTheSame},
-    {"save_", MismatchClass::kBenign, kComputesTheSame},
-    {"eval", MismatchClass::kBenign, kComputesTheSame},
-    {"stop_", MismatchClass::kBenign, "The common steps are compared."},
-    {"time_limit", MismatchClass::kBenign, kComputesTheSame},
-    {"console_log_interval", MismatchClass::kBenign, kComputesTheSame},
-    {"wandb", MismatchClass::kBenign, kComputesTheSame},
-    {"speed_monitor", MismatchClass::kBenign, kComputesTheSame},
-    {"precision", MismatchClass::kConfound, "Another precision."},
-}};
-
-Rule rule_of(const std::string& key) {
-  for (const Rule& rule : kRules)
-    if (key.rfind(rule.prefix, 0) == 0) return rule;
-  return {"", MismatchClass::kConfound, "It changes the training."};
+/// Fatal mismatches first.
+void sort_by_weight(Gate& gate) {
+  std::stable_sort(gate.mismatches.begin(), gate.mismatches.end(),
+                   [](const auto& x, const auto& y) { return x.mismatch < y.mismatch; });
 }
 
 class Comparer {
@@ -142,8 +92,7 @@ class Comparer {
   }
 
   Gate take() {
-    std::stable_sort(gate_.mismatches.begin(), gate_.mismatches.end(),
-                     [](const auto& x, const auto& y) { return x.mismatch < y.mismatch; });
+    sort_by_weight(gate_);
     return std::move(gate_);
   }
 
@@ -190,7 +139,7 @@ void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun&
   const Leaves y = leaves_of(b.config, b.label + ": its config");
   if (x.empty() || y.empty()) return compare.unknown("config");
   const auto by_rule = [](const std::string& key) {
-    const Rule rule = rule_of(key);
+    const auto rule = config::rule_of(key);
     return std::pair{rule.mismatch, rule.reason};
   };
   if (x == y) return compare.same("config");
@@ -199,7 +148,7 @@ void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun&
   compare.leaf_by_leaf(common_to(x, y), common_to(y, x), "", by_rule);
   const auto say_unknown = [&](const Leaves& of, const Leaves& other, const char* side) {
     for (const auto& [key, value] : of)
-      if (!other.contains(key) && rule_of(key).mismatch != MismatchClass::kBenign)
+      if (!other.contains(key) && config::rule_of(key).mismatch != MismatchClass::kBenign)
         compare.unknown("config: " + key + " (only " + side + " states it)");
   };
   say_unknown(x, y, "A");
@@ -233,6 +182,9 @@ void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b,
   compare_tokenizers(compare, a, b);
   compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"),
                       "Other training data.");
+  if (!digests(a, "label_mask").empty() || !digests(b, "label_mask").empty())
+    compare.fingerprint("label masks", digests(a, "label_mask"), digests(b, "label_mask"),
+                        "Other tokens count as labels.");
   const Comparability found = comparability(a, b);
   const bool trajectory = kind == Kind::kTrajectory;
   if (!found.batch_size_known && a.steps.size() > 0 && b.steps.size() > 0)
@@ -304,6 +256,20 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind) {
   if (a.evaluation && b.evaluation)
     compare_evaluations(compare, *a.evaluation, *b.evaluation, kind);
   return compare.take();
+}
+
+void excuse_settings(Gate& gate, const RecordedRun& a, const RecordedRun& b,
+                     const Identity& identity) {
+  const auto steps = static_cast<std::size_t>(identity.common_steps);
+  if (!identity.same_training() || steps != a.steps.size() || steps != b.steps.size()) return;
+  for (Mismatch& mismatch : gate.mismatches) {
+    const auto* row = config::find_key(mismatch.what);
+    if (row == nullptr || row->group || mismatch.mismatch == MismatchClass::kBenign) continue;
+    mismatch.mismatch = MismatchClass::kBenign;
+    mismatch.reason =
+        "It changed no bit: all " + std::to_string(identity.common_steps) + " steps are equal.";
+  }
+  sort_by_weight(gate);
 }
 
 bool are_repeats(const RecordedRun& a, const RecordedRun& b) {

@@ -8,6 +8,8 @@
 
 namespace olmo::report {
 
+struct Identity;
+
 /// A fingerprint that differs.
 struct Mismatch {
   std::string what;  ///< e.g. `optimizer.learning_rate`
@@ -26,6 +28,10 @@ struct Gate {
 };
 
 Gate compare_settings(const Side& a, const Side& b, Kind kind);
+/// Makes settings benign that changed no bit: where two records hold the same steps, and all of
+/// their bits are equal, a key that differs cannot have mattered, whatever it does elsewhere.
+void excuse_settings(Gate& gate, const RecordedRun& a, const RecordedRun& b,
+                     const Identity& identity);
 /// True if two runs could be repeats of each other: no fatal mismatch and no confound.
 bool are_repeats(const RecordedRun& a, const RecordedRun& b);
 

@@ -182,7 +182,10 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
   const bool training = report.a.has_steps() && report.b.has_steps();
-  if (training) report.identity = identity_of(*report.a.run, *report.b.run, a, b);
+  if (training) {
+    report.identity = identity_of(*report.a.run, *report.b.run, a, b);
+    excuse_settings(report.gate, *report.a.run, *report.b.run, report.identity);
+  }
   if (!report.damage.empty()) return;
   if (training) {
     compare_training(report, a, b);

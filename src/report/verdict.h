@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "config/key_table.h"
+
 namespace olmo::report {
 
 /// What a parity report says. The value is the exit code of `report parity`; users and checks rely
@@ -31,12 +33,7 @@ const char* to_string(Kind kind);
 /// Throws Error(kUsage) for another word.
 Kind kind_named(const std::string& name);
 
-/// What a difference between the sides' settings means for the comparison.
-enum class MismatchClass {
-  kFatal,     ///< the runs cannot be compared
-  kConfound,  ///< declared: the verdict is capped at CONSISTENT
-  kBenign,    ///< cannot change the result, or is what is being compared
-};
+using config::MismatchClass;
 const char* to_string(MismatchClass mismatch);
 
 }  // namespace olmo::report

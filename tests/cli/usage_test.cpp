@@ -56,6 +56,22 @@ void check_refused(const std::vector<std::pair<Words, Words>>& cases) {
 
 }  // namespace
 
+TEST_CASE("help explains a key of a config, and train prints the schema", "[cli]") {
+  for (const Words& words : {Words{"train", "--help", "scheduler.t_warmup"},
+                             {"help", "train", "scheduler.t_warmup"},
+                             {"help", "scheduler.t_warmup"}}) {
+    const auto said = say(words);
+    CHECK(said.code == 0);
+    CHECK(said.out.find("Length of the warm-up.") != std::string::npos);
+  }
+  CHECK(say({"help", "optimizer"}).out.find("optimizer.weight_decay") != std::string::npos);
+  CHECK(say({"help", "data"}).out.find("Usage: olmo-harness data") != std::string::npos);
+  CHECK(say({"train", "--help"}).out.find("Usage: olmo-harness train") != std::string::npos);
+  CHECK(say({"train", "--print-schema"}).out.find("\"additionalProperties\": false") !=
+        std::string::npos);
+  check_refused({{{"help", "scheduler.t_warmpu"}, {"did you mean `scheduler.t_warmup`?"}}});
+}
+
 TEST_CASE("an unknown command names the nearest, one of another group, or those that there are",
           "[cli]") {
   check_refused({

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "report/run_of_losses.h"
+#include "report/stats/trajectory_statistics.h"
 #include "support/catch.h"
 
 using namespace olmo::report;

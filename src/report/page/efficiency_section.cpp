@@ -5,6 +5,7 @@
 #include "report/efficiency.h"
 #include "report/page/html.h"
 #include "report/page/numbers.h"
+#include "report/page/trajectory_section.h"
 
 namespace olmo::report::page {
 namespace {

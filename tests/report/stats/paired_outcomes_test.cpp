@@ -112,6 +112,7 @@ TEST_CASE("no discordant pair certifies three in n, and only that", "[report]") 
 }
 
 TEST_CASE("tables without instances and impossible margins are refused", "[report]") {
+  const PairedCounts counts{1, 1, 1, 1};
   CHECK_THROWS_AS(paired_interval({}, 0.9), Error);
   CHECK_THROWS_AS(mcnemar_mid_p({-1, 0, 0, 5}), Error);
   CHECK_THROWS_AS(paired_equivalence(counts, 0), Error);

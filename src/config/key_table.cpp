@@ -1,0 +1,199 @@
+#include "config/key_table.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "config/keys.h"
+#include "core/nearest.h"
+
+namespace olmo::config {
+namespace {
+
+struct TypeFacts {
+  std::string text;
+  Json schema;
+};
+
+template <class T>
+struct TypeOf;
+template <>
+struct TypeOf<bool> {
+  static TypeFacts facts() { return {"true or false", {{"type", "boolean"}}}; }
+};
+template <>
+struct TypeOf<std::int64_t> {
+  static TypeFacts facts() { return {"integer", {{"type", "integer"}}}; }
+};
+template <>
+struct TypeOf<std::uint64_t> {
+  static TypeFacts facts() { return {"integer", {{"type", "integer"}, {"minimum", 0}}}; }
+};
+template <>
+struct TypeOf<double> {
+  static TypeFacts facts() { return {"number", {{"type", "number"}}}; }
+};
+template <>
+struct TypeOf<std::string> {
+  static TypeFacts facts() { return {"text", {{"type", "string"}}}; }
+};
+template <>
+struct TypeOf<Precision> {
+  static TypeFacts facts() { return TypeOf<std::string>::facts(); }
+};
+template <>
+struct TypeOf<std::array<double, 2>> {
+  static TypeFacts facts() {
+    return {"two numbers",
+            {{"type", "array"}, {"items", {{"type", "number"}}}, {"minItems", 2}, {"maxItems", 2}}};
+  }
+};
+template <>
+struct TypeOf<std::vector<std::string>> {
+  static TypeFacts facts() {
+    return {"list of texts", {{"type", {"array", "null"}}, {"items", {{"type", "string"}}}}};
+  }
+};
+template <>
+struct TypeOf<std::map<std::string, std::vector<std::string>>> {
+  static TypeFacts facts() {
+    return {"lists of texts by label",
+            {{"type", {"object", "null"}},
+             {"additionalProperties", TypeOf<std::vector<std::string>>::facts().schema}}};
+  }
+};
+template <>
+struct TypeOf<optim::Duration> {
+  static TypeFacts facts() {
+    return {"steps, tokens or epochs",
+            {{"type", {"integer", "string"}}, {"pattern", "^[0-9][0-9._eE+]* *(T|ep)?$"}}};
+  }
+};
+template <>
+struct TypeOf<RawJson> {
+  static TypeFacts facts() {
+    return {
+        "list of maps",
+        {{"type", {"array", "null"}}, {"items", {{"type", "object"}, {"required", {"label"}}}}}};
+  }
+};
+template <class T>
+struct TypeOf<std::optional<T>> {
+  static TypeFacts facts() {
+    TypeFacts facts = TypeOf<T>::facts();
+    return {facts.text + " or null", {{"anyOf", {facts.schema, {{"type", "null"}}}}}};
+  }
+};
+
+Json schema_of(const Key& key, Json schema) {
+  if (!key.words.empty()) schema["enum"] = key.words;
+  // A value may be written as a reference to another.
+  if (schema.value("type", Json()) == "string" && key.words.empty()) return schema;
+  return {{"anyOf", {std::move(schema), {{"$ref", "#/$defs/reference"}}}}};
+}
+
+/// Makes the rows: the visitor of visit_keys.
+class TableBuilder {
+ public:
+  TableBuilder() {
+    config_.data.instance_filter.emplace();  // so that its keys have defaults
+    defaults_ = to_json(config_);
+    visit_keys(std::as_const(config_), *this);
+  }
+
+  template <class T>
+  void operator()(const Key& key, const T& value) {
+    KeyRow row{.path = prefix_ + key.name, .key = key};
+    if constexpr (requires(TableBuilder & builder) { visit_keys(value, builder); }) {
+      row.group = true;
+      row.type = "group";
+      add_group(std::move(row), value);
+    } else if constexpr (std::is_same_v<T, std::optional<data::InstanceFilterConfig>>) {
+      row.group = true;
+      row.type = "group or null";
+      add_group(std::move(row), *value);
+    } else {
+      const TypeFacts facts = TypeOf<T>::facts();
+      row.type = facts.text;
+      row.default_value = at(row.path).dump();
+      row.schema = schema_of(key, facts.schema).dump();
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  void operator()(const Key& key, const Absent& absent) {
+    rows_.push_back({.path = prefix_ + key.name,
+                     .key = key,
+                     .absent = absent,
+                     .group = !absent.children.empty(),
+                     .schema = "{}"});
+  }
+
+  std::vector<KeyRow> take() { return std::move(rows_); }
+
+ private:
+  template <class T>
+  void add_group(KeyRow row, const T& value) {
+    const std::string outer = std::exchange(prefix_, row.path + ".");
+    rows_.push_back(std::move(row));
+    visit_keys(value, *this);
+    prefix_ = outer;
+  }
+
+  [[nodiscard]] const Json& at(std::string path) const {
+    std::replace(path.begin(), path.end(), '.', '/');
+    return defaults_.at(Json::json_pointer("/" + path));
+  }
+
+  TrainConfig config_;
+  Json defaults_;
+  std::string prefix_;
+  std::vector<KeyRow> rows_;
+};
+
+std::string parent_of(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+std::string leaf_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+}  // namespace
+
+const std::vector<KeyRow>& key_table() {
+  static const std::vector<KeyRow> kRows = TableBuilder().take();
+  return kRows;
+}
+
+const KeyRow* find_key(std::string_view path) {
+  const auto& rows = key_table();
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const KeyRow& row) { return row.path == path; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> nearest_key(const std::string& path) {
+  std::vector<std::string> siblings, leaves;
+  for (const auto& row : key_table()) {
+    if (leaf_of(row.path) == leaf_of(path)) return row.path;
+    if (parent_of(row.path) == parent_of(path)) siblings.push_back(leaf_of(row.path));
+    leaves.push_back(leaf_of(row.path));
+  }
+  if (const auto name = nearest(leaf_of(path), siblings))
+    return parent_of(path).empty() ? *name : parent_of(path) + "." + *name;
+  const auto name = nearest(leaf_of(path), leaves);
+  if (!name) return std::nullopt;
+  const auto at = std::find(leaves.begin(), leaves.end(), *name) - leaves.begin();
+  return key_table()[static_cast<std::size_t>(at)].path;
+}
+
+KeyRule rule_of(std::string_view path) {
+  for (;;) {
+    if (const auto* row = find_key(path)) return row->key.rule;
+    const auto dot = path.rfind('.');
+    if (dot == std::string_view::npos) return kTraining;
+    path = path.substr(0, dot);
+  }
+}
+
+}  // namespace olmo::config

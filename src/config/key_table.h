@@ -1,0 +1,82 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+
+namespace olmo::config {
+
+/// What a key does to a training.
+enum class Effect {
+  kIdentity,   ///< decides what is computed: it belongs to the experiment digest
+  kPlacement,  ///< says where something lies or what computes: the same bits
+  kLimit,      ///< decides whether a process starts and when it ends: the same bits
+  kRecord,     ///< decides what is kept and shown: the same bits
+  kIgnored,    ///< accepted and not honoured, with a note
+  kRefused,    ///< one value can be run, any other keeps a run from starting
+};
+
+/// What it means for a comparison of two runs that they differ in something.
+enum class MismatchClass {
+  kFatal,     ///< the runs cannot be compared
+  kConfound,  ///< declared: the verdict is capped at CONSISTENT
+  kBenign,    ///< cannot change the result, or is what is being compared
+};
+
+struct KeyRule {
+  Effect effect;
+  MismatchClass mismatch;
+  const char* reason;  ///< for the class: one sentence
+};
+
+/// One row of the table of keys (config/keys.h).
+struct Key {
+  const char* name;
+  KeyRule rule;
+  /// One sentence without its full stop; of a key that we do not honour, why.
+  const char* help;
+  std::span<const std::string_view> words = {};  ///< the values that a text may have
+  /// OLMo's own default, where it is something that we lack: OLMo's YAML files must set the key.
+  const char* olmo_default = nullptr;
+};
+
+/// Stands where a key of OLMo's has no member in our structs.
+struct Absent {
+  /// Values that need no word, separated by spaces: of a refused key those that can be run, of an
+  /// ignored one those that mean what happens anyway. "*": any, the key is read into others.
+  std::string_view accepted = "";
+  std::string_view children = "";   ///< names of a group's keys, separated by spaces
+  std::string_view only_with = "";  ///< refused only if this key is set
+  /// The key had a member once: the experiment digest still holds its default (JSON), so that the
+  /// digests of older runs stay as they are.
+  std::string_view in_digest = "";
+};
+
+/// A row with what its member says. Types, defaults and schemas are those of the structs.
+struct KeyRow {
+  std::string path;  ///< "model.n_heads"
+  Key key;
+  std::optional<Absent> absent = {};
+  bool group = false;              ///< holds keys of its own
+  std::string type = {};           ///< "integer or null"; empty where there is no member
+  std::string default_value = {};  ///< JSON; empty for a group, and where there is no member
+  std::string schema = {};         ///< JSON schema of the value; empty for a group
+};
+
+/// Every key and every group, in the order of OLMo's files.
+const std::vector<KeyRow>& key_table();
+/// Nullptr if there is no such key.
+const KeyRow* find_key(std::string_view path);
+/// The key that was meant by an unknown path: the same name elsewhere, else a similar one of the
+/// same group, else a similar one anywhere.
+std::optional<std::string> nearest_key(const std::string& path);
+
+/// What a comparison makes of a key: the rule of its row, else of the nearest group above it.
+/// Unknown keys are confounds: better named than missed.
+KeyRule rule_of(std::string_view path);
+
+}  // namespace olmo::config
