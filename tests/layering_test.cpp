@@ -119,6 +119,22 @@ TEST_CASE("every include follows the table of rooms", "[layering]") {
   }
 }
 
+TEST_CASE("only the store speaks SQL", "[layering]") {
+  const std::regex statement(
+      "\"[^\"\n]*\\b(SELECT [a-z*1(]|INSERT (OR [A-Z]+ )?INTO |UPDATE [a-z_]+ SET |DELETE FROM "
+      "|PRAGMA )");
+  const std::regex connection("[.>]connection\\(\\)|[.>]prepare\\(\"");
+  for (const auto& file : sources()) {
+    if (room_of(file) == "store") continue;
+    INFO(file << ": queries are functions of store, see src/README.md");
+    const auto text = olmo::read_file(file);
+    CHECK_FALSE(std::regex_search(text, statement));
+    CHECK_FALSE(std::regex_search(text, connection));
+    for (const auto& include : includes_of(file))
+      CHECK((include != "store/table.h" && include != "store/run_tables.h"));
+  }
+}
+
 TEST_CASE("each external package has one home", "[layering]") {
   for (const auto& file : sources()) {
     for (const auto& include : includes_of(file)) {

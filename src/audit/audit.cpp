@@ -28,8 +28,8 @@ std::size_t count_differences(const std::vector<OpDigest>& a, const std::vector<
 
 class Auditor {
  public:
-  Auditor(const store::RecordedSteps& recorded, const config::TrainConfig& config,
-          const Policy& policy, const AuditOptions& options)
+  Auditor(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,
+          const AuditOptions& options)
       : recorded_(recorded),
         config_(config),
         policy_(policy),
@@ -123,8 +123,8 @@ class Auditor {
   }
 
   void compare_row(const store::StepRecord& row, StretchResult& result) const {
-    const auto recorded = recorded_.steps.find(row.step);
-    if (recorded == recorded_.steps.end()) return;  // a broken proof says so
+    const auto recorded = recorded_.rows.find(row.step);
+    if (recorded == recorded_.rows.end()) return;  // a broken proof says so
     ++result.steps_compared;
     append(result.findings, compare_rows(recorded->second, row, recorded_.chain_format));
     Distances& far = result.distances;
@@ -192,7 +192,7 @@ class Auditor {
     }
   }
 
-  const store::RecordedSteps& recorded_;
+  const AuditedRun& recorded_;
   const config::TrainConfig& config_;
   const Policy& policy_;
   const AuditOptions& options_;
@@ -225,8 +225,8 @@ AuditVerdict AuditResult::verdict() const {
   return worst;
 }
 
-void require_recorded(const store::RecordedSteps& recorded, const Stretch& stretch) {
-  const auto first = recorded.steps.begin()->first, last = recorded.last_step();
+void require_recorded(const AuditedRun& recorded, const Stretch& stretch) {
+  const auto first = recorded.first_step(), last = recorded.last_step();
   if (stretch.first <= stretch.last && stretch.first >= first && stretch.last <= last) return;
   throw Error(ErrorKind::kUsage, "audit: --steps must lie within the recorded steps " +
                                      std::to_string(first) + ".." + std::to_string(last) +
@@ -234,9 +234,9 @@ void require_recorded(const store::RecordedSteps& recorded, const Stretch& stret
                                      std::to_string(stretch.last));
 }
 
-std::vector<Stretch> sample_stretches(const store::RecordedSteps& recorded, std::int64_t count,
+std::vector<Stretch> sample_stretches(const AuditedRun& recorded, std::int64_t count,
                                       std::int64_t length, std::uint64_t seed) {
-  const auto first = recorded.steps.begin()->first, last = recorded.last_step();
+  const auto first = recorded.first_step(), last = recorded.last_step();
   length = std::min(length, last - first + 1);
   const auto places = static_cast<std::uint64_t>(last - length + 2 - first);
   Pcg64 random(seed);
@@ -250,18 +250,17 @@ std::vector<Stretch> sample_stretches(const store::RecordedSteps& recorded, std:
   return stretches;
 }
 
-AuditResult audit(const store::RecordedSteps& recorded, const config::TrainConfig& config,
+AuditResult audit(const AuditedRun& recorded, const config::TrainConfig& config,
                   const Policy& policy, const AuditOptions& options,
                   const std::function<void(const StretchResult&)>& done) {
   AuditResult result;
-  result.broken_proofs = store::broken_proofs(recorded);
+  result.broken_proofs = recorded.damage;
   std::vector<Stretch> stretches = options.stretches;
   // The chain says that a row was altered; only computing it again says which of its fields.
   constexpr std::size_t kMostSuspects = 3;
   for (std::size_t i = 0; i < std::min(kMostSuspects, result.broken_proofs.size()); ++i) {
     const auto step = std::max<std::int64_t>(1, result.broken_proofs[i].step);
-    if (recorded.steps.contains(step) && !covers(stretches, step))
-      stretches.push_back({step, step});
+    if (recorded.rows.contains(step) && !covers(stretches, step)) stretches.push_back({step, step});
   }
   Auditor auditor(recorded, config, policy, options);
   for (const Stretch& stretch : stretches) {

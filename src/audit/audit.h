@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "audit/audited_run.h"
 #include "config/train_config.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
-#include "store/recorded_steps.h"
 
 namespace olmo::audit {
 
@@ -75,11 +75,11 @@ struct AuditOptions {
 
 /// The stretch as the record has it: clipped to nothing. Throws Error(kUsage) for steps that were
 /// not recorded.
-void require_recorded(const store::RecordedSteps& recorded, const Stretch& stretch);
+void require_recorded(const AuditedRun& recorded, const Stretch& stretch);
 
 /// `count` stretches of `length` steps at random places of the run, in order; `seed` makes the
 /// choice again.
-std::vector<Stretch> sample_stretches(const store::RecordedSteps& recorded, std::int64_t count,
+std::vector<Stretch> sample_stretches(const AuditedRun& recorded, std::int64_t count,
                                       std::int64_t length, std::uint64_t seed);
 
 /// Audits the stretches under `policy` (its numerics are those of the record), and each step whose
@@ -87,7 +87,7 @@ std::vector<Stretch> sample_stretches(const store::RecordedSteps& recorded, std:
 /// stretch. A run under `fast` is computed twice here, under `portable` and under `fast`: their
 /// distance, four times, is the envelope that the record may lie in. Throws what reading the token
 /// files throws; damaged checkpoints are findings.
-AuditResult audit(const store::RecordedSteps& recorded, const config::TrainConfig& config,
+AuditResult audit(const AuditedRun& recorded, const config::TrainConfig& config,
                   const Policy& policy, const AuditOptions& options,
                   const std::function<void(const StretchResult&)>& done);
 

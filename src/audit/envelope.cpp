@@ -42,14 +42,14 @@ store::Finding outside(const Quantity& quantity, const store::StepRecord& record
 
 }  // namespace
 
-EnvelopeResult compare_with_envelope(const store::RecordedSteps& recorded,
+EnvelopeResult compare_with_envelope(const AuditedRun& recorded,
                                      const std::vector<store::StepRecord>& reference,
                                      const std::vector<store::StepRecord>& here) {
   EnvelopeResult result;
   std::array<double, kQuantities.size()> widest{};
   for (std::size_t i = 0; i < std::min(reference.size(), here.size()); ++i) {
-    const auto found = recorded.steps.find(reference[i].step);
-    if (found == recorded.steps.end()) continue;
+    const auto found = recorded.rows.find(reference[i].step);
+    if (found == recorded.rows.end()) continue;
     const store::StepRecord& row = found->second;
     ++result.steps;
     for (auto& finding : compare_rows(row, here[i], recorded.chain_format)) {

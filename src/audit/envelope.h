@@ -18,7 +18,7 @@ struct EnvelopeResult {
 /// `here` (fast) and `reference` (portable), and at least 1e-6 of the value: differences of
 /// rounding grow with the steps, and one machine's are a draw of what rounding does. What does not
 /// depend on rounding (batch, tokens, learning rate) must be equal. Both lists start at one step.
-EnvelopeResult compare_with_envelope(const store::RecordedSteps& recorded,
+EnvelopeResult compare_with_envelope(const AuditedRun& recorded,
                                      const std::vector<store::StepRecord>& reference,
                                      const std::vector<store::StepRecord>& here);
 

@@ -14,20 +14,19 @@ namespace fs = std::filesystem;
 std::string name_of(std::int64_t step) { return "step" + std::to_string(step); }
 
 /// The place in the training that a sound checkpoint holds must be the recorded one.
-void check_chain(const store::RecordedSteps& recorded, const train::Start& start,
+void check_chain(const AuditedRun& recorded, const train::Start& start,
                  std::vector<store::Finding>& findings) {
   const auto& state = start.saved.state;
-  const auto row = recorded.steps.find(state.step);
-  if (row == recorded.steps.end() || row->second.chain_hash == state.chain.hex()) return;
+  const auto row = recorded.rows.find(state.step);
+  if (row == recorded.rows.end() || row->second.chain_hash == state.chain.hex()) return;
   findings.push_back({state.step, "chain_hash",
                       "step " + std::to_string(state.step) + ": the chain in " +
                           start.path.string() + " is not the recorded one"});
 }
 
 /// The latest sound checkpoint up to `step`.
-std::optional<train::Start> find_start(const store::RecordedSteps& recorded,
-                                       const CheckpointPlaces& places, std::int64_t step,
-                                       std::vector<store::Finding>& findings) {
+std::optional<train::Start> find_start(const AuditedRun& recorded, const CheckpointPlaces& places,
+                                       std::int64_t step, std::vector<store::Finding>& findings) {
   for (auto i = recorded.checkpoints.rbegin(); i != recorded.checkpoints.rend(); ++i) {
     if (i->first > step) continue;
     const auto path = find_checkpoint(recorded, places, i->first);
@@ -42,8 +41,8 @@ std::optional<train::Start> find_start(const store::RecordedSteps& recorded,
   return std::nullopt;
 }
 
-void require_startable(const store::RecordedSteps& recorded, const config::TrainConfig& config) {
-  if (!config.load_path && recorded.steps.begin()->first == 1) return;
+void require_startable(const AuditedRun& recorded, const config::TrainConfig& config) {
+  if (!config.load_path && recorded.first_step() == 1) return;
   throw Error(ErrorKind::kUsage,
               "audit: the run " + recorded.run_id + " went on from another run's checkpoint" +
                   (config.load_path ? " (" + *config.load_path + ")" : "") +
@@ -53,8 +52,8 @@ void require_startable(const store::RecordedSteps& recorded, const config::Train
 
 }  // namespace
 
-std::optional<fs::path> find_checkpoint(const store::RecordedSteps& recorded,
-                                        const CheckpointPlaces& places, std::int64_t step) {
+std::optional<fs::path> find_checkpoint(const AuditedRun& recorded, const CheckpointPlaces& places,
+                                        std::int64_t step) {
   const auto found = recorded.checkpoints.find(step);
   if (found == recorded.checkpoints.end()) return std::nullopt;
   std::vector<fs::path> candidates;
@@ -69,13 +68,13 @@ std::optional<fs::path> find_checkpoint(const store::RecordedSteps& recorded,
   return std::nullopt;
 }
 
-std::vector<store::Finding> verify_checkpoint(const store::RecordedSteps& recorded,
-                                              std::int64_t step, const fs::path& path) {
+std::vector<store::Finding> verify_checkpoint(const AuditedRun& recorded, std::int64_t step,
+                                              const fs::path& path) {
   const std::string at = "step " + std::to_string(step) + ": ";
   std::vector<store::Finding> findings;
   try {
     const store::CheckpointReader reader(path);
-    if (reader.manifest_digest().hex() != recorded.checkpoints.at(step).manifest_sha256) {
+    if (reader.manifest_digest().hex() != recorded.checkpoints.at(step).sha256) {
       findings.push_back(
           {step, "checkpoint",
            at + path.string() +
@@ -102,8 +101,8 @@ std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoin
   return hashes;
 }
 
-Replay::Replay(const store::RecordedSteps& recorded, const config::TrainConfig& config,
-               const Policy& policy, const CheckpointPlaces& places, std::int64_t step,
+Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,
+               const CheckpointPlaces& places, std::int64_t step,
                std::vector<store::Finding>& findings)
     : stepper_(config, policy) {
   const std::optional<train::Start> start = find_start(recorded, places, step, findings);

@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "audit/audited_run.h"
 #include "core/policy.h"
 #include "store/checkpoint.h"
-#include "store/recorded_steps.h"
 #include "train/stepper.h"
 
 namespace olmo::audit {
@@ -19,14 +19,14 @@ struct CheckpointPlaces {
 };
 
 /// The checkpoint of `step`; nothing if it is not there any more.
-std::optional<std::filesystem::path> find_checkpoint(const store::RecordedSteps& recorded,
+std::optional<std::filesystem::path> find_checkpoint(const AuditedRun& recorded,
                                                      const CheckpointPlaces& places,
                                                      std::int64_t step);
 
 /// What is wrong with the recorded checkpoint at `path`: its manifest is not the recorded one, or
 /// bytes are not those that were saved.
-std::vector<store::Finding> verify_checkpoint(const store::RecordedSteps& recorded,
-                                              std::int64_t step, const std::filesystem::path& path);
+std::vector<store::Finding> verify_checkpoint(const AuditedRun& recorded, std::int64_t step,
+                                              const std::filesystem::path& path);
 
 /// Hashes of a checkpoint's tensors, from its manifest.
 std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoint);
@@ -37,9 +37,8 @@ class Replay {
   /// Starts at the latest recorded checkpoint up to `step` that is there and sound, else at step 0;
   /// what is wrong with others goes to `findings`. Throws Error(kUsage) if the run cannot be
   /// started anew.
-  Replay(const store::RecordedSteps& recorded, const config::TrainConfig& config,
-         const Policy& policy, const CheckpointPlaces& places, std::int64_t step,
-         std::vector<store::Finding>& findings);
+  Replay(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,
+         const CheckpointPlaces& places, std::int64_t step, std::vector<store::Finding>& findings);
 
   [[nodiscard]] const train::Stepper& stepper() const { return stepper_; }
   [[nodiscard]] const std::string& started_from() const { return started_from_; }

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "store/recorded_steps.h"
+#include "audit/audited_run.h"
 #include "store/run_records.h"
 
 namespace olmo::audit {

@@ -53,7 +53,7 @@ audit::Stretch parse_stretch(const std::string& text) {
 }
 
 /// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.
-void require_sound_config(const store::RecordedSteps& recorded, const std::string& run) {
+void require_sound_config(const audit::AuditedRun& recorded, const std::string& run) {
   const auto is_sound = [&] {
     try {
       const auto loaded = config::parse_config(recorded.config, "config.json");
@@ -82,7 +82,7 @@ void require_sound_evaluations(store::RunDb& db, const std::string& run_id) {
 }
 
 /// The run's config with the paths of this machine.
-config::TrainConfig config_here(const store::RecordedSteps& recorded, const Arguments& arguments) {
+config::TrainConfig config_here(const audit::AuditedRun& recorded, const Arguments& arguments) {
   require_sound_config(recorded, arguments.run);
   auto loaded = config::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
   config::require_no_blockers(loaded);
@@ -101,7 +101,7 @@ config::TrainConfig config_here(const store::RecordedSteps& recorded, const Argu
   return std::move(config);
 }
 
-std::vector<audit::Stretch> stretches_of(const store::RecordedSteps& recorded,
+std::vector<audit::Stretch> stretches_of(const audit::AuditedRun& recorded,
                                          const Arguments& arguments) {
   if (arguments.sample > 0) {
     const auto seed = arguments.seed.value_or(std::random_device{}());
@@ -109,9 +109,9 @@ std::vector<audit::Stretch> stretches_of(const store::RecordedSteps& recorded,
              std::to_string(arguments.length) + " steps (--seed " + std::to_string(seed) + ")");
     return audit::sample_stretches(recorded, arguments.sample, arguments.length, seed);
   }
-  const audit::Stretch stretch =
-      arguments.steps.empty() ? audit::Stretch{recorded.steps.begin()->first, recorded.last_step()}
-                              : parse_stretch(arguments.steps);
+  const audit::Stretch stretch = arguments.steps.empty()
+                                     ? audit::Stretch{recorded.first_step(), recorded.last_step()}
+                                     : parse_stretch(arguments.steps);
   audit::require_recorded(recorded, stretch);
   return {stretch};
 }
@@ -153,7 +153,7 @@ int run_audit(const Arguments& arguments) {
   auto db = store::RunDb::open(
       name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
   const std::string run_id = db.find_run(name.run);
-  const store::RecordedSteps recorded = store::read_recorded_steps(db, run_id);
+  const audit::AuditedRun recorded = audit::read_audited_run(db.records(), run_id);
   const config::TrainConfig config = config_here(recorded, arguments);
   require_sound_evaluations(db, run_id);
   PolicyOptions here = arguments.policy;

@@ -67,14 +67,15 @@ Json json_of(const audit::StretchResult& stretch) {
 
 }  // namespace
 
-std::string audit_header(const store::RecordedSteps& recorded, const Policy& policy) {
-  const std::string cpu = member(recorded.environment, "cpu");
+std::string audit_header(const audit::AuditedRun& recorded, const Policy& policy) {
+  const std::string cpu = member(recorded.attempts.back().environment, "cpu");
   return "run " + recorded.run_id + " (" + recorded.name + "), " +
-         std::to_string(recorded.steps.size()) + " steps in " + format_duration(recorded.seconds) +
-         ", " + member(recorded.policy, "numerics") + ", " + member(recorded.policy, "isa") + ", " +
-         member(recorded.policy, "threads") + " threads" + (cpu.empty() ? "" : " of " + cpu) +
-         "\nhere " + olmo::to_string(policy.numerics) + ", " + olmo::to_string(policy.isa) + ", " +
-         std::to_string(policy.threads) + " threads\n";
+         std::to_string(recorded.rows.size()) + " steps in " + format_duration(recorded.seconds) +
+         ", " + member(recorded.attempts.back().policy, "numerics") + ", " +
+         member(recorded.attempts.back().policy, "isa") + ", " +
+         member(recorded.attempts.back().policy, "threads") + " threads" +
+         (cpu.empty() ? "" : " of " + cpu) + "\nhere " + olmo::to_string(policy.numerics) + ", " +
+         olmo::to_string(policy.isa) + ", " + std::to_string(policy.threads) + " threads\n";
 }
 
 std::string to_text(const audit::StretchResult& stretch) {
@@ -95,7 +96,7 @@ std::string to_text(const audit::StretchResult& stretch) {
   return text;
 }
 
-std::string audit_footer(const audit::AuditResult& result, const store::RecordedSteps& recorded) {
+std::string audit_footer(const audit::AuditResult& result, const audit::AuditedRun& recorded) {
   std::string text;
   if (recorded.chain_format != kChainFormat) {
     text += "the record's batch_hash, chain_hash have format " +
@@ -113,17 +114,17 @@ std::string audit_footer(const audit::AuditResult& result, const store::Recorded
       break;
   }
   return text + "AUDIT PASSED: every bit agrees, and the hash chain of all " +
-         std::to_string(recorded.steps.size()) + " steps is sound\n";
+         std::to_string(recorded.rows.size()) + " steps is sound\n";
 }
 
-Json to_json(const audit::AuditResult& result, const store::RecordedSteps& recorded,
+Json to_json(const audit::AuditResult& result, const audit::AuditedRun& recorded,
              const Policy& policy) {
   Json stretches = Json::array();
   for (const auto& stretch : result.stretches) stretches.push_back(json_of(stretch));
   return {{"run_id", recorded.run_id},
           {"verdict", to_string(result.verdict())},
           {"chain_format", recorded.chain_format},
-          {"recorded_steps", recorded.steps.size()},
+          {"recorded_steps", recorded.rows.size()},
           {"recorded_seconds", recorded.seconds},
           {"policy", store::policy_json(policy)},
           {"broken_proofs", json_of(result.broken_proofs)},

@@ -18,10 +18,10 @@ struct TraceComparison {
   std::optional<TraceDifference> difference;  ///< in the last of `steps`
 };
 
-std::string audit_header(const store::RecordedSteps& recorded, const Policy& policy);
+std::string audit_header(const audit::AuditedRun& recorded, const Policy& policy);
 std::string to_text(const audit::StretchResult& stretch);
-std::string audit_footer(const audit::AuditResult& result, const store::RecordedSteps& recorded);
-Json to_json(const audit::AuditResult& result, const store::RecordedSteps& recorded,
+std::string audit_footer(const audit::AuditResult& result, const audit::AuditedRun& recorded);
+Json to_json(const audit::AuditResult& result, const audit::AuditedRun& recorded,
              const Policy& policy);
 
 std::string to_text(const TraceComparison& comparison);

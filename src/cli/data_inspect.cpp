@@ -18,7 +18,7 @@
 #include "data/sidecar.h"
 #include "data/token_stats.h"
 #include "data/tokenizer/find_tokenizer.h"
-#include "store/run_db.h"
+#include "store/recorded_run.h"
 
 namespace olmo::cli {
 namespace {
@@ -127,16 +127,15 @@ Inspection inspect_run(const InspectArguments& arguments) {
   require_run("data inspect", arguments.input);
   const auto name = store::parse_run_name(arguments.input);
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
-  const std::string run = db.find_run(name.run);
+  const store::RunRecord recorded = db.run(db.find_run(name.run));
   const auto loaded =
-      config::parse_config(db.run_config(run), arguments.input + ".json", arguments.more);
+      config::parse_config(recorded.config, arguments.input + ".json", arguments.more);
   Inspection inspection = inspect_config(arguments, loaded.config);
   inspection.of_run = true;
-  inspection.chain_format = db.chain_format(run);
-  db.query("SELECT batch_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
-           {run, static_cast<std::int64_t>(arguments.step)}, [&](const auto&, const auto& values) {
-             inspection.recorded_hash = std::get<std::string>(values.at(0));
-           });
+  inspection.chain_format = recorded.chain_format;
+  const auto step = static_cast<std::int64_t>(arguments.step);
+  for (const auto& [number, row] : store::read_steps(db.records(), recorded.run_id, step, step))
+    inspection.recorded_hash = row.batch_hash;
   return inspection;
 }
 

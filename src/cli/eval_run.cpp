@@ -4,17 +4,13 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "store/run_db.h"
+#include "store/evaluation_db.h"
+#include "store/recorded_run.h"
 
 namespace olmo::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::int64_t> integer_of(const store::SqlValue& value) {
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  return integer == nullptr ? std::nullopt : std::optional(*integer);
-}
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorKind::kUsage, sentence); }
 
@@ -33,11 +29,8 @@ JoinedRun find_joined_run(const std::string& run, const std::string& database) {
   JoinedRun found;
   found.database = named.database;
   found.run_id = db.find_run(named.run);
-  db.query("SELECT name, step FROM run_overview WHERE run_id = ?", {found.run_id},
-           [&](const auto&, const auto& row) {
-             found.name = std::get<std::string>(row[0]);
-             found.last_step = integer_of(row[1]);
-           });
+  found.name = db.run(found.run_id).name;
+  found.last_step = store::last_step(db.records(), found.run_id);
   return found;
 }
 
@@ -87,27 +80,22 @@ evaluation::EvaluatedRun join_run(const JoinedRun& run, const models::ModelFiles
 }
 
 void note_earlier(const JoinedRun& run, std::int64_t step, const std::string& evaluation_id) {
-  const store::RecordDatabase records(run.database, store::OpenMode::kReadOnly);
-  const auto earlier = [&](const std::string& which) {
-    std::string found;
-    records.query(
-        "SELECT max(e.evaluation_id) FROM evaluations e JOIN evaluations this ON "
-        "this.evaluation_id = ?3 WHERE e.run_id = ?1 AND e.step = ?2 AND e.evaluation_id <> ?3 AND "
-        "e.status = 'finished' AND " +
-            which,
-        {run.run_id, step, evaluation_id}, [&](const auto&, const auto& row) {
-          if (const auto* id = std::get_if<std::string>(&row[0])) found = *id;
-        });
-    return found;
-  };
+  store::RecordDatabase records(run.database, store::OpenMode::kReadOnly);
+  const store::EvaluationDb evaluations(records);
+  const auto own = evaluations.entry(evaluation_id).record;
+  std::string repeat, other;
+  for (const auto& [id, created, ended, status, record] : evaluations.list(run.run_id)) {
+    if (id == evaluation_id || record.step != step || status != "finished") continue;
+    if (record.content_key == own.content_key) repeat = id;
+    const bool known = !record.weights_digest.empty() && !own.weights_digest.empty();
+    if (known && record.weights_digest != own.weights_digest) other = id;
+  }
   const std::string at = "step " + std::to_string(step) + " of run " + run.run_id;
-  if (const auto id = earlier("e.content_key = this.content_key"); !id.empty())
-    log_line("note: " + at + " was evaluated in the same way before, as " + id +
+  if (!repeat.empty())
+    log_line("note: " + at + " was evaluated in the same way before, as " + repeat +
              ": both are kept, as a repeat");
-  if (const auto id = earlier("e.weights_digest <> '' AND this.weights_digest <> '' AND "
-                              "e.weights_digest <> this.weights_digest");
-      !id.empty())
-    log_warning(at + " was evaluated with other weights, as " + id +
+  if (!other.empty())
+    log_warning(at + " was evaluated with other weights, as " + other +
                 ": of the two only one can be that step's; reports take the later evaluation");
 }
 

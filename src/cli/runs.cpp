@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "core/output_file.h"
 #include "store/evaluation_db.h"
-#include "store/run_db.h"
+#include "store/run_export.h"
 
 namespace olmo::cli {
 namespace {
@@ -37,11 +37,12 @@ OrderedJson to_json(const std::vector<std::string>& names, const std::vector<Sql
   return object;
 }
 
-OrderedJson rows_of(const RunDb& db, const std::string& sql,
-                    const std::vector<SqlValue>& parameters) {
+/// Collects the rows that a function of the store gives to its last argument.
+template <class Read, class... Arguments>
+OrderedJson rows_of(const Read& read, const Arguments&... arguments) {
   OrderedJson rows = OrderedJson::array();
-  db.query(sql, parameters,
-           [&](const auto& names, const auto& values) { rows.push_back(to_json(names, values)); });
+  read(arguments...,
+       [&](const auto& names, const auto& values) { rows.push_back(to_json(names, values)); });
   return rows;
 }
 
@@ -83,9 +84,7 @@ void list(const Options& options) {
   for (const auto& path : options.databases) {
     require_run("runs list", path);
     RunDb db = RunDb::open(store::parse_run_name(path).database, OpenMode::kReadOnly);
-    for (auto& row :
-         rows_of(db, "SELECT o.* FROM runs r JOIN run_overview o USING (run_id) ORDER BY r.rowid",
-                 {})) {
+    for (auto& row : rows_of(store::for_each_overview, db, "")) {
       row["database"] = db.path().string();
       row["evaluations"] = store::EvaluationDb(db.records()).list(row["run_id"]).size();
       table.add({text_of(row["run_id"]), text_of(row["name"]), text_of(row["status"]),
@@ -106,25 +105,21 @@ void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
-  const auto of_run = [&](const char* from) {
-    return rows_of(db, std::string("SELECT * FROM ") + from, {run});
+  const auto of_run = [&](const char* table) {
+    return rows_of(store::for_each_row, db, table, run, false);
   };
-  OrderedJson shown = of_run("run_overview WHERE run_id = ?").at(0);
-  shown["config"] = OrderedJson::parse(db.run_config(run));
-  shown["attempts"] = of_run("attempts WHERE run_id = ? ORDER BY attempt");
+  OrderedJson shown = rows_of(store::for_each_overview, db, run).at(0);
+  shown["config"] = OrderedJson::parse(db.run(run).config);
+  shown["attempts"] = of_run("attempts");
   for (auto& attempt : shown["attempts"]) {
     for (const char* key : {"policy", "build", "environment"})
       attempt[key] = OrderedJson::parse(attempt[key].get<std::string>());
   }
-  shown["inputs"] = of_run("inputs WHERE run_id = ? ORDER BY kind, path");
-  shown["checkpoints"] = of_run("checkpoints WHERE run_id = ? ORDER BY step, attempt");
-  shown["metrics"] =
-      rows_of(db,
-              "SELECT name, count(*) AS points, max(step) AS last_step, value AS last "
-              "FROM metrics WHERE run_id = ? GROUP BY name ORDER BY name",
-              {run});
+  shown["inputs"] = of_run("inputs");
+  shown["checkpoints"] = of_run("checkpoints");
+  shown["metrics"] = rows_of(store::for_each_metric, db, run);
   shown["evaluations"] = evaluations_of(db, run);
-  shown["events"] = of_run("events WHERE run_id = ? ORDER BY event_id");
+  shown["events"] = of_run("events");
   if (options.json) {
     std::cout << json_text(shown, 2) << "\n";
     return;
@@ -152,46 +147,6 @@ void show(const Options& options) {
   }
 }
 
-/// Name of a table on the command line -> SQL whose parameter is the run id.
-const std::vector<std::pair<std::string, std::string>>& export_tables() {
-  static const std::vector<std::pair<std::string, std::string>> kTables = {
-      {"steps", "SELECT * FROM surviving_steps WHERE run_id = ? ORDER BY step"},
-      {"imported_steps", "SELECT * FROM imported_steps WHERE run_id = ? ORDER BY 2"},
-      {"energy", "SELECT * FROM energy WHERE run_id = ? ORDER BY attempt, source, device"},
-      {"power_samples",
-       "SELECT * FROM power_samples WHERE run_id = ? ORDER BY attempt, source, device, seconds"},
-      {"attempts", "SELECT * FROM attempts WHERE run_id = ? ORDER BY attempt"},
-      {"inputs", "SELECT * FROM inputs WHERE run_id = ? ORDER BY kind, path"},
-      {"metrics", "SELECT * FROM metrics WHERE run_id = ? ORDER BY step, attempt, name"},
-      {"state_seals", "SELECT * FROM state_seals WHERE run_id = ? ORDER BY step, attempt"},
-      {"op_traces",
-       "SELECT * FROM op_traces WHERE run_id = ? ORDER BY step, attempt, audit, ordinal"},
-      {"audits", "SELECT * FROM audits WHERE run_id = ? ORDER BY audit"},
-      {"state_hashes",
-       "SELECT * FROM state_hashes WHERE run_id = ? ORDER BY step, attempt, part, name"},
-      {"checkpoints", "SELECT * FROM checkpoints WHERE run_id = ? ORDER BY step, attempt"},
-      {"events", "SELECT * FROM events WHERE run_id = ? ORDER BY event_id"},
-      {"runs", "SELECT * FROM runs WHERE run_id = ?"},
-  };
-  return kTables;
-}
-
-std::vector<std::string> export_table_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, sql] : export_tables()) names.push_back(name);
-  return names;
-}
-
-std::string export_sql(const Options& options) {
-  if (options.table == "steps" && options.all_attempts)
-    return "SELECT * FROM steps WHERE run_id = ? ORDER BY attempt, step";
-  const auto& tables = export_tables();
-  const auto found = std::find_if(tables.begin(), tables.end(),
-                                  [&](const auto& table) { return table.first == options.table; });
-  OLMO_CHECK(found != tables.end());
-  return found->second;
-}
-
 RowWriter make_writer(const std::string& format) {
   if (format == "jsonl") {
     return [](std::ostream& out, const auto& names, const auto& values, bool) {
@@ -204,16 +159,12 @@ RowWriter make_writer(const std::string& format) {
 }
 
 void export_table(const Options& options) {
-  const auto sql = export_sql(options);
   const auto write = make_writer(options.format);
   const auto name = store::parse_run_name(options.run);
   const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
   std::optional<OutputFile> file;
   if (!options.out.empty()) file.emplace(options.out);
-  bool has_table = false;  // a file of an older schema lacks the later ones
-  db.query("SELECT 1 FROM sqlite_schema WHERE name = ?", {options.table},
-           [&](const auto&, const auto&) { has_table = true; });
   bool first = true;
   const auto send = [&](const auto& names, const auto& values) {
     std::ostringstream row;
@@ -225,7 +176,7 @@ void export_table(const Options& options) {
       std::cout << row.str();
     }
   };
-  if (has_table) db.query(sql, {run}, send);
+  store::for_each_row(db, options.table, run, options.all_attempts, send);
   if (file) file->publish();
   if (!options.out.empty()) log_line("wrote " + options.out);
 }
@@ -235,8 +186,7 @@ void tag(const Options& options) {
   RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
   const std::string run = db.find_run(name.run);
   for (const auto& word : options.tags) db.tag(run, word, options.remove);
-  OrderedJson shown =
-      rows_of(db, "SELECT name, tags FROM run_overview WHERE run_id = ?", {run}).at(0);
+  const OrderedJson shown = rows_of(store::for_each_overview, db, run).at(0);
   const std::string tags = text_of(shown["tags"]);
   std::cout << "run " << run << " (" << text_of(shown["name"]) << ") "
             << (tags.empty() ? "has no tags" : "is tagged " + tags) << "\n";
@@ -267,8 +217,8 @@ void add_runs(const Command& program, const char* group) {
 
   const Command exporting = runs.add("export", "A table of a run as JSON lines, CSV or Markdown");
   exporting.run(options.run);
-  exporting.option("--table", options.table, listed(export_table_names()))
-      .one_of(export_table_names())
+  exporting.option("--table", options.table, listed(store::tables_of_runs()))
+      .one_of(store::tables_of_runs())
       .with_default();
   exporting.option("--format", options.format, "jsonl, csv or md")
       .one_of({"jsonl", "csv", "md"})

@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
+#include "store/imported_run.h"
 
 namespace olmo::cli {
 namespace {
@@ -58,8 +59,8 @@ return reading;
 nlohmann::ordered_json extent_json(const std::vector<import::StepLog>& logs) {
   std::size_t rows = 0, restarts = 0;
   std::int64_t skipped = 0;
-  const import::ImportedStep* first = nullptr;
-  const import::ImportedStep* last = nullptr;
+  const store::ImportedStepRecord* first = nullptr;
+  const store::ImportedStepRecord* last = nullptr;
   for (const auto& log : logs) {
     rows += log.steps.size();
     restarts += log.restarts.size();
@@ -130,7 +131,7 @@ void import_steps(const Options& options) {
 
   store::RecordDatabase records(options.database, OpenMode::kCreate);
   for (const auto& log : logs) {
-    if (const auto before = import::find_import(records, log.sha256))
+    if (const auto before = store::find_imported_run(records, log.sha256))
       log_warning(log.path + ": was imported before, as run " + *before);
   }
   const import::ImportedRun run{

@@ -95,15 +95,10 @@ ImportMetric parse_import_metric(std::string_view name) {
               "--metric must be acc or acc_norm, got '" + std::string(name) + "'");
 }
 
-std::optional<std::string> find_imported_evaluation(const store::RecordDatabase& records,
+std::optional<std::string> find_imported_evaluation(store::RecordDatabase& records,
                                                     const std::vector<InstanceFile>& files,
                                                     ImportMetric metric) {
-  std::optional<std::string> found;
-  records.query("SELECT max(evaluation_id) FROM evaluations WHERE content_key = ?",
-                {content_key(files, metric)}, [&](const auto&, const auto& row) {
-                  if (const auto* id = std::get_if<std::string>(&row[0])) found = *id;
-                });
-  return found;
+  return store::EvaluationDb(records).find_content(content_key(files, metric));
 }
 
 std::string write_instances(store::RecordDatabase& records, const std::vector<InstanceFile>& files,

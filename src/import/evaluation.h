@@ -19,7 +19,7 @@ struct ImportedEvaluation {
 ImportMetric parse_import_metric(std::string_view name);
 
 /// The evaluation to which the same files were imported before by the same metric, if any.
-std::optional<std::string> find_imported_evaluation(const store::RecordDatabase& records,
+std::optional<std::string> find_imported_evaluation(store::RecordDatabase& records,
                                                     const std::vector<InstanceFile>& files,
                                                     ImportMetric metric);
 

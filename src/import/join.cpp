@@ -59,9 +59,9 @@ FileOrder sort_logs(std::vector<StepLog>& logs) {
 /// Takes off `earlier` what `later` has trained again.
 void supersede(StepLog& earlier, StepLog& later) {
   const std::int64_t first = first_of(later);
-  const auto from = std::lower_bound(
-      earlier.steps.begin(), earlier.steps.end(), first,
-      [](const ImportedStep& row, std::int64_t position) { return row.position < position; });
+  const auto from = std::lower_bound(earlier.steps.begin(), earlier.steps.end(), first,
+                                     [](const store::ImportedStepRecord& row,
+                                        std::int64_t position) { return row.position < position; });
   const auto count = std::distance(from, earlier.steps.end());
   if (count == 0) return;
   later.restarts.push_back({first,

@@ -134,7 +134,7 @@ class StepCollector {
  public:
   explicit StepCollector(StepLog& log) : log_(log) {}
 
-  void add(std::int64_t line, ImportedStep row) { rows_.emplace_back(line, row); }
+  void add(std::int64_t line, store::ImportedStepRecord row) { rows_.emplace_back(line, row); }
   void add(std::int64_t line, const ImportedMetric& metric) {
     metrics_[{metric.position, metric.name}] = {metric.value, line};
   }
@@ -181,8 +181,8 @@ class StepCollector {
 
   StepLog& log_;
   std::int64_t previous_ = 0;
-  std::vector<std::pair<std::int64_t, ImportedStep>> rows_;
-  std::map<std::int64_t, ImportedStep> steps_;
+  std::vector<std::pair<std::int64_t, store::ImportedStepRecord>> rows_;
+  std::map<std::int64_t, store::ImportedStepRecord> steps_;
   std::map<std::pair<std::int64_t, std::size_t>, std::pair<double, std::int64_t>> metrics_;
 };
 
@@ -228,7 +228,7 @@ class MetricColumns {
 /// Step and tokens of a row, each from the other where the log tells one and the tokens of a step
 /// are given; false if it tells neither.
 bool find_position(const RowReader& reader, const StepLog& log, const StepLogOptions& options,
-                   ImportedStep& row) {
+                   store::ImportedStepRecord& row) {
   row.step = reader.count("step");
   row.tokens = reader.count("tokens");
   const auto per_step = options.tokens_per_step;
@@ -258,7 +258,7 @@ void read_row(const RowReader& reader, const MetricColumns& metrics, const StepL
   }
   const bool has_loss = reader.has_loss();
   if (!has_loss) ++log.skipped;
-  ImportedStep row;
+  store::ImportedStepRecord row;
   const bool placed = find_position(reader, log, options, row);
   bool has_metrics = false;
   metrics.visit(reader.cells(), [&](std::size_t name, double value) {

@@ -10,17 +10,6 @@
 
 namespace olmo::import {
 
-/// A row of table imported_steps; what is absent is unknown or not finite.
-struct ImportedStep {
-  std::int64_t position = 0;           ///< the step; where no step is known, the tokens
-  std::optional<std::int64_t> step;    ///< of the optimizer
-  std::optional<std::int64_t> tokens;  ///< seen so far
-  std::optional<double> loss;          ///< nats
-  std::optional<double> grad_norm, lr, seconds;
-  std::optional<double> tokens_per_second;             ///< of the whole run
-  std::optional<double> tokens_per_second_per_device;  ///< never taken for the run's
-};
-
 /// A row of table metrics.
 struct ImportedMetric {
   std::int64_t position = 0;
@@ -45,7 +34,8 @@ struct StepLog {
   std::map<std::string, double> scales;  ///< target -> factor, where --map gives one
   std::vector<std::string> ignored;      ///< columns that are neither
   bool steps_known = true;               ///< false: the tokens are the axis
-  std::vector<ImportedStep> steps;  ///< ascending in position; of one that occurs twice the last
+  std::vector<store::ImportedStepRecord>
+      steps;  ///< ascending in position; of one that occurs twice the last
   std::vector<std::string> metric_names;
   std::vector<ImportedMetric> metrics;  ///< by position and name; finite ones
   std::vector<LogRestart> restarts;
@@ -92,10 +82,6 @@ struct ImportedRun {
   std::optional<std::int64_t> devices = {};
   std::string machine = "{}";  ///< JSON: host, os, gpu, … of where it ran, as far as known
 };
-
-/// The run to which a log with this digest was imported before, if any.
-std::optional<std::string> find_import(const store::RecordDatabase& records,
-                                       const std::string& sha256);
 
 /// Writes run, an attempt and an input a file, steps, metrics, events and tags in one transaction;
 /// returns the run id.

@@ -5,12 +5,12 @@
 
 #include "core/json.h"
 #include "import/steps.h"
+#include "store/imported_run.h"
 
 namespace olmo::import {
 namespace {
 
 using Json = nlohmann::json;
-using Row = store::RecordDatabase::Row;
 
 std::string describe(const StepLog& log, const ImportedRun& run) {
   Json facts = Json::parse(run.machine);
@@ -24,64 +24,39 @@ std::string describe(const StepLog& log, const ImportedRun& run) {
   return json_text(facts);
 }
 
-/// What a file told: an attempt of the run with its number.
-void add_file(std::vector<Row>& rows, const std::string& id, std::int64_t attempt,
-              const StepLog& log, const ImportedRun& run, const std::string& now) {
-  const std::int64_t start = log.steps_known && !log.steps.empty()
-                                 ? std::max<std::int64_t>(0, log.steps[0].position - 1)
-                                 : 0;
-  rows.push_back({"INSERT INTO attempts VALUES (?, ?, ?, ?, 'finished', ?, NULL, ?, '{}', '{}', ?)",
-                  {id, attempt, now, now, attempt == 1 ? std::int64_t{0} : start, run.command_line,
-                   describe(log, run)}});
-  rows.push_back(
-      {"INSERT INTO inputs VALUES (?, 'log', ?, ?, ?)", {id, log.path, log.bytes, log.sha256}});
-  for (const auto& row : log.steps) {
-    rows.push_back({"INSERT INTO imported_steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    {id, row.position, store::optional_value(row.tokens),
-                     store::optional_value(row.loss), store::optional_value(row.grad_norm),
-                     store::optional_value(row.lr), store::optional_value(row.seconds),
-                     store::optional_value(row.tokens_per_second), store::optional_value(row.step),
-                     store::optional_value(row.tokens_per_second_per_device)}});
-  }
+store::ImportedFile file_of(const StepLog& log, const ImportedRun& run, bool first) {
+  store::ImportedFile file;
+  if (!first && log.steps_known && !log.steps.empty())
+    file.attempt.start_step = std::max<std::int64_t>(0, log.steps[0].position - 1);
+  file.attempt.command_line = run.command_line;
+  file.attempt.policy = file.attempt.build = "{}";
+  file.attempt.environment = describe(log, run);
+  file.log = {"log", log.path, log.bytes, log.sha256};
+  file.steps = log.steps;
   for (const auto& metric : log.metrics)
-    rows.push_back({"INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?)",
-                    {id, attempt, metric.position, log.metric_names[metric.name], metric.value}});
+    file.metrics.push_back(
+        {.step = metric.position, .name = log.metric_names[metric.name], .value = metric.value});
   for (const auto& restart : log.restarts) {
-    rows.push_back(
-        {"INSERT INTO events (run_id, attempt, step, utc, kind, message) VALUES (?, ?, ?, ?, ?, ?)",
-         {id, attempt, restart.position, now, restart.of_file ? "resume" : "restart",
-          restart.message}});
+    file.events.push_back({.step = restart.position,
+                           .utc = {},
+                           .kind = restart.of_file ? "resume" : "restart",
+                           .message = restart.message});
   }
+  return file;
 }
 
 }  // namespace
 
-std::optional<std::string> find_import(const store::RecordDatabase& records,
-                                       const std::string& sha256) {
-  std::optional<std::string> found;
-  records.query("SELECT max(run_id) FROM inputs WHERE kind = 'log' AND sha256 = ?", {sha256},
-                [&](const auto&, const auto& row) {
-                  if (const auto* id = std::get_if<std::string>(&row[0])) found = *id;
-                });
-  return found;
-}
-
 std::string write_step_logs(store::RecordDatabase& records, const std::vector<StepLog>& logs,
                             const ImportedRun& run) {
-  const std::string id = store::new_record_id();
-  const std::string now = store::utc_now();
-  std::int64_t last_step = 0;  // 0: unknown
-  for (const auto& log : logs)
-    if (!log.steps.empty() && log.steps.back().step) last_step = *log.steps.back().step;
-  std::vector<Row> rows;
-  rows.push_back({"INSERT INTO runs VALUES (?, ?, ?, 'finished', ?, '', ?, 0, ?, 1)",
-                  {id, run.name, now, run.config, static_cast<std::int64_t>(run.seed), last_step}});
-  std::int64_t attempt = 0;
-  for (const auto& log : logs) add_file(rows, id, ++attempt, log, run, now);
-  for (const auto& tag : run.tags)
-    rows.push_back({"INSERT OR IGNORE INTO tags VALUES (?, ?)", {id, tag}});
-  records.write(std::move(rows));
-  return id;
+  store::RunRecord record{
+      .name = run.name, .config = run.config, .experiment_digest = "", .seed = run.seed};
+  std::vector<store::ImportedFile> files;
+  for (const auto& log : logs) {
+    files.push_back(file_of(log, run, files.empty()));
+    if (!log.steps.empty()) record.max_steps = log.steps.back().step.value_or(record.max_steps);
+  }
+  return store::write_imported_run(records, record, std::move(files), run.tags);
 }
 
 }  // namespace olmo::import

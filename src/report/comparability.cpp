@@ -10,41 +10,42 @@ namespace olmo::report {
 namespace {
 
 /// Absent where the record tells no steps or no tokens.
-std::optional<std::int64_t> tokens_per_step(const RecordedRun& run) {
-  const StepColumns& steps = run.steps;
+std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run) {
+  const store::StepColumns& steps = run.steps;
   if (!run.tokens_known || !steps.steps_known || steps.size() == 0) return std::nullopt;
   return steps.tokens[0] / std::max<std::int64_t>(1, steps.step[0]);
 }
 
-std::vector<const StateHashRow*> start_of(const RecordedRun& run) {
-  std::vector<const StateHashRow*> rows;
-  for (const auto& row : run.state_hashes)
-    if (row.step == 0 && row.part == "model") rows.push_back(&row);
+std::vector<store::StateHash> start_of(const store::RecordedRun& run) {
+  const auto found = run.state_hashes.find(0);
+  if (found == run.state_hashes.end()) return {};
+  auto rows = found->second;
+  std::erase_if(rows, [](const auto& row) { return row.part != "model"; });
   return rows;
 }
 
 }  // namespace
 
-std::optional<std::string> axes_differ(const RecordedRun& a, const RecordedRun& b) {
+std::optional<std::string> axes_differ(const store::RecordedRun& a, const store::RecordedRun& b) {
   if (a.tokens_known == b.tokens_known || a.steps.size() == 0 || b.steps.size() == 0)
     return std::nullopt;
-  const RecordedRun& with = a.tokens_known ? a : b;
-  const RecordedRun& without = a.tokens_known ? b : a;
+  const store::RecordedRun& with = a.tokens_known ? a : b;
+  const store::RecordedRun& without = a.tokens_known ? b : a;
   return without.label + " tells steps and no tokens, " + with.label +
          (with.steps.steps_known ? " tells tokens" : " tells tokens and no steps") +
          ": steps and tokens cannot be set against each other. Import " + without.label +
          " again with --tokens-per-step N, the instances of a step times their length.";
 }
 
-Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
+Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b) {
   Comparability found;
   const auto start_a = start_of(a);
   const auto start_b = start_of(b);
   found.start_known = !start_a.empty() && !start_b.empty();
   found.same_start =
       found.start_known && std::equal(start_a.begin(), start_a.end(), start_b.begin(),
-                                      start_b.end(), [](const auto* x, const auto* y) {
-                                        return x->name == y->name && x->sha256 == y->sha256;
+                                      start_b.end(), [](const auto& x, const auto& y) {
+                                        return x.name == y.name && x.sha256 == y.sha256;
                                       });
   found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty() &&
                       a.chain_format == b.chain_format;  // else equal batches have other hashes
@@ -61,13 +62,14 @@ Comparability comparability(const RecordedRun& a, const RecordedRun& b) {
   return found;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> common_steps(const StepColumns& a,
-                                                              const StepColumns& b) {
+std::vector<std::pair<std::size_t, std::size_t>> common_steps(const store::StepColumns& a,
+                                                              const store::StepColumns& b) {
   const bool steps = a.steps_known && b.steps_known;
   return common_places(steps ? a.step : a.tokens, steps ? b.step : b.tokens);
 }
 
-std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b) {
+std::optional<double> first_loss_difference(const store::StepColumns& a,
+                                            const store::StepColumns& b) {
   const auto steps = common_steps(a, b);
   if (steps.empty()) return std::nullopt;
   const double in_a = a.loss[steps[0].first], in_b = b.loss[steps[0].second];

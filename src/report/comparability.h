@@ -27,16 +27,17 @@ struct Comparability {
   bool batch_size_known = false;
   std::optional<double> first_loss;  ///< first_loss_difference
 };
-Comparability comparability(const RecordedRun& a, const RecordedRun& b);
+Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b);
 
 /// The indices of each step that both runs have. Where a side tells tokens and no steps, the tokens
 /// are what they have in common.
-std::vector<std::pair<std::size_t, std::size_t>> common_steps(const StepColumns& a,
-                                                              const StepColumns& b);
+std::vector<std::pair<std::size_t, std::size_t>> common_steps(const store::StepColumns& a,
+                                                              const store::StepColumns& b);
 /// Why the curves have no axis in common: one side tells tokens and the other does not.
-std::optional<std::string> axes_differ(const RecordedRun& a, const RecordedRun& b);
+std::optional<std::string> axes_differ(const store::RecordedRun& a, const store::RecordedRun& b);
 /// |B - A| / |A| at the first common step; nothing if there is none, or a loss is not finite.
-std::optional<double> first_loss_difference(const StepColumns& a, const StepColumns& b);
+std::optional<double> first_loss_difference(const store::StepColumns& a,
+                                            const store::StepColumns& b);
 
 /// The kind of comparison and how it is known. Throws Error(kUsage) where the records do not tell
 /// and `given` is absent.

@@ -48,7 +48,7 @@ Json parsed(const std::string& text) {
 // --- steps ---
 
 /// Tokens that the steps trained on: a run that goes on from another's state begins above 0.
-Quantity tokens_trained(const RecordedRun& run) {
+Quantity tokens_trained(const store::RecordedRun& run) {
   const auto& tokens = run.steps.tokens;
   if (!run.tokens_known || tokens.empty()) return std::nullopt;
   if (run.steps.step.front() <= 1) return static_cast<double>(tokens.back());
@@ -58,7 +58,7 @@ Quantity tokens_trained(const RecordedRun& run) {
 }
 
 /// Absent where a step is missing or has no time.
-Quantity seconds_of_steps(const StepColumns& steps) {
+Quantity seconds_of_steps(const store::StepColumns& steps) {
   if (steps.seconds.empty() || steps.seconds.size() != steps.size()) return std::nullopt;
   if (steps.step.back() - steps.step.front() + 1 != static_cast<std::int64_t>(steps.size()))
     return std::nullopt;
@@ -79,7 +79,8 @@ Quantity median_rate(const std::vector<double>& rates) {
 
 /// From the attempt's start to its end; a killed one, or one whose clock was set back, lasted at
 /// least as long as it was measured.
-Quantity seconds_of(const RecordedAttempt& attempt, const std::vector<RecordedEnergy>& energy) {
+Quantity seconds_of(const store::AttemptRecord& attempt,
+                    const std::vector<store::EnergyRecord>& energy) {
   const auto start = utc_seconds(attempt.started_utc), end = utc_seconds(attempt.ended_utc);
   if (start && end && *end >= *start) return *end - *start;
   Quantity longest;
@@ -90,7 +91,7 @@ Quantity seconds_of(const RecordedAttempt& attempt, const std::vector<RecordedEn
   return longest;
 }
 
-Quantity seconds_of_attempts(const RecordedRun& run) {
+Quantity seconds_of_attempts(const store::RecordedRun& run) {
   double sum = 0;
   for (const auto& attempt : run.attempts) {
     const auto seconds = seconds_of(attempt, run.energy);
@@ -101,7 +102,7 @@ Quantity seconds_of_attempts(const RecordedRun& run) {
 }
 
 /// The last attempt's environment: what a run says of its machine.
-Json environment_of(const RecordedRun& run) {
+Json environment_of(const store::RecordedRun& run) {
   return run.attempts.empty() ? Json::object() : parsed(run.attempts.back().environment);
 }
 
@@ -119,7 +120,7 @@ void describe_devices(const Json& environment, Efficiency& result) {
 
 /// As the trainer's `mfu` (model::FlopsPerToken::model_forward and _backward): every matrix product
 /// that training needs, the head with them and the look-up not, and the causal half of attention.
-Quantity flops_per_token(const RecordedRun& run) {
+Quantity flops_per_token(const store::RecordedRun& run) {
   const Json config = parsed(run.config);
   const auto found = config.find("model");
   if (found == config.end() || !found->is_object() || run.n_parameters <= 0) return std::nullopt;
@@ -144,8 +145,8 @@ constexpr const char* kFlopsFormula =
 
 /// Rows of one sensor over all attempts. Slurm counts a job from its start, so that the last row of
 /// a job holds those before.
-std::vector<RecordedEnergy> summed(const std::vector<RecordedEnergy>& rows) {
-  std::vector<RecordedEnergy> sums;
+std::vector<store::EnergyRecord> summed(const std::vector<store::EnergyRecord>& rows) {
+  std::vector<store::EnergyRecord> sums;
   const auto merge = [](Quantity& sum, const Quantity& value, bool total) {
     if (value) sum = total ? std::max(sum.value_or(0), *value) : sum.value_or(0) + *value;
   };
@@ -171,9 +172,9 @@ std::vector<RecordedEnergy> summed(const std::vector<RecordedEnergy>& rows) {
 }
 
 /// The sensors to add: those of the widest coverage. A node holds its packages and devices.
-std::vector<RecordedEnergy> widest(const std::vector<RecordedEnergy>& sums) {
+std::vector<store::EnergyRecord> widest(const std::vector<store::EnergyRecord>& sums) {
   const std::vector<std::vector<std::string>> kinds = {{"node"}, {"job"}, {"package", "device"}};
-  std::vector<RecordedEnergy> chosen;
+  std::vector<store::EnergyRecord> chosen;
   for (const auto& kind : kinds) {
     std::copy_if(sums.begin(), sums.end(), std::back_inserter(chosen), [&](const auto& row) {
       return row.joules && std::find(kind.begin(), kind.end(), row.covers) != kind.end();
@@ -184,8 +185,8 @@ std::vector<RecordedEnergy> widest(const std::vector<RecordedEnergy>& sums) {
 }
 
 /// "nvml gpu0 (device), rapl package-0 (package)", or why nothing was measured.
-std::string method_of(const std::vector<RecordedEnergy>& chosen,
-                      const std::vector<RecordedEnergy>& sums) {
+std::string method_of(const std::vector<store::EnergyRecord>& chosen,
+                      const std::vector<store::EnergyRecord>& sums) {
   if (sums.empty()) return "not measured: the run has no record of energy";
   std::string text;
   for (const auto& row : chosen)
@@ -196,7 +197,7 @@ std::string method_of(const std::vector<RecordedEnergy>& chosen,
   return text;
 }
 
-void add_energy(const RecordedRun& run, Efficiency& result) {
+void add_energy(const store::RecordedRun& run, Efficiency& result) {
   result.sources = summed(run.energy);
   const auto chosen = widest(result.sources);
   result.energy_method = method_of(chosen, result.sources);
@@ -214,7 +215,7 @@ Quantity thousandfold(Quantity value) { return value ? Quantity(*value * 1000) :
 
 }  // namespace
 
-Efficiency efficiency_of(const RecordedRun& run, const Cluster& cluster) {
+Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) {
   Efficiency result;
   result.cluster = cluster;
   const Json environment = environment_of(run);

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "report/cluster.h"
-#include "report/recorded_run.h"
+#include "report/energy_formula.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -34,9 +35,9 @@ struct Efficiency {
   Quantity kwh, facility_kwh;
   Quantity carbon_kg, carbon_kg_market;  ///< location-based, market-based
   Quantity tokens_per_joule, cost;
-  std::vector<RecordedEnergy> sources;  ///< all, summed over attempts
+  std::vector<store::EnergyRecord> sources;  ///< all, summed over attempts
 };
 
-Efficiency efficiency_of(const RecordedRun& run, const Cluster& cluster);
+Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster);
 
 }  // namespace olmo::report

@@ -100,7 +100,7 @@ class Comparer {
   Gate gate_;
 };
 
-std::string digests(const RecordedRun& run, const std::string& kind) {
+std::string digests(const store::RecordedRun& run, const std::string& kind) {
   std::vector<std::string> found;
   for (const auto& input : run.inputs)
     if (input.kind == kind) found.push_back(input.sha256);
@@ -110,10 +110,11 @@ std::string digests(const RecordedRun& run, const std::string& kind) {
 }
 
 /// The tokenizer's digest; where a side lacks it, the name that its config gives.
-void compare_tokenizers(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
+void compare_tokenizers(Comparer& compare, const store::RecordedRun& a,
+                        const store::RecordedRun& b) {
   std::string x = digests(a, "tokenizer"), y = digests(b, "tokenizer");
   if (x.empty() || y.empty()) {
-    const auto named = [](const RecordedRun& run) {
+    const auto named = [](const store::RecordedRun& run) {
       const Leaves leaves = leaves_of(run.config, run.label + ": its config");
       const auto found = leaves.find("tokenizer.identifier");
       return found == leaves.end() ? std::string()
@@ -134,7 +135,7 @@ Leaves common_to(const Leaves& of, const Leaves& other) {
   return common;
 }
 
-void compare_configs(Comparer& compare, const RecordedRun& a, const RecordedRun& b) {
+void compare_configs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
   const Leaves x = leaves_of(a.config, a.label + ": its config");
   const Leaves y = leaves_of(b.config, b.label + ": its config");
   if (x.empty() || y.empty()) return compare.unknown("config");
@@ -177,7 +178,8 @@ std::string stable_facts(const std::string& environment) {
   return kept.dump();
 }
 
-void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b, Kind kind) {
+void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b,
+                  Kind kind) {
   compare_configs(compare, a, b);
   compare_tokenizers(compare, a, b);
   compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"),
@@ -213,7 +215,9 @@ void compare_runs(Comparer& compare, const RecordedRun& a, const RecordedRun& b,
   const bool same_start = found.start_known ? found.same_start : true;
   if (trajectory && same_first_batch && same_start && found.same_batch_size && found.first_loss) {
     if (*found.first_loss > kFirstLossTolerance) {
-      const auto text = [](const RecordedRun& run) { return Json(run.steps.loss[0]).dump(); };
+      const auto text = [](const store::RecordedRun& run) {
+        return Json(run.steps.loss[0]).dump();
+      };
       compare.add("loss of the first step", text(a), text(b), MismatchClass::kFatal,
                   "With the same start and data it may differ by 2e-5 (relative) at most: this is "
                   "a difference of configuration or code, not of hardware.");
@@ -258,7 +262,7 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind) {
   return compare.take();
 }
 
-void excuse_settings(Gate& gate, const RecordedRun& a, const RecordedRun& b,
+void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b,
                      const Identity& identity) {
   const auto steps = static_cast<std::size_t>(identity.common_steps);
   if (!identity.same_training() || steps != a.steps.size() || steps != b.steps.size()) return;
@@ -272,7 +276,7 @@ void excuse_settings(Gate& gate, const RecordedRun& a, const RecordedRun& b,
   sort_by_weight(gate);
 }
 
-bool are_repeats(const RecordedRun& a, const RecordedRun& b) {
+bool are_repeats(const store::RecordedRun& a, const store::RecordedRun& b) {
   if (axes_differ(a, b)) return false;
   Comparer compare;
   compare_configs(compare, a, b);

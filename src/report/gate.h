@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "report/recorded_evaluation.h"
 #include "report/side.h"
 #include "report/verdict.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -30,9 +32,9 @@ struct Gate {
 Gate compare_settings(const Side& a, const Side& b, Kind kind);
 /// Makes settings benign that changed no bit: where two records hold the same steps, and all of
 /// their bits are equal, a key that differs cannot have mattered, whatever it does elsewhere.
-void excuse_settings(Gate& gate, const RecordedRun& a, const RecordedRun& b,
+void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b,
                      const Identity& identity);
 /// True if two runs could be repeats of each other: no fatal mismatch and no confound.
-bool are_repeats(const RecordedRun& a, const RecordedRun& b);
+bool are_repeats(const store::RecordedRun& a, const store::RecordedRun& b);
 
 }  // namespace olmo::report

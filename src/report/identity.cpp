@@ -14,7 +14,7 @@ constexpr char kSeal[] = "seal";
 
 /// Sorts tensors as the network is passed through: embedding, blocks by number, final norm and
 /// head; the weights before their moments.
-auto place_of(const StateHashRow& row) {
+auto place_of(const store::StateHash& row) {
   const std::string full = row.part + "/" + row.name;
   const auto has = [&](const char* moment) { return full.find(moment) != std::string::npos; };
   const int part = row.part == "model" ? 0 : has("exp_avg/") ? 1 : has("exp_avg_sq/") ? 2 : 3;
@@ -28,49 +28,43 @@ auto place_of(const StateHashRow& row) {
   return std::tuple(part, block, std::string_view(row.name));
 }
 
-/// A state whose hashes are being compared.
-struct OpenState {
+/// The tensors that both sides hashed at a step.
+HashedState compare_state(std::int64_t step, const std::vector<store::StateHash>& a,
+                          const std::vector<store::StateHash>& b) {
   HashedState state;
-  std::vector<const StateHashRow*> different;
-
-  HashedState closed() {
-    state.different = std::ssize(different);
-    std::sort(different.begin(), different.end(),
-              [](const auto* one, const auto* other) { return place_of(*one) < place_of(*other); });
-    for (std::size_t i = 0; i < std::min(different.size(), kNamedTensors); ++i)
-      state.names.push_back(different[i]->part + "/" + different[i]->name);
-    return std::move(state);
-  }
-};
-
-void compare_states(Identity& identity, const RecordedRun& a, const RecordedRun& b) {
-  std::optional<OpenState> open;
-  const auto close = [&] {
-    if (!open) return;
-    const HashedState state = open->closed();
-    identity.last_state = state;
-    if (identity.parted_state) return;
-    (state.different == 0 ? identity.equal_state : identity.parted_state) = state;
-  };
+  state.step = step;
+  std::vector<const store::StateHash*> different;
   walk(
-      a.state_hashes, b.state_hashes,
-      [](const StateHashRow& row) { return std::tie(row.step, row.part, row.name); },
-      [&](const StateHashRow& in_a, const StateHashRow& in_b) {
+      a, b, [](const store::StateHash& row) { return std::tie(row.part, row.name); },
+      [&](const store::StateHash& in_a, const store::StateHash& in_b) {
         if (in_a.part == kSeal) return;
-        if (!open || open->state.step != in_a.step) {
-          close();
-          open.emplace().state.step = in_a.step;
-        }
-        ++open->state.tensors;
-        if (in_a.sha256 != in_b.sha256) open->different.push_back(&in_a);
+        ++state.tensors;
+        if (in_a.sha256 != in_b.sha256) different.push_back(&in_a);
       },
-      [](const StateHashRow&, char) {});
-  close();
+      [](const store::StateHash&, char) {});
+  state.different = std::ssize(different);
+  std::sort(different.begin(), different.end(),
+            [](const auto* one, const auto* other) { return place_of(*one) < place_of(*other); });
+  for (std::size_t i = 0; i < std::min(different.size(), kNamedTensors); ++i)
+    state.names.push_back(different[i]->part + "/" + different[i]->name);
+  return state;
 }
 
-void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun& b) {
-  const StepColumns& x = a.steps;
-  const StepColumns& y = b.steps;
+void compare_states(Identity& identity, const store::RecordedRun& a, const store::RecordedRun& b) {
+  for (const auto& [step, hashes] : a.state_hashes) {
+    const auto other = b.state_hashes.find(step);
+    if (other == b.state_hashes.end()) continue;
+    const HashedState state = compare_state(step, hashes, other->second);
+    if (state.tensors == 0) continue;
+    identity.last_state = state;
+    if (!identity.parted_state)
+      (state.different == 0 ? identity.equal_state : identity.parted_state) = state;
+  }
+}
+
+void compare_chains(Identity& identity, const store::RecordedRun& a, const store::RecordedRun& b) {
+  const store::StepColumns& x = a.steps;
+  const store::StepColumns& y = b.steps;
   const bool hashes = identity.same_format;
   const bool same_experiment = a.experiment_digest == b.experiment_digest;
   for (const auto& [i, j] : common_steps(x, y)) {
@@ -94,7 +88,7 @@ void compare_chains(Identity& identity, const RecordedRun& a, const RecordedRun&
 
 }  // namespace
 
-Identity find_identity(const RecordedRun& a, const RecordedRun& b) {
+Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b) {
   Identity identity;
   identity.known = !a.steps.chain.empty() && !b.steps.chain.empty();
   if (!identity.known) return identity;

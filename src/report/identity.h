@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_run.h"
 #include "report/reference_distance.h"
 #include "report/traced_operation.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -45,7 +45,7 @@ struct Identity {
 };
 
 /// All but `operation`, for which parting_steps() and find_operation() are there.
-Identity find_identity(const RecordedRun& a, const RecordedRun& b);
+Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b);
 
 /// Where to look for the first operation that differs; nothing if the runs do not part, or part in
 /// their start or their batches.

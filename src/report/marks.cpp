@@ -8,7 +8,7 @@
 namespace olmo::report {
 namespace {
 
-void mark_attempts(const RecordedRun& run, char side, std::vector<Mark>& marks) {
+void mark_attempts(const store::RecordedRun& run, char side, std::vector<Mark>& marks) {
   for (const auto& attempt : run.attempts) {
     if (attempt.attempt == 1) continue;
     marks.push_back({side, attempt.start_step, 0, "restart",
@@ -22,8 +22,8 @@ void mark_attempts(const RecordedRun& run, char side, std::vector<Mark>& marks) 
 }
 
 /// Among the losses that are finite; the others are damage.
-void mark_spikes(const RecordedRun& run, char side, std::vector<Mark>& marks) {
-  const StepColumns& steps = run.steps;
+void mark_spikes(const store::RecordedRun& run, char side, std::vector<Mark>& marks) {
+  const store::StepColumns& steps = run.steps;
   std::vector<std::size_t> places;
   std::vector<double> losses;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -38,8 +38,8 @@ void mark_spikes(const RecordedRun& run, char side, std::vector<Mark>& marks) {
   }
 }
 
-void mark_gaps(const RecordedRun& run, char side, std::vector<Mark>& marks) {
-  const StepColumns& steps = run.steps;
+void mark_gaps(const store::RecordedRun& run, char side, std::vector<Mark>& marks) {
+  const store::StepColumns& steps = run.steps;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     const std::int64_t missing = steps.step[i] - steps.step[i - 1] - 1;
     if (missing > 0 && !run.imported)
@@ -50,12 +50,12 @@ void mark_gaps(const RecordedRun& run, char side, std::vector<Mark>& marks) {
 
 }  // namespace
 
-std::vector<Mark> marks_of(const RecordedRun& run, char side) {
+std::vector<Mark> marks_of(const store::RecordedRun& run, char side) {
   std::vector<Mark> marks;
   mark_attempts(run, side, marks);
   mark_spikes(run, side, marks);
   mark_gaps(run, side, marks);
-  const StepColumns& steps = run.steps;
+  const store::StepColumns& steps = run.steps;
   for (Mark& mark : marks) {
     const auto at = std::lower_bound(steps.step.begin(), steps.step.end(), mark.step);
     if (at != steps.step.end())

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_run.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -21,6 +21,6 @@ struct Mark {
 };
 
 /// Spikes, restarts, gaps and errors of one run, by step.
-std::vector<Mark> marks_of(const RecordedRun& run, char side);
+std::vector<Mark> marks_of(const store::RecordedRun& run, char side);
 
 }  // namespace olmo::report

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "report/gate.h"
 #include "report/stats/curve_difference.h"
@@ -19,7 +20,7 @@ bool is_repeat_tag(const std::string& tag) {
   return tag.rfind("noise", 0) == 0 || tag.rfind("repeat", 0) == 0;
 }
 
-std::string label_of(const RecordedRun& run) {
+std::string label_of(const store::RecordedRun& run) {
   std::string label = run.run_id;
   for (const auto& tag : run.tags)
     if (is_repeat_tag(tag)) label += " (" + tag + ")";
@@ -42,8 +43,8 @@ std::optional<double> pooled_deviation(const std::vector<double>& a, const std::
 using Envelope = std::map<int, double>;
 
 /// The largest |difference| of any repeat to its run in each bin.
-void add_to_envelope(Envelope& bins, const RecordedRun& run,
-                     const std::vector<RecordedRun>& repeats) {
+void add_to_envelope(Envelope& bins, const store::RecordedRun& run,
+                     const std::vector<store::RecordedRun>& repeats) {
   for (const auto& repeat : repeats) {
     const CurveDifference apart = difference_on_common_tokens(
         {run.steps.tokens, run.steps.loss}, {repeat.steps.tokens, repeat.steps.loss});
@@ -66,19 +67,15 @@ std::string what_to_run(const NoiseFloor& noise) {
 
 }  // namespace
 
-std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatabase& records) {
-  std::vector<RecordedRun> repeats;
+std::vector<store::RecordedRun> find_repeats(const Side& side,
+                                             const store::RecordDatabase& records) {
+  std::vector<store::RecordedRun> repeats;
   if (!side.run) return repeats;
-  std::vector<std::string> ids;
-  records.query(
-      "SELECT DISTINCT run_id, tag FROM tags WHERE run_id <> ? ORDER BY run_id", {side.run->run_id},
-      [&](const auto&, const auto& row) {
-        const auto& id = std::get<std::string>(row[0]);
-        if (is_repeat_tag(std::get<std::string>(row[1])) && (ids.empty() || ids.back() != id))
-          ids.push_back(id);
-      });
+  std::set<std::string> ids;
+  for (const auto& [run_id, tag] : store::read_tags(records))
+    if (run_id != side.run->run_id && is_repeat_tag(tag)) ids.insert(run_id);
   for (const auto& id : ids) {
-    RecordedRun repeat = read_run(records, id);
+    store::RecordedRun repeat = store::read_run(records, id);
     const bool as_long = repeat.steps.size() > 0 && side.run->steps.size() > 0 &&
                          repeat.steps.tokens.back() >= side.run->steps.tokens.back();
     if (as_long && repeat.damage.empty() && are_repeats(*side.run, repeat))
@@ -87,11 +84,13 @@ std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatab
   return repeats;
 }
 
-NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedRun>& repeats_a,
-                       const std::vector<RecordedRun>& repeats_b, double share) {
+NoiseFloor noise_floor(const Side& a, const Side& b,
+                       const std::vector<store::RecordedRun>& repeats_a,
+                       const std::vector<store::RecordedRun>& repeats_b, double share) {
   NoiseFloor noise;
   Envelope bins;
-  const auto gather = [&](const RecordedRun& run, const std::vector<RecordedRun>& repeats,
+  const auto gather = [&](const store::RecordedRun& run,
+                          const std::vector<store::RecordedRun>& repeats,
                           std::vector<std::string>& labels, std::vector<double>& values) {
     values.push_back(last_mean(run, share));
     for (const auto& repeat : repeats) {
@@ -120,8 +119,8 @@ NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedR
   return noise;
 }
 
-double last_mean(const RecordedRun& run, double share) {
-  const StepColumns& steps = run.steps;
+double last_mean(const store::RecordedRun& run, double share) {
+  const store::StepColumns& steps = run.steps;
   const auto from =
       static_cast<std::int64_t>(std::floor((1 - share) * static_cast<double>(steps.tokens.back())));
   double sum = 0;

@@ -26,11 +26,13 @@ struct NoiseFloor {
 };
 
 /// Runs of a side's database whose tag begins with `noise` or `repeat` and that could be repeats.
-std::vector<RecordedRun> find_repeats(const Side& side, const store::RecordDatabase& records);
-NoiseFloor noise_floor(const Side& a, const Side& b, const std::vector<RecordedRun>& repeats_a,
-                       const std::vector<RecordedRun>& repeats_b, double share);
+std::vector<store::RecordedRun> find_repeats(const Side& side,
+                                             const store::RecordDatabase& records);
+NoiseFloor noise_floor(const Side& a, const Side& b,
+                       const std::vector<store::RecordedRun>& repeats_a,
+                       const std::vector<store::RecordedRun>& repeats_b, double share);
 
 /// Mean loss over the last `share` of the tokens.
-double last_mean(const RecordedRun& run, double share);
+double last_mean(const store::RecordedRun& run, double share);
 
 }  // namespace olmo::report

@@ -120,12 +120,8 @@ std::vector<DiscordanceFloor> floor_of_both(const ParityReport& report, const Si
 }
 
 void add_damage(ParityReport& report, const Side& side) {
-  const auto add = [&](const std::vector<std::string>& sentences) {
-    for (const auto& sentence : sentences)
-      report.damage.push_back(side.label + ": " + sentence + ".");
-  };
-  if (side.run) add(side.run->damage);
-  if (side.evaluation) add(side.evaluation->damage);
+  for (const auto& sentence : damage_of(side))
+    report.damage.push_back(side.label + ": " + sentence + ".");
 }
 
 /// Runs that both have no steps are there for their evaluations alone.
@@ -139,8 +135,8 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b) 
   report.b.run.reset();
 }
 
-Identity identity_of(const RecordedRun& run_a, const RecordedRun& run_b, const SideRecords& a,
-                     const SideRecords& b) {
+Identity identity_of(const store::RecordedRun& run_a, const store::RecordedRun& run_b,
+                     const SideRecords& a, const SideRecords& b) {
   Identity identity = find_identity(run_a, run_b);
   if (const auto steps = parting_steps(identity))
     identity.operation = find_operation(*steps, {a.database(), a.run_id}, {b.database(), b.run_id});

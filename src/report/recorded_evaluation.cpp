@@ -10,8 +10,6 @@
 namespace olmo::report {
 namespace {
 
-using store::Statement;
-
 /// Larger numbers are no sums of log-likelihoods; below it, sums of squares stay finite.
 constexpr double kLargestScore = 1e100;
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 40;
@@ -55,36 +53,28 @@ void report_faults(const std::array<Fault, N>& faults, const std::string& task, 
 /// Puts the rows of a task, ordered by instance and option, together.
 class InstanceReader {
  public:
-  static constexpr char kColumns[] =
-      "SELECT doc_id, cont_id, label, rank, logprob, margin, request_hash, cont_bytes, cont_tokens "
-      "FROM evaluation_options WHERE evaluation_id = ? AND task = ? ORDER BY doc_id, cont_id";
-
   explicit InstanceReader(EvaluatedTask& task) : task_(task) {}
 
-  void add(const Statement& row) {
-    const std::int64_t doc_id = row.integer(0);
-    if (!open_ || doc_id != current_.doc_id) {
+  void add(const OptionRow& row) {
+    if (!open_ || row.doc_id != current_.doc_id) {
       close();
-      start(doc_id, row.integer(2));
+      start(row.doc_id, row.label);
     }
-    const std::int64_t option = row.integer(1);
-    if (option != current_.options) gap_ = true;
-    if (row.integer(2) != label_) wrong_label_ = true;
-    const double logprob = row.real(4), margin = row.real(5);
-    if (!is_score(logprob) || !is_score(margin)) unscored_ = true;
-    if (row.integer(3) == 1) {
+    if (row.cont_id != current_.options) gap_ = true;
+    if (row.label != label_) wrong_label_ = true;
+    if (!is_score(row.logprob) || !is_score(row.margin)) unscored_ = true;
+    if (row.rank == 1) {
       ++chosen_;
       current_.chosen = current_.options;
-      current_.margin = margin;
+      current_.margin = row.margin;
     }
-    const std::string request = row.text(6);
-    if (request.empty()) requests_known_ = false;
-    current_.requests = fold(current_.requests, request);
-    if (option == label_) {
-      current_.answer_bytes = clamped(row.integer(7));
-      current_.answer_tokens = clamped(row.integer(8));
+    if (row.request_hash.empty()) requests_known_ = false;
+    current_.requests = fold(current_.requests, row.request_hash);
+    if (row.cont_id == label_) {
+      current_.answer_bytes = clamped(row.cont_bytes);
+      current_.answer_tokens = clamped(row.cont_tokens);
     }
-    task_.logprobs.push_back(logprob);
+    task_.logprobs.push_back(row.logprob);
     ++current_.options;
   }
 
@@ -135,15 +125,7 @@ class InstanceReader {
                                    {"the label is none of the options"}}};
 };
 
-template <typename Read>
-void for_each_row(const store::RecordDatabase& records, const char* sql,
-                  const std::string& evaluation_id, const std::string& task, const Read& read) {
-  Statement statement = records.connection().prepare(sql);
-  statement.bind_all({evaluation_id, task});
-  while (statement.step()) read(statement);
-}
-
-EvaluatedTask read_task(const store::RecordDatabase& records, const std::string& evaluation_id,
+EvaluatedTask read_task(const store::EvaluationDb& db, const std::string& evaluation_id,
                         const store::EvaluationTaskRecord& record,
                         std::vector<std::string>& damage) {
   EvaluatedTask task{.task = record.task,
@@ -154,14 +136,13 @@ EvaluatedTask read_task(const store::RecordDatabase& records, const std::string&
                      .instances = {},
                      .logprobs = {}};
   InstanceReader reader(task);
-  for_each_row(records, InstanceReader::kColumns, evaluation_id, record.task,
-               [&](const Statement& row) { reader.add(row); });
+  db.for_each_option(evaluation_id, record.task, [&](const OptionRow& row) { reader.add(row); });
   reader.close();
   reader.report(damage);
   return task;
 }
 
-EvaluatedSuite read_suite(const store::RecordDatabase& records, const std::string& evaluation_id,
+EvaluatedSuite read_suite(const store::EvaluationDb& db, const std::string& evaluation_id,
                           const store::EvaluationTaskRecord& record,
                           std::vector<std::string>& damage) {
   EvaluatedSuite suite{.suite = record.task,
@@ -171,29 +152,23 @@ EvaluatedSuite read_suite(const store::RecordDatabase& records, const std::strin
                        .documents = {}};
   std::array<Fault, 2> faults = {
       {{"the score is missing or not finite"}, {"the count of tokens or bytes is impossible"}}};
-  for_each_row(records,
-               "SELECT document_index, source, tokens, bytes, text_hash, nll FROM "
-               "evaluation_documents WHERE evaluation_id = ? AND task = ? ORDER BY document_index",
-               evaluation_id, record.task, [&](const Statement& row) {
-                 const std::string hash = row.text(4);
-                 EvaluatedDocument document{.source = row.text(1),
-                                            .index = row.integer(0),
-                                            .tokens = row.integer(2),
-                                            .bytes = row.integer(3),
-                                            .text = hash.empty() ? 0 : fold(kFnvStart, hash),
-                                            .nll = row.real(5)};
-                 const bool scored = is_score(document.nll);
-                 const bool counted = is_count(document.tokens) && is_count(document.bytes);
-                 if (!scored) faults[0].add(document.index);
-                 if (!counted) faults[1].add(document.index);
-                 if (scored && counted) suite.documents.push_back(std::move(document));
-               });
+  db.for_each_document(evaluation_id, record.task, [&](const DocumentRow& row) {
+    const bool scored = is_score(row.nll), counted = is_count(row.tokens) && is_count(row.bytes);
+    if (!scored) faults[0].add(row.index);
+    if (!counted) faults[1].add(row.index);
+    if (!scored || !counted) return;
+    suite.documents.push_back({.source = row.source,
+                               .index = row.index,
+                               .tokens = row.tokens,
+                               .bytes = row.bytes,
+                               .text = row.text_hash.empty() ? 0 : fold(kFnvStart, row.text_hash),
+                               .nll = row.nll});
+  });
   report_faults(faults, suite.suite, "document", damage);
   return suite;
 }
 
-void read_tasks(const store::RecordDatabase& records, const store::EvaluationDb& db,
-                EvaluationData& data) {
+void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
   auto entries = db.tasks(data.evaluation_id);
   if (entries.empty()) data.damage.push_back("the evaluation holds no task");
   std::sort(entries.begin(), entries.end(),
@@ -203,9 +178,9 @@ void read_tasks(const store::RecordDatabase& records, const store::EvaluationDb&
       data.damage.push_back(entry.record.task + ": is " + entry.status + " and not finished" +
                             (entry.message.empty() ? "" : ": " + entry.message));
     if (entry.record.kind == "perplexity")
-      data.suites.push_back(read_suite(records, data.evaluation_id, entry.record, data.damage));
+      data.suites.push_back(read_suite(db, data.evaluation_id, entry.record, data.damage));
     else
-      data.tasks.push_back(read_task(records, data.evaluation_id, entry.record, data.damage));
+      data.tasks.push_back(read_task(db, data.evaluation_id, entry.record, data.damage));
   }
 }
 
@@ -242,7 +217,7 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
   const auto seals = store::check_seals(records, evaluation_id);
   data.sealed = seals.sealed;
   data.damage.insert(data.damage.end(), seals.altered.begin(), seals.altered.end());
-  read_tasks(records, db, data);
+  read_tasks(db, data);
   return data;
 }
 

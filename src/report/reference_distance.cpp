@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string numerics_of(const RecordedRun& run) {
+std::string numerics_of(const store::RecordedRun& run) {
   std::vector<std::string> found;
   for (const auto& attempt : run.attempts) {
     const std::string numerics = word(attempt.policy, "numerics");
@@ -69,7 +69,7 @@ bool is_measured(const ReferenceDistance& reference, std::int64_t step) {
 
 }  // namespace
 
-ReferenceDistance reference_distance(const RecordedRun& run) {
+ReferenceDistance reference_distance(const store::RecordedRun& run) {
   ReferenceDistance found;
   found.numerics = numerics_of(run);
   for (const auto& audit : run.audits) {
@@ -83,8 +83,8 @@ ReferenceDistance reference_distance(const RecordedRun& run) {
 std::optional<AuditedDistance> audited_distance(const ReferencedRun& a, const ReferencedRun& b) {
   if (!a.reference.ce_loss || !b.reference.ce_loss) return std::nullopt;
   AuditedDistance found;
-  const StepColumns& x = a.run.steps;
-  const StepColumns& y = b.run.steps;
+  const store::StepColumns& x = a.run.steps;
+  const store::StepColumns& y = b.run.steps;
   for (const auto& [i, j] : common_steps(x, y)) {
     if (!is_measured(a.reference, x.step[i]) || !is_measured(b.reference, x.step[i])) continue;
     ++found.steps;

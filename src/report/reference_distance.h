@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_run.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -26,7 +26,7 @@ struct ReferenceDistance {
   std::vector<AuditedStretch> audits;
   std::optional<double> ce_loss, grad_norm;  ///< the largest of the audits
 };
-ReferenceDistance reference_distance(const RecordedRun& run);
+ReferenceDistance reference_distance(const store::RecordedRun& run);
 
 /// How far apart the sides are at the steps whose distance from the reference both know.
 struct AuditedDistance {
@@ -37,7 +37,7 @@ struct AuditedDistance {
 };
 
 struct ReferencedRun {
-  const RecordedRun& run;
+  const store::RecordedRun& run;
   const ReferenceDistance& reference;
 };
 /// Nothing if a side's distance is not known.

@@ -9,14 +9,6 @@ namespace {
 namespace fs = std::filesystem;
 using store::EvaluationDb;
 
-bool has_run(const store::RecordDatabase& records, const std::string& prefix) {
-  bool found = false;
-  records.query("SELECT 1 FROM runs WHERE substr(run_id, 1, ?) = ? LIMIT 1",
-                {static_cast<std::int64_t>(prefix.size()), prefix},
-                [&](const auto&, const auto&) { found = true; });
-  return found;
-}
-
 /// The last component that tells runs apart: `runs/a/run.db` is `a`.
 std::string label_of(const std::string& text, const store::RunName& name) {
   const fs::path path = name.database;
@@ -33,9 +25,9 @@ SideRecords open_records(const store::RunName& name) {
   SideRecords opened;
   opened.db =
       std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
-  opened.database().connection().check_pages();
+  opened.database().check_pages();
   EvaluationDb evaluations(opened.database());
-  if (has_run(opened.database(), name.run)) {
+  if (opened.db->has_run(name.run)) {
     opened.run_id = opened.db->find_run(name.run);
     for (const auto& entry : evaluations.list(opened.run_id))
       if (entry.status == "finished") opened.evaluations.push_back(entry);
@@ -53,9 +45,22 @@ Side name_side(const std::string& text, const store::RunName& name) {
   return side;
 }
 
+std::vector<std::string> damage_of(const Side& side) {
+  constexpr std::size_t kMostSentences = 20;
+  std::vector<std::string> sentences;
+  if (side.run) {
+    for (const auto& finding : side.run->damage)
+      if (sentences.size() < kMostSentences) sentences.push_back(finding.sentence);
+  }
+  if (side.evaluation)
+    sentences.insert(sentences.end(), side.evaluation->damage.begin(),
+                     side.evaluation->damage.end());
+  return sentences;
+}
+
 void add_run(Side& side, const SideRecords& records) {
   if (records.run_id.empty()) return;
-  side.run = read_run(records.database(), records.run_id);
+  side.run = store::read_run(records.database(), records.run_id);
   side.run->label = side.label;
 }
 

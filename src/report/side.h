@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/recorded_evaluation.h"
-#include "report/recorded_run.h"
+#include "store/recorded_run.h"
 #include "store/run_db.h"
 
 namespace olmo::report {
@@ -19,7 +19,7 @@ struct Side {
   std::string label;            ///< name of the run, or of what the command line named
   std::string database;         ///< file name
   std::string database_sha256;  ///< of the file, hex; empty if it cannot be read
-  std::optional<RecordedRun> run;
+  std::optional<store::RecordedRun> run;
   std::optional<EvaluationData> evaluation;
 
   [[nodiscard]] bool has_steps() const { return run && run->steps.size() > 0; }
@@ -47,6 +47,9 @@ SideRecords open_records(const store::RunName& name);
 
 /// A side with its label and what identifies its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);
+
+/// What is wrong with the records of a side; one sentence each.
+std::vector<std::string> damage_of(const Side& side);
 
 /// Reads the run of a side, if it has one.
 void add_run(Side& side, const SideRecords& records);

@@ -19,7 +19,7 @@ struct FiniteCurve {
   std::vector<std::int64_t> tokens;
   std::vector<double> values;
 
-  FiniteCurve(const StepColumns& steps, const std::vector<double>& column) {
+  FiniteCurve(const store::StepColumns& steps, const std::vector<double>& column) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (!std::isfinite(column[i])) continue;
       tokens.push_back(steps.tokens[i]);
@@ -29,12 +29,12 @@ struct FiniteCurve {
   [[nodiscard]] Curve view() const { return {tokens, values}; }
 };
 
-std::int64_t tokens_between_steps(const StepColumns& steps) {
+std::int64_t tokens_between_steps(const store::StepColumns& steps) {
   return steps.size() < 2 ? 1 : std::max<std::int64_t>(1, steps.tokens[1] - steps.tokens[0]);
 }
 
 /// A bin that holds whole steps of both runs, if that is not too many.
-std::int64_t bin_of(const StepColumns& a, const StepColumns& b) {
+std::int64_t bin_of(const store::StepColumns& a, const store::StepColumns& b) {
   const std::int64_t x = tokens_between_steps(a), y = tokens_between_steps(b);
   const std::int64_t both = std::lcm(x, y), larger = std::max(x, y);
   return both <= 16 * larger ? both : 8 * larger;
@@ -42,7 +42,7 @@ std::int64_t bin_of(const StepColumns& a, const StepColumns& b) {
 
 }  // namespace
 
-Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b) {
+Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b) {
   Trajectory found;
   found.tokens_known = a.tokens_known && b.tokens_known;
   const FiniteCurve loss_a(a.steps, a.steps.loss), loss_b(b.steps, b.steps.loss);

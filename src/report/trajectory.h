@@ -8,6 +8,8 @@
 #include "report/noise_floor.h"
 #include "report/stats/growth.h"
 #include "report/stats/trajectory_statistics.h"
+#include "report/verdict.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
@@ -33,7 +35,7 @@ struct Trajectory {
 };
 
 /// `margin` and its reason come from the noise floor, by test_trajectory.
-Trajectory compare_trajectories(const RecordedRun& a, const RecordedRun& b);
+Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b);
 /// The test of the last stretch against `margin`, declared before the difference is looked at.
 void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise);
 

@@ -27,6 +27,7 @@ struct AuditRecord {
   std::string operation;
   std::optional<double> ce_loss_distance;
   std::optional<double> grad_norm_distance;
+  std::int64_t audit = 0;  ///< its number, from 1
 };
 
 /// Who traced a step: an attempt of the training, or an audit.
@@ -35,8 +36,8 @@ struct TraceSource {
   std::int64_t audit = 0;
 };
 
-/// Makes the audit durable and returns its number; `created_utc` is set here.
-std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, const AuditRecord& audit);
+/// Makes the audit durable and returns its number; this and `created_utc` are set here.
+std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, AuditRecord audit);
 
 /// Replaces what `source` had recorded of the step.
 void record_trace(RecordDatabase& db, const std::string& run_id, const TraceSource& source,

@@ -145,11 +145,6 @@ CheckpointWriter::~CheckpointWriter() {
   }
 }
 
-void CheckpointWriter::reserve(const CheckpointContents& contents) {
-  OLMO_CHECK(!busy());
-  state_->arena.get(arena_size(contents));
-}
-
 std::optional<SavedCheckpoint> CheckpointWriter::save_async(const CheckpointContents& contents,
                                                             const SaveOptions& options) {
   const auto start = Clock::now();
@@ -177,8 +172,6 @@ std::optional<SavedCheckpoint> CheckpointWriter::wait() {
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
   return state.saved;
 }
-
-bool CheckpointWriter::busy() const { return state_->thread.joinable() && !state_->done; }
 
 bool CheckpointWriter::finished() const { return state_->thread.joinable() && state_->done; }
 

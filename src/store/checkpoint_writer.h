@@ -19,10 +19,6 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Allocates and touches the memory for contents of these shapes, so that the first save stalls
-  /// no longer than the others.
-  void reserve(const CheckpointContents& contents);
-
   /// Copies `contents` (in parallel) and begins to write it. Waits first for the save in flight,
   /// and returns that one's result if wait() had not taken it yet; throws that one's error before
   /// anything new is begun.
@@ -33,8 +29,6 @@ class CheckpointWriter {
   /// error.
   std::optional<SavedCheckpoint> wait();
 
-  /// True while a save is being written.
-  [[nodiscard]] bool busy() const;
   /// True if a save has ended whose result (or error) wait() has not taken yet.
   [[nodiscard]] bool finished() const;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ class EvaluationDb {
   /// The latest evaluation with the content key, run and step of `wanted` that was begun and not
   /// finished, if any.
   [[nodiscard]] std::optional<std::string> find_unfinished(const EvaluationRecord& wanted) const;
+  /// The latest evaluation with this content key.
+  [[nodiscard]] std::optional<std::string> find_content(const std::string& content_key) const;
   /// Goes on with an evaluation; its rows stay.
   void resume(const std::string& evaluation_id);
 
@@ -62,13 +65,17 @@ class EvaluationDb {
   [[nodiscard]] EvaluationEntry entry(const std::string& evaluation_id) const;
   /// In the order in which they were begun.
   [[nodiscard]] std::vector<EvaluationTaskEntry> tasks(const std::string& evaluation_id) const;
-  /// By instance and continuation.
+  /// By instance and continuation; one at a time, since there may be a million.
+  void for_each_option(const std::string& evaluation_id, const std::string& task,
+                       const std::function<void(const OptionRow&)>& visit) const;
   [[nodiscard]] std::vector<OptionRow> options(const std::string& evaluation_id,
                                                const std::string& task) const;
   /// One instance; empty if it is not there.
   [[nodiscard]] std::vector<OptionRow> instance(const std::string& evaluation_id,
                                                 const std::string& task, std::int64_t doc_id) const;
   /// By index.
+  void for_each_document(const std::string& evaluation_id, const std::string& suite,
+                         const std::function<void(const DocumentRow&)>& visit) const;
   [[nodiscard]] std::vector<DocumentRow> documents(const std::string& evaluation_id,
                                                    const std::string& suite) const;
   [[nodiscard]] std::vector<EvaluationMetric> metrics(const std::string& evaluation_id,
@@ -80,6 +87,10 @@ class EvaluationDb {
 
  private:
   [[nodiscard]] bool has_tables() const { return records_.schema_version() >= 2; }
+
+  [[nodiscard]] std::set<std::int64_t> done(const char* sql, const std::string& task) const;
+  [[nodiscard]] std::optional<std::string> last_id(const std::string& which,
+                                                   const std::vector<SqlValue>& parameters) const;
 
   RecordDatabase& records_;
   std::string evaluation_id_;

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdio>
 #include <random>
-#include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -99,7 +99,16 @@ RecordDatabase::RecordDatabase(const std::filesystem::path& path, OpenMode mode)
 }
 
 RecordDatabase::~RecordDatabase() {
+  if (thread_.joinable()) {
+    {
+      const auto held = lock();
+      ending_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
   try {
+    failure_ = nullptr;  // another try is made
     flush();
   } catch (const std::exception& error) {
     log_warning("the last " + std::to_string(pending_.size()) +
@@ -163,32 +172,101 @@ void RecordDatabase::choose_journal() {
   if (journal_mode_ != "wal" && journal_mode_ != "truncate") journal_mode_ = set("TRUNCATE");
 }
 
-void RecordDatabase::add(std::vector<Row> rows) {
+void RecordDatabase::outlast_failures() {
+  const auto held = lock();
+  patient_ = true;
+}
+
+void RecordDatabase::append(std::vector<Row> rows) {
+  if (pending_.empty()) due_ = Clock::now() + kFlushInterval;
   pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
                   std::make_move_iterator(rows.end()));
-  if (std::chrono::steady_clock::now() - last_flush_ >= kFlushInterval) commit_pending();
+}
+
+void RecordDatabase::add(std::vector<Row> rows) {
+  const auto held = lock();
+  append(std::move(rows));
+  throw_failure();
+  if (pending_.empty()) return;
+  start_thread();
+  if (thread_.joinable()) {
+    wake_.notify_one();
+  } else if (Clock::now() >= due_) {
+    commit_pending();
+  }
 }
 
 void RecordDatabase::write(std::vector<Row> rows) {
-  pending_.insert(pending_.end(), std::make_move_iterator(rows.begin()),
-                  std::make_move_iterator(rows.end()));
+  const auto held = lock();
+  append(std::move(rows));
+  throw_failure();
   commit_pending();
 }
 
+void RecordDatabase::write_after(const std::function<std::vector<Row>()>& make) {
+  const auto held = lock();
+  flush();
+  Transaction transaction(db_);
+  apply(make());
+  transaction.commit();
+}
+
+void RecordDatabase::flush() {
+  const auto held = lock();
+  throw_failure();
+  commit();
+}
+
+bool RecordDatabase::is_flushed() const {
+  const auto held = lock();
+  return pending_.empty();
+}
+
+void RecordDatabase::throw_failure() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void RecordDatabase::start_thread() {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { commit_when_due(); });
+  } catch (const std::system_error&) {  // no more threads here: later rows commit what is due
+  }
+}
+
+void RecordDatabase::commit_when_due() {
+  auto held = lock();
+  while (!ending_) {
+    if (pending_.empty() || failure_) {
+      wake_.wait(held);
+      continue;
+    }
+    const auto due = std::max(due_, next_try_);
+    if (Clock::now() < due) {
+      wake_.wait_until(held, due);
+      continue;
+    }
+    try {
+      commit_pending();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+}
+
 void RecordDatabase::commit_pending() {
-  if (!patient_) return flush();
-  const auto begin = std::chrono::steady_clock::now();
+  if (!patient_) return commit();
+  const auto begin = Clock::now();
   if (begin < next_try_) return;
   try {
-    flush();
+    commit();
     if (failing_) log_line(path().string() + ": the record is complete again");
     failing_ = false;
   } catch (const DatabaseError& error) {
     if (!error.may_pass()) throw;
     // Waiting for a lock takes long, and training stands still meanwhile.
-    const auto end = std::chrono::steady_clock::now();
-    next_try_ =
-        end + std::max<std::chrono::steady_clock::duration>(kFlushInterval, 4 * (end - begin));
+    const auto end = Clock::now();
+    next_try_ = end + std::max<Clock::duration>(kFlushInterval, 4 * (end - begin));
     if (!failing_) {
       log_warning(
           std::string(error.what()) +
@@ -198,23 +276,32 @@ void RecordDatabase::commit_pending() {
   }
 }
 
-void RecordDatabase::flush() {
+void RecordDatabase::commit() {
   if (pending_.empty()) return;
   Transaction transaction(db_);
+  apply(pending_);
+  transaction.commit();
+  pending_.clear();
+}
+
+void RecordDatabase::apply(const std::vector<Row>& rows) {
   std::unordered_map<const char*, Statement> statements;
-  for (const auto& row : pending_) {
+  for (const auto& row : rows) {
     auto found = statements.find(row.sql);
     if (found == statements.end()) found = statements.emplace(row.sql, db_.prepare(row.sql)).first;
     found->second.bind_all(row.values).step();
     found->second.reset();
   }
-  transaction.commit();
-  pending_.clear();
-  last_flush_ = std::chrono::steady_clock::now();
+}
+
+void RecordDatabase::check_pages() const {
+  const auto held = lock();
+  db_.check_pages();
 }
 
 void RecordDatabase::query(const std::string& sql, const std::vector<SqlValue>& parameters,
                            const OnRow& on_row) const {
+  const auto held = lock();
   Statement statement = db_.prepare(sql);
   statement.bind_all(parameters);
   std::vector<std::string> names;

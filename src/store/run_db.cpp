@@ -1,6 +1,7 @@
 #include "store/run_db.h"
 
 #include "core/error.h"
+#include "store/run_tables.h"
 
 namespace olmo::store {
 
@@ -8,69 +9,35 @@ RunDb RunDb::open(const std::filesystem::path& path, OpenMode mode) {
   return RunDb(std::make_unique<RecordDatabase>(path, mode));
 }
 
-std::string RunDb::begin_run(const RunRecord& run, const AttemptRecord& attempt,
+std::string RunDb::begin_run(RunRecord run, AttemptRecord attempt,
                              const std::vector<InputRecord>& inputs) {
-  run_id_ = new_record_id();
-  attempt_ = 1;
-  Transaction transaction(db());
-  db().prepare("INSERT INTO runs VALUES (?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)")
-      .bind_all({run_id_, run.name, utc_now(), run.config, run.experiment_digest,
-                 static_cast<std::int64_t>(run.seed), run.n_parameters, run.max_steps,
-                 run.chain_format})
-      .step();
-  insert_attempt(attempt);
-  for (const auto& input : inputs) {
-    db().prepare("INSERT OR IGNORE INTO inputs VALUES (?, ?, ?, ?, ?)")
-        .bind_all({run_id_, input.kind, input.path, input.bytes, input.sha256})
-        .step();
-  }
-  transaction.commit();
+  run_id_ = run.run_id = new_record_id();
+  attempt_ = attempt.attempt = 1;
+  run.created_utc = attempt.started_utc = utc_now();
+  run.status = "running";
+  auto rows = rows_for<kInputs, Insert::kIgnore>(run_id_, inputs);
+  rows.insert(rows.begin(), {row_for<kRuns>("", run), row_for<kAttempts>(run_id_, attempt)});
+  records_->write(std::move(rows));
   return run_id_;
 }
 
-void RunDb::resume_run(const std::string& run_id, const AttemptRecord& attempt) {
+void RunDb::resume_run(const std::string& run_id, AttemptRecord attempt, std::int64_t max_steps) {
   run_id_ = run_id;
-  Transaction transaction(db());
-  Statement last = db().prepare("SELECT coalesce(max(attempt), 0) FROM attempts WHERE run_id = ?");
-  last.bind_all({run_id}).step();
-  attempt_ = last.integer(0) + 1;
-  insert_attempt(attempt);
-  db().prepare("UPDATE runs SET status = 'running' WHERE run_id = ?").bind_all({run_id}).step();
-  transaction.commit();
+  records_->write_after([&]() -> std::vector<RecordDatabase::Row> {
+    attempt_ = 1;
+    for_each(*records_, kAttempts, "WHERE run_id = ?", {run_id},
+             [&](const AttemptRecord& row) { attempt_ = std::max(attempt_, row.attempt + 1); });
+    attempt.attempt = attempt_;
+    attempt.started_utc = utc_now();
+    return {row_for<kAttempts>(run_id, attempt),
+            {"UPDATE runs SET status = 'running', max_steps = ? WHERE run_id = ?",
+             {max_steps, run_id}}};
+  });
 }
 
-void RunDb::insert_attempt(const AttemptRecord& attempt) {
-  db().prepare("INSERT INTO attempts VALUES (?, ?, ?, NULL, NULL, ?, ?, ?, ?, ?, ?)")
-      .bind_all({run_id_, attempt_, utc_now(), attempt.start_step,
-                 optional_value(attempt.resumed_from), attempt.command_line, attempt.policy,
-                 attempt.build, attempt.environment})
-      .step();
-}
-
-void RunDb::record_step(const StepRecord& row) {
-  records_->add(
-      {{"INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        {run_id_,
-         attempt_,
-         row.step,
-         row.epoch,
-         row.tokens,
-         row.lr,
-         row.ce_loss,
-         row.ce_loss_per_label,
-         optional_value(row.z_loss),
-         row.loss,
-         row.grad_norm,
-         optional_value(row.max_grad_norm),
-         optional_value(row.clipping_rate),
-         row.param_norm,
-         row.masked_instances,
-         row.seconds,
-         row.tokens_per_second,
-         optional_value(row.mfu),
-         row.batch_hash,
-         row.chain_hash,
-         row.loss_hash}}});
+void RunDb::record_step(StepRecord row) {
+  row.attempt = attempt_;
+  records_->add({row_for<kSteps>(run_id_, row)});
 }
 
 void RunDb::record_peak(double flops, const std::string& source) {
@@ -84,26 +51,26 @@ void RunDb::record_peak(double flops, const std::string& source) {
 }
 
 void RunDb::record_metric(std::int64_t step, const std::string& name, double value) {
-  records_->add({{"INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?)",
-                  {run_id_, attempt_, step, name, value}}});
+  records_->add({row_for<kMetrics, Insert::kReplace>(
+      run_id_, {.attempt = attempt_, .step = step, .name = name, .value = value})});
 }
 
-void RunDb::record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes,
+void RunDb::record_state_hashes(std::int64_t step, std::vector<StateHash> hashes,
                                 const std::string& seal) {
-  std::vector<RecordDatabase::Row> rows;
-  rows.push_back(
-      {"INSERT OR REPLACE INTO state_seals VALUES (?, ?, ?, ?)", {run_id_, attempt_, step, seal}});
-  for (const auto& hash : hashes) {
-    rows.push_back({"INSERT OR REPLACE INTO state_hashes VALUES (?, ?, ?, ?, ?, ?)",
-                    {run_id_, attempt_, step, hash.part, hash.name, hash.sha256}});
+  for (auto& hash : hashes) {
+    hash.attempt = attempt_;
+    hash.step = step;
   }
+  auto rows = rows_for<kStateHashes, Insert::kReplace>(run_id_, hashes);
+  rows.push_back(row_for<kStateSeals, Insert::kReplace>(
+      run_id_, {.attempt = attempt_, .step = step, .sha256 = seal}));
   records_->write(std::move(rows));
 }
 
-void RunDb::record_checkpoint(const CheckpointRecord& row) {
-  records_->write({{"INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-                    {run_id_, attempt_, row.step, row.path, row.bytes, row.sha256, row.seconds,
-                     row.stall_seconds, utc_now()}}});
+void RunDb::record_checkpoint(CheckpointRecord row) {
+  row.attempt = attempt_;
+  row.created_utc = utc_now();
+  records_->write({row_for<kCheckpoints, Insert::kReplace>(run_id_, row)});
 }
 
 void RunDb::record_checkpoint_deleted(const std::string& path) {
@@ -113,30 +80,20 @@ void RunDb::record_checkpoint_deleted(const std::string& path) {
         {utc_now(), run_id_, path}}});
 }
 
-void RunDb::record_energy(const std::vector<EnergyRecord>& energy) {
-  std::vector<RecordDatabase::Row> rows;
-  for (const auto& row : energy) {
-    rows.push_back(
-        {"INSERT OR REPLACE INTO energy VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-         {run_id_, attempt_, row.source, row.device, row.covers, optional_value(row.joules),
-          optional_value(row.seconds), row.samples, row.note}});
-  }
-  records_->add(std::move(rows));
+void RunDb::record_energy(std::vector<EnergyRecord> energy) {
+  for (auto& row : energy) row.attempt = attempt_;
+  records_->add(rows_for<kEnergy, Insert::kReplace>(run_id_, energy));
 }
 
-void RunDb::record_power(const std::vector<PowerSample>& samples) {
-  std::vector<RecordDatabase::Row> rows;
-  for (const auto& row : samples) {
-    rows.push_back({"INSERT OR REPLACE INTO power_samples VALUES (?, ?, ?, ?, ?, ?)",
-                    {run_id_, attempt_, row.seconds, row.source, row.device, row.watts}});
-  }
-  records_->add(std::move(rows));
+void RunDb::record_power(std::vector<PowerSample> samples) {
+  for (auto& row : samples) row.attempt = attempt_;
+  records_->add(rows_for<kPowerSamples, Insert::kReplace>(run_id_, samples));
 }
 
 void RunDb::event(std::int64_t step, const std::string& kind, const std::string& message) {
-  records_->write(
-      {{"INSERT INTO events (run_id, attempt, step, utc, kind, message) VALUES (?, ?, ?, ?, ?, ?)",
-        {run_id_, attempt_, step, utc_now(), kind, message}}});
+  records_->write({row_for<kEvents>(
+      run_id_,
+      {.attempt = attempt_, .step = step, .utc = utc_now(), .kind = kind, .message = message})});
 }
 
 void RunDb::end_attempt(const std::string& outcome) {
@@ -148,12 +105,16 @@ void RunDb::end_attempt(const std::string& outcome) {
         {outcome, run_id_, attempt_}}});
 }
 
+void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) {
+  if (remove) {
+    records_->write({{"DELETE FROM tags WHERE run_id = ? AND tag = ?", {run_id, tag}}});
+  } else {
+    records_->write({row_for<kTags, Insert::kIgnore>("", {.run_id = run_id, .tag = tag})});
+  }
+}
+
 std::string RunDb::find_run(const std::string& prefix) const {
-  std::vector<std::string> ids;
-  records_->query(
-      "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY rowid DESC LIMIT 3",
-      {static_cast<std::int64_t>(prefix.size()), prefix},
-      [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
+  const auto ids = ids_from(prefix);
   if (ids.empty()) {
     throw Error(ErrorKind::kUsage,
                 path().string() + (prefix.empty()
@@ -167,28 +128,27 @@ std::string RunDb::find_run(const std::string& prefix) const {
   return ids.front();
 }
 
-bool RunDb::has_run(const std::string& run_id) const {
-  Statement found = db().prepare("SELECT 1 FROM runs WHERE run_id = ?");
-  return found.bind_all({run_id}).step();
+std::vector<std::string> RunDb::ids_from(const std::string& prefix) const {
+  std::vector<std::string> ids;
+  records_->query(
+      "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY rowid DESC LIMIT 3",
+      {static_cast<std::int64_t>(prefix.size()), prefix},
+      [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
+  return ids;
 }
 
-std::string RunDb::run_config(const std::string& run_id) const {
-  Statement row = db().prepare("SELECT config FROM runs WHERE run_id = ?");
-  if (!row.bind_all({run_id}).step())
-    throw Error(ErrorKind::kUsage, path().string() + ": holds no run " + run_id);
-  return row.text(0);
+bool RunDb::has_run(const std::string& prefix) const { return !ids_from(prefix).empty(); }
+
+RunRecord RunDb::run(const std::string& run_id) const {
+  auto found = read_one(*records_, kRuns, "WHERE run_id = ?", {run_id});
+  if (!found) throw Error(ErrorKind::kUsage, path().string() + ": holds no run " + run_id);
+  return *std::move(found);
 }
 
-std::int64_t RunDb::chain_format(const std::string& run_id) const {
-  if (records_->schema_version() < 6) return 1;
-  Statement row = db().prepare("SELECT chain_format FROM runs WHERE run_id = ?");
-  return row.bind_all({run_id}).step() ? row.integer(0) : 1;
-}
-
-void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) {
-  const char* sql = remove ? "DELETE FROM tags WHERE run_id = ? AND tag = ?"
-                           : "INSERT OR IGNORE INTO tags VALUES (?, ?)";
-  db().prepare(sql).bind_all({run_id, tag}).step();
+std::string RunDb::latest_run_of(const std::string& experiment_digest) const {
+  const auto found =
+      read_one(*records_, kRuns, "WHERE experiment_digest = ? ORDER BY rowid", {experiment_digest});
+  return found ? found->run_id : "";
 }
 
 RunName parse_run_name(const std::string& text) {

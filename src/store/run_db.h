@@ -12,6 +12,7 @@ namespace olmo::store {
 
 /// The runs of a database (RecordDatabase says how and when rows become durable): one run and
 /// attempt is written at a time. Everything but steps, metrics and energy is committed at once.
+/// What a run holds is read by store/recorded_run.h.
 class RunDb {
  public:
   /// Throws as RecordDatabase.
@@ -20,43 +21,45 @@ class RunDb {
   // --- writing ---
 
   /// Makes the run and its first attempt durable and returns the new run id.
-  std::string begin_run(const RunRecord& run, const AttemptRecord& attempt,
+  std::string begin_run(RunRecord run, AttemptRecord attempt,
                         const std::vector<InputRecord>& inputs);
-  /// Adds an attempt to an existing run.
-  void resume_run(const std::string& run_id, const AttemptRecord& attempt);
-  void record_step(const StepRecord& row);
+  /// Adds an attempt to an existing run, whose last step is now `max_steps`.
+  void resume_run(const std::string& run_id, AttemptRecord attempt, std::int64_t max_steps);
+  void record_step(StepRecord row);
   /// The attempt's peak (environment.peak_flops) is higher than it seemed: its steps' mfu follow.
   void record_peak(double flops, const std::string& source);
   void record_metric(std::int64_t step, const std::string& name, double value);
   /// `seal`: over the chain and the hashes.
-  void record_state_hashes(std::int64_t step, const std::vector<StateHash>& hashes,
+  void record_state_hashes(std::int64_t step, std::vector<StateHash> hashes,
                            const std::string& seal);
-  void record_checkpoint(const CheckpointRecord& row);
+  void record_checkpoint(CheckpointRecord row);
   void record_checkpoint_deleted(const std::string& path);
   /// Replaces what the attempt's same sources and devices had recorded.
-  void record_energy(const std::vector<EnergyRecord>& rows);
-  void record_power(const std::vector<PowerSample>& rows);
+  void record_energy(std::vector<EnergyRecord> rows);
+  void record_power(std::vector<PowerSample> rows);
   void event(std::int64_t step, const std::string& kind, const std::string& message);
   /// `outcome`: finished, stopped, diverged or failed. It becomes the run's status unless a later
   /// attempt has begun meanwhile: the run is that one's then.
   void end_attempt(const std::string& outcome);
   void flush() { records_->flush(); }
+  void tag(const std::string& run_id, const std::string& tag, bool remove);
 
   // --- reading ---
 
   /// The run id that `prefix` names unambiguously; empty: the only or latest run. Throws
   /// Error(kUsage).
   [[nodiscard]] std::string find_run(const std::string& prefix) const;
-  [[nodiscard]] bool has_run(const std::string& run_id) const;
-  [[nodiscard]] std::string run_config(const std::string& run_id) const;
-  /// Of the run's hash chain: core/hash_chain.h. 1 where the database does not say.
-  [[nodiscard]] std::int64_t chain_format(const std::string& run_id) const;
-  /// RecordDatabase::query.
+  /// Whether some run's id begins with `prefix`.
+  [[nodiscard]] bool has_run(const std::string& prefix) const;
+  /// Throws Error(kUsage) if it is not there.
+  [[nodiscard]] RunRecord run(const std::string& run_id) const;
+  /// The latest run of an experiment; empty: none.
+  [[nodiscard]] std::string latest_run_of(const std::string& experiment_digest) const;
+  /// RecordDatabase::query, for tests.
   void query(const std::string& sql, const std::vector<SqlValue>& parameters,
              const RecordDatabase::OnRow& on_row) const {
     records_->query(sql, parameters, on_row);
   }
-  void tag(const std::string& run_id, const std::string& tag, bool remove);
 
   /// The database, e.g. to write the evaluations of the run to it; lives as long as this object or
   /// what it was moved to.
@@ -69,9 +72,8 @@ class RunDb {
 
  private:
   explicit RunDb(std::unique_ptr<RecordDatabase> records) : records_(std::move(records)) {}
-  [[nodiscard]] Database& db() { return records_->connection(); }
-  [[nodiscard]] const Database& db() const { return std::as_const(*records_).connection(); }
-  void insert_attempt(const AttemptRecord& attempt);
+  /// Latest first, at most three.
+  [[nodiscard]] std::vector<std::string> ids_from(const std::string& prefix) const;
 
   std::unique_ptr<RecordDatabase> records_;
   std::string run_id_;

@@ -1,4 +1,5 @@
-// Typed rows of the run database (columns: store/schema.h).
+// Rows of the run database as structs. Which column a member is says store/run_tables.h; what a
+// column means says store/schema.cpp. A text that is empty is NULL where the column may be.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,12 @@
 namespace olmo::store {
 
 struct RunRecord {
+  std::string run_id = {};
   std::string name;
-  std::string config;  ///< JSON text, resolved
-  std::string experiment_digest;
+  std::string created_utc = {};
+  std::string status = {};        ///< running, finished, stopped, diverged, failed
+  std::string config;             ///< JSON text, resolved
+  std::string experiment_digest;  ///< empty: imported
   std::uint64_t seed = 0;
   std::int64_t n_parameters = 0;
   std::int64_t max_steps = 0;
@@ -19,8 +23,12 @@ struct RunRecord {
 };
 
 struct AttemptRecord {
+  std::int64_t attempt = 0;
+  std::string started_utc = {};
+  std::string ended_utc = {};  ///< empty while it runs and after a crash, as is the outcome
+  std::string outcome = {};
   std::int64_t start_step = 0;
-  std::optional<std::string> resumed_from;
+  std::string resumed_from = {};  ///< a checkpoint; empty: none
   std::string command_line;
   std::string policy;       ///< JSON text
   std::string build;        ///< JSON text
@@ -35,6 +43,7 @@ struct InputRecord {
 };
 
 struct StepRecord {
+  std::int64_t attempt = 0;
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t tokens = 0;
@@ -52,13 +61,41 @@ struct StepRecord {
   double tokens_per_second = 0;
   std::optional<double> mfu;
   std::string batch_hash;
-  std::string chain_hash;
   std::string loss_hash;  ///< `losses` of core/hash_chain.h; empty in format 1
+  std::string chain_hash;
 };
 
+/// A step that another trainer's log tells of; what is absent is unknown or not finite.
+struct ImportedStepRecord {
+  std::int64_t position = 0;           ///< the step; where no step is known, the tokens
+  std::optional<std::int64_t> step;    ///< of the optimizer
+  std::optional<std::int64_t> tokens;  ///< seen so far
+  std::optional<double> loss;          ///< nats
+  std::optional<double> grad_norm, lr, seconds;
+  std::optional<double> tokens_per_second;             ///< of the whole run
+  std::optional<double> tokens_per_second_per_device;  ///< never taken for the run's
+};
+
+struct MetricRecord {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+  std::string name;
+  double value = 0;
+};
+
+/// A tensor of a state.
 struct StateHash {
   std::string part;
   std::string name;
+  std::string sha256;
+  std::int64_t step = 0;
+  std::int64_t attempt = 0;
+};
+
+/// Over the chain and all hashes of a state (store/state_seal.h).
+struct StateSeal {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
   std::string sha256;
 };
 
@@ -66,9 +103,25 @@ struct CheckpointRecord {
   std::int64_t step = 0;
   std::string path;
   std::int64_t bytes = 0;
-  std::string sha256;
+  std::string sha256;  ///< of its manifest
   double seconds = 0;
   double stall_seconds = 0;
+  std::int64_t attempt = 0;
+  std::string created_utc = {};
+  std::string deleted_utc = {};  ///< empty: it should be there
+};
+
+struct EventRecord {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+  std::string utc;
+  std::string kind;
+  std::string message;
+};
+
+struct TagRecord {
+  std::string run_id;
+  std::string tag;
 };
 
 /// What a sensor measured over the attempt so far.
@@ -80,6 +133,7 @@ struct EnergyRecord {
   std::optional<double> seconds = {};  ///< that the joules span
   std::int64_t samples = 0;
   std::string note = {};
+  std::int64_t attempt = 0;
 };
 
 struct PowerSample {
@@ -87,6 +141,7 @@ struct PowerSample {
   std::string source;
   std::string device;
   double watts = 0;  ///< mean since the sample before
+  std::int64_t attempt = 0;
 };
 
 }  // namespace olmo::store

@@ -1,7 +1,6 @@
 #include "store/sqlite.h"
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -129,24 +128,19 @@ SqlValue Statement::column(int index) const {
   }
 }
 
-std::string Statement::text(int index) const {
+std::string_view Statement::text_view(int index) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), index));
-  return bytes == nullptr
-             ? std::string()
-             : std::string(bytes,
-                           static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index)));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index))};
+}
+
+bool Statement::is_null(int index) const {
+  return sqlite3_column_type(statement_.get(), index) == SQLITE_NULL;
 }
 
 double Statement::real(int index) const {
-  sqlite3_stmt* statement = statement_.get();
-  if (sqlite3_column_type(statement, index) == SQLITE_NULL)
-    return std::numeric_limits<double>::quiet_NaN();
-  return sqlite3_column_double(statement, index);
-}
-
-std::optional<double> Statement::optional_real(int index) const {
-  const double value = real(index);
-  return std::isnan(value) ? std::nullopt : std::optional(value);
+  return is_null(index) ? std::numeric_limits<double>::quiet_NaN()
+                        : sqlite3_column_double(statement_.get(), index);
 }
 
 std::int64_t Statement::integer(int index) const {

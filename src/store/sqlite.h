@@ -50,12 +50,13 @@ class Statement {
   bool step();
   void reset();
   [[nodiscard]] SqlValue column(int index) const;  ///< index from 0
-  [[nodiscard]] std::string text(int index) const;
+  [[nodiscard]] std::string text(int index) const { return std::string(text_view(index)); }
+  /// Valid until the next step.
+  [[nodiscard]] std::string_view text_view(int index) const;
+  [[nodiscard]] bool is_null(int index) const;
   [[nodiscard]] std::int64_t integer(int index) const;
   /// NaN for NULL.
   [[nodiscard]] double real(int index) const;
-  /// Nothing for NULL.
-  [[nodiscard]] std::optional<double> optional_real(int index) const;
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int index) const;
 

@@ -11,8 +11,8 @@ Digest seal_of(std::vector<StateHash> hashes, const Digest& chain) {
   });
   Sha256 seal;
   seal.update(chain.bytes.data(), chain.bytes.size());
-  for (const auto& [part, name, sha256] : hashes) {
-    for (const std::string* field : {&part, &name, &sha256})
+  for (const auto& hash : hashes) {
+    for (const std::string* field : {&hash.part, &hash.name, &hash.sha256})
       seal.update_u64(field->size()).update(*field);
   }
   return seal.finish();

@@ -8,6 +8,7 @@
 #include "core/hash_chain.h"
 #include "core/log.h"
 #include "store/checkpoint_folder.h"
+#include "store/recorded_run.h"
 #include "store/run_identity.h"
 #include "train/json_difference.h"
 #include "train/resume_checks.h"
@@ -80,16 +81,17 @@ class Search {
         !store::holds_tables(database_))
       return std::nullopt;
     const auto db = store::RunDb::open(database_, store::OpenMode::kReadOnly);
-    return latest_run_of(db, config::experiment_digest(config_).hex());
+    const auto found = db.latest_run_of(config::experiment_digest(config_).hex());
+    return found.empty() ? std::nullopt : std::optional(found);
   }
 
   void open_record() {
     if (fs::exists(database_))
       db_.emplace(store::RunDb::open(database_, store::OpenMode::kReadOnly));
     if (db_ && db_->has_run(*result_.run_id)) {
-      db_->records().connection().check_pages();
+      db_->records().check_pages();
       require_format(database_.string() + ", run " + *result_.run_id,
-                     db_->chain_format(*result_.run_id));
+                     db_->run(*result_.run_id).chain_format);
       return;
     }
     const auto at = identity_ ? identity_->database : database_;
@@ -137,7 +139,8 @@ class Search {
         continue;
       }
       require_config(*start);
-      if (was_left(*db_, *start)) {
+      const auto& state = start->saved.state;
+      if (store::was_left(db_->records(), *result_.run_id, state.step, state.chain.hex())) {
         passed_over_.push_back(where + ": belongs to a line of steps that the run has left");
         continue;
       }
@@ -210,9 +213,10 @@ class Search {
   }
 
   void require_config_of_record() const {
-    if (experiment_of(*db_, *result_.run_id) == config::experiment_digest(config_).hex()) return;
+    if (db_->run(*result_.run_id).experiment_digest == config::experiment_digest(config_).hex())
+      return;
     throw_other_config(database_.string() + ", run " + *result_.run_id,
-                       Json::parse(db_->run_config(*result_.run_id)), config_);
+                       Json::parse(db_->run(*result_.run_id).config), config_);
   }
 
   [[nodiscard]] std::optional<fs::path> best_path() const {

@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
 #include "store/provenance.h"
-#include "store/recorded_steps.h"
+#include "store/recorded_run.h"
 #include "train/json_difference.h"
 
 namespace olmo::train {
@@ -15,22 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using store::InputRecord;
-using store::Statement;
-
-Statement rows_of(const store::RunDb& db, const char* sql,
-                  const std::vector<store::SqlValue>& values) {
-  Statement statement = db.records().connection().prepare(sql);
-  statement.bind_all(values);
-  return statement;
-}
-
-/// The step before the first that the run itself has recorded: 0, or where it took over another.
-std::int64_t first_start_of(const store::RunDb& db, const std::string& run_id) {
-  auto row =
-      rows_of(db, "SELECT coalesce(min(start_step), 0) FROM attempts WHERE run_id = ?", {run_id});
-  row.step();
-  return row.integer(0);
-}
 
 std::string steps_text(std::int64_t first, std::int64_t last) {
   return last < first ? "no step"
@@ -47,14 +30,6 @@ std::vector<InputRecord> of_kind(const std::vector<InputRecord>& inputs, const s
     if (input.kind == kind && !again) found.push_back(input);
   }
   return found;
-}
-
-std::vector<InputRecord> recorded_inputs(const store::RunDb& db, const std::string& run_id) {
-  std::vector<InputRecord> inputs;
-  auto row = rows_of(
-      db, "SELECT kind, path, bytes, sha256 FROM inputs WHERE run_id = ? ORDER BY rowid", {run_id});
-  while (row.step()) inputs.push_back({row.text(0), row.text(1), row.integer(2), row.text(3)});
-  return inputs;
 }
 
 std::string content_of(const InputRecord& input) {
@@ -90,13 +65,13 @@ void check_kind(const std::string& kind, const std::vector<InputRecord>& before,
 void check_batch(const store::RunDb& db, const Start& start, const std::string& run_id,
                  data::BatchSource& batches) {
   const auto step = start.saved.state.step;
-  auto row = rows_of(db, "SELECT batch_hash FROM surviving_steps WHERE run_id = ? AND step = ?",
-                     {run_id, step});
-  if (!row.step()) return;  // the checkpoint from which the run took over another
+  const auto rows = store::read_steps(db.records(), run_id, step, step);
+  if (rows.empty()) return;  // the checkpoint from which the run took over another
+  const std::string& recorded = rows.begin()->second.batch_hash;
   const auto now = batches.batch(static_cast<std::uint64_t>(step)).digest.hex();
-  if (now == row.text(0)) return;
+  if (now == recorded) return;
   throw Error(ErrorKind::kInput, "the batch of step " + std::to_string(step) + " would be " + now +
-                                     ", recorded is " + row.text(0) +
+                                     ", recorded is " + recorded +
                                      ": the token files have another order or content");
 }
 
@@ -144,63 +119,22 @@ std::string way_on(const std::optional<fs::path>& checkpoint) {
          " with another --run-dir";
 }
 
-std::string experiment_of(const store::RunDb& db, const std::string& run_id) {
-  auto row = rows_of(db, "SELECT experiment_digest FROM runs WHERE run_id = ?", {run_id});
-  return row.step() ? row.text(0) : "";
-}
-
-std::optional<std::string> latest_run_of(const store::RunDb& db, const std::string& experiment) {
-  auto row =
-      rows_of(db, "SELECT run_id FROM runs WHERE experiment_digest = ? ORDER BY rowid DESC LIMIT 1",
-              {experiment});
-  if (!row.step()) return std::nullopt;
-  return row.text(0);
-}
-
-bool was_left(const store::RunDb& db, const Start& start) {
-  const std::vector<store::SqlValue> values = {start.saved.run_id, start.saved.state.step,
-                                               start.saved.state.chain.hex()};
-  const auto has = [&](const char* sql) { return rows_of(db, sql, values).step(); };
-  return has("SELECT 1 FROM steps WHERE run_id = ? AND step = ? AND chain_hash = ?") &&
-         !has("SELECT 1 FROM surviving_steps WHERE run_id = ? AND step = ? AND chain_hash = ?");
-}
-
 void require_vouched_for(const store::RunDb& db, const std::string& run_id, const Start& start) {
   const auto last = start.saved.state.step;
-  const auto first = first_start_of(db, run_id);
-  std::optional<Digest> link;
-  if (first == 0) link = chain_start(Digest::from_hex(experiment_of(db, run_id)));
-  auto row =
-      rows_of(db,
-              "SELECT step, batch_hash, ce_loss, z_loss, grad_norm, chain_hash, loss_hash FROM "
-              "surviving_steps WHERE run_id = ? AND step <= ? ORDER BY step",
-              {run_id, last});
+  const auto sound = store::sound_steps(db.records(), run_id, last);
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::kDamaged, db.path().string() + ": " + what + ", " + way_on(start.path));
   };
-  std::int64_t done = first;
-  while (row.step()) {
-    store::StepRecord step;
-    step.step = row.integer(0);
-    step.batch_hash = row.text(1);
-    step.ce_loss = row.real(2);
-    step.z_loss = row.optional_real(3);
-    step.grad_norm = row.real(4);
-    step.chain_hash = row.text(5);
-    step.loss_hash = row.text(6);
-    if (step.step != done + 1) break;
-    link = store::next_link(link, step, kChainFormat);
-    if (!link) refuse(store::follows_not(step));
-    done = step.step;
+  if (sound.altered) refuse(sound.altered->sentence);
+  if (sound.last < last) {
+    refuse("of the run " + run_id + " it holds " + steps_text(sound.first + 1, sound.last) +
+           " without a gap, but " + start.path.string() + " needs them up to " +
+           std::to_string(last) +
+           ": it is an older copy, or its end was lost (a run.db is copied with its run.db-wal); "
+           "put the right file back");
   }
-  if (done < last) {
-    refuse(
-        "of the run " + run_id + " it holds " + steps_text(first + 1, done) +
-        " without a gap, but " + start.path.string() + " needs them up to " + std::to_string(last) +
-        ": it is an older copy, or its end was lost (a run.db is copied with its run.db-wal); put "
-        "the right file back");
-  }
-  if (link && done == last && *link != start.saved.state.chain && !(first == last && first > 0)) {
+  const bool takes_over = sound.first == last && last > 0;  // its link lies in the other run
+  if (sound.link && sound.last == last && *sound.link != start.saved.state.chain && !takes_over) {
     refuse("step " + std::to_string(last) + " of the run " + run_id +
            " has another hash chain than " + start.path.string() +
            ": they belong to different trainings, or one was altered");
@@ -212,23 +146,23 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   const std::optional<fs::path> checkpoint =
       now.start ? std::optional(now.start->path) : std::nullopt;
   std::vector<std::string> changes;
-  auto last = rows_of(
-      db, "SELECT policy, build FROM attempts WHERE run_id = ? ORDER BY attempt DESC LIMIT 1",
-      {run_id});
-  if (last.step()) {
-    Json before = Json::parse(last.text(0)), policy = store::policy_json(now.policy);
+  const auto attempts = store::read_attempts(db.records(), run_id);
+  if (!attempts.empty()) {
+    const auto& last = attempts.back();
+    Json before = Json::parse(last.policy), policy = store::policy_json(now.policy);
     check_policy(before, policy, checkpoint);
     for (Json* each : {&before, &policy}) each->erase("switches");
     add(changes, "", differences(before, policy));
-    add(changes, "build: ", differences(Json::parse(last.text(1)), store::build_json()));
+    add(changes, "build: ", differences(Json::parse(last.build), store::build_json()));
   }
-  const auto recorded = recorded_inputs(db, run_id);
+  const auto recorded = store::read_inputs(db.records(), run_id);
   std::vector<std::string> kinds = {"tokens", "label_mask", "tokenizer"};
   if (!now.start) kinds.emplace_back("weights");
   for (const auto& kind : kinds)
     check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
   if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
-  const Json config = now.start ? *now.start->contents.config : Json::parse(db.run_config(run_id));
+  const Json config =
+      now.start ? *now.start->contents.config : Json::parse(db.run(run_id).config);
   add(changes, "", differences(without_checked(config), without_checked(to_json(now.config))));
   return changes;
 }

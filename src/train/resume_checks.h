@@ -16,14 +16,6 @@ namespace olmo::train {
 /// The end of a sentence that refuses a resume: how to go on nevertheless, on the record.
 std::string way_on(const std::optional<std::filesystem::path>& checkpoint);
 
-/// The run's experiment_digest.
-std::string experiment_of(const store::RunDb& db, const std::string& run_id);
-/// The latest run of an experiment.
-std::optional<std::string> latest_run_of(const store::RunDb& db, const std::string& experiment);
-
-/// True if the record has the checkpoint's step, but in a line of steps that a later attempt left.
-bool was_left(const store::RunDb& db, const Start& start);
-
 /// The record must hold every step up to the checkpoint's, each following from the one before, and
 /// end in the checkpoint's own link. Throws Error(kDamaged) with what is missing or was altered.
 void require_vouched_for(const store::RunDb& db, const std::string& run_id, const Start& start);

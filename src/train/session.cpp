@@ -86,9 +86,10 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
                   const config::TrainConfig& config,
                   const std::vector<store::InputRecord>& inputs) {
   if (continued) {
-    db.resume_run(*continued, attempt);
+    db.resume_run(*continued, attempt, trainer.last_step());
     db.event(attempt.start_step, "resume",
-             attempt.resumed_from.value_or("from the start: no checkpoint had been saved"));
+             attempt.resumed_from.empty() ? "from the start: no checkpoint had been saved"
+                                          : attempt.resumed_from);
     return;
   }
   store::RunRecord run{.name = config.run_name.value_or("run"),
@@ -100,19 +101,16 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
                        .chain_format = kChainFormat};
   db.begin_run(run, attempt, inputs);
   db.event(attempt.start_step, "start",
-           attempt.resumed_from  ? "from " + *attempt.resumed_from
-           : config.load_weights ? "from the weights of " + *config.load_weights
-                                 : "from initial weights");
+           !attempt.resumed_from.empty() ? "from " + attempt.resumed_from
+           : config.load_weights         ? "from the weights of " + *config.load_weights
+                                         : "from initial weights");
 }
 
 /// Nothing is left to do, and the run is finished already: then it gets no attempt.
 bool is_finished(const store::RunDb& db, const std::optional<std::string>& continued,
                  const Trainer& trainer) {
   if (!continued || trainer.state().step < trainer.last_step()) return false;
-  bool finished = false;
-  db.query("SELECT 1 FROM runs WHERE run_id = ? AND status = 'finished'", {*continued},
-           [&](const auto&, const auto&) { finished = true; });
-  return finished;
+  return db.run(*continued).status == "finished";
 }
 
 fs::path database_of(const SessionOptions& options) {

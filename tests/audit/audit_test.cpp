@@ -5,9 +5,9 @@
 namespace olmo::audit {
 namespace {
 
-store::RecordedSteps steps_1_to(std::int64_t last) {
-  store::RecordedSteps recorded;
-  for (std::int64_t step = 1; step <= last; ++step) recorded.steps[step].step = step;
+AuditedRun steps_1_to(std::int64_t last) {
+  AuditedRun recorded;
+  for (std::int64_t step = 1; step <= last; ++step) recorded.rows[step].step = step;
   return recorded;
 }
 

@@ -20,13 +20,13 @@ store::StepRecord row(std::int64_t step, double ce_loss) {
 
 /// A record of steps 1 and 2, and what was computed here: fast is 1e-4 from portable.
 struct Scene {
-  store::RecordedSteps recorded;
+  AuditedRun recorded;
   std::vector<store::StepRecord> reference = {row(1, 5.0), row(2, 4.0)};
   std::vector<store::StepRecord> here = {row(1, 5.0 + 1e-4), row(2, 4.0 + 1e-4)};
 
   explicit Scene(double second_loss) {
     recorded.chain_format = kChainFormat;
-    recorded.steps = {{1, here[0]}, {2, row(2, second_loss)}};
+    recorded.rows = {{1, here[0]}, {2, row(2, second_loss)}};
   }
 };
 
@@ -54,7 +54,7 @@ TEST_CASE("a record within four times the distance of fast passes, beyond it not
 
 TEST_CASE("what rounding does not touch must be equal under fast, too", "[audit]") {
   Scene scene(4.0);
-  scene.recorded.steps.at(1).batch_hash = "another batch";
+  scene.recorded.rows.at(1).batch_hash = "another batch";
   const auto result = compare_with_envelope(scene.recorded, scene.reference, scene.here);
   REQUIRE(result.outside.size() == 1);
   CHECK(result.outside[0].quantity == "batch_hash");

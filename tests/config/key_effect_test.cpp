@@ -200,24 +200,23 @@ class Scene {
   }
 
   /// A run with its record, through the whole session: for keys of the loop around the steps.
-  report::RecordedRun recorded(const LoadedConfig& loaded) {
+  store::RecordedRun recorded(const LoadedConfig& loaded) {
     const auto ended =
         train::run_session(loaded, {folder_ / ("run" + std::to_string(++runs_)), {}, {}, "test"});
     const auto db = store::RunDb::open(ended.database, store::OpenMode::kReadOnly);
-    return report::read_run(db.records(), ended.run_id);
+    return store::read_run(db.records(), ended.run_id);
   }
 
   /// The same steps without a record on a disk, a hundred times faster: for keys of the
   /// computation.
-  static report::RecordedRun computed(const TrainConfig& config) {
+  static store::RecordedRun computed(const TrainConfig& config) {
     train::Stepper stepper(config, resolve_policy("portable", "auto", 1));
     train::set_weights(stepper.model(), config, std::nullopt);
-    report::RecordedRun run;
+    store::RecordedRun run;
     run.config = json_text(to_json(config));
     run.experiment_digest = experiment_digest(config).hex();
     const auto note_state = [&](std::int64_t step) {
-      for (const auto& hash : stepper.state_hashes())
-        run.state_hashes.push_back({step, hash.part, hash.name, hash.sha256});
+      for (const auto& hash : stepper.state_hashes()) run.state_hashes[step].push_back(hash);
     };
     note_state(0);
     while (stepper.state().step < stepper.last_step()) {
@@ -231,7 +230,7 @@ class Scene {
     }
     note_state(stepper.state().step);
     for (const auto& path : config.data.files())
-      run.inputs.push_back({"tokens", path, sha256_file(path).hex(), 1});
+      run.inputs.push_back({"tokens", path, 1, sha256_file(path).hex()});
     return run;
   }
 
@@ -256,14 +255,14 @@ class Scene {
   int runs_ = 0;
 };
 
-report::Gate gate_of(const report::RecordedRun& a, const report::RecordedRun& b) {
+report::Gate gate_of(const store::RecordedRun& a, const store::RecordedRun& b) {
   report::Side x, y;
   x.run = a;
   y.run = b;
   return report::compare_settings(x, y, report::Kind::kTrajectory);
 }
 
-bool same_bits(const report::RecordedRun& a, const report::RecordedRun& b) {
+bool same_bits(const store::RecordedRun& a, const store::RecordedRun& b) {
   return report::find_identity(a, b).same_training();
 }
 
@@ -316,7 +315,7 @@ bool check_reading(const KeyRow& row, const Pair& pair) {
 
 TEST_CASE("every key does to the bits, the digest and the gate what its row says", "[config]") {
   Scene scene;
-  std::map<Words, report::RecordedRun> computed, recorded;  // the first runs of the pairs
+  std::map<Words, store::RecordedRun> computed, recorded;  // the first runs of the pairs
   for (const auto& row : key_table()) {
     if (row.absent || row.group) continue;
     INFO(row.path);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "import/steps.h"
+#include "store/imported_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -255,7 +256,7 @@ TEST_CASE("an imported log is a finished run with its steps, events and digest",
   const Log log("1 5\n2 4\n1 0.1\n2 nan\n");
   const auto read = log.read();
   RecordDatabase records(log.folder / "other.db", OpenMode::kCreate);
-  CHECK_FALSE(find_import(records, read.sha256));
+  CHECK_FALSE(store::find_imported_run(records, read.sha256));
   const auto id = write_step_logs(records, {read},
                                   {.name = "theirs",
                                    .config = R"({"seed":7})",
@@ -263,7 +264,7 @@ TEST_CASE("an imported log is a finished run with its steps, events and digest",
                                    .tags = {"h100", "h100"},
                                    .command_line = "import",
                                    .devices = 8});
-  CHECK(find_import(records, read.sha256) == id);
+  CHECK(store::find_imported_run(records, read.sha256) == id);
   std::vector<std::vector<SqlValue>> rows;
   const auto query = [&](const std::string& sql) {
     rows.clear();

@@ -4,17 +4,18 @@
 #include "report/two_steps.h"
 #include "support/catch.h"
 
+using namespace olmo;
 using namespace olmo::report;
 
 TEST_CASE("the kind of a comparison follows from starts and batches", "[report]") {
-  const auto kind_of = [](const RecordedRun& b) {
+  const auto kind_of = [](const store::RecordedRun& b) {
     std::string reason;
     const Kind kind = find_kind(side(a_run()), side(b), std::nullopt, reason);
     CHECK(!reason.empty());
     return kind;
   };
   CHECK(kind_of(a_run()) == Kind::kTrajectory);
-  RecordedRun other = a_run();
+  store::RecordedRun other = a_run();
   other.steps.batch[0] = 99;
   CHECK(kind_of(other) == Kind::kOutcome);
   other = a_run();
@@ -23,7 +24,7 @@ TEST_CASE("the kind of a comparison follows from starts and batches", "[report]"
 }
 
 TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[report]") {
-  RecordedRun other = a_run();
+  store::RecordedRun other = a_run();
   other.steps.step = other.steps.tokens;
   other.steps.steps_known = false;
   other.steps.loss = {10.5, 9.0};
@@ -32,8 +33,8 @@ TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[repo
 }
 
 TEST_CASE("starts whose first losses agree within rounding are one trajectory", "[report]") {
-  RecordedRun other = a_run();
-  other.state_hashes[0].sha256 = "another start";
+  store::RecordedRun other = a_run();
+  other.state_hashes[0][0].sha256 = "another start";
   const auto kind_with_loss = [&](double loss) {
     other.steps.loss[0] = loss;
     std::string reason;

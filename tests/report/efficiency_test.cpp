@@ -17,10 +17,10 @@ Cluster cluster_named(const std::string& name) {
   return read_cluster(OLMO_SOURCE_DIR "/configs/clusters/" + name + ".json");
 }
 
-RecordedEnergy measured(std::int64_t attempt, const std::string& source, const std::string& device,
-                        const std::string& covers, std::optional<double> joules,
-                        std::optional<double> seconds = 100) {
-  RecordedEnergy row;
+store::EnergyRecord measured(std::int64_t attempt, const std::string& source,
+                             const std::string& device, const std::string& covers,
+                             std::optional<double> joules, std::optional<double> seconds = 100) {
+  store::EnergyRecord row;
   row.attempt = attempt;
   row.source = source;
   row.device = device;
@@ -32,8 +32,8 @@ RecordedEnergy measured(std::int64_t attempt, const std::string& source, const s
 }
 
 /// Four steps of 1000 tokens and a second each; one attempt of 200 seconds.
-RecordedRun recorded_run() {
-  RecordedRun run;
+store::RecordedRun recorded_run() {
+  store::RecordedRun run;
   run.config =
       R"({"model": {"d_model": 64, "n_layers": 2, "max_sequence_length": 32, "vocab_size": 500,
                     "embedding_size": 512, "weight_tying": false}})";
@@ -42,7 +42,7 @@ RecordedRun recorded_run() {
   run.steps.tokens = {1000, 2000, 3000, 4000};
   run.steps.seconds = {1, 1, 1, 1};
   run.steps.tokens_per_second = {500, 1000, 1100, 1200};
-  RecordedAttempt attempt;
+  store::AttemptRecord attempt;
   attempt.attempt = 1;
   attempt.started_utc = "2026-01-31T23:59:00.000Z";
   attempt.ended_utc = "2026-02-01T00:02:20.000Z";
@@ -55,7 +55,7 @@ RecordedRun recorded_run() {
 }  // namespace
 
 TEST_CASE("the cluster files give the carbon of OLMo's paper", "[report]") {
-  RecordedRun run;
+  store::RecordedRun run;
   run.energy = {measured(1, "pm_counters", "node", "node", 104 * 3.6e9)};
   const auto a100 = efficiency_of(run, cluster_named("mosaicml-a100"));
   CHECK(a100.kwh.value() == Approx(104e3));
@@ -75,7 +75,7 @@ TEST_CASE("work per token is what the trainer's MFU takes", "[report]") {
           config::load_config(OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json",
                               {"model.weight_tying=" + std::string(tying)});
       const auto& model = loaded.config.model;
-      RecordedRun run;
+      store::RecordedRun run;
       run.config = config::to_json(loaded.config).dump();
       run.n_parameters = model::count_parameters(model).total;
       const auto flops = model::flops_per_token(model, model.max_sequence_length);
@@ -128,7 +128,7 @@ TEST_CASE("rates, utilisation and hours of a recorded run", "[report]") {
 }
 
 TEST_CASE("what a run does not record stays absent", "[report]") {
-  RecordedRun run;
+  store::RecordedRun run;
   run.config = R"({"model": {"d_model": "wide", "n_layers": -2}})";
   const auto empty = efficiency_of(run, {});
   for (const auto& quantity :

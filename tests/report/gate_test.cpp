@@ -6,11 +6,13 @@
 #include "report/two_steps.h"
 #include "support/catch.h"
 
+using namespace olmo;
 using namespace olmo::report;
 
 namespace {
 
-Gate gate_of(const RecordedRun& a, const RecordedRun& b, Kind kind = Kind::kTrajectory) {
+Gate gate_of(const store::RecordedRun& a, const store::RecordedRun& b,
+             Kind kind = Kind::kTrajectory) {
   return compare_settings(side(a), side(b), kind);
 }
 
@@ -22,7 +24,8 @@ Mismatch mismatch_of(const std::string& config_a, const std::string& config_b) {
   return gate.mismatches[0];
 }
 
-Mismatch only_mismatch(const RecordedRun& a, const RecordedRun& b, Kind kind = Kind::kTrajectory) {
+Mismatch only_mismatch(const store::RecordedRun& a, const store::RecordedRun& b,
+                       Kind kind = Kind::kTrajectory) {
   const Gate gate = gate_of(a, b, kind);
   REQUIRE(gate.mismatches.size() == 1);
   return gate.mismatches[0];
@@ -65,8 +68,8 @@ TEST_CASE("a key that one config lacks is a difference, null is none", "[report]
 }
 
 TEST_CASE("a setting that changed no bit of the whole record is benign", "[report]") {
-  RecordedRun a = a_run(R"({"scheduler":{"t_max":5},"model":{"n_kv_heads":2}})");
-  RecordedRun b = a_run(R"({"scheduler":{"t_max":6}})");
+  store::RecordedRun a = a_run(R"({"scheduler":{"t_max":5},"model":{"n_kv_heads":2}})");
+  store::RecordedRun b = a_run(R"({"scheduler":{"t_max":6}})");
   const auto excused = [&] {
     Gate gate = gate_of(a, b);
     REQUIRE(gate.has(MismatchClass::kFatal));
@@ -91,10 +94,10 @@ TEST_CASE("a setting that changed no bit of the whole record is benign", "[repor
 }
 
 TEST_CASE("other label masks are fatal", "[report]") {
-  RecordedRun a = a_run(), b = a_run();
-  a.inputs.push_back({"label_mask", "mask.npy", "0011223344556677", 9});
+  store::RecordedRun a = a_run(), b = a_run();
+  a.inputs.push_back({"label_mask", "mask.npy", 9, "0011223344556677"});
   CHECK(gate_of(a, b).unknown == std::vector<std::string>{"label masks"});
-  b.inputs.push_back({"label_mask", "mask.npy", "7766554433221100", 9});
+  b.inputs.push_back({"label_mask", "mask.npy", 9, "7766554433221100"});
   CHECK(only_mismatch(a, b).what == "label masks");
   CHECK(only_mismatch(a, b).mismatch == MismatchClass::kFatal);
 }
@@ -114,7 +117,7 @@ TEST_CASE("a config that is not JSON is damage", "[report]") {
 }
 
 TEST_CASE("other tokenizers or token files are fatal", "[report]") {
-  RecordedRun other = a_run();
+  store::RecordedRun other = a_run();
   other.inputs[0].sha256 = "another tokenizer";
   CHECK(only_mismatch(a_run(), other).what == "tokenizer");
   CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
@@ -131,7 +134,7 @@ TEST_CASE("other tokenizers or token files are fatal", "[report]") {
 }
 
 TEST_CASE("with the same start and data the first losses agree", "[report]") {
-  RecordedRun near = a_run(), far = a_run();
+  store::RecordedRun near = a_run(), far = a_run();
   near.steps.loss[0] *= 1 + 1e-6;
   far.steps.loss[0] *= 1 + 3e-5;
   CHECK(gate_of(a_run(), near).mismatches.empty());
@@ -142,8 +145,8 @@ TEST_CASE("with the same start and data the first losses agree", "[report]") {
 }
 
 TEST_CASE("another start is fatal for a trajectory unless the first losses agree", "[report]") {
-  RecordedRun other = a_run();
-  other.state_hashes[0].sha256 = "another start";
+  store::RecordedRun other = a_run();
+  other.state_hashes[0][0].sha256 = "another start";
   CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kBenign);
   other.steps.loss[0] = 11;
   CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
@@ -151,16 +154,16 @@ TEST_CASE("another start is fatal for a trajectory unless the first losses agree
 }
 
 TEST_CASE("another data order is fatal for a trajectory only", "[report]") {
-  RecordedRun other = a_run();
+  store::RecordedRun other = a_run();
   other.steps.batch[1] = 99;
   CHECK(only_mismatch(a_run(), other).mismatch == MismatchClass::kFatal);
   CHECK(gate_of(a_run(), other, Kind::kOutcome).mismatches.empty());
 }
 
 TEST_CASE("what another trainer's config does not state is unknown, and 1.0 is 1", "[report]") {
-  RecordedRun other = a_run(
+  store::RecordedRun other = a_run(
       R"({"model":{"d_model":8.0},"optimizer":{"eps":1e-5},"data":{"paths":["${path}"]},"seed":3})");
-  RecordedRun ours = a_run(R"({"model":{"d_model":8,"rope":true},"threads":2})");
+  store::RecordedRun ours = a_run(R"({"model":{"d_model":8,"rope":true},"threads":2})");
   CHECK(gate_of(ours, other).has(MismatchClass::kFatal));  // not set is another value in our own
   other.imported = true;
   const Gate gate = gate_of(ours, other);
@@ -173,7 +176,7 @@ TEST_CASE("what another trainer's config does not state is unknown, and 1.0 is 1
 
 TEST_CASE("runs without an axis in common are no repeats, and their tokens a step are unknown",
           "[report]") {
-  RecordedRun other = a_run();
+  store::RecordedRun other = a_run();
   other.tokens_known = false;
   other.steps.tokens = other.steps.step;
   CHECK(axes_differ(a_run(), other));

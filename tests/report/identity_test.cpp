@@ -12,8 +12,8 @@ using namespace olmo::report;
 namespace {
 
 /// A run of six steps; equal to any other, up to what a test changes.
-RecordedRun run_of_six() {
-  RecordedRun run;
+store::RecordedRun run_of_six() {
+  store::RecordedRun run;
   run.experiment_digest = "e";
   for (std::int64_t step = 1; step <= 6; ++step) {
     const auto number = static_cast<std::uint64_t>(step);
@@ -29,14 +29,15 @@ RecordedRun run_of_six() {
 }
 
 /// The chain parts at this step, as it does whatever differs there.
-void part_chain(RecordedRun& run, std::int64_t step) {
+void part_chain(store::RecordedRun& run, std::int64_t step) {
   for (auto i = static_cast<std::size_t>(step - 1); i < run.steps.size(); ++i)
     run.steps.chain[i] += 1000;
 }
 
 /// State hashes of a network of eleven blocks at a step, in the order of the database; `other`
 /// names the tensors whose hashes are others.
-void hash_state(RecordedRun& run, std::int64_t step, const std::vector<std::string>& other = {}) {
+void hash_state(store::RecordedRun& run, std::int64_t step,
+                const std::vector<std::string>& other = {}) {
   for (const char* part : {"model/", "optim/exp_avg/"}) {
     for (const char* name :
          {"transformer.blocks.10.ff_out.weight", "transformer.blocks.2.ff_out.weight",
@@ -44,21 +45,21 @@ void hash_state(RecordedRun& run, std::int64_t step, const std::vector<std::stri
       const std::string full = std::string(part) + name;
       const bool is_other = std::find(other.begin(), other.end(), full) != other.end();
       const auto slash = full.find('/');
-      run.state_hashes.push_back(
-          {step, full.substr(0, slash), full.substr(slash + 1), is_other ? "1" : "0"});
+      run.state_hashes[step].push_back(
+          {full.substr(0, slash), full.substr(slash + 1), is_other ? "1" : "0"});
     }
   }
 }
 
-void seal(RecordedRun& run, std::int64_t step, const std::string& digest) {
-  run.state_hashes.push_back({step, "seal", "state", digest});
+void seal(store::RecordedRun& run, std::int64_t step, const std::string& digest) {
+  run.state_hashes[step].push_back({"seal", "state", digest});
 }
 
 constexpr char kPortablePolicy[] = R"({"numerics":"portable","isa":"avx2"})";
 constexpr char kFastPolicy[] = R"({"numerics":"fast","isa":"avx512"})";
 
-RecordedRun run_under(const std::string& policy) {
-  RecordedRun run = run_of_six();
+store::RecordedRun run_under(const std::string& policy) {
+  store::RecordedRun run = run_of_six();
   run.attempts.emplace_back().policy = policy;
   return run;
 }
@@ -115,13 +116,13 @@ class TraceFile {
 }  // namespace
 
 TEST_CASE("identity names the last step that agrees and the field that parts", "[report]") {
-  const RecordedRun a = run_of_six();
+  const store::RecordedRun a = run_of_six();
   const Identity same = find_identity(a, a);
   CHECK(same.known);
   CHECK(same.equal_steps == 6);
   CHECK(same.first_different == 0);
 
-  RecordedRun b = a;
+  store::RecordedRun b = a;
   part_chain(b, 4);
   SECTION("in the batch") {
     b.steps.batch[3] = b.steps.batch[5] = 99;
@@ -148,8 +149,8 @@ TEST_CASE("identity names the last step that agrees and the field that parts", "
 }
 
 TEST_CASE("chains of two experiments begin apart, so only their fields are compared", "[report]") {
-  const RecordedRun a = run_of_six();
-  RecordedRun b = a;
+  const store::RecordedRun a = run_of_six();
+  store::RecordedRun b = a;
   b.experiment_digest = "another";
   part_chain(b, 1);
   CHECK(find_identity(a, b).equal_steps == 6);
@@ -158,7 +159,7 @@ TEST_CASE("chains of two experiments begin apart, so only their fields are compa
 }
 
 TEST_CASE("chains of two formats are not compared, their losses are", "[report]") {
-  RecordedRun a = run_of_six(), b = a;
+  store::RecordedRun a = run_of_six(), b = a;
   b.chain_format = 2;
   for (auto* hashes : {&b.steps.batch, &b.steps.chain})
     for (auto& hash : *hashes) hash += 5000;
@@ -174,7 +175,7 @@ TEST_CASE("chains of two formats are not compared, their losses are", "[report]"
 }
 
 TEST_CASE("the tensors that differ are named in the order of the network", "[report]") {
-  RecordedRun a = run_of_six(), b = a;
+  store::RecordedRun a = run_of_six(), b = a;
   hash_state(a, 0), hash_state(b, 0);
   hash_state(a, 2), hash_state(b, 2);
   SECTION("none differs") {
@@ -216,7 +217,7 @@ TEST_CASE("the tensors that differ are named in the order of the network", "[rep
 }
 
 TEST_CASE("a seal is no tensor, and differs wherever the experiments do", "[report]") {
-  RecordedRun a = run_of_six(), b = a;
+  store::RecordedRun a = run_of_six(), b = a;
   for (const std::int64_t step : {0, 2}) {
     hash_state(a, step), seal(a, step, "s");
     hash_state(b, step,
@@ -315,7 +316,7 @@ TEST_CASE("the first operation that differs is found in the traces of both", "[r
 }
 
 TEST_CASE("a portable run whose audit gave the same bits is the reference", "[report]") {
-  RecordedRun run = run_under(kPortablePolicy);
+  store::RecordedRun run = run_under(kPortablePolicy);
   CHECK(reference_distance(run).numerics == "portable");
   CHECK(!reference_distance(run).ce_loss);
   run.audits = {audit(1, 4, "identical")};
@@ -327,7 +328,7 @@ TEST_CASE("a portable run whose audit gave the same bits is the reference", "[re
 }
 
 TEST_CASE("another run is as far from the reference as its audits measured", "[report]") {
-  RecordedRun run = run_under(kFastPolicy);
+  store::RecordedRun run = run_under(kFastPolicy);
   run.audits = {audit(1, 2, "within_envelope", 2e-6, 1e-5), audit(4, 6, "different", 1e-6, 3e-5)};
   run.audits[1].difference_step = 5;
   run.audits[1].difference = "ce_loss";
@@ -346,7 +347,7 @@ TEST_CASE("another run is as far from the reference as its audits measured", "[r
 }
 
 TEST_CASE("a policy or an environment that is no JSON object is not recorded", "[report]") {
-  RecordedRun run = run_under("[");
+  store::RecordedRun run = run_under("[");
   run.audits = {audit(1, 2, "different")};
   run.audits[0].environment = R"({"host":7})";
   run.audits[0].policy = "[1]";
@@ -360,7 +361,7 @@ TEST_CASE("a policy or an environment that is no JSON object is not recorded", "
 }
 
 TEST_CASE("the distance between the sides is set against that from the reference", "[report]") {
-  RecordedRun a = run_under(kFastPolicy), b = a;
+  store::RecordedRun a = run_under(kFastPolicy), b = a;
   b.steps.loss[1] += 2e-6;
   b.steps.loss[4] += 1;  // not audited on both sides
   b.steps.grad_norm[2] = 0.75;

@@ -6,6 +6,7 @@
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
+using namespace olmo;
 using namespace olmo::report;
 
 namespace {
@@ -21,7 +22,7 @@ std::vector<double> flat(std::size_t steps) {
 }  // namespace
 
 TEST_CASE("spikes, restarts, gaps and events are marked by step", "[report]") {
-  RecordedRun run = run_of_losses(flat(60));
+  store::RecordedRun run = run_of_losses(flat(60));
   run.steps.loss[49] = 5;
   for (std::size_t i = 55; i < 60; ++i) run.steps.step[i] += 3;
   run.attempts.resize(2);
@@ -41,7 +42,7 @@ TEST_CASE("spikes, restarts, gaps and events are marked by step", "[report]") {
 }
 
 TEST_CASE("a loss that is not finite does not hide the spikes", "[report]") {
-  RecordedRun run = run_of_losses(flat(60));
+  store::RecordedRun run = run_of_losses(flat(60));
   run.steps.loss[10] = std::numeric_limits<double>::quiet_NaN();
   run.steps.loss[49] = 5;
   const std::vector<Mark> marks = marks_of(run, 'A');
@@ -50,7 +51,7 @@ TEST_CASE("a loss that is not finite does not hide the spikes", "[report]") {
 }
 
 TEST_CASE("the marks of a run that tells tokens and no steps have tokens alone", "[report]") {
-  RecordedRun run = run_of_losses(flat(60));
+  store::RecordedRun run = run_of_losses(flat(60));
   run.steps.loss[49] = 5;
   run.steps.step = run.steps.tokens;
   run.steps.steps_known = false;

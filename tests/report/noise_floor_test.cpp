@@ -6,6 +6,7 @@
 #include "report/stats/trajectory_statistics.h"
 #include "support/catch.h"
 
+using namespace olmo;
 using namespace olmo::report;
 
 namespace {
@@ -16,16 +17,16 @@ Side side_of(const std::vector<double>& losses) {
   return side;
 }
 
-RecordedRun repeat_of(const std::string& id, const std::string& tag,
-                      const std::vector<double>& losses) {
-  RecordedRun run = run_of_losses(losses);
+store::RecordedRun repeat_of(const std::string& id, const std::string& tag,
+                             const std::vector<double>& losses) {
+  store::RecordedRun run = run_of_losses(losses);
   run.run_id = id;
   run.tags = {"best", tag};
   return run;
 }
 
 /// Three repeats whose last losses lie about `loss`.
-std::vector<RecordedRun> repeats_about(double loss) {
+std::vector<store::RecordedRun> repeats_about(double loss) {
   return {repeat_of("1", "noise", {9, loss - 0.001}), repeat_of("2", "noise", {9, loss + 0.001}),
           repeat_of("3", "noise", {9, loss + 0.002})};
 }

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "report/recorded_evaluation.h"
-#include "report/recorded_run.h"
 #include "report/side.h"
 #include "store/evaluation_db.h"
+#include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -104,13 +104,15 @@ TEST_CASE(
     {
       auto db = store::RunDb::open(path, store::OpenMode::kReadWrite);
       CHECK(db.records().schema_version() == store::kSchemaVersion);
-      db.resume_run("x", {.start_step = 1,
-                          .resumed_from = {},
-                          .command_line = "train",
-                          .policy = "{}",
-                          .build = "{}",
-                          .environment = "{}"});
-      db.records().connection().check_pages();
+      db.resume_run("x",
+                    {.start_step = 1,
+                     .resumed_from = {},
+                     .command_line = "train",
+                     .policy = "{}",
+                     .build = "{}",
+                     .environment = "{}"},
+                    1);
+      db.records().check_pages();
     }
     auto after = rows_of(path, tables);
     for (const auto& [column, rows] : before) {

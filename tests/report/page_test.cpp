@@ -224,7 +224,7 @@ TEST_CASE("a report of nothing, and of either side alone, is still a page", "[re
   without([](ParityReport& r) { r.efficiency_a.reset(); });
   without([](ParityReport& r) { r.trajectory.reset(); });
   without([](ParityReport& r) { *r.trajectory = Trajectory{}; });
-  without([](ParityReport& r) { r.a.run->steps = r.b.run->steps = StepColumns{}; });
+  without([](ParityReport& r) { r.a.run->steps = r.b.run->steps = store::StepColumns{}; });
   without([](ParityReport& r) { r.a.run->steps.loss.assign(50, std::nan("")); });
   without([](ParityReport& r) { r.trajectory->loss.values.assign(50, 0.0); });
   CHECK_THAT(run_html({}), Contains("No training steps"));

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "report/recorded_run.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 
 /// A run whose steps 1, 2, … have these losses and see so many tokens each.
-inline RecordedRun run_of_losses(const std::vector<double>& losses, std::int64_t tokens = 8) {
-  RecordedRun run;
+inline store::RecordedRun run_of_losses(const std::vector<double>& losses,
+                                        std::int64_t tokens = 8) {
+  store::RecordedRun run;
   for (const double loss : losses) {
     const auto step = static_cast<std::int64_t>(run.steps.size()) + 1;
     run.steps.step.push_back(step);

@@ -15,8 +15,8 @@ inline double wobble(std::int64_t i, int which) {
   return static_cast<double>((word ^ (word >> 32U)) >> 11U) * 0x1p-52 - 1;
 }
 
-inline RecordedRun synthetic_run(std::int64_t steps, int which) {
-  RecordedRun run;
+inline store::RecordedRun synthetic_run(std::int64_t steps, int which) {
+  store::RecordedRun run;
   run.label = which == 0 ? "lumi.db" : "mosaic.db";
   run.run_id = which == 0 ? "7f3a9c11" : "0b88d2e4";
   run.name = which == 0 ? "olmo-1b-mi250x" : "olmo-1b-a100";
@@ -39,7 +39,7 @@ inline RecordedRun synthetic_run(std::int64_t steps, int which) {
     run.steps.tokens_per_second.push_back((which == 0 ? 3.1e5 : 4.4e5) * (1 + 0.02 * wobble(i, 4)));
     run.steps.seconds.push_back(13.5);
   }
-  RecordedAttempt attempt;
+  store::AttemptRecord attempt;
   attempt.attempt = 1;
   attempt.started_utc = "2026-05-01T08:00:00Z";
   attempt.ended_utc = "2026-05-03T19:12:44Z";
@@ -51,11 +51,11 @@ inline RecordedRun synthetic_run(std::int64_t steps, int which) {
                             ? R"({"host":"nid005012","cpu":"AMD EPYC 7A53","devices":["MI250X"]})"
                             : R"({"host":"a100-07","cpu":"AMD EPYC 7763","devices":["A100"]})";
   run.attempts = {attempt};
-  run.inputs = {{"data", "preprocessed/part-0-00000.npy", std::string(64, 'd'), 4'294'967'296}};
+  run.inputs = {{"data", "preprocessed/part-0-00000.npy", 4'294'967'296, std::string(64, 'd')}};
   return run;
 }
 
-inline Trajectory synthetic_trajectory(const RecordedRun& a, const RecordedRun& b) {
+inline Trajectory synthetic_trajectory(const store::RecordedRun& a, const store::RecordedRun& b) {
   Trajectory t;
   t.loss.tokens = a.steps.tokens;
   for (std::size_t i = 0; i < a.steps.size(); ++i)
@@ -235,7 +235,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.efficiency_b->kwh = 1694.4;
   r.efficiency_b->energy_method = "NVML, total energy of each GPU";
   r.efficiency_b->energy_coverage = .997;
-  r.efficiency_b->sources = {{1, "nvml", "gpu0", "device", 6.1e9, 212'000.0, 2'120'000, ""}};
+  r.efficiency_b->sources = {{"nvml", "gpu0", "device", 6.1e9, 212'000.0, 2'120'000}};
   r.command = "olmo-harness report parity lumi.db mosaic.db --out parity.html";
   r.version = "0.1.0";
   return r;

@@ -7,6 +7,7 @@
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
+using namespace olmo;
 using namespace olmo::report;
 
 namespace {
@@ -63,7 +64,7 @@ TEST_CASE("the last stretch has forty points where the run gives as many", "[rep
 }
 
 TEST_CASE("the margin of the last stretch comes from the noise floor", "[report]") {
-  const RecordedRun a = run_of_losses(flat(1000)), b = run_of_losses(flat(1000, 0.003));
+  const store::RecordedRun a = run_of_losses(flat(1000)), b = run_of_losses(flat(1000, 0.003));
   Trajectory alone = compare_trajectories(a, b);
   test_trajectory(alone, {});
   CHECK(alone.margin == 0.002);

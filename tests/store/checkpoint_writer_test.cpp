@@ -14,7 +14,6 @@ TEST_CASE(
   const TempFolder folder;
   CheckpointWriter writer(folder.path());
   auto contents = example(1, 1, 20000);
-  writer.reserve(contents);
   CHECK(!writer.save_async(contents));
   for (const auto& entry : contents.model) entry.tensor.zero_();
   for (const auto& entry : contents.optim) entry.tensor.zero_();

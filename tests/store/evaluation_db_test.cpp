@@ -380,7 +380,7 @@ TEST_CASE("a database of version 1 is read as it is, and migrated when it is wri
   make_version_1(path);
   {
     RunDb run = RunDb::open(path, OpenMode::kReadOnly);
-    CHECK(run.run_config(run.find_run("")) == "{}");
+    CHECK(run.run(run.find_run("")).config == "{}");
     const EvaluationDb evaluations(run.records());
     CHECK(evaluations.list().empty());
     CHECK_THROWS_WITH(evaluations.find(""), Catch::Contains("holds no evaluation"));
@@ -389,7 +389,7 @@ TEST_CASE("a database of version 1 is read as it is, and migrated when it is wri
   EvaluationDb evaluations(run.records());
   const auto id = evaluations.begin(an_evaluation());
   CHECK(evaluations.find("") == id);
-  CHECK(run.run_config(run.find_run("")) == "{}");
+  CHECK(run.run(run.find_run("")).config == "{}");
   run.query("PRAGMA user_version", {}, [](const auto&, const auto& row) {
     CHECK(std::get<std::int64_t>(row[0]) == kSchemaVersion);
   });

@@ -129,12 +129,14 @@ int write_steps(const fs::path& path, const std::string& run) {
   int kept = 0;
   try {
     RunDb db = RunDb::open(path, OpenMode::kReadWrite);
-    db.resume_run(run, {.start_step = 0,
-                        .resumed_from = {},
-                        .command_line = "train",
-                        .policy = "{}",
-                        .build = "{}",
-                        .environment = "{}"});
+    db.resume_run(run,
+                  {.start_step = 0,
+                   .resumed_from = {},
+                   .command_line = "train",
+                   .policy = "{}",
+                   .build = "{}",
+                   .environment = "{}"},
+                  3);
     for (int step = 1; step <= 3; ++step) {
       StepRecord row;
       row.step = step;

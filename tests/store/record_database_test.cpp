@@ -1,6 +1,7 @@
 #include "store/record_database.h"
 
 #include <fstream>
+#include <thread>
 
 #include <sys/mount.h>
 
@@ -28,7 +29,19 @@ std::int64_t runs_in(const RecordDatabase& db) {
 }
 
 void fill(RecordDatabase& db, bool full) {
+  const auto held = db.lock();
   db.connection().execute(full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 100000");
+}
+
+/// Asks again and again, for as long as a very busy machine may need.
+template <class Happened>
+bool happens(const Happened& happened) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < end) {
+    if (happened()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 std::string error_of_reading(const fs::path& path, ErrorKind kind) {
@@ -80,6 +93,67 @@ TEST_CASE("without leave to wait, a row that cannot be written is an error at on
   fill(db, true);
   CHECK_THROWS_AS(db.write(a_row(1)), DatabaseError);
   fill(db, false);
+}
+
+TEST_CASE("a row that nothing follows is in the file soon", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  const Database reader(folder / "run.db", OpenMode::kReadOnly);
+  const auto rows = [&] {
+    return std::get<std::int64_t>(reader.value("SELECT count(*) FROM runs"));
+  };
+  db.add(a_row(1));
+  CHECK(happens([&] { return rows() == 1; }));
+  db.add(a_row(2));
+  CHECK(happens([&] { return rows() == 2; }));
+}
+
+TEST_CASE("an error of writing rows in the background is told by the next call", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  fill(db, true);
+  db.add(a_row(1));
+  CHECK(happens([&] {
+    try {
+      db.add({});
+    } catch (const DatabaseError& error) {
+      return error.may_pass();
+    }
+    return false;
+  }));
+  fill(db, false);
+  db.flush();
+  CHECK(runs_in(db) == 1);
+}
+
+TEST_CASE("rows that the disk refuses in the background are written once it takes them",
+          "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  db.outlast_failures();
+  db.write(a_row(1));
+  fill(db, true);
+  db.add(a_row(2));
+  const Database reader(folder / "run.db", OpenMode::kReadOnly);
+  fill(db, false);
+  CHECK(happens([&] { return db.is_flushed(); }));
+  CHECK(std::get<std::int64_t>(reader.value("SELECT count(*) FROM runs")) == 2);
+}
+
+TEST_CASE("rows of several threads and reads meanwhile do not disturb each other", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  std::thread other([&] {
+    for (int i = 0; i < 50; ++i) db.add(a_row(1000 + i));
+  });
+  for (int i = 0; i < 50; ++i) {
+    db.add(a_row(i));
+    if (i % 10 == 0) db.write(a_row(2000 + i));
+    db.query("SELECT run_id FROM runs", {}, [](const auto&, const auto&) {});
+  }
+  other.join();
+  db.flush();
+  CHECK(runs_in(db) == 105);
 }
 
 TEST_CASE("a row that can never be written does not wait", "[store]") {

@@ -4,12 +4,14 @@
 #include <csignal>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -81,7 +83,7 @@ TEST_CASE("a peak that turns out higher corrects the mfu of the attempt's steps"
     db.record_step(row);
   };
   record_step(1);
-  db.resume_run(run_id, attempt);
+  db.resume_run(run_id, attempt, 100);
   record_step(2);
   db.record_peak(4e9, "measured: b");
   record_step(3);
@@ -117,13 +119,58 @@ TEST_CASE("a step comes back with the same bits", "[store]") {
   });
 }
 
+TEST_CASE("every column of a step comes back as it was written", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  StepRecord row{.attempt = 0,
+                 .step = 1,
+                 .epoch = 2,
+                 .tokens = 3,
+                 .lr = 4.5,
+                 .ce_loss = 5.5,
+                 .ce_loss_per_label = 6.5,
+                 .z_loss = 7.5,
+                 .loss = 8.5,
+                 .grad_norm = 9.5,
+                 .max_grad_norm = std::nullopt,
+                 .clipping_rate = 10.5,
+                 .param_norm = 11.5,
+                 .masked_instances = 12,
+                 .seconds = 13.5,
+                 .tokens_per_second = 14.5,
+                 .mfu = 15.5,
+                 .batch_hash = "b",
+                 .loss_hash = "l",
+                 .chain_hash = "c"};
+  db.record_step(row);
+  db.flush();
+  const auto found = read_steps(db.records(), id, 1, 1).at(1);
+  row.attempt = 1;
+  const auto text = [](const StepRecord& each) {
+    std::ostringstream out;
+    const auto number = [](const std::optional<double>& value) { return value.value_or(-1); };
+    out << each.attempt << ' ' << each.step << ' ' << each.epoch << ' ' << each.tokens << ' '
+        << each.lr << ' ' << each.ce_loss << ' ' << each.ce_loss_per_label << ' '
+        << number(each.z_loss) << ' ' << each.loss << ' ' << each.grad_norm << ' '
+        << number(each.max_grad_norm) << ' ' << number(each.clipping_rate) << ' ' << each.param_norm
+        << ' ' << each.masked_instances << ' ' << each.seconds << ' ' << each.tokens_per_second
+        << ' ' << number(each.mfu) << ' ' << each.batch_hash << ' ' << each.loss_hash << ' '
+        << each.chain_hash;
+    return out.str();
+  };
+  CHECK(text(found) == text(row));
+  CHECK_FALSE(found.max_grad_norm);
+  CHECK(steps_in(db, "SELECT tokens FROM steps") == std::vector<std::int64_t>{3});
+}
+
 TEST_CASE("the run is on disk before its first step", "[store]") {
   const TemporaryDirectory folder;
   RunDb writer = RunDb::open(folder / "run.db", OpenMode::kCreate);
   const auto id = writer.begin_run(a_run(), an_attempt(), {{"tokens", "a.npy", 2, "ff"}});
   const RunDb reader = RunDb::open(folder / "run.db", OpenMode::kReadOnly);
   CHECK(reader.find_run("") == id);
-  CHECK(reader.run_config(id) == R"({"seed":1})");
+  CHECK(reader.run(id).config == R"({"seed":1})");
   CHECK(steps_in(reader, "SELECT bytes FROM inputs") == std::vector<std::int64_t>{2});
 }
 
@@ -133,7 +180,8 @@ TEST_CASE("a resumed run continues its record and keeps what it abandoned", "[st
   const auto id = db.begin_run(a_run(), an_attempt(), {});
   for (int step = 1; step <= 5; ++step) db.record_step(a_step(step));
   db.flush();
-  db.resume_run(id, an_attempt(3));
+  db.resume_run(id, an_attempt(3), 200);
+  CHECK(db.run(id).max_steps == 200);  // as the latest attempt has it
   db.record_step(a_step(4, 2.0));
   db.flush();
   CHECK(steps_in(db, "SELECT step FROM surviving_steps ORDER BY step") ==

@@ -121,7 +121,7 @@ std::string sources_table(std::span<const NamedSide> sides) {
                {"Note", false}});
   for (const NamedSide& side : sides) {
     if (side.efficiency == nullptr) continue;
-    for (const RecordedEnergy& energy : side.efficiency->sources)
+    for (const store::EnergyRecord& energy : side.efficiency->sources)
       table.row({shown(energy.source, 60), side_mark(side.letter), shown(energy.device, 80),
                  shown(energy.covers, 60),
                  energy.joules ? number(*energy.joules, 5) + " J" : absent(energy.note),

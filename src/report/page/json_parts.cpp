@@ -7,8 +7,8 @@
 namespace olmo::report::page {
 namespace {
 
-OrderedJson run_json(const RecordedRun& run) {
-  const StepColumns& steps = run.steps;
+OrderedJson run_json(const store::RecordedRun& run) {
+  const store::StepColumns& steps = run.steps;
   OrderedJson json = {{"run_id", run.run_id},
                       {"name", run.name},
                       {"status", run.status},
@@ -47,7 +47,7 @@ OrderedJson evaluation_json(const EvaluationData& evaluation) {
           {"suites", evaluation.suites.size()}};
 }
 
-OrderedJson energy_json(const RecordedEnergy& energy) {
+OrderedJson energy_json(const store::EnergyRecord& energy) {
   return {{"source", energy.source},
           {"device", energy.device},
           {"covers", energy.covers},
@@ -114,7 +114,7 @@ OrderedJson json_of(const Mark& mark) {
 
 OrderedJson json_of(const Efficiency& e) {
   OrderedJson sources = OrderedJson::array();
-  for (const RecordedEnergy& energy : e.sources) sources.push_back(energy_json(energy));
+  for (const store::EnergyRecord& energy : e.sources) sources.push_back(energy_json(energy));
   return {{"device", e.device},
           {"devices", json_of(e.devices)},
           {"tokens", json_of(e.tokens)},

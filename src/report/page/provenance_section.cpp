@@ -55,7 +55,7 @@ void add_record(const std::string& name, const std::string& text, Facts& facts) 
 Facts facts_of(const Side& side) {
   Facts facts;
   if (side.run && !side.run->attempts.empty()) {
-    const RecordedAttempt& last = side.run->attempts.back();
+    const store::AttemptRecord& last = side.run->attempts.back();
     add_record("build", last.build, facts);
     add_record("host", last.environment, facts);
     add_record("policy", last.policy, facts);
@@ -107,7 +107,7 @@ std::string attempts_table(std::span<const NamedSide> sides) {
                {"Resumed from", false}});
   for (const NamedSide& side : sides) {
     if (!side.side->run) continue;
-    for (const RecordedAttempt& attempt : side.side->run->attempts)
+    for (const store::AttemptRecord& attempt : side.side->run->attempts)
       table.row({count(attempt.attempt), side_mark(side.letter), count(attempt.start_step),
                  shown(attempt.started_utc, 40), shown(attempt.ended_utc, 40),
                  shown(attempt.outcome, 80), shown(attempt.resumed_from, 160)});
@@ -120,7 +120,7 @@ std::string inputs_table(std::span<const NamedSide> sides) {
       {{"Input", false}, {"Side", false}, {"Path", false}, {"Bytes", true}, {"SHA-256", false}});
   for (const NamedSide& side : sides) {
     if (!side.side->run) continue;
-    for (const RecordedInput& input : side.side->run->inputs)
+    for (const store::InputRecord& input : side.side->run->inputs)
       table.row({shown(input.kind, 60), side_mark(side.letter), code(input.path),
                  count(input.bytes), code(input.sha256)});
   }
@@ -138,7 +138,7 @@ std::string records_table(std::span<const NamedSide> sides) {
     for (const NamedSide& side : sides) cells.push_back(or_absent(value(*side.side)));
     table.row(cells);
   };
-  const auto of_run = [](std::string RecordedRun::*field) {
+  const auto of_run = [](std::string store::RecordedRun::*field) {
     return [field](const Side& side) { return side.run ? (*side.run).*field : std::string(); };
   };
   const auto of_evaluation = [](std::string EvaluationData::*field) {
@@ -147,11 +147,11 @@ std::string records_table(std::span<const NamedSide> sides) {
     };
   };
   row("Database", [](const Side& side) { return side.database; });
-  row("Run", of_run(&RecordedRun::run_id));
-  row("Name", of_run(&RecordedRun::name));
-  row("Created", of_run(&RecordedRun::created_utc));
-  row("Status", of_run(&RecordedRun::status));
-  row("Experiment digest", of_run(&RecordedRun::experiment_digest));
+  row("Run", of_run(&store::RecordedRun::run_id));
+  row("Name", of_run(&store::RecordedRun::name));
+  row("Created", of_run(&store::RecordedRun::created_utc));
+  row("Status", of_run(&store::RecordedRun::status));
+  row("Experiment digest", of_run(&store::RecordedRun::experiment_digest));
   row("Evaluation", of_evaluation(&EvaluationData::evaluation_id));
   row("Evaluated", of_evaluation(&EvaluationData::created_utc));
   row("Checkpoint", of_evaluation(&EvaluationData::checkpoint));

@@ -13,25 +13,18 @@
 #include "report/page/numbers.h"
 #include "report/page/provenance_section.h"
 #include "report/page/trajectory_section.h"
+#include "report/side.h"
 
 namespace olmo::report {
 namespace {
 
 using namespace page;
 
-std::vector<std::string> damage_of(const Side& side) {
-  std::vector<std::string> damage;
-  if (side.run) damage = side.run->damage;
-  if (side.evaluation)
-    damage.insert(damage.end(), side.evaluation->damage.begin(), side.evaluation->damage.end());
-  return damage;
-}
-
 /// Lines of text without markup.
 std::vector<std::string> summary(const RunReport& report) {
   if (!report.side.run) return {"No training steps are recorded."};
-  const RecordedRun& run = *report.side.run;
-  const StepColumns& steps = run.steps;
+  const store::RecordedRun& run = *report.side.run;
+  const store::StepColumns& steps = run.steps;
   std::string size = count(static_cast<std::int64_t>(steps.size())) +
                      (steps.steps_known ? " steps" : " points of a log that tells no steps");
   if (run.tokens_known && !steps.tokens.empty())
@@ -56,13 +49,13 @@ std::vector<std::string> summary(const RunReport& report) {
   return lines;
 }
 
-std::string metrics_section(const RecordedRun* run) {
+std::string metrics_section(const store::RecordedRun* run) {
   if (run == nullptr || run->metrics.empty()) return {};
   Table table({{"Metric", false},
                {"Points", true},
                {"Last", true},
                {run->steps.steps_known ? "At step" : "At tokens", true}});
-  for (const RecordedMetric& metric : run->metrics)
+  for (const store::RecordedMetric& metric : run->metrics)
     table.row({code(clip(metric.name, 120)), count(metric.points), number(metric.last, 6),
                count(metric.last_step)});
   const auto n = static_cast<std::int64_t>(run->metrics.size());

@@ -72,7 +72,7 @@ void draw_marks(Chart& chart, std::span<const Mark> marks) {
 struct DrawnColumn {
   const char* title;
   const char* unit;
-  const std::vector<double> StepColumns::*values;
+  const std::vector<double> store::StepColumns::*values;
   bool may_be_log;
   bool from_zero;
 };
@@ -84,7 +84,7 @@ std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& qua
   bool tokens_known = true;
   for (std::size_t i = 0; i < std::min<std::size_t>(sides.size(), 2); ++i) {
     if (sides[i].side == nullptr || !sides[i].side->run) continue;
-    const RecordedRun& run = *sides[i].side->run;
+    const store::RecordedRun& run = *sides[i].side->run;
     const auto& column = run.steps.*quantity.values;
     if (column.empty() || run.steps.tokens.empty()) continue;
     values.insert(values.end(), column.begin(), column.end());
@@ -104,7 +104,7 @@ std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& qua
   draw_marks(chart, marks);
   for (const NamedSide& side : sides) {
     if (side.side == nullptr || !side.side->run) continue;
-    const StepColumns& steps = side.side->run->steps;
+    const store::StepColumns& steps = side.side->run->steps;
     chart.line(thinned(steps.tokens, steps.*quantity.values, chart.x()),
                side.letter == 'B' ? "b" : "a", std::string(1, side.letter));
   }
@@ -257,16 +257,18 @@ std::string noise_section(const ParityReport& report) {
 }
 
 std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks) {
-  return curve_chart(sides, {"Training loss", "nats", &StepColumns::loss, false, false}, marks) +
-         curve_chart(sides,
-                     {"Gradient norm", "before clipping", &StepColumns::grad_norm, true, false},
-                     {}) +
-         curve_chart(sides, {"Learning rate", "", &StepColumns::lr, false, false}, {});
+  return curve_chart(sides, {"Training loss", "nats", &store::StepColumns::loss, false, false},
+                     marks) +
+         curve_chart(
+             sides,
+             {"Gradient norm", "before clipping", &store::StepColumns::grad_norm, true, false},
+             {}) +
+         curve_chart(sides, {"Learning rate", "", &store::StepColumns::lr, false, false}, {});
 }
 
 std::string throughput_chart(std::span<const NamedSide> sides) {
-  return curve_chart(sides,
-                     {"Throughput", "tokens/s", &StepColumns::tokens_per_second, false, true}, {});
+  return curve_chart(
+      sides, {"Throughput", "tokens/s", &store::StepColumns::tokens_per_second, false, true}, {});
 }
 
 std::string place_of(const Mark& mark) {

@@ -22,7 +22,7 @@ std::string side_card(char letter, const Side& side) {
                      shown(side.label.empty() ? side.database : side.label, 120) + "</p>";
   html += paragraph(code(side.database));
   if (side.run) {
-    const StepColumns& steps = side.run->steps;
+    const store::StepColumns& steps = side.run->steps;
     std::string text = count(static_cast<std::int64_t>(steps.size())) +
                        (steps.steps_known ? " steps" : " points, steps unknown");
     if (side.run->tokens_known && !steps.tokens.empty())

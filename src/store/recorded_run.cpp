@@ -1,0 +1,248 @@
+#include "store/recorded_run.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+#include "core/hash_chain.h"
+#include "store/run_tables.h"
+
+namespace olmo::store {
+namespace {
+
+constexpr std::size_t kMostFindings = 1000;
+
+std::uint64_t prefix(const std::string& hex) {
+  const auto digest = digest_of(hex);
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; digest && i < 8; ++i) value = (value << 8) | digest->bytes[i];
+  return value;
+}
+
+constexpr char kOfRun[] = "WHERE run_id = ? ";
+
+/// The step after which the run began: that of a checkpoint, if it took over another run's.
+std::int64_t first_of(const std::vector<AttemptRecord>& attempts) {
+  std::int64_t first = attempts.empty() ? 0 : attempts.front().start_step;
+  for (const auto& attempt : attempts) first = std::min(first, attempt.start_step);
+  return first;
+}
+
+template <class Visit>
+void for_each_surviving(const RecordDatabase& records, const std::string& run_id,
+                        const std::vector<AttemptRecord>& attempts, const std::string& more,
+                        std::vector<SqlValue> parameters, const Visit& visit) {
+  // Few attempts: for each, the step at which a later one left its line.
+  std::map<std::int64_t, std::int64_t> left_after;
+  auto lowest = std::numeric_limits<std::int64_t>::max();
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
+    left_after[attempt->attempt] = lowest;
+    lowest = std::min(lowest, attempt->start_step);
+  }
+  parameters.insert(parameters.begin(), run_id);
+  for_each(records, kSteps, "WHERE run_id = ? " + more + " ORDER BY attempt, step", parameters,
+           [&](const StepRecord& row) {
+             const auto left = left_after.find(row.attempt);
+             if (left == left_after.end() || row.step <= left->second) visit(row);
+           });
+}
+
+/// Reads the parts of a run in the order in which one needs another.
+class RunReader {
+ public:
+  RunReader(const RecordDatabase& records, const std::string& run_id)
+      : records_(records), id_(run_id) {}
+
+  RecordedRun read() {
+    auto found = read_one(records_, kRuns, kOfRun, {id_});
+    if (!found) throw Error(ErrorKind::kUsage, records_.path().string() + ": holds no run " + id_);
+    static_cast<RunRecord&>(run_) = std::move(*found);
+    if (run_.chain_format < 1 || run_.chain_format > kChainFormat)
+      throw Error(ErrorKind::kDamaged, records_.path().string() + ": run " + id_ +
+                                           ": its hash chain has format " +
+                                           std::to_string(run_.chain_format) + ", which never was");
+    read_parts();
+    run_.imported = run_.experiment_digest.empty();
+    if (run_.imported) {
+      read_imported();
+    } else {
+      read_steps();
+    }
+    return std::move(run_);
+  }
+
+ private:
+  template <class Record>
+  std::vector<Record> all(const Table<Record>& table, const char* order) {
+    return read_all(records_, table, std::string(kOfRun) + order, {id_});
+  }
+
+  void read_parts() {
+    run_.attempts = read_attempts(records_, id_);
+    run_.inputs = all(kInputs, "ORDER BY kind, path");
+    run_.events = all(kEvents, "ORDER BY event_id");
+    for (const auto& tag : all(kTags, "ORDER BY tag")) run_.tags.push_back(tag.tag);
+    run_.energy = all(kEnergy, "ORDER BY attempt, source, device");
+    run_.audits = read_audits(records_, id_);
+    for (auto& point : all(kMetrics, "ORDER BY name, step, attempt")) {
+      if (run_.metrics.empty() || run_.metrics.back().name != point.name)
+        run_.metrics.push_back({.name = std::move(point.name)});
+      RecordedMetric& metric = run_.metrics.back();
+      ++metric.points;
+      metric.last_step = point.step;
+      metric.last = point.value;
+    }
+    for (auto& row : all(kCheckpoints, "AND deleted_utc IS NULL ORDER BY attempt"))
+      run_.checkpoints[row.step] = std::move(row);
+    for (auto& seal : all(kStateSeals, "ORDER BY attempt"))
+      run_.state_seals[seal.step] = seal.sha256;
+    // Of a step that several attempts hashed, the last counts.
+    for_each(records_, kStateHashes, "WHERE run_id = ? ORDER BY step, attempt, part, name", {id_},
+             [&](const StateHash& row) {
+               auto& hashes = run_.state_hashes[row.step];
+               if (!hashes.empty() && hashes.front().attempt != row.attempt) hashes.clear();
+               hashes.push_back(row);
+             });
+  }
+
+  void read_steps() {
+    StepVerifier verifier(run_, first_of(run_.attempts));
+    std::map<std::int64_t, Digest> links;
+    const auto note_link = [&] {
+      if (run_.state_seals.contains(verifier.step()) && verifier.link())
+        links[verifier.step()] = *verifier.link();
+    };
+    note_link();
+    StepColumns& steps = run_.steps;
+    for_each_surviving(records_, id_, run_.attempts, "", {}, [&](const StepRecord& row) {
+      std::vector<Finding> found;
+      verifier.add(row, found);
+      add_damage(std::move(found));
+      note_link();
+      steps.step.push_back(row.step);
+      steps.tokens.push_back(row.tokens);
+      steps.loss.push_back(row.ce_loss);
+      steps.grad_norm.push_back(row.grad_norm);
+      steps.lr.push_back(row.lr);
+      steps.seconds.push_back(row.seconds);
+      steps.tokens_per_second.push_back(row.tokens_per_second);
+      steps.batch.push_back(prefix(row.batch_hash));
+      steps.chain.push_back(prefix(row.chain_hash));
+      run_.last_chain = row.chain_hash;
+    });
+    std::vector<Finding> found;
+    verify_seals(run_.state_seals, run_.state_hashes, links, found);
+    add_damage(std::move(found));
+  }
+
+  void read_imported() {
+    StepColumns& steps = run_.steps;
+    std::optional<ImportedStepRecord> before;
+    const auto number = [](const std::optional<double>& value) {
+      return value.value_or(std::numeric_limits<double>::quiet_NaN());
+    };
+    for_each(
+        records_, kImportedSteps, "WHERE run_id = ? ORDER BY 1", {id_},
+        [&](const ImportedStepRecord& row) {
+          std::vector<Finding> found;
+          verify_imported(row, before ? &*before : nullptr, found);
+          add_damage(std::move(found));
+          before = row;
+          if (!row.tokens) run_.tokens_known = false;
+          if (!row.step) steps.steps_known = false;
+          steps.step.push_back(row.position);
+          steps.tokens.push_back(row.tokens.value_or(0));
+          steps.loss.push_back(number(row.loss));
+          steps.grad_norm.push_back(number(row.grad_norm));
+          steps.lr.push_back(number(row.lr));
+          steps.seconds.push_back(number(row.seconds));
+          steps.tokens_per_second.push_back(number(row.tokens_per_second));
+          steps.tokens_per_second_per_device.push_back(number(row.tokens_per_second_per_device));
+        });
+    if (!run_.tokens_known) steps.tokens = steps.step;
+  }
+
+  void add_damage(std::vector<Finding> found) {
+    for (auto& finding : found)
+      if (run_.damage.size() < kMostFindings) run_.damage.push_back(std::move(finding));
+  }
+
+  const RecordDatabase& records_;
+  const std::string& id_;
+  RecordedRun run_;
+};
+
+}  // namespace
+
+RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
+  return RunReader(records, run_id).read();
+}
+
+std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id) {
+  return read_all(records, kAttempts, "WHERE run_id = ? ORDER BY attempt", {run_id});
+}
+
+std::vector<InputRecord> read_inputs(const RecordDatabase& records, const std::string& run_id) {
+  return read_all(records, kInputs, "WHERE run_id = ? ORDER BY rowid", {run_id});
+}
+
+std::vector<TagRecord> read_tags(const RecordDatabase& records) {
+  return read_all(records, kTags, "ORDER BY run_id, tag", {});
+}
+
+std::map<std::int64_t, StepRecord> read_steps(const RecordDatabase& records,
+                                              const std::string& run_id, std::int64_t first,
+                                              std::int64_t last) {
+  std::map<std::int64_t, StepRecord> steps;
+  for_each_surviving(records, run_id, read_attempts(records, run_id), "AND step BETWEEN ? AND ?",
+                     {first, last}, [&](const StepRecord& row) { steps[row.step] = row; });
+  return steps;
+}
+
+std::optional<std::int64_t> last_step(const RecordDatabase& records, const std::string& run_id) {
+  std::optional<std::int64_t> last;
+  records.query("SELECT step FROM run_overview WHERE run_id = ?", {run_id},
+                [&](const auto&, const auto& row) {
+                  if (const auto* step = std::get_if<std::int64_t>(&row[0])) last = *step;
+                });
+  return last;
+}
+
+SoundSteps sound_steps(const RecordDatabase& records, const std::string& run_id,
+                       std::int64_t last) {
+  const auto run = read_one(records, kRuns, kOfRun, {run_id});
+  OLMO_CHECK(run);
+  const auto attempts = read_attempts(records, run_id);
+  SoundSteps sound{
+      .first = first_of(attempts), .last = first_of(attempts), .link = {}, .altered = {}};
+  StepVerifier verifier(*run, sound.first);
+  sound.link = verifier.link();
+  bool ended = false;
+  for_each_surviving(records, run_id, attempts, "AND step <= ?", {last},
+                     [&](const StepRecord& row) {
+                       if (ended) return;
+                       std::vector<Finding> findings;
+                       verifier.add(row, findings);
+                       ended = !findings.empty();
+                       if (!ended) {
+                         sound.last = row.step;
+                         sound.link = verifier.link();
+                       } else if (findings.front().quantity != "step") {
+                         sound.altered = findings.front();
+                       }
+                     });
+  return sound;
+}
+
+bool was_left(const RecordDatabase& records, const std::string& run_id, std::int64_t step,
+              const std::string& chain_hash) {
+  bool there = false, survives = false;
+  const auto same = [&](const StepRecord& row) { return row.chain_hash == chain_hash; };
+  for_each(records, kSteps, "WHERE run_id = ? AND step = ?", {run_id, step},
+           [&](const StepRecord& row) { there = there || same(row); });
+  for (const auto& [number, row] : read_steps(records, run_id, step, step))
+    survives = survives || same(row);
+  return there && !survives;
+}
+
+}  // namespace olmo::store
