@@ -12,6 +12,7 @@
 #include "ops/attention.h"
 #include "ops/fma_peak.h"
 #include "ops/linear.h"
+#include "ops/workspace.h"
 
 namespace {
 
@@ -58,10 +59,12 @@ void run_linear(State& state, const LinearCase& c, Product product, const Policy
   apply_policy(policy);
   const auto x = at::randn({c.m, c.k}), w = at::randn({c.n, c.k}), dy = at::randn({c.m, c.n});
   auto y = at::zeros({c.m, c.n}), dx = at::zeros({c.m, c.k}), dw = at::zeros({c.n, c.k});
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
   for ([[maybe_unused]] auto _ : state) {
-    if (product == Product::kForward) ops::linear(policy, x, w, y);
-    if (product == Product::kInput) ops::linear_backward_input(policy, dy, w, dx);
-    if (product == Product::kWeight) ops::linear_backward_weight(policy, dy, x, dw, false);
+    if (product == Product::kForward) ops::linear(context, x, w, y);
+    if (product == Product::kInput) ops::linear_backward_input(context, dy, w, dx);
+    if (product == Product::kWeight) ops::linear_backward_weight(context, dy, x, dw, false);
   }
   report(state, 2.0 * static_cast<double>(c.m * c.n * c.k));
 }
@@ -86,9 +89,11 @@ void run_attention(State& state, const ops::AttentionShape& s, const Policy& pol
   const auto dout = at::randn({s.batch * s.length, s.n_heads * s.head_dim});
   auto out = at::zeros_like(dout), dqkv = at::zeros_like(qkv),
        lse = at::zeros({s.batch, s.n_heads, s.length});
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
   for ([[maybe_unused]] auto _ : state) {
-    ops::attention(policy, s, qkv, out, lse);
-    ops::attention_backward(policy, s, dout, qkv, out, lse, dqkv);
+    ops::attention(context, s, qkv, out, lse);
+    ops::attention_backward(context, s, dout, qkv, out, lse, dqkv);
   }
   report(state, attention_operations(s));
 }

@@ -18,6 +18,7 @@
 #include "ops/reduce.h"
 #include "ops/rope.h"
 #include "ops/swiglu.h"
+#include "ops/workspace.h"
 
 namespace {
 
@@ -68,9 +69,11 @@ void run_head(State& state, const Size& size, std::int64_t chunk) {
                                      .z_multiplier = 1e-4F,
                                      .dh_MD = at::zeros_like(input.h_MD),
                                      .dw_VD = at::zeros_like(input.w_VD)};
-  ops::head_loss_backward(policy, workspace, input, gradients);
+  ops::Workspace scratch(policy.threads);
+  const ops::Context context(policy, scratch);
+  ops::head_loss_backward(context, workspace, input, gradients);
   for ([[maybe_unused]] auto _ : state)
-    ops::head_loss_backward(policy, workspace, input, gradients);
+    ops::head_loss_backward(context, workspace, input, gradients);
   report_flops(state, size);
 }
 
@@ -80,14 +83,16 @@ void run_products(State& state, const Size& size, std::int64_t chunk) {
   const auto input = head_input(size);
   at::Tensor logits = at::zeros({chunk, kVocabulary}), dh = at::zeros_like(input.h_MD),
              dw = at::zeros_like(input.w_VD);
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
   for ([[maybe_unused]] auto _ : state) {
     for (std::int64_t first = 0; first < size.tokens; first += chunk) {
       const auto count = std::min(chunk, size.tokens - first);
       const at::Tensor h = input.h_MD.narrow(0, first, count);
       at::Tensor part = logits.narrow(0, 0, count), dh_part = dh.narrow(0, first, count);
-      ops::linear(policy, h, input.w_VD, part);
-      ops::linear_backward_input(policy, part, input.w_VD, dh_part);
-      ops::linear_backward_weight(policy, part, h, dw, true);
+      ops::linear(context, h, input.w_VD, part);
+      ops::linear_backward_input(context, part, input.w_VD, dh_part);
+      ops::linear_backward_weight(context, part, h, dw, true);
     }
   }
   report_flops(state, size);

@@ -126,11 +126,13 @@ int main(int argc, char** argv) {
 
   const at::Tensor x = at::randn({2048, 512}), w = at::randn({4096, 512});
   at::Tensor y = at::empty({2048, 4096});
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
   std::vector<double> product;
   std::vector<std::vector<double>> times(forests.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < forests.size(); ++i) {
-      product.push_back(seconds([&] { ops::linear(policy, x, w, y); }));
+      product.push_back(seconds([&] { ops::linear(context, x, w, y); }));
       std::vector<TokenScore> scores(forests[i].targets.size());
       times[i].push_back(seconds([&] { model.score(forests[i], scores); }));
     }

@@ -11,6 +11,7 @@ namespace {
 constexpr int kManagedMemory = 83, kComputeMajor = 75, kComputeMinor = 76;
 constexpr int kConcurrentManagedAccess = 89;
 constexpr unsigned kAttachGlobal = 1;  // CU_MEM_ATTACH_GLOBAL, hipMemAttachGlobal
+constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING, hipStreamNonBlocking
 
 /// Every product, sum, quotient and root rounded to nearest by itself, subnormals kept.
 std::vector<std::string> options_for(Device device, const std::string& architecture) {
@@ -99,11 +100,6 @@ Gpu::Gpu(Device device, const std::string& folder)
     : device_(device),
       driver_(open_gpu_driver(device, folder)),
       compiler_(open_gpu_compiler(device, folder)) {
-  const auto require = [&](int code, const std::string& what) {
-    if (code == 0) return;
-    throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + what + ": " +
-                                       driver_.describe(code));
-  };
   int count = 0;
   require(driver_.init(0), "the driver does not start");
   require(driver_.count(&count), "the driver does not count its devices");
@@ -119,7 +115,18 @@ Gpu::Gpu(Device device, const std::string& folder)
   compiler_.version(&major, &minor);
   compiler_name_ = (device == Device::kCuda ? "NVRTC " : "hipRTC ") + std::to_string(major) + "." +
                    std::to_string(minor);
-  if (device != Device::kCuda) return;
+  if (device == Device::kCuda) open_cuda_context();
+  use();
+  require(driver_.create_stream(&stream_, kNonBlocking), "it gives no stream");
+}
+
+void Gpu::require(int code, const std::string& what) const {
+  if (code == 0) return;
+  throw Error(ErrorKind::kUsage, "`device` is " + to_string(device_) + ", but " + what + ": " +
+                                     driver_.describe(code));
+}
+
+void Gpu::open_cuda_context() {
   const auto attribute = [&](int which) {
     int value = 0;
     require(driver_.attribute(&value, which, 0), "the driver does not describe it");
@@ -138,6 +145,7 @@ Gpu::Gpu(Device device, const std::string& folder)
 Gpu::~Gpu() {
   if (c10::GetCPUAllocator() == this) c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), 1);
   // What fails now cannot be helped.
+  if (stream_ != nullptr) driver_.destroy_stream(stream_);
   if (module_ != nullptr) driver_.unload_module(module_);
   if (context_ != nullptr) driver_.release_context(0);
 }
@@ -165,18 +173,18 @@ void* Gpu::find(const char* kernel) {
   return found;
 }
 
-void Gpu::launch(const GpuProgram& program, const char* kernel, std::int64_t blocks,
-                 void** arguments) {
+void Gpu::launch(GpuStream stream, const GpuProgram& program, const char* kernel,
+                 std::int64_t blocks, void** arguments) {
   constexpr std::int64_t kMostBlocks = 0x7FFFFFFF;
   OLMO_CHECK(blocks >= 0 && blocks <= kMostBlocks);
   if (blocks == 0) return;
   const std::scoped_lock lock(mutex_);
   use();
   if (module_ == nullptr) load(program);
-  check(driver_.launch(find(kernel), static_cast<unsigned>(blocks), 1, 1, kBlock, 1, 1, 0, nullptr,
+  check(driver_.launch(find(kernel), static_cast<unsigned>(blocks), 1, 1, kBlock, 1, 1, 0, stream,
                        arguments, nullptr),
         std::string(kernel) + " cannot be started");
-  check(driver_.synchronize(), std::string(kernel) + " failed");
+  check(driver_.wait(stream), std::string(kernel) + " failed");
 }
 
 bool Gpu::holds(const at::Tensor& tensor) {

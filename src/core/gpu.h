@@ -47,10 +47,14 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
   /// What compiles for it, e.g. "NVRTC 12.4, sm_90".
   [[nodiscard]] const std::string& compiler() const { return compiler_name_; }
 
+  /// The queue that its kernels run in, in the order of their launches.
+  [[nodiscard]] GpuStream stream() const { return stream_; }
+
   /// Runs `kernel` of `program` (compiled at the first call, which takes seconds; always the same
-  /// program) in `blocks` blocks of kBlock threads, and waits for its end. `arguments` point to the
-  /// kernel's parameters. Throws Error(kFailure) naming the kernel.
-  void launch(const GpuProgram& program, const char* kernel, std::int64_t blocks, void** arguments);
+  /// program) in `blocks` blocks of kBlock threads in `stream`, and waits for the stream's end.
+  /// `arguments` point to the kernel's parameters. Throws Error(kFailure) naming the kernel.
+  void launch(GpuStream stream, const GpuProgram& program, const char* kernel, std::int64_t blocks,
+              void** arguments);
 
   /// Whether the tensor's memory is from allocate().
   [[nodiscard]] static bool holds(const at::Tensor& tensor);
@@ -60,7 +64,10 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
 
  private:
   Gpu(Device device, const std::string& folder);
+  void open_cuda_context();
   void use() const;
+  /// A driver's complaint is a usage error where the device is opened, a failure afterwards.
+  void require(int code, const std::string& what) const;
   void check(int code, const std::string& what) const;
   void load(const GpuProgram& program);
   [[nodiscard]] void* find(const char* kernel);
@@ -71,6 +78,7 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
   std::string name_, compiler_name_, architecture_;
   void* context_ = nullptr;
   void* module_ = nullptr;
+  GpuStream stream_ = nullptr;
   std::unordered_map<std::string, void*> kernels_;
   std::mutex mutex_;
 };

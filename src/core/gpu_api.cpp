@@ -36,7 +36,9 @@ void find_cuda(GpuDriver& d) {
   find(l, "cuInit", d.init);
   find(l, "cuDeviceGetCount", d.count);
   find(l, "cuDeviceGetName", d.name);
-  find(l, "cuCtxSynchronize", d.synchronize);
+  find(l, "cuStreamCreate", d.create_stream);
+  find(l, "cuStreamDestroy_v2", d.destroy_stream);
+  find(l, "cuStreamSynchronize", d.wait);
   find(l, "cuMemAllocManaged", d.allocate);
   find(l, "cuMemFree_v2", d.release);
   find(l, "cuModuleLoadData", d.load_module);
@@ -55,7 +57,9 @@ void find_hip(GpuDriver& d) {
   find(l, "hipInit", d.init);
   find(l, "hipGetDeviceCount", d.count);
   find(l, "hipDeviceGetName", d.name);
-  find(l, "hipDeviceSynchronize", d.synchronize);
+  find(l, "hipStreamCreateWithFlags", d.create_stream);
+  find(l, "hipStreamDestroy", d.destroy_stream);
+  find(l, "hipStreamSynchronize", d.wait);
   find(l, "hipMallocManaged", d.allocate);
   find(l, "hipFree", d.release);
   find(l, "hipModuleLoadData", d.load_module);

@@ -18,7 +18,9 @@ struct GpuDriver {
   int (*init)(unsigned flags) = nullptr;
   int (*count)(int*) = nullptr;
   int (*name)(char*, int size, int device) = nullptr;
-  int (*synchronize)() = nullptr;
+  int (*create_stream)(void** stream, unsigned flags) = nullptr;
+  int (*destroy_stream)(void* stream) = nullptr;
+  int (*wait)(void* stream) = nullptr;
   int (*allocate)(void**, std::size_t, unsigned flags) = nullptr;
   int (*release)(void*) = nullptr;
   int (*load_module)(void** module, const void* image) = nullptr;

@@ -25,6 +25,8 @@ enum class Device { kCpu, kCuda, kRocm };
 enum class Precision { kFp32, kAmpBf16, kAmpFp16, kPureBf16 };
 
 class Gpu;
+/// A queue of a GPU's work as its driver knows it (CUstream, hipStream_t).
+using GpuStream = void*;
 
 /// Everything about *how* numbers are computed. Resolved once by a command, applied before the
 /// first tensor, recorded.

@@ -35,60 +35,53 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
   const at::Tensor k_MK = saved.k_MK.shaped({out.k_MK.size(0), out.k_MK.size(1)});
   q_MD.copy_(out.q_MD);
   k_MK.copy_(out.k_MK);
-  norm_forward(context, q_MD, weights.q_norm, out.q_MD, saved.q_stats);
-  norm_forward(context, k_MK, weights.k_norm, out.k_MK, saved.k_stats);
-  context.traced("qk_norm", qkv_MQ);
+  norm_forward(context, {}, q_MD, weights.q_norm, out.q_MD, saved.q_stats);
+  norm_forward(context, {}, k_MK, weights.k_norm, out.k_MK, saved.k_stats);
+  context.named("qk_norm").traced(qkv_MQ);  // both norms at once
 }
 
 /// heads = attention of the packed projections of h.
 void attention_forward(const BlockContext& context, const BlockTensors& weights,
                        const at::Tensor& h_MD, BlockSaved& saved) {
-  const auto& [policy, config, rope, shape, forest, trace] = context;
+  const ModelConfig& config = context.config;
   at::Tensor qkv_MQ = saved.qkv_MQ.shaped({context.tokens(), config.qkv_size()});
-  ops::linear(policy, h_MD, weights.att_proj, qkv_MQ);
-  context.traced("att_proj", qkv_MQ);
+  ops::linear(context.named("att_proj"), h_MD, weights.att_proj, qkv_MQ);
   if (config.clip_qkv) {
-    ops::clamp(policy, qkv_MQ, static_cast<float>(*config.clip_qkv),
+    ops::clamp(context.named("clip_qkv"), qkv_MQ, static_cast<float>(*config.clip_qkv),
                saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
-    context.traced("clip_qkv", qkv_MQ);
   }
   if (config.attention_layer_norm) normalise_query_key(context, weights, saved, qkv_MQ);
   at::Tensor heads_MD = saved.heads_MD.shaped({context.tokens(), config.d_model});
-  if (forest != nullptr) {
-    ops::rope(policy, rope, shape, forest->positions_M, qkv_MQ);
-    ops::attention_forest(policy, forest->plan, qkv_MQ, heads_MD);
+  const ops::AttentionShape& shape = context.shape;
+  if (ForestRows* forest = context.forest; forest != nullptr) {
+    ops::rope(context.named("rope"), context.rope, shape, forest->positions_M, qkv_MQ);
+    ops::attention_forest(context.named("attention"), forest->plan, qkv_MQ, heads_MD);
     return;
   }
-  ops::rope(policy, rope, shape, qkv_MQ);
-  context.traced("rope", qkv_MQ);
+  ops::rope(context.named("rope"), context.rope, shape, qkv_MQ);
   at::Tensor lse_BNL = saved.lse_BNL.shaped({shape.batch, shape.n_heads, shape.length});
-  ops::attention(policy, shape, qkv_MQ, heads_MD, lse_BNL);
-  context.traced("attention", heads_MD);
+  ops::attention(context.named("attention"), shape, qkv_MQ, heads_MD, lse_BNL);
 }
 
 /// From the gradient of `heads` to that of attention's packed projections, and of the QK-norms.
 at::Tensor attention_backward(const BlockContext& context, const BlockTensors& weights,
                               const BlockSaved& saved, BlockScratch& scratch,
                               const at::Tensor& dheads_MD, const BlockTensors& gradients) {
-  const auto& [policy, config, rope, shape, forest, trace] = context;
+  const ModelConfig& config = context.config;
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
-  ops::attention_backward(policy, shape, dheads_MD, saved.qkv_MQ.get(), saved.heads_MD.get(),
-                          saved.lse_BNL.get(), dqkv_MQ);
-  context.traced("attention.grad", dqkv_MQ);
-  ops::rope_backward(policy, rope, shape, dqkv_MQ);
-  context.traced("rope.grad", dqkv_MQ);
+  ops::attention_backward(context.named("attention.grad"), context.shape, dheads_MD,
+                          saved.qkv_MQ.get(), saved.heads_MD.get(), saved.lse_BNL.get(), dqkv_MQ);
+  ops::rope_backward(context.named("rope.grad"), context.rope, context.shape, dqkv_MQ);
   if (config.attention_layer_norm) {
     const QueryKey d = query_key(config, dqkv_MQ);
-    norm_backward(context, d.q_MD, saved.q_MD.get(), weights.q_norm, saved.q_stats, d.q_MD, false,
-                  gradients.q_norm);
-    norm_backward(context, d.k_MK, saved.k_MK.get(), weights.k_norm, saved.k_stats, d.k_MK, false,
-                  gradients.k_norm);
-    context.traced("qk_norm.grad", dqkv_MQ);
+    norm_backward(context, {}, d.q_MD, saved.q_MD.get(), weights.q_norm, saved.q_stats, d.q_MD,
+                  false, gradients.q_norm);
+    norm_backward(context, {}, d.k_MK, saved.k_MK.get(), weights.k_norm, saved.k_stats, d.k_MK,
+                  false, gradients.k_norm);
+    context.named("qk_norm.grad").traced(dqkv_MQ);
   }
-  if (config.clip_qkv) {
-    ops::clamp_backward(policy, saved.clip_MQ.get(), dqkv_MQ);
-    context.traced("clip_qkv.grad", dqkv_MQ);
-  }
+  if (config.clip_qkv)
+    ops::clamp_backward(context.named("clip_qkv.grad"), saved.clip_MQ.get(), dqkv_MQ);
   return dqkv_MQ;
 }
 
@@ -97,8 +90,7 @@ at::Tensor half_input(const BlockContext& context, const HalfNames& names, const
                       const NormTensors& norm, Buffer& stats, BlockScratch& scratch) {
   if (context.config.norm_after) return x_MD;
   at::Tensor h_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
-  norm_forward(context, x_MD, norm, h_MD, stats);
-  context.traced(names.norm, h_MD);
+  norm_forward(context, names.norm, x_MD, norm, h_MD, stats);
   return h_MD;
 }
 
@@ -110,11 +102,9 @@ void add_half(const BlockContext& context, const HalfNames& names, const at::Ten
   at::Tensor term_MD = out_MD;
   if (context.config.norm_after) {
     term_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
-    norm_forward(context, out_MD, norm, term_MD, stats);
-    context.traced(names.norm, term_MD);
+    norm_forward(context, names.norm, out_MD, norm, term_MD, stats);
   }
-  ops::add(context.policy, x_MD, term_MD, y_MD);
-  context.traced(names.residual, y_MD);
+  ops::add(context.named(names.residual), x_MD, term_MD, y_MD);
 }
 
 /// Gradient of add_half's `out` from that of its y.
@@ -124,8 +114,7 @@ at::Tensor half_output_gradient(const BlockContext& context, const HalfNames& na
                                 const NormTensors& gradients) {
   if (!context.config.norm_after) return dy_MD;
   at::Tensor g_MD = scratch.g_MD.shaped({context.tokens(), context.config.d_model});
-  norm_backward(context, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
-  context.traced(names.norm_grad, g_MD);
+  norm_backward(context, names.norm_grad, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
   return g_MD;
 }
 
@@ -135,17 +124,15 @@ void add_half_input_gradient(const BlockContext& context, const HalfNames& names
                              const NormTensors& norm, const Buffer& stats, const at::Tensor& dx_MD,
                              const NormTensors& gradients) {
   if (context.config.norm_after) {
-    ops::add(context.policy, dx_MD, dh_MD, dx_MD);
+    ops::add(context.named(names.grad), dx_MD, dh_MD, dx_MD);
   } else {
-    norm_backward(context, dh_MD, x_MD, norm, stats, dx_MD, true, gradients);
+    norm_backward(context, names.grad, dh_MD, x_MD, norm, stats, dx_MD, true, gradients);
   }
-  context.traced(names.grad, dx_MD);
 }
 
 void mlp_half_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                        BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
                        bool accumulate) {
-  const Policy& policy = context.policy;
   const std::int64_t m = context.tokens(), d = context.config.d_model,
                      f = context.config.fused_mlp_size() / 2;
   const at::Tensor& u_M2F = saved.u_M2F.get();
@@ -153,23 +140,19 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
       half_output_gradient(context, kMlp, dx_MD, saved.mlp_MD, weights.ff_norm, saved.ff_stats,
                            scratch, gradients.ff_norm);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
-  ops::swiglu(policy, u_M2F, act_MF);
-  context.traced("swiglu", act_MF);
-  ops::linear_backward_weight(policy, dout_MD, act_MF, gradients.ff_out, accumulate);
-  context.traced("ff_out.weight.grad", gradients.ff_out);
+  ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
+  ops::linear_backward_weight(context.named("ff_out.weight.grad"), dout_MD, act_MF,
+                              gradients.ff_out, accumulate);
   at::Tensor dact_MF = scratch.dact_MF.shaped({m, f});
-  ops::linear_backward_input(policy, dout_MD, weights.ff_out, dact_MF);
-  context.traced("ff_out.grad", dact_MF);
-  ops::swiglu_backward(policy, dact_MF, u_M2F, u_M2F);
-  context.traced("swiglu.grad", u_M2F);
+  ops::linear_backward_input(context.named("ff_out.grad"), dout_MD, weights.ff_out, dact_MF);
+  ops::swiglu_backward(context.named("swiglu.grad"), dact_MF, u_M2F, u_M2F);
   const at::Tensor& du_M2F = u_M2F;
   const at::Tensor h_MD =
       half_input(context, kMlp, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
-  ops::linear_backward_weight(policy, du_M2F, h_MD, gradients.ff_proj, accumulate);
-  context.traced("ff_proj.weight.grad", gradients.ff_proj);
+  ops::linear_backward_weight(context.named("ff_proj.weight.grad"), du_M2F, h_MD, gradients.ff_proj,
+                              accumulate);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
-  ops::linear_backward_input(policy, du_M2F, weights.ff_proj, dh_MD);
-  context.traced("ff_proj.grad", dh_MD);
+  ops::linear_backward_input(context.named("ff_proj.grad"), du_M2F, weights.ff_proj, dh_MD);
   add_half_input_gradient(context, kMlp, dh_MD, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats,
                           dx_MD, gradients.ff_norm);
 }
@@ -177,26 +160,22 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
                              BlockSaved& saved, BlockScratch& scratch, const at::Tensor& dx_MD,
                              BlockTensors& gradients, bool accumulate) {
-  const Policy& policy = context.policy;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
   const at::Tensor dout_MD =
       half_output_gradient(context, kAttention, dx_MD, saved.att_MD, weights.attn_norm,
                            saved.attn_stats, scratch, gradients.attn_norm);
-  ops::linear_backward_weight(policy, dout_MD, saved.heads_MD.get(), gradients.attn_out,
-                              accumulate);
-  context.traced("attn_out.weight.grad", gradients.attn_out);
+  ops::linear_backward_weight(context.named("attn_out.weight.grad"), dout_MD, saved.heads_MD.get(),
+                              gradients.attn_out, accumulate);
   at::Tensor dheads_MD = scratch.h_MD.shaped({m, d});
-  ops::linear_backward_input(policy, dout_MD, weights.attn_out, dheads_MD);
-  context.traced("attn_out.grad", dheads_MD);
+  ops::linear_backward_input(context.named("attn_out.grad"), dout_MD, weights.attn_out, dheads_MD);
   const at::Tensor dqkv_MQ =
       attention_backward(context, weights, saved, scratch, dheads_MD, gradients);
   const at::Tensor h_MD = half_input(context, kAttention, saved.x_MD.get(), weights.attn_norm,
                                      saved.attn_stats, scratch);
-  ops::linear_backward_weight(policy, dqkv_MQ, h_MD, gradients.att_proj, accumulate);
-  context.traced("att_proj.weight.grad", gradients.att_proj);
+  ops::linear_backward_weight(context.named("att_proj.weight.grad"), dqkv_MQ, h_MD,
+                              gradients.att_proj, accumulate);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
-  ops::linear_backward_input(policy, dqkv_MQ, weights.att_proj, dh_MD);
-  context.traced("att_proj.grad", dh_MD);
+  ops::linear_backward_input(context.named("att_proj.grad"), dqkv_MQ, weights.att_proj, dh_MD);
   add_half_input_gradient(context, kAttention, dh_MD, saved.x_MD.get(), weights.attn_norm,
                           saved.attn_stats, dx_MD, gradients.attn_norm);
 }
@@ -205,7 +184,6 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
 void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                      BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
                      const at::Tensor& y_MD) {
-  const Policy& policy = context.policy;
   const ModelConfig& config = context.config;
   const std::int64_t m = x_MD.size(0), d = config.d_model, f = config.fused_mlp_size() / 2;
   // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
@@ -215,40 +193,37 @@ void after_attention(const BlockContext& context, const BlockTensors& weights, B
   };
 
   at::Tensor att_MD = half_output(saved.att_MD);
-  ops::linear(policy, heads_MD, weights.attn_out, att_MD);
-  context.traced("attn_out", att_MD);
+  ops::linear(context.named("attn_out"), heads_MD, weights.attn_out, att_MD);
   const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
   add_half(context, kAttention, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
 
   at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
-  ops::linear(policy, half_input(context, kMlp, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
+  ops::linear(context.named("ff_proj"),
+              half_input(context, kMlp, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
               weights.ff_proj, u_M2F);
-  context.traced("ff_proj", u_M2F);
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
-  ops::swiglu(policy, u_M2F, act_MF);
-  context.traced("swiglu", act_MF);
+  ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
   at::Tensor mlp_MD = half_output(saved.mlp_MD);
-  ops::linear(policy, act_MF, weights.ff_out, mlp_MD);
-  context.traced("ff_out", mlp_MD);
+  ops::linear(context.named("ff_out"), act_MF, weights.ff_out, mlp_MD);
   add_half(context, kMlp, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
 }
 
 }  // namespace
 
-void norm_forward(const BlockContext& context, const at::Tensor& x, const NormTensors& weights,
-                  const at::Tensor& y, Buffer& stats) {
+void norm_forward(const BlockContext& context, std::string_view name, const at::Tensor& x,
+                  const NormTensors& weights, const at::Tensor& y, Buffer& stats) {
   const auto eps = static_cast<float>(context.config.layer_norm_eps);
   const ops::NormParameters parameters{weights.weight, weights.bias};
   if (context.config.layer_norm_type == "rms") {
-    ops::rms_norm(context.policy, x, parameters, eps, y, stats.shaped({x.size(0), 1}));
+    ops::rms_norm(context.named(name), x, parameters, eps, y, stats.shaped({x.size(0), 1}));
   } else {
-    ops::layer_norm(context.policy, x, parameters, eps, y, stats.shaped({x.size(0), 2}));
+    ops::layer_norm(context.named(name), x, parameters, eps, y, stats.shaped({x.size(0), 2}));
   }
 }
 
-void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::Tensor& x,
-                   const NormTensors& weights, const Buffer& stats, const at::Tensor& dx,
-                   bool accumulate_dx, const NormTensors& gradients) {
+void norm_backward(const BlockContext& context, std::string_view name, const at::Tensor& dy,
+                   const at::Tensor& x, const NormTensors& weights, const Buffer& stats,
+                   const at::Tensor& dx, bool accumulate_dx, const NormTensors& gradients) {
   const ops::NormBackward args{.dy_MD = dy,
                                .x_MD = x,
                                .stats = stats.get(),
@@ -258,9 +233,9 @@ void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::
                                .dweight_D = gradients.weight,
                                .dbias_D = gradients.bias};
   if (context.config.layer_norm_type == "rms") {
-    ops::rms_norm_backward(context.policy, args);
+    ops::rms_norm_backward(context.named(name), args);
   } else {
-    ops::layer_norm_backward(context.policy, args);
+    ops::layer_norm_backward(context.named(name), args);
   }
 }
 

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "core/op_trace.h"
-#include "core/policy.h"
 #include "model/buffer.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
 #include "ops/attention_forest.h"
+#include "ops/context.h"
 #include "ops/rope.h"
 
 namespace olmo::model {
@@ -22,16 +21,16 @@ struct ForestRows {
 
 /// What all blocks of a pass share.
 struct BlockContext {
-  const Policy& policy;
+  ops::Context compute;
   const ModelConfig& config;
   const ops::RopeTable& rope;
   ops::AttentionShape shape;
   ForestRows* forest = nullptr;  ///< forward only; `shape` then is the plan's
-  OpTrace* trace = nullptr;      ///< receives every operation's output
 
   [[nodiscard]] std::int64_t tokens() const { return shape.batch * shape.length; }
-  void traced(std::string_view operation, const at::Tensor& output) const {
-    if (trace != nullptr) trace->add(operation, output);
+  /// For one operation, under the name that a trace knows it by.
+  [[nodiscard]] ops::Context named(std::string_view operation) const {
+    return compute.named(operation);
   }
 };
 
@@ -61,14 +60,14 @@ struct BlockScratch {
 };
 
 /// The norm that the config asks for: y = norm(x). `stats` receives what backward needs.
-void norm_forward(const BlockContext& context, const at::Tensor& x, const NormTensors& weights,
-                  const at::Tensor& y, Buffer& stats);
+void norm_forward(const BlockContext& context, std::string_view name, const at::Tensor& x,
+                  const NormTensors& weights, const at::Tensor& y, Buffer& stats);
 
 /// dx = or, accumulating, += the gradient of norm_forward; the gradients of the weights are
 /// continued.
-void norm_backward(const BlockContext& context, const at::Tensor& dy, const at::Tensor& x,
-                   const NormTensors& weights, const Buffer& stats, const at::Tensor& dx,
-                   bool accumulate_dx, const NormTensors& gradients);
+void norm_backward(const BlockContext& context, std::string_view name, const at::Tensor& dy,
+                   const at::Tensor& x, const NormTensors& weights, const Buffer& stats,
+                   const at::Tensor& dx, bool accumulate_dx, const NormTensors& gradients);
 
 /// y = the block's output for the input in saved.x_MD.
 void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,

@@ -66,6 +66,7 @@ Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
       specs_(parameter_specs(config_)),
       parameters_(std::move(parameters)),
       weights_(place_tensors(config_, parameters_)),
+      workspace_(policy_.threads),
       saved_(static_cast<std::size_t>(config_.n_layers)) {}
 
 Olmo Olmo::for_inference(ModelConfig config, Policy policy, NamedTensors weights) {
@@ -107,7 +108,7 @@ BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positi
                            ForestRows* forest) {
   if (!rope_.cos.defined() || rope_.cos.size(0) < positions)
     rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
-  return {policy_, config_, rope_, shape, forest, nullptr};
+  return {ops::Context(policy_, workspace_), config_, rope_, shape, forest};
 }
 
 BlockContext Olmo::context(const at::Tensor& ids_BL) {
@@ -117,13 +118,12 @@ BlockContext Olmo::context(const at::Tensor& ids_BL) {
 at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                              const Observer& observe) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
-  const OpScope forward(context.trace, "forward/");
+  const OpScope forward(context.compute.trace, "forward/");
   at::Tensor x_MD = saved_.front().x_MD.shaped({m, d});
-  ops::embedding(policy_, ids_BL.view({m}), weights_.wte, x_MD);
-  context.traced("embedding", x_MD);
+  ops::embedding(context.named("embedding"), ids_BL.view({m}), weights_.wte, x_MD);
   if (observe) observe("embedding", x_MD);
   for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
-    const OpScope scope(context.trace, block_scope(layer));
+    const OpScope scope(context.compute.trace, block_scope(layer));
     const bool last = layer + 1 == weights_.blocks.size();
     BlockSaved& saved = saved_[training ? layer : 0];
     // A block's output is the next one's saved input: the residual stream is never copied.
@@ -141,30 +141,27 @@ at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_
     if (observe) observe("block_" + std::to_string(layer), x_MD);
   }
   at::Tensor final_MD = final_MD_.shaped({x_MD.size(0), d});
-  norm_forward(context, x_MD, weights_.ln_f, final_MD, ln_f_stats_);
-  context.traced("ln_f", final_MD);
+  norm_forward(context, "ln_f", x_MD, weights_.ln_f, final_MD, ln_f_stats_);
   if (observe) observe("ln_f", final_MD);
-  if (config_.scale_logits) ops::scale(policy_, final_MD, logit_scale());
+  if (config_.scale_logits) ops::scale(context.compute, final_MD, logit_scale());
   return final_MD;
 }
 
 void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
                         ModelTensors& gradients, bool accumulate) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
-  const OpScope backward(context.trace, "backward/");
+  const OpScope backward(context.compute.trace, "backward/");
   const at::Tensor& dfinal_MD = dfinal_MD_.get();
-  if (config_.scale_logits) ops::scale(policy_, dfinal_MD, logit_scale());
+  if (config_.scale_logits) ops::scale(context.compute, dfinal_MD, logit_scale());
   const at::Tensor dx_MD = dx_MD_.shaped({m, d});
-  norm_backward(context, dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD, false,
-                gradients.ln_f);
-  context.traced("ln_f.grad", dx_MD);
+  norm_backward(context, "ln_f.grad", dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD,
+                false, gradients.ln_f);
   for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
-    const OpScope scope(context.trace, block_scope(layer));
+    const OpScope scope(context.compute.trace, block_scope(layer));
     block_backward(context, weights_.blocks[layer], saved_[layer], scratch_, dx_MD,
                    gradients.blocks[layer], accumulate);
   }
-  ops::embedding_backward(policy_, ids_BL.view({m}), dx_MD, gradients.wte);
-  context.traced("wte.weight.grad", gradients.wte);
+  ops::embedding_backward(context.named("wte.weight.grad"), ids_BL.view({m}), dx_MD, gradients.wte);
 }
 
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
@@ -174,23 +171,15 @@ LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weig
   ModelTensors places = place_tensors(config_, gradients);
   if (!accumulate) begin_gradients(places);
   BlockContext pass = context(batch.ids_BL);
-  pass.trace = trace;
+  pass.compute.trace = trace;
   const std::int64_t m = pass.tokens();
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, true, {});
   const ops::HeadGradients head{.grad_scale = weights.scale,
                                 .z_multiplier = weights.z_multiplier,
                                 .dh_MD = dfinal_MD_.shaped({m, config_.d_model}),
                                 .dw_VD = places.head};
-  ops::HeadTokenValues values;
-  if (trace != nullptr) values = {at::empty({m}, at::kFloat), at::empty({m}, at::kFloat), {}};
   const auto loss = ops::head_loss_backward(
-      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head, values);
-  if (trace != nullptr) {
-    trace->add("head/ce_loss", values.ce_M);
-    trace->add("head/log_sum_exp", values.lse_M);
-    trace->add("head/grad", head.dh_MD);
-    trace->add("head/weight.grad", head.dw_VD);
-  }
+      pass.named("head"), head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head);
   run_backward(pass, batch.ids_BL, places, accumulate);
   return to_sums(loss);
 }
@@ -199,7 +188,7 @@ LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe) {
   check_batch(batch);
   const BlockContext pass = context(batch.ids_BL);
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, observe);
-  return to_sums(ops::head_loss(policy_, head_,
+  return to_sums(ops::head_loss(pass.compute, head_,
                                 {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}));
 }
 
@@ -207,8 +196,9 @@ LossSums Olmo::token_losses(const TokenBatch& batch, const ops::HeadTokenValues&
   check_batch(batch);
   const BlockContext pass = context(batch.ids_BL);
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, {});
-  return to_sums(ops::head_loss(
-      policy_, head_, {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}, values));
+  return to_sums(ops::head_loss(pass.compute, head_,
+                                {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})},
+                                values));
 }
 
 at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
@@ -216,7 +206,7 @@ at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
   const BlockContext pass = context(ids_BL);
   const at::Tensor final_MD = run_forward(pass, ids_BL, false, observe);
   at::Tensor logits_MV = at::empty({pass.tokens(), config_.embedding_rows()}, final_MD.options());
-  ops::linear(policy_, final_MD, weights_.head, logits_MV);
+  ops::linear(pass.compute, final_MD, weights_.head, logits_MV);
   return logits_MV.view({ids_BL.size(0), ids_BL.size(1), config_.embedding_rows()});
 }
 

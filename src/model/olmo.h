@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/named_tensors.h"
+#include "core/op_trace.h"
 #include "core/policy.h"
 #include "core/token_forest.h"
 #include "model/block.h"
@@ -10,6 +11,7 @@
 #include "model/parameters.h"
 #include "ops/cross_entropy.h"
 #include "ops/rope.h"
+#include "ops/workspace.h"
 
 namespace olmo::model {
 
@@ -118,6 +120,7 @@ class Olmo {
   NamedTensors parameters_;
   ModelTensors weights_;
   ops::RopeTable rope_;
+  ops::Workspace workspace_;
   std::vector<BlockSaved> saved_;
   BlockScratch scratch_;
   ops::HeadWorkspace head_;

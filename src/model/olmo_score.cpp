@@ -44,9 +44,9 @@ void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
   if (targets.empty()) return;
   ForestRows forest_rows{std::move(plan), positions_of(forest), to_tensor(rows)};
   const auto longest = forest_rows.positions_M.max().item<std::int64_t>() + 1;
-  const at::Tensor final_RD = run_forward(context(shape, longest, &forest_rows),
-                                          to_tensor(forest.ids), /*training=*/false, {});
-  ops::head_scores(policy_, head_, final_RD, weights_.head, targets, scores);
+  const BlockContext pass = context(shape, longest, &forest_rows);
+  const at::Tensor final_RD = run_forward(pass, to_tensor(forest.ids), /*training=*/false, {});
+  ops::head_scores(pass.compute, head_, final_RD, weights_.head, targets, scores);
 }
 
 }  // namespace olmo::model

@@ -47,9 +47,9 @@ AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::T
 
 // How many pieces each (sequence, key/value head) is cut into: one where there are enough of those
 // for the threads, for cutting repeats the packing of keys and, in the backward pass, the scores.
-std::int64_t pieces_per_head(const Policy& policy, const AttentionProblem& p) {
+std::int64_t pieces_per_head(const Context& context, const AttentionProblem& p) {
   const auto heads = std::max<std::int64_t>(p.batch * p.n_kv_heads, 1);
-  const std::int64_t wanted = policy.threads == 1 ? 1 : 2 * policy.threads;
+  const std::int64_t wanted = context.policy.threads == 1 ? 1 : 2 * context.policy.threads;
   const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
   return std::clamp<std::int64_t>((wanted + heads - 1) / heads, 1,
                                   std::max<std::int64_t>(tiles, 1));
@@ -69,16 +69,40 @@ void for_pieces(const AttentionProblem& p, std::int64_t pieces, const Add& add) 
   }
 }
 
+std::vector<AttentionPart> forward_parts(const Context& context, const AttentionProblem& p) {
+  std::vector<AttentionPart> parts;
+  for_pieces(p, pieces_per_head(context, p), [&](auto sequence, auto head, auto begin, auto end) {
+    parts.push_back({sequence, head, begin, end, 0, end, false, false});
+  });
+  return parts;
+}
+
+/// A head in one piece gives dq, dk and dv at once; in several, those of dq and those of dk and dv.
+std::vector<AttentionPart> backward_parts(const Context& context, const AttentionProblem& p) {
+  const auto pieces = pieces_per_head(context, p);
+  std::vector<AttentionPart> parts;
+  for_pieces(p, pieces, [&](auto sequence, auto head, auto begin, auto end) {
+    if (pieces == 1) {
+      parts.push_back({sequence, head, 0, end, 0, end, true, true});
+      return;
+    }
+    parts.push_back({sequence, head, begin, end, 0, end, true, false});
+    parts.push_back({sequence, head, begin, p.length, begin, end, false, true});
+  });
+  return parts;
+}
+
 // Threads take the next part when they are free; each output belongs to one part, so their order
 // does not matter.
-void run_parts(const Policy& policy, const AttentionKernels& kernels,
+void run_parts(const Context& context, const AttentionKernels& kernels,
                const AttentionProblem& problem, const std::vector<AttentionPart>& parts) {
   const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
+  CallWorkspace workspace(context);
   std::atomic<std::size_t> next{0};
-  at::parallel_for(0, policy.threads, 1, [&](std::int64_t, std::int64_t) {
-    float* workspace = thread_workspace().reserve(floats);
+  at::parallel_for(0, context.policy.threads, 1, [&](std::int64_t, std::int64_t) {
+    float* scratch = workspace.reserve(floats);
     for (auto i = next.fetch_add(1); i < parts.size(); i = next.fetch_add(1))
-      kernels.run(problem, parts[i], workspace);
+      kernels.run(problem, parts[i], scratch);
   });
 }
 
@@ -90,22 +114,19 @@ std::int64_t gpu_blocks(const AttentionProblem& p, std::int64_t heads) {
 
 }  // namespace
 
-void attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
+void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   const auto problem = problem_of("attention", shape, qkv, out, lse);
-  if (on_gpu(policy, "attention", {qkv, out, lse})) {
-    launch(policy, gpu_kernels::kAttention, gpu_blocks(problem, problem.n_heads), problem);
-    return;
+  if (on_gpu(context, "attention", {qkv, out, lse})) {
+    launch(context, gpu_kernels::kAttention, gpu_blocks(problem, problem.n_heads), problem);
+  } else {
+    run_parts(context, attention_forward_kernels_for(context.policy.isa), problem,
+              forward_parts(context, problem));
   }
-  std::vector<AttentionPart> parts;
-  for_pieces(problem, pieces_per_head(policy, problem),
-             [&](auto sequence, auto head, auto begin, auto end) {
-               parts.push_back({sequence, head, begin, end, 0, end, false, false});
-             });
-  run_parts(policy, attention_forward_kernels_for(policy.isa), problem, parts);
+  context.traced(out);
 }
 
-void attention_backward(const Policy& policy, const AttentionShape& shape, const at::Tensor& dout,
+void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv) {
   auto problem = problem_of("attention_backward", shape, qkv, out, lse);
@@ -113,22 +134,14 @@ void attention_backward(const Policy& policy, const AttentionShape& shape, const
   require("attention_backward", "dqkv", dqkv, qkv.sizes());
   problem.dout = dout.const_data_ptr<float>();
   problem.dqkv = dqkv.mutable_data_ptr<float>();
-  if (on_gpu(policy, "attention_backward", {dout, qkv, out, lse, dqkv})) {
-    launch(policy, gpu_kernels::kAttentionDq, gpu_blocks(problem, problem.n_heads), problem);
-    launch(policy, gpu_kernels::kAttentionDkv, gpu_blocks(problem, problem.n_kv_heads), problem);
-    return;
+  if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
+    launch(context, gpu_kernels::kAttentionDq, gpu_blocks(problem, problem.n_heads), problem);
+    launch(context, gpu_kernels::kAttentionDkv, gpu_blocks(problem, problem.n_kv_heads), problem);
+  } else {
+    run_parts(context, attention_backward_kernels_for(context.policy.isa), problem,
+              backward_parts(context, problem));
   }
-  const auto pieces = pieces_per_head(policy, problem);
-  std::vector<AttentionPart> parts;
-  for_pieces(problem, pieces, [&](auto sequence, auto head, auto begin, auto end) {
-    if (pieces == 1) {
-      parts.push_back({sequence, head, 0, end, 0, end, true, true});
-      return;
-    }
-    parts.push_back({sequence, head, begin, end, 0, end, true, false});
-    parts.push_back({sequence, head, begin, problem.length, begin, end, false, true});
-  });
-  run_parts(policy, attention_backward_kernels_for(policy.isa), problem, parts);
+  context.traced(dqkv);
 }
 
 }  // namespace olmo::ops

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
@@ -24,7 +24,7 @@ struct AttentionShape {
 /// * (chain of fma over head_dim of q_i·k_j), j = 0..i; m = max_j; p_j = exp(score_j - m); s = row
 /// sum of p (sixteen lanes, fixed tree); out = (chain of fma over j ascending of p_j * v_j) / s;
 /// lse = m + log(s). Memory: one tile of score rows per thread.
-void attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
+void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse);
 
 /// Gradient of attention() with respect to qkv, from its output and lse; overwrites dqkv (shape of
@@ -32,7 +32,7 @@ void attention(const Policy& policy, const AttentionShape& shape, const at::Tens
 /// chain over head_dim of dout_i·v_j; ds_ij = p_ij * (dp_ij - delta_i) * scale; dq_i = chain over j
 /// ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i) ascending of
 /// ds_ij * q_i and p_ij * dout_i.
-void attention_backward(const Policy& policy, const AttentionShape& shape, const at::Tensor& dout,
+void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv);
 

@@ -154,10 +154,10 @@ ForestProblem problem_of(const ForestPlan& plan, const at::Tensor& qkv, const at
 /// Calls work(i, kv_head) for i < count and every head; threads take the next one when they are
 /// free, a head's one after the other.
 template <class Work>
-void share_out(const Policy& policy, std::size_t count, std::int64_t kv_heads, const Work& work) {
+void share_out(const Context& context, std::size_t count, std::int64_t kv_heads, const Work& work) {
   const auto each = static_cast<std::int64_t>(count);
   std::atomic<std::int64_t> next{0};
-  at::parallel_for(0, policy.threads, 1, [&](std::int64_t, std::int64_t) {
+  at::parallel_for(0, context.policy.threads, 1, [&](std::int64_t, std::int64_t) {
     for (auto i = next.fetch_add(1); i < each * kv_heads; i = next.fetch_add(1))
       work(i % each, i / each);
   });
@@ -165,12 +165,12 @@ void share_out(const Policy& policy, std::size_t count, std::int64_t kv_heads, c
 
 }  // namespace
 
-ForestPlan plan_forest(const Policy& policy, const AttentionShape& shape,
+ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
                        std::span<const TokenSegment> segments) {
   OLMO_CHECK(shape.n_kv_heads > 0 && shape.n_heads > 0 && shape.n_heads % shape.n_kv_heads == 0);
   OLMO_CHECK(shape.batch == 1 && shape.head_dim > 0);
   check_segments(segments, shape.length);
-  const auto& kernels = forest_kernels_for(policy.isa);
+  const auto& kernels = forest_kernels_for(context.policy.isa);
   ForestPlan plan;
   plan.shape = shape;
   Planner(kernels, segments, plan).run();
@@ -179,17 +179,19 @@ ForestPlan plan_forest(const Policy& policy, const AttentionShape& shape,
   return plan;
 }
 
-void attention_forest(const Policy& policy, ForestPlan& plan, const at::Tensor& qkv,
+void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
                       at::Tensor& out) {
   const auto problem = problem_of(plan, qkv, out);
-  const auto& kernels = forest_kernels_for(policy.isa);
-  share_out(policy, plan.pieces.size(), problem.n_kv_heads,
+  const auto& kernels = forest_kernels_for(context.policy.isa);
+  share_out(context, plan.pieces.size(), problem.n_kv_heads,
             [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
   const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
-  share_out(policy, plan.tiles.size(), problem.n_kv_heads,
+  CallWorkspace workspace(context);
+  share_out(context, plan.tiles.size(), problem.n_kv_heads,
             [&](std::int64_t tile, std::int64_t head) {
-              kernels.run(problem, tile, head, thread_workspace().reserve(floats));
+              kernels.run(problem, tile, head, workspace.reserve(floats));
             });
+  context.traced(out);
 }
 
 }  // namespace olmo::ops

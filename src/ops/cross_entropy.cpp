@@ -114,8 +114,9 @@ TokenScore score_of(std::span<const float> logits, std::int64_t label, float top
 }
 
 /// Both entry points: `gradients` is null for the loss alone.
-HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
-             const HeadGradients* gradients, const HeadTokenValues& tokens) {
+HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
+             const HeadInput& input, const HeadGradients* gradients,
+             const HeadTokenValues& tokens) {
   const auto sizes = check(op, input);
   check_tokens(op, tokens, sizes.tokens);
   if (gradients != nullptr) {
@@ -123,7 +124,8 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
     require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
   }
   const auto chunk = prepare(workspace, sizes);
-  const auto& kernels = loss_kernels_for(policy.isa);
+  const Context inner = context.named({});
+  const auto& kernels = loss_kernels_for(context.policy.isa);
   auto* ce = workspace.values.data_ptr<float>();
   auto* lse = ce + sizes.tokens;
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
@@ -131,7 +133,7 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
     at::Tensor logits =
         workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
     const at::Tensor h = input.h_MD.narrow(0, first, count);
-    linear(policy, h, input.w_VD, logits);
+    linear(inner, h, input.w_VD, logits);
     const LossRows rows{.logits = logits.data_ptr<float>(),
                         .columns = sizes.vocabulary,
                         .labels = input.labels_M.const_data_ptr<std::int64_t>() + first,
@@ -143,8 +145,8 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
                         .gradient = gradients != nullptr,
                         .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
                         .z_multiplier = gradients != nullptr ? gradients->z_multiplier : 0.0F};
-    if (on_gpu(policy, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
-      launch(policy, gpu_kernels::kLossRows, blocks_of_rows(count), rows, count);
+    if (on_gpu(context, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
+      launch(context, gpu_kernels::kLossRows, blocks_of_rows(count), rows, count);
     } else {
       at::parallel_for(
           0, count, row_grain(sizes.vocabulary),
@@ -153,28 +155,36 @@ HeadLoss run(const char* op, const Policy& policy, HeadWorkspace& workspace, con
     if (gradients == nullptr) continue;
     at::Tensor dh = gradients->dh_MD.narrow(0, first, count);
     at::Tensor dw = gradients->dw_VD;
-    linear_backward_input(policy, logits, input.w_VD, dh);
-    linear_backward_weight(policy, logits, h, dw, /*accumulate=*/true);
+    linear_backward_input(inner, logits, input.w_VD, dh);
+    linear_backward_weight(inner, logits, h, dw, /*accumulate=*/true);
   }
   copy_tokens(tokens, ce, lse, sizes.tokens);
+  if (context.trace != nullptr) {
+    context.traced(workspace.values.narrow(0, 0, sizes.tokens), "/ce_loss");
+    context.traced(workspace.values.narrow(0, sizes.tokens, sizes.tokens), "/log_sum_exp");
+  }
+  if (gradients != nullptr) {
+    context.traced(gradients->dh_MD, "/grad");
+    context.traced(gradients->dw_VD, "/weight.grad");
+  }
   return sum_tokens(input, ce, lse);
 }
 
 }  // namespace
 
-HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens) {
-  return run("head_loss", policy, workspace, input, nullptr, tokens);
+  return run("head_loss", context, workspace, input, nullptr, tokens);
 }
 
-void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tensor& h_RD,
+void head_scores(const Context& context, HeadWorkspace& workspace, const at::Tensor& h_RD,
                  const at::Tensor& w_VD, std::span<const TokenTarget> targets,
                  std::span<TokenScore> scores) {
   const auto sizes = check_product("head_scores", h_RD, w_VD);
   check_targets(sizes, targets);
   OLMO_CHECK(scores.size() == targets.size());
   const auto chunk = prepare(workspace, sizes);
-  const auto& kernels = loss_kernels_for(policy.isa);
+  const auto& kernels = loss_kernels_for(context.policy.isa);
   auto* maxima = workspace.values.data_ptr<float>();
   auto* log_sums = maxima + sizes.tokens;
   std::size_t done = 0;
@@ -182,10 +192,10 @@ void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tenso
     const auto count = std::min(chunk, sizes.tokens - first);
     at::Tensor logits =
         workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
-    linear(policy, h_RD.narrow(0, first, count), w_VD, logits);
+    linear(context.named({}), h_RD.narrow(0, first, count), w_VD, logits);
     const float* values = logits.const_data_ptr<float>();
-    if (on_gpu(policy, "head_scores", {logits, workspace.values})) {
-      launch(policy, gpu_kernels::kLogSums, blocks_of_rows(count), values, count, sizes.vocabulary,
+    if (on_gpu(context, "head_scores", {logits, workspace.values})) {
+      launch(context, gpu_kernels::kLogSums, blocks_of_rows(count), values, count, sizes.vocabulary,
              maxima, log_sums);
     } else {
       at::parallel_for(0, count, row_grain(sizes.vocabulary),
@@ -202,9 +212,10 @@ void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tenso
   }
 }
 
-HeadLoss head_loss_backward(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
-                            const HeadGradients& gradients, const HeadTokenValues& tokens) {
-  return run("head_loss_backward", policy, workspace, input, &gradients, tokens);
+HeadLoss head_loss_backward(const Context& context, HeadWorkspace& workspace,
+                            const HeadInput& input, const HeadGradients& gradients,
+                            const HeadTokenValues& tokens) {
+  return run("head_loss_backward", context, workspace, input, &gradients, tokens);
 }
 
 }  // namespace olmo::ops

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
 #include "core/token_forest.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
@@ -45,13 +45,13 @@ struct HeadInput {
 /// Loss only; never holds the logits of more than a chunk of tokens. The chunk does not change a
 /// bit of any result. Throws Error(kInput) naming the position of a label out of range. Values that
 /// are not finite pass through to the sums.
-HeadLoss head_loss(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
+HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens = {});
 
 /// Fills scores[i] with what row targets[i].row of the logits h · wᵀ says of targets[i].label:
 /// log_prob = -ce and the argmax as head_loss defines them, the logit as it is. Rows are ascending,
 /// without gaps, from 0; w may be bf16. Throws Error(kInput) for a label out of range.
-void head_scores(const Policy& policy, HeadWorkspace& workspace, const at::Tensor& h_RD,
+void head_scores(const Context& context, HeadWorkspace& workspace, const at::Tensor& h_RD,
                  const at::Tensor& w_VD, std::span<const TokenTarget> targets,
                  std::span<TokenScore> scores);
 
@@ -65,7 +65,8 @@ struct HeadGradients {
 
 /// head_loss and its gradients: dlogits = grad_scale · ((1 + 2 · z_multiplier · lse) · p - onehot),
 /// then dh = dlogits · w and dw += dlogitsᵀ · h. Rows without label have dlogits 0.
-HeadLoss head_loss_backward(const Policy& policy, HeadWorkspace& workspace, const HeadInput& input,
-                            const HeadGradients& gradients, const HeadTokenValues& tokens = {});
+HeadLoss head_loss_backward(const Context& context, HeadWorkspace& workspace,
+                            const HeadInput& input, const HeadGradients& gradients,
+                            const HeadTokenValues& tokens = {});
 
 }  // namespace olmo::ops

@@ -1,26 +1,26 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
 /// out = x + y; contiguous tensors of one element count. out may be x or y.
-void add(const Policy& policy, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out);
+void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out);
 
 /// x = x · factor, in place.
-void scale(const Policy& policy, const at::Tensor& x, float factor);
+void scale(const Context& context, const at::Tensor& x, float factor);
 
 /// x[m, n] = x[m, n] + bias[n], in place.
-void add_bias(const Policy& policy, const at::Tensor& x_MN, const at::Tensor& bias_N);
+void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& bias_N);
 
 /// dbias[n] continues its chain of additions over ascending m: dbias[n] = dbias[n] + dy[m, n].
-void add_bias_backward(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& dbias_N);
+void add_bias_backward(const Context& context, const at::Tensor& dy_MN, const at::Tensor& dbias_N);
 
 /// out = e^x (within 1 ulp), natural logarithm (1 ulp), 1 / (1 + e^-x) (2 ulp), by the polynomials
 /// of kernels/math.h.
-void exp(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
-void log(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
-void sigmoid(const Policy& policy, const at::Tensor& x, const at::Tensor& out);
+void exp(const Context& context, const at::Tensor& x, const at::Tensor& out);
+void log(const Context& context, const at::Tensor& x, const at::Tensor& out);
+void sigmoid(const Context& context, const at::Tensor& x, const at::Tensor& out);
 
 }  // namespace olmo::ops

@@ -44,76 +44,30 @@ void copy_rows(const Element* table, std::span<const std::int64_t> ids, std::int
                    });
 }
 
-/// As embedding_backward; `order` and `starts` as there.
-void add_rows_on_gpu(const Policy& policy, const at::Tensor& dx, const at::Tensor& dwte,
-                     const std::vector<std::pair<std::int64_t, std::int64_t>>& order,
-                     const std::vector<std::size_t>& starts) {
-  const auto ids = static_cast<std::int64_t>(starts.size()) - 1;
-  const auto places = static_cast<std::int64_t>(order.size());
-  const at::Tensor device_order = at::empty({places, 2}, at::kLong);
-  const at::Tensor device_starts = at::empty({ids + 1}, at::kLong);
-  auto* pairs = device_order.data_ptr<std::int64_t>();
-  for (const auto& [id, position] : order) *pairs++ = id, *pairs++ = position;
-  std::copy(starts.begin(), starts.end(), device_starts.data_ptr<std::int64_t>());
-  launch(policy, gpu_kernels::kEmbeddingBackward, blocks_of_rows(ids), dx.const_data_ptr<float>(),
-         device_order.const_data_ptr<std::int64_t>(), device_starts.const_data_ptr<std::int64_t>(),
-         ids, dwte.data_ptr<float>(), dwte.size(1));
-}
-
-void embedding_on_gpu(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& wte_VD,
-                      const at::Tensor& x_MD) {
-  const auto rows = ids_M.numel(), columns = wte_VD.size(1);
-  const auto* ids = ids_M.const_data_ptr<std::int64_t>();
-  auto* x = x_MD.data_ptr<float>();
-  if (wte_VD.scalar_type() == at::kBFloat16) {
-    launch(policy, gpu_kernels::kEmbeddingBf16, blocks_of_rows(rows),
-           static_cast<const std::uint16_t*>(wte_VD.const_data_ptr()), ids, x, rows, columns);
-  } else {
-    launch(policy, gpu_kernels::kEmbedding, blocks_of_rows(rows), wte_VD.const_data_ptr<float>(),
-           ids, x, rows, columns);
-  }
-}
-
-}  // namespace
-
-void embedding(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& wte_VD,
-               const at::Tensor& x_MD) {
-  const auto ids = check("embedding", ids_M, x_MD, wte_VD);
-  if (on_gpu(policy, "embedding", {ids_M, wte_VD, x_MD})) {
-    embedding_on_gpu(policy, ids_M, wte_VD, x_MD);
-    return;
-  }
-  const auto columns = wte_VD.size(1);
-  auto* x = x_MD.data_ptr<float>();
-  if (wte_VD.scalar_type() == at::kBFloat16) {
-    copy_rows(wte_VD.const_data_ptr<at::BFloat16>(), ids, columns, x);
-  } else {
-    copy_rows(wte_VD.const_data_ptr<float>(), ids, columns, x);
-  }
-}
-
-void embedding_backward(const Policy& policy, const at::Tensor& ids_M, const at::Tensor& dx_MD,
-                        const at::Tensor& dwte_VD) {
-  require_matrix("embedding_backward", "dwte", dwte_VD);
-  require("embedding_backward", "dwte", dwte_VD, dwte_VD.sizes());
-  const auto ids = check("embedding_backward", ids_M, dx_MD, dwte_VD);
-  const auto columns = dwte_VD.size(1);
-  // Tokens sorted by (id, position); `starts` holds the first of each id, so threads share out
-  // whole ids.
+/// The tokens of a batch by (id, position); `starts` holds the first of each id and the end, so
+/// that threads share out whole ids.
+struct TokensById {
   std::vector<std::pair<std::int64_t, std::int64_t>> order;
+  std::vector<std::size_t> starts;
+};
+
+TokensById sort_by_id(std::span<const std::int64_t> ids) {
+  TokensById tokens;
+  auto& [order, starts] = tokens;
   order.reserve(ids.size());
   for (const auto id : ids) order.emplace_back(id, static_cast<std::int64_t>(order.size()));
   std::sort(order.begin(), order.end());
-  std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || order[i].first != order[i - 1].first) starts.push_back(i);
   }
   starts.push_back(order.size());
-  if (on_gpu(policy, "embedding_backward", {dx_MD, dwte_VD})) {
-    add_rows_on_gpu(policy, dx_MD, dwte_VD, order, starts);
-    return;
-  }
-  const auto& kernels = pointwise_kernels_for(policy.isa);
+  return tokens;
+}
+
+void add_rows(const PointwiseKernels& kernels, const at::Tensor& dx_MD, const at::Tensor& dwte_VD,
+              const TokensById& tokens) {
+  const auto& [order, starts] = tokens;
+  const auto columns = dwte_VD.size(1);
   const auto* dx = dx_MD.const_data_ptr<float>();
   auto* dwte = dwte_VD.data_ptr<float>();
   at::parallel_for(0, static_cast<std::int64_t>(starts.size()) - 1, row_grain(columns),
@@ -124,6 +78,64 @@ void embedding_backward(const Policy& policy, const at::Tensor& ids_M, const at:
                        kernels.add(row, dx + order[i].second * columns, row, 0, columns);
                      }
                    });
+}
+
+void add_rows_on_gpu(const Context& context, const at::Tensor& dx, const at::Tensor& dwte,
+                     const TokensById& tokens) {
+  const auto& [order, starts] = tokens;
+  const auto ids = static_cast<std::int64_t>(starts.size()) - 1;
+  const auto places = static_cast<std::int64_t>(order.size());
+  const at::Tensor device_order = at::empty({places, 2}, at::kLong);
+  const at::Tensor device_starts = at::empty({ids + 1}, at::kLong);
+  auto* pairs = device_order.data_ptr<std::int64_t>();
+  for (const auto& [id, position] : order) *pairs++ = id, *pairs++ = position;
+  std::copy(starts.begin(), starts.end(), device_starts.data_ptr<std::int64_t>());
+  launch(context, gpu_kernels::kEmbeddingBackward, blocks_of_rows(ids), dx.const_data_ptr<float>(),
+         device_order.const_data_ptr<std::int64_t>(), device_starts.const_data_ptr<std::int64_t>(),
+         ids, dwte.data_ptr<float>(), dwte.size(1));
+}
+
+void embedding_on_gpu(const Context& context, const at::Tensor& ids_M, const at::Tensor& wte_VD,
+                      const at::Tensor& x_MD) {
+  const auto rows = ids_M.numel(), columns = wte_VD.size(1);
+  const auto* ids = ids_M.const_data_ptr<std::int64_t>();
+  auto* x = x_MD.data_ptr<float>();
+  if (wte_VD.scalar_type() == at::kBFloat16) {
+    launch(context, gpu_kernels::kEmbeddingBf16, blocks_of_rows(rows),
+           static_cast<const std::uint16_t*>(wte_VD.const_data_ptr()), ids, x, rows, columns);
+  } else {
+    launch(context, gpu_kernels::kEmbedding, blocks_of_rows(rows), wte_VD.const_data_ptr<float>(),
+           ids, x, rows, columns);
+  }
+}
+
+}  // namespace
+
+void embedding(const Context& context, const at::Tensor& ids_M, const at::Tensor& wte_VD,
+               const at::Tensor& x_MD) {
+  const auto ids = check("embedding", ids_M, x_MD, wte_VD);
+  if (on_gpu(context, "embedding", {ids_M, wte_VD, x_MD})) {
+    embedding_on_gpu(context, ids_M, wte_VD, x_MD);
+  } else if (wte_VD.scalar_type() == at::kBFloat16) {
+    copy_rows(wte_VD.const_data_ptr<at::BFloat16>(), ids, wte_VD.size(1), x_MD.data_ptr<float>());
+  } else {
+    copy_rows(wte_VD.const_data_ptr<float>(), ids, wte_VD.size(1), x_MD.data_ptr<float>());
+  }
+  context.traced(x_MD);
+}
+
+void embedding_backward(const Context& context, const at::Tensor& ids_M, const at::Tensor& dx_MD,
+                        const at::Tensor& dwte_VD) {
+  require_matrix("embedding_backward", "dwte", dwte_VD);
+  require("embedding_backward", "dwte", dwte_VD, dwte_VD.sizes());
+  const auto ids = check("embedding_backward", ids_M, dx_MD, dwte_VD);
+  const TokensById tokens = sort_by_id(ids);
+  if (on_gpu(context, "embedding_backward", {dx_MD, dwte_VD})) {
+    add_rows_on_gpu(context, dx_MD, dwte_VD, tokens);
+  } else {
+    add_rows(pointwise_kernels_for(context.policy.isa), dx_MD, dwte_VD, tokens);
+  }
+  context.traced(dwte_VD);
 }
 
 }  // namespace olmo::ops

@@ -35,7 +35,7 @@ float* mutable_data_or_null(const at::Tensor& t) {
   return t.defined() ? t.data_ptr<float>() : nullptr;
 }
 
-void run_forward(const char* op, const Policy& policy, const ForwardKernels& kernels,
+void run_forward(const char* op, const Context& context, const ForwardKernels& kernels,
                  std::int64_t stats_columns, const at::Tensor& x, const NormParameters& parameters,
                  float eps, const at::Tensor& y, const at::Tensor& stats) {
   require_matrix(op, "x", x);
@@ -53,15 +53,16 @@ void run_forward(const char* op, const Policy& policy, const ForwardKernels& ker
                              .bias = data_or_null(parameters.bias),
                              .eps = eps,
                              .stats = stats.data_ptr<float>()};
-  if (on_gpu(policy, op, {x, parameters.weight, parameters.bias, y, stats})) {
-    launch(policy, kernels.gpu, blocks_of_rows(rows), args, rows);
-    return;
+  if (on_gpu(context, op, {x, parameters.weight, parameters.bias, y, stats})) {
+    launch(context, kernels.gpu, blocks_of_rows(rows), args, rows);
+  } else {
+    at::parallel_for(0, rows, row_grain(columns),
+                     [&](std::int64_t begin, std::int64_t end) { kernels.cpu(args, begin, end); });
   }
-  at::parallel_for(0, rows, row_grain(columns),
-                   [&](std::int64_t begin, std::int64_t end) { kernels.cpu(args, begin, end); });
+  context.traced(y);
 }
 
-void run_backward(const char* op, const Policy& policy, const BackwardKernels& kernels,
+void run_backward(const char* op, const Context& context, const BackwardKernels& kernels,
                   std::int64_t stats_columns, const NormBackward& args) {
   require_matrix(op, "x", args.x_MD);
   const auto rows = args.x_MD.size(0), columns = args.x_MD.size(1);
@@ -84,48 +85,50 @@ void run_backward(const char* op, const Policy& policy, const BackwardKernels& k
                              .accumulate_dx = args.accumulate_dx};
   const bool has_parameters = raw.dweight != nullptr || raw.dbias != nullptr;
   // The parameters before dx, which may overwrite dy.
-  if (on_gpu(policy, op,
+  if (on_gpu(context, op,
              {args.dy_MD, args.x_MD, args.stats, args.weight_D, args.dx_MD, args.dweight_D,
               args.dbias_D})) {
-    if (has_parameters) launch(policy, kernels.gpu_parameters, blocks_of_columns(columns), raw);
-    launch(policy, kernels.gpu_input, blocks_of_rows(rows), raw);
-    return;
+    if (has_parameters) launch(context, kernels.gpu_parameters, blocks_of_columns(columns), raw);
+    launch(context, kernels.gpu_input, blocks_of_rows(rows), raw);
+  } else {
+    if (has_parameters) {
+      at::parallel_for(
+          0, columns, std::max<std::int64_t>(64, row_grain(rows)),
+          [&](std::int64_t begin, std::int64_t end) { kernels.parameters(raw, begin, end); });
+    }
+    at::parallel_for(0, rows, row_grain(columns),
+                     [&](std::int64_t begin, std::int64_t end) { kernels.input(raw, begin, end); });
   }
-  if (has_parameters) {
-    at::parallel_for(
-        0, columns, std::max<std::int64_t>(64, row_grain(rows)),
-        [&](std::int64_t begin, std::int64_t end) { kernels.parameters(raw, begin, end); });
-  }
-  at::parallel_for(0, rows, row_grain(columns),
-                   [&](std::int64_t begin, std::int64_t end) { kernels.input(raw, begin, end); });
+  context.traced(args.dx_MD);
 }
 
 }  // namespace
 
-void layer_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+void layer_norm(const Context& context, const at::Tensor& x_MD, const NormParameters& parameters,
                 float eps, const at::Tensor& y_MD, const at::Tensor& stats_M2) {
-  run_forward("layer_norm", policy,
-              {norm_kernels_for(policy.isa).layer_norm, gpu_kernels::kLayerNorm}, 2, x_MD,
+  run_forward("layer_norm", context,
+              {norm_kernels_for(context.policy.isa).layer_norm, gpu_kernels::kLayerNorm}, 2, x_MD,
               parameters, eps, y_MD, stats_M2);
 }
 
-void rms_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+void rms_norm(const Context& context, const at::Tensor& x_MD, const NormParameters& parameters,
               float eps, const at::Tensor& y_MD, const at::Tensor& stats_M1) {
-  run_forward("rms_norm", policy, {norm_kernels_for(policy.isa).rms_norm, gpu_kernels::kRmsNorm}, 1,
-              x_MD, parameters, eps, y_MD, stats_M1);
+  run_forward("rms_norm", context,
+              {norm_kernels_for(context.policy.isa).rms_norm, gpu_kernels::kRmsNorm}, 1, x_MD,
+              parameters, eps, y_MD, stats_M1);
 }
 
-void layer_norm_backward(const Policy& policy, const NormBackward& args) {
-  const auto& kernels = norm_kernels_for(policy.isa);
-  run_backward("layer_norm_backward", policy,
+void layer_norm_backward(const Context& context, const NormBackward& args) {
+  const auto& kernels = norm_kernels_for(context.policy.isa);
+  run_backward("layer_norm_backward", context,
                {kernels.layer_norm_input, kernels.layer_norm_parameters,
                 gpu_kernels::kLayerNormInput, gpu_kernels::kLayerNormParameters},
                2, args);
 }
 
-void rms_norm_backward(const Policy& policy, const NormBackward& args) {
-  const auto& kernels = norm_kernels_for(policy.isa);
-  run_backward("rms_norm_backward", policy,
+void rms_norm_backward(const Context& context, const NormBackward& args) {
+  const auto& kernels = norm_kernels_for(context.policy.isa);
+  run_backward("rms_norm_backward", context,
                {kernels.rms_norm_input, kernels.rms_norm_parameters, gpu_kernels::kRmsNormInput,
                 gpu_kernels::kRmsNormParameters},
                1, args);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
@@ -18,12 +18,12 @@ struct NormParameters {
 /// y = (x - mean) · rstd [· weight + bias], with rstd = 1 / sqrt(var + eps) and the biased
 /// variance, as OLMo's LayerNorm. mean = row_sum(x) / D; var = row_sum((x - mean)²) / D, squares
 /// folded by fma. stats_M2 receives (mean, rstd) of each row.
-void layer_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+void layer_norm(const Context& context, const at::Tensor& x_MD, const NormParameters& parameters,
                 float eps, const at::Tensor& y_MD, const at::Tensor& stats_M2);
 
 /// y = x · rstd [· weight + bias], with rstd = 1 / sqrt(row_sum(x²) / D + eps), as OLMo's
 /// RMSLayerNorm. stats_M1 receives rstd.
-void rms_norm(const Policy& policy, const at::Tensor& x_MD, const NormParameters& parameters,
+void rms_norm(const Context& context, const at::Tensor& x_MD, const NormParameters& parameters,
               float eps, const at::Tensor& y_MD, const at::Tensor& stats_M1);
 
 /// What the backward of a norm reads and writes.
@@ -42,9 +42,9 @@ struct NormBackward {
 /// Gradients of layer_norm. With g = dy [· weight] and h = (x - mean) · rstd:
 /// dx = rstd · (g - row_sum(g)/D - h · row_sum(g·h)/D); dweight += Σ_m dy·h and dbias += Σ_m dy, as
 /// chains over ascending m.
-void layer_norm_backward(const Policy& policy, const NormBackward& args);
+void layer_norm_backward(const Context& context, const NormBackward& args);
 
 /// Gradients of rms_norm: as above without the mean, dx = rstd · (g - h · row_sum(g·h)/D).
-void rms_norm_backward(const Policy& policy, const NormBackward& args);
+void rms_norm_backward(const Context& context, const NormBackward& args);
 
 }  // namespace olmo::ops

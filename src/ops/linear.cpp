@@ -79,14 +79,14 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
 }
 
 /// With tiles of 128 where they fill a large GPU, else of 64.
-void multiply_on_gpu(const Policy& policy, const GemmProblem& g) {
+void multiply_on_gpu(const Context& context, const GemmProblem& g) {
   constexpr std::int64_t kEnough = 264;  // two for each of the 132 multiprocessors of an H100
   const bool large = tiles(g.m, 128) * tiles(g.n, 128) >= kEnough;
   const bool is_bf16 = g.b_bf16 != nullptr;
   const std::int64_t side = large ? 128 : 64;
   const auto& kernel = large ? (is_bf16 ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
                              : (is_bf16 ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
-  launch(policy, kernel, tiles(g.m, side) * tiles(g.n, side), g);
+  launch(context, kernel, tiles(g.m, side) * tiles(g.n, side), g);
 }
 
 /// One of a product's inputs, fp32 or bf16.
@@ -102,32 +102,33 @@ Operand operand(const at::Tensor& t) {
 }
 
 /// The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
-at::Tensor left_operand(const Policy& policy, const at::Tensor& t) {
-  return policy.gpu != nullptr ? t.to(at::kFloat) : t;
+at::Tensor left_operand(const Context& context, const at::Tensor& t) {
+  return context.policy.gpu != nullptr ? t.to(at::kFloat) : t;
 }
 
-void multiply(const Policy& policy, const char* op, std::initializer_list<at::Tensor> tensors,
+void multiply(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors,
               const GemmProblem& whole) {
   if (whole.m == 0 || whole.n == 0) return;
-  if (on_gpu(policy, op, tensors)) {
-    multiply_on_gpu(policy, whole);
+  if (on_gpu(context, op, tensors)) {
+    multiply_on_gpu(context, whole);
     return;
   }
-  const auto& kernels = gemm_kernels_for(policy.isa);
-  const auto grid = choose_grid(kernels, whole.m, whole.n, policy.threads);
+  const auto& kernels = gemm_kernels_for(context.policy.isa);
+  const auto grid = choose_grid(kernels, whole.m, whole.n, context.policy.threads);
+  CallWorkspace workspace(context);
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
       const auto piece = piece_of(whole, kernels, grid, index);
       const auto blocking = kernels.blocking(piece.m, piece.n, piece.k, l2_bytes());
       const auto floats = kernels.workspace(piece, blocking);
-      kernels.gemm(piece, blocking, thread_workspace().reserve(static_cast<std::size_t>(floats)));
+      kernels.gemm(piece, blocking, workspace.reserve(static_cast<std::size_t>(floats)));
     }
   });
 }
 
 }  // namespace
 
-void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK,
+void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_NK,
             at::Tensor& y_MN) {
   require_matrix("linear", "x", x_MK);
   require_matrix("linear", "w", w_NK);
@@ -135,18 +136,19 @@ void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK
   require_fp32_or_bf16("linear", "x", x_MK, {m, k});
   require_fp32_or_bf16("linear", "w", w_NK, {n, k});
   require("linear", "y", y_MN, {m, n});
-  if (policy.numerics == Numerics::kFast) {
+  if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
-    return;
+  } else {
+    const at::Tensor left_MK = left_operand(context, x_MK);
+    const auto x = operand(left_MK), w = operand(w_NK);
+    multiply(context, "linear", {left_MK, w_NK, y_MN},
+             {m, n, k, x.fp32, k, 1, w.fp32, 1, k, y_MN.mutable_data_ptr<float>(), n, false, w.bf16,
+              x.bf16});
   }
-  const at::Tensor left_MK = left_operand(policy, x_MK);
-  const auto x = operand(left_MK), w = operand(w_NK);
-  multiply(policy, "linear", {left_MK, w_NK, y_MN},
-           {m, n, k, x.fp32, k, 1, w.fp32, 1, k, y_MN.mutable_data_ptr<float>(), n, false, w.bf16,
-            x.bf16});
+  context.traced(y_MN);
 }
 
-void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
+void linear_backward_input(const Context& context, const at::Tensor& dy_MN, const at::Tensor& w_NK,
                            at::Tensor& dx_MK) {
   require_matrix("linear_backward_input", "dy", dy_MN);
   require_matrix("linear_backward_input", "w", w_NK);
@@ -154,18 +156,19 @@ void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const 
   require_fp32_or_bf16("linear_backward_input", "dy", dy_MN, {m, n});
   require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
   require("linear_backward_input", "dx", dx_MK, {m, k});
-  if (policy.numerics == Numerics::kFast) {
+  if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
-    return;
+  } else {
+    const at::Tensor left_MN = left_operand(context, dy_MN);
+    const auto dy = operand(left_MN), w = operand(w_NK);
+    multiply(context, "linear_backward_input", {left_MN, w_NK, dx_MK},
+             {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, dx_MK.mutable_data_ptr<float>(), k, false,
+              w.bf16, dy.bf16});
   }
-  const at::Tensor left_MN = left_operand(policy, dy_MN);
-  const auto dy = operand(left_MN), w = operand(w_NK);
-  multiply(policy, "linear_backward_input", {left_MN, w_NK, dx_MK},
-           {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, dx_MK.mutable_data_ptr<float>(), k, false, w.bf16,
-            dy.bf16});
+  context.traced(dx_MK);
 }
 
-void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
+void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
                             at::Tensor& dw_NK, bool accumulate) {
   require_matrix("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
@@ -173,20 +176,21 @@ void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const
   require_fp32_or_bf16("linear_backward_weight", "dy", dy_MN, {m, n});
   require_fp32_or_bf16("linear_backward_weight", "x", x_MK, {m, k});
   require("linear_backward_weight", "dw", dw_NK, {n, k});
-  if (policy.numerics == Numerics::kFast) {
+  if (context.policy.numerics == Numerics::kFast) {
     const auto dy = dy_MN.to(at::kFloat), x = x_MK.to(at::kFloat);
     if (accumulate) {
       at::addmm_out(dw_NK, dw_NK, dy.t(), x);
     } else {
       at::mm_out(dw_NK, dy.t(), x);
     }
-    return;
+  } else {
+    const at::Tensor left_MN = left_operand(context, dy_MN);
+    const auto dy = operand(left_MN), x = operand(x_MK);
+    multiply(context, "linear_backward_weight", {left_MN, x_MK, dw_NK},
+             {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, dw_NK.mutable_data_ptr<float>(), k, accumulate,
+              x.bf16, dy.bf16});
   }
-  const at::Tensor left_MN = left_operand(policy, dy_MN);
-  const auto dy = operand(left_MN), x = operand(x_MK);
-  multiply(policy, "linear_backward_weight", {left_MN, x_MK, dw_NK},
-           {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, dw_NK.mutable_data_ptr<float>(), k, accumulate,
-            x.bf16, dy.bf16});
+  context.traced(dw_NK);
 }
 
 }  // namespace olmo::ops

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
@@ -19,16 +19,17 @@ namespace olmo::ops {
 // the products are LibTorch's.
 
 /// y = x·wᵀ: x (M, K), w (N, K), y (M, N); the chain runs over the K input features.
-void linear(const Policy& policy, const at::Tensor& x_MK, const at::Tensor& w_NK, at::Tensor& y_MN);
+void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_NK,
+            at::Tensor& y_MN);
 
 /// dx = dy·w: dy (M, N), w (N, K), dx (M, K); the chain runs over the N output features.
-void linear_backward_input(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& w_NK,
+void linear_backward_input(const Context& context, const at::Tensor& dy_MN, const at::Tensor& w_NK,
                            at::Tensor& dx_MK);
 
 /// dw = dyᵀ·x, or dw += dyᵀ·x with `accumulate`: dy (M, N), x (M, K), dw (N, K); the chain runs
 /// over the M rows in ascending order, so accumulating consecutive blocks of rows gives the bits of
 /// one call over all of them.
-void linear_backward_weight(const Policy& policy, const at::Tensor& dy_MN, const at::Tensor& x_MK,
+void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
                             at::Tensor& dw_NK, bool accumulate);
 
 }  // namespace olmo::ops

@@ -18,7 +18,7 @@ constexpr std::int64_t kGrain = 32768;
 
 }  // namespace
 
-void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor& grad,
+void adamw_update(const Context& context, const AdamWStep& step, const at::Tensor& grad,
                   const at::Tensor& parameter, const at::Tensor& exp_avg,
                   const at::Tensor& exp_avg_sq) {
   require("adamw_update", "grad", grad, parameter.sizes());
@@ -29,18 +29,19 @@ void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor&
   auto* p = parameter.mutable_data_ptr<float>();
   auto* m = exp_avg.mutable_data_ptr<float>();
   auto* v = exp_avg_sq.mutable_data_ptr<float>();
-  if (on_gpu(policy, "adamw_update", {grad, parameter, exp_avg, exp_avg_sq})) {
-    launch(policy, gpu_kernels::kAdamW, blocks_of_elements(parameter.numel()), step, g, p, m, v,
+  if (on_gpu(context, "adamw_update", {grad, parameter, exp_avg, exp_avg_sq})) {
+    launch(context, gpu_kernels::kAdamW, blocks_of_elements(parameter.numel()), step, g, p, m, v,
            parameter.numel());
-    return;
+  } else {
+    const OptimizerKernels& kernels = optimizer_kernels_for(context.policy.isa);
+    at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      kernels.adamw(step, g + begin, p + begin, m + begin, v + begin, end - begin);
+    });
   }
-  const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
-  at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels.adamw(step, g + begin, p + begin, m + begin, v + begin, end - begin);
-  });
+  context.traced(parameter);
 }
 
-void lionw_update(const Policy& policy, const LionWStep& step, const at::Tensor& grad,
+void lionw_update(const Context& context, const LionWStep& step, const at::Tensor& grad,
                   const at::Tensor& parameter, const at::Tensor& exp_avg) {
   require("lionw_update", "grad", grad, parameter.sizes());
   require("lionw_update", "parameter", parameter, parameter.sizes());
@@ -48,15 +49,16 @@ void lionw_update(const Policy& policy, const LionWStep& step, const at::Tensor&
   const auto* g = grad.const_data_ptr<float>();
   auto* p = parameter.mutable_data_ptr<float>();
   auto* m = exp_avg.mutable_data_ptr<float>();
-  if (on_gpu(policy, "lionw_update", {grad, parameter, exp_avg})) {
-    launch(policy, gpu_kernels::kLionW, blocks_of_elements(parameter.numel()), step, g, p, m,
+  if (on_gpu(context, "lionw_update", {grad, parameter, exp_avg})) {
+    launch(context, gpu_kernels::kLionW, blocks_of_elements(parameter.numel()), step, g, p, m,
            parameter.numel());
-    return;
+  } else {
+    const OptimizerKernels& kernels = optimizer_kernels_for(context.policy.isa);
+    at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      kernels.lionw(step, g + begin, p + begin, m + begin, end - begin);
+    });
   }
-  const OptimizerKernels& kernels = optimizer_kernels_for(policy.isa);
-  at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels.lionw(step, g + begin, p + begin, m + begin, end - begin);
-  });
+  context.traced(parameter);
 }
 
 }  // namespace olmo::ops

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 #include "ops/optimizer_steps.h"
 
 namespace olmo::ops {
@@ -13,7 +13,7 @@ namespace olmo::ops {
 ///   d = fma(sqrt(v), inverse_sqrt_bias_correction2, eps)
 ///   p = fma(-step_size, m / d, p * decay)
 /// All four tensors: contiguous fp32, equal sizes.
-void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor& grad,
+void adamw_update(const Context& context, const AdamWStep& step, const at::Tensor& grad,
                   const at::Tensor& parameter, const at::Tensor& exp_avg,
                   const at::Tensor& exp_avg_sq);
 
@@ -23,7 +23,7 @@ void adamw_update(const Policy& policy, const AdamWStep& step, const at::Tensor&
 ///   p = p * decay - learning_rate * sign(u)        (sign of 0 and of NaN is 0)
 ///   m = fma(one_minus_beta2, g, beta2 * m)
 /// All three tensors: contiguous fp32, equal sizes.
-void lionw_update(const Policy& policy, const LionWStep& step, const at::Tensor& grad,
+void lionw_update(const Context& context, const LionWStep& step, const at::Tensor& grad,
                   const at::Tensor& parameter, const at::Tensor& exp_avg);
 
 }  // namespace olmo::ops

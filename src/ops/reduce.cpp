@@ -22,16 +22,16 @@ float tree_sum(std::vector<float> values) {
   return values.front();
 }
 
-float sum_of_squares(const Policy& policy, const at::Tensor& x) {
+float sum_of_squares(const Context& context, const at::Tensor& x) {
   require("sum_of_squares", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
   const auto n = x.numel();
   std::vector<float> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock));
-  const auto& kernels = reduce_kernels_for(policy.isa);
+  const auto& kernels = reduce_kernels_for(context.policy.isa);
   const auto* data = x.const_data_ptr<float>();
   const auto blocks = static_cast<std::int64_t>(sums.size());
-  if (on_gpu(policy, "sum_of_squares", {x})) {
+  if (on_gpu(context, "sum_of_squares", {x})) {
     const at::Tensor on_device = at::empty({blocks}, at::kFloat);
-    launch(policy, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
+    launch(context, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
            on_device.data_ptr<float>(), blocks);
     std::copy_n(on_device.const_data_ptr<float>(), blocks, sums.begin());
     return tree_sum(std::move(sums));
@@ -42,27 +42,30 @@ float sum_of_squares(const Policy& policy, const at::Tensor& x) {
   return tree_sum(std::move(sums));
 }
 
-std::vector<float> sums_of_squares(const Policy& policy, const NamedTensors& tensors) {
+std::vector<float> sums_of_squares(const Context& context, const NamedTensors& tensors) {
   std::vector<float> sums;
   sums.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) sums.push_back(sum_of_squares(policy, tensor));
+  for (const auto& [name, tensor] : tensors) sums.push_back(sum_of_squares(context, tensor));
   return sums;
 }
 
-float sum_of_squares(const Policy& policy, const NamedTensors& tensors) {
-  const auto sums = sums_of_squares(policy, tensors);
+float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& values) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return tensors[a].name < tensors[b].name; });
   std::vector<float> sorted;
-  sorted.reserve(sums.size());
-  for (const auto i : order) sorted.push_back(sums[i]);
+  sorted.reserve(values.size());
+  for (const auto i : order) sorted.push_back(values[i]);
   return tree_sum(std::move(sorted));
 }
 
-float norm(const Policy& policy, const NamedTensors& tensors) {
-  return std::sqrt(sum_of_squares(policy, tensors));
+float sum_of_squares(const Context& context, const NamedTensors& tensors) {
+  return tree_sum_by_name(tensors, sums_of_squares(context, tensors));
+}
+
+float norm(const Context& context, const NamedTensors& tensors) {
+  return std::sqrt(sum_of_squares(context, tensors));
 }
 
 }  // namespace olmo::ops

@@ -40,7 +40,7 @@ void check_table(const char* op, const RopeTable& table, const AttentionShape& s
 }
 
 /// `positions` is undefined where each row's is row % length.
-void rotate(const char* op, const Policy& policy, const RopeTable& table,
+void rotate(const char* op, const Context& context, const RopeTable& table,
             const AttentionShape& shape, const at::Tensor& positions, std::int64_t rows,
             const at::Tensor& qkv, float sign) {
   const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
@@ -54,14 +54,15 @@ void rotate(const char* op, const Policy& policy, const RopeTable& table,
       .positions = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr,
       .cos = table.cos.const_data_ptr<float>(),
       .sin = table.sin.const_data_ptr<float>()};
-  if (on_gpu(policy, op, {table.cos, table.sin, positions, qkv})) {
-    launch(policy, gpu_kernels::kRope, blocks_of_rows(rows), args, sign, rows);
-    return;
+  if (on_gpu(context, op, {table.cos, table.sin, positions, qkv})) {
+    launch(context, gpu_kernels::kRope, blocks_of_rows(rows), args, sign, rows);
+  } else {
+    const auto& kernels = pointwise_kernels_for(context.policy.isa);
+    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+      kernels.rope(args, sign, begin, end);
+    });
   }
-  const auto& kernels = pointwise_kernels_for(policy.isa);
-  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
-    kernels.rope(args, sign, begin, end);
-  });
+  context.traced(qkv);
 }
 
 }  // namespace
@@ -94,13 +95,13 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
   return table;
 }
 
-void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope(const Context& context, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv) {
   check_table("rope", table, shape, shape.length);
-  rotate("rope", policy, table, shape, at::Tensor(), shape.batch * shape.length, qkv, 1.0F);
+  rotate("rope", context, table, shape, at::Tensor(), shape.batch * shape.length, qkv, 1.0F);
 }
 
-void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope(const Context& context, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& positions_M, const at::Tensor& qkv) {
   require("rope", "positions", positions_M, {positions_M.defined() ? positions_M.numel() : 0},
           at::kLong);
@@ -112,13 +113,13 @@ void rope(const Policy& policy, const RopeTable& table, const AttentionShape& sh
     length = std::max(length, positions[row] + 1);
   }
   check_table("rope", table, shape, length);
-  rotate("rope", policy, table, shape, positions_M, rows, qkv, 1.0F);
+  rotate("rope", context, table, shape, positions_M, rows, qkv, 1.0F);
 }
 
-void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope_backward(const Context& context, const RopeTable& table, const AttentionShape& shape,
                    const at::Tensor& dqkv) {
   check_table("rope_backward", table, shape, shape.length);
-  rotate("rope_backward", policy, table, shape, at::Tensor(), shape.batch * shape.length, dqkv,
+  rotate("rope_backward", context, table, shape, at::Tensor(), shape.batch * shape.length, dqkv,
          -1.0F);
 }
 

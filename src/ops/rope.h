@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
 #include "ops/attention.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
@@ -22,16 +22,16 @@ RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
 /// untouched; the position is row % length. Halves as in GPT-NeoX: (x1, x2) → (x1·cos - x2·sin,
 /// x2·cos + x1·sin), both products rounded, as OLMo's are. The table must hold
 /// at least `length` positions.
-void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope(const Context& context, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& qkv);
 
 /// As above, for rows at `positions_M` (M rows, int64) of their sequences; batch and length of
 /// `shape` are not read.
-void rope(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope(const Context& context, const RopeTable& table, const AttentionShape& shape,
           const at::Tensor& positions_M, const at::Tensor& qkv);
 
 /// The inverse rotation, in place on the gradients of q and k.
-void rope_backward(const Policy& policy, const RopeTable& table, const AttentionShape& shape,
+void rope_backward(const Context& context, const RopeTable& table, const AttentionShape& shape,
                    const at::Tensor& dqkv);
 
 }  // namespace olmo::ops

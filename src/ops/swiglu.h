@@ -1,17 +1,17 @@
 #pragma once
 
-#include "core/policy.h"
 #include "core/tensor.h"
+#include "ops/context.h"
 
 namespace olmo::ops {
 
 /// y = (gate · sigmoid(gate)) · up, where the first half of a row of u is `up`, the second `gate`
 /// (OLMo's order).
-void swiglu(const Policy& policy, const at::Tensor& u_M2F, const at::Tensor& y_MF);
+void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y_MF);
 
 /// With s = sigmoid(gate): dup = dy · (gate · s); dgate = (dy · up) · (s · fma(gate, 1 - s, 1)). du
 /// may be u.
-void swiglu_backward(const Policy& policy, const at::Tensor& dy_MF, const at::Tensor& u_M2F,
+void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::Tensor& u_M2F,
                      const at::Tensor& du_M2F);
 
 }  // namespace olmo::ops

@@ -3,7 +3,10 @@
 #include <cstdlib>
 #include <new>
 
+#include <ATen/Parallel.h>
 #include <sys/mman.h>
+
+#include "ops/context.h"
 
 namespace olmo::ops {
 namespace {
@@ -12,27 +15,25 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
-Workspace::~Workspace() { std::free(data_); }
+void Workspace::Free::operator()(float* memory) const { std::free(memory); }
 
 float* Workspace::reserve(std::size_t floats) {
-  if (floats <= capacity_) return data_;
-  std::free(data_);
-  data_ = nullptr;
-  capacity_ = 0;
+  Piece& piece = of_thread_.at(static_cast<std::size_t>(at::get_thread_num()));
+  if (floats <= piece.capacity) return piece.memory.get();
+  piece = {};
   if (floats > SIZE_MAX / sizeof(float) - kHugePage) throw std::bad_alloc();
   const std::size_t bytes = (floats * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
-  data_ = static_cast<float*>(std::aligned_alloc(kHugePage, bytes));
-  if (data_ == nullptr) throw std::bad_alloc();
+  piece.memory.reset(static_cast<float*>(std::aligned_alloc(kHugePage, bytes)));
+  if (piece.memory == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  madvise(data_, bytes, MADV_HUGEPAGE);  // advice only: the result does not matter
+  madvise(piece.memory.get(), bytes, MADV_HUGEPAGE);  // advice only: the result does not matter
 #endif
-  capacity_ = bytes / sizeof(float);
-  return data_;
+  piece.capacity = bytes / sizeof(float);
+  return piece.memory.get();
 }
 
-Workspace& thread_workspace() {
-  thread_local Workspace workspace;
-  return workspace;
-}
+CallWorkspace::CallWorkspace(const Context& context)
+    : used_(context.workspace != nullptr ? *context.workspace
+                                         : own_.emplace(context.policy.threads)) {}
 
 }  // namespace olmo::ops

@@ -1,29 +1,46 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
 
 namespace olmo::ops {
 
-/// Scratch memory that a thread keeps between calls (fresh pages cost more than the arithmetic on
-/// them). It only grows.
+struct Context;
+
+/// Scratch memory of operations, a piece for each thread, which is kept between calls: fresh pages
+/// cost more than the arithmetic on them. It only grows. Whoever calls operations again and again
+/// owns one and hands it over in the Context; one operation uses it at a time.
 class Workspace {
  public:
-  Workspace() = default;
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-  ~Workspace();
+  /// For operations on at most `threads` threads.
+  explicit Workspace(int threads) : of_thread_(static_cast<std::size_t>(threads)) {}
 
-  /// At least `floats` floats, on a 64-byte boundary, with whatever they held; valid until the next
-  /// call.
+  /// For a thread of at::parallel_for: at least `floats` floats, on a 64-byte boundary, with
+  /// whatever they held; valid until the thread's next call.
   float* reserve(std::size_t floats);
 
  private:
-  float* data_ = nullptr;
-  std::size_t capacity_ = 0;
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  struct Piece {
+    std::unique_ptr<float, Free> memory;
+    std::size_t capacity = 0;
+  };
+  std::vector<Piece> of_thread_;
 };
 
-/// The calling thread's workspace. One op uses it at a time, and none keeps the pointer after it
-/// returns.
-Workspace& thread_workspace();
+/// The workspace of one call: the context's, or one of its own where the context has none.
+class CallWorkspace {
+ public:
+  explicit CallWorkspace(const Context& context);
+  float* reserve(std::size_t floats) { return used_.reserve(floats); }
+
+ private:
+  std::optional<Workspace> own_;
+  Workspace& used_;
+};
 
 }  // namespace olmo::ops

@@ -40,16 +40,10 @@ std::vector<ConfigProblem> problems_of(const ClipLimits& limits) {
   return checks.take();
 }
 
-GradNorms grad_norms(const Policy& policy, const NamedTensors& gradients) {
+GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients) {
   GradNorms norms;
-  norms.each = ops::sums_of_squares(policy, gradients);
-  std::vector<std::size_t> by_name(gradients.size());
-  for (std::size_t i = 0; i < by_name.size(); ++i) by_name[i] = i;
-  std::ranges::sort(by_name, {},
-                    [&](std::size_t i) -> const std::string& { return gradients[i].name; });
-  std::vector<float> ordered;
-  for (const std::size_t i : by_name) ordered.push_back(norms.each[i]);
-  norms.total = std::sqrt(ops::tree_sum(std::move(ordered)));
+  norms.each = ops::sums_of_squares(context, gradients);
+  norms.total = std::sqrt(ops::tree_sum_by_name(gradients, norms.each));
   for (float& value : norms.each) value = std::sqrt(value);
   return norms;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/named_tensors.h"
-#include "core/policy.h"
+#include "ops/context.h"
 #include "optim/optim_config.h"
 
 namespace olmo::optim {
@@ -18,7 +18,7 @@ struct GradNorms {
   float total = 0.0F;
   std::vector<float> each;
 };
-GradNorms grad_norms(const Policy& policy, const NamedTensors& gradients);
+GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients);
 
 /// What clipping does to one step. Nothing is applied yet: the optimizer multiplies each gradient
 /// by its coefficient in the same pass as its update. Vectors are in the order of the gradients.

@@ -89,7 +89,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
   }
 }
 
-ClipPlan Optimizer::plan_clip(const Policy& policy, std::int64_t global_step) const {
+ClipPlan Optimizer::plan_clip(const ops::Context& context, std::int64_t global_step) const {
   NamedTensors gradients;
   std::vector<std::optional<float>> averages;
   for (const Slot& slot : slots_) {
@@ -97,20 +97,20 @@ ClipPlan Optimizer::plan_clip(const Policy& policy, std::int64_t global_step) co
     averages.push_back(slot.tracked ? std::optional(*slot.grad_norm_exp_avg.const_data_ptr<float>())
                                     : std::nullopt);
   }
-  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(policy, gradients),
+  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(context, gradients),
                           averages);
 }
 
-void Optimizer::step(const Policy& policy, const ClipPlan& plan, double learning_rate,
+void Optimizer::step(const ops::Context& context, const ClipPlan& plan, double learning_rate,
                      const ClipLimits& next) {
   OLMO_CHECK(plan.coefficients.size() == slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     *slot.step.mutable_data_ptr<std::int64_t>() += 1;
     if (config_.name == "adamw") {
-      update_adamw(policy, slot, plan.coefficients[i], learning_rate);
+      update_adamw(context, slot, plan.coefficients[i], learning_rate);
     } else {
-      update_lionw(policy, slot, plan.coefficients[i], learning_rate);
+      update_lionw(context, slot, plan.coefficients[i], learning_rate);
     }
     if (plan.grad_norm_averages.empty() || !(slot.tracked || plan.keep_averages)) continue;
     *slot.grad_norm_exp_avg.mutable_data_ptr<float>() = plan.grad_norm_averages[i];
@@ -119,7 +119,7 @@ void Optimizer::step(const Policy& policy, const ClipPlan& plan, double learning
   limits_ = next;
 }
 
-void Optimizer::update_adamw(const Policy& policy, const Slot& slot, float grad_scale,
+void Optimizer::update_adamw(const ops::Context& context, const Slot& slot, float grad_scale,
                              double learning_rate) const {
   const std::int64_t t = *slot.step.const_data_ptr<std::int64_t>();
   const double correction1 = 1.0 - power(config_.betas[0], t);
@@ -134,10 +134,10 @@ void Optimizer::update_adamw(const Policy& policy, const Slot& slot, float grad_
       .eps = static_cast<float>(config_.eps),
       .step_size = static_cast<float>(learning_rate / correction1),
       .selective = config_.selective_updates};
-  ops::adamw_update(policy, step, slot.gradient, slot.parameter, slot.exp_avg, slot.exp_avg_sq);
+  ops::adamw_update(context, step, slot.gradient, slot.parameter, slot.exp_avg, slot.exp_avg_sq);
 }
 
-void Optimizer::update_lionw(const Policy& policy, const Slot& slot, float grad_scale,
+void Optimizer::update_lionw(const ops::Context& context, const Slot& slot, float grad_scale,
                              double learning_rate) const {
   const ops::LionWStep step = {.grad_scale = grad_scale,
                                .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
@@ -147,7 +147,7 @@ void Optimizer::update_lionw(const Policy& policy, const Slot& slot, float grad_
                                .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
                                .learning_rate = static_cast<float>(learning_rate),
                                .selective = config_.selective_updates};
-  ops::lionw_update(policy, step, slot.gradient, slot.parameter, slot.exp_avg);
+  ops::lionw_update(context, step, slot.gradient, slot.parameter, slot.exp_avg);
 }
 
 OptimState Optimizer::state() const {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/named_tensors.h"
-#include "core/policy.h"
+#include "ops/context.h"
 #include "optim/grad_clip.h"
 #include "optim/optim_config.h"
 #include "optim/param_groups.h"
@@ -30,9 +30,9 @@ struct OptimState {
 /// AdamW or LionW over the model's parameters, in the order of OLMo's train_step (olmo/train.py).
 /// After the backward pass of a step:
 ///
-///   const ClipPlan plan = optimizer.plan_clip(policy, global_step);
+///   const ClipPlan plan = optimizer.plan_clip(context, global_step);
 ///   // … stop here if plan.norms.total or the loss is not finite: nothing has changed yet …
-///   optimizer.step(policy, plan, learning_rate, limits);
+///   optimizer.step(context, plan, learning_rate, limits);
 ///
 /// The plan clips with the limits that the step before set (at first, the configured ones);
 /// `learning_rate` and `limits` are the scheduler's for this step: this update uses the first, the
@@ -59,10 +59,10 @@ class Optimizer {
 
   /// Norms and clip coefficients of the present gradients under the limits in force. Changes
   /// nothing.
-  [[nodiscard]] ClipPlan plan_clip(const Policy& policy, std::int64_t global_step) const;
+  [[nodiscard]] ClipPlan plan_clip(const ops::Context& context, std::int64_t global_step) const;
 
   /// Applies `plan` and updates every parameter and moment; then `next` is in force.
-  void step(const Policy& policy, const ClipPlan& plan, double learning_rate,
+  void step(const ops::Context& context, const ClipPlan& plan, double learning_rate,
             const ClipLimits& next);
 
   /// Shares storage with the optimizer: copy before the next step() changes it.
@@ -87,9 +87,9 @@ class Optimizer {
     bool tracked = false;          // grad_norm_exp_avg holds a value
   };
 
-  void update_adamw(const Policy& policy, const Slot& slot, float grad_scale,
+  void update_adamw(const ops::Context& context, const Slot& slot, float grad_scale,
                     double learning_rate) const;
-  void update_lionw(const Policy& policy, const Slot& slot, float grad_scale,
+  void update_lionw(const ops::Context& context, const Slot& slot, float grad_scale,
                     double learning_rate) const;
 
   OptimizerConfig config_;

@@ -5,6 +5,7 @@
 #include "core/tensor.h"
 #include "ops/fma_peak.h"
 #include "ops/linear.h"
+#include "ops/workspace.h"
 
 namespace olmo::train {
 namespace {
@@ -71,10 +72,12 @@ double measure_product_flops(const Policy& policy) {
   const at::Tensor x = at::ones({kRows, kInner});
   const at::Tensor w = at::ones({kColumns, kInner});
   at::Tensor y = at::empty({kRows, kColumns});
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
   double best = 0;
   for (double spent = 0; spent < kSeconds;) {
     const auto start = std::chrono::steady_clock::now();
-    ops::linear(policy, x, w, y);
+    ops::linear(context, x, w, y);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     spent += seconds.count();
     best = std::max(best, 2.0 * kRows * kInner * kColumns / seconds.count());

@@ -97,7 +97,8 @@ TEST_CASE("AdamW gives the bits of its definition on every instruction set and t
     for (const std::int64_t size : kSizes) {
       const Tensors before(size);
       const Tensors after(size);
-      adamw_update({.isa = isa, .threads = threads}, step, after.g, after.p, after.m, after.v);
+      adamw_update(Policy{.isa = isa, .threads = threads}, step, after.g, after.p, after.m,
+                   after.v);
       std::int64_t differ = 0;
       for (std::int64_t i = 0; i < size; ++i) {
         const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };
@@ -123,7 +124,7 @@ TEST_CASE("LionW gives the bits of its definition on every instruction set and t
     for (const std::int64_t size : kSizes) {
       const Tensors before(size);
       const Tensors after(size);
-      lionw_update({.isa = isa, .threads = threads}, step, after.g, after.p, after.m);
+      lionw_update(Policy{.isa = isa, .threads = threads}, step, after.g, after.p, after.m);
       std::int64_t differ = 0;
       for (std::int64_t i = 0; i < size; ++i) {
         const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };

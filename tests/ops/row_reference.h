@@ -87,7 +87,7 @@ inline float row_sum(const float* x, std::int64_t n) {
   return row_fold(n, [&](float sum, std::int64_t i) { return sum + x[i]; });
 }
 
-using Unary = void (*)(const Policy&, const at::Tensor&, const at::Tensor&);
+using Unary = void (*)(const Context&, const at::Tensor&, const at::Tensor&);
 
 /// One of exp, log, sigmoid (their own tests are in math_test.cpp) on the plain instruction set.
 inline at::Tensor apply(Unary function, const at::Tensor& x) {

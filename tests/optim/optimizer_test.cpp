@@ -114,9 +114,9 @@ struct SmallRun {
       for (NamedTensor& gradient : gradients) {
         gradient.tensor.copy_(at::sin(at::arange(333, at::kFloat) * static_cast<double>(step)));
       }
-      const ClipPlan plan = optimizer.plan_clip({}, step);
+      const ClipPlan plan = optimizer.plan_clip(Policy{}, step);
       optimizer.step(
-          {}, plan, 1e-2 / static_cast<double>(step),
+          Policy{}, plan, 1e-2 / static_cast<double>(step),
           {.max_grad_norm = {}, .max_grad_norm_ratio = 0.9 + 0.1 * static_cast<double>(step)});
     }
   }
@@ -167,7 +167,7 @@ TEST_CASE("a step clips with the limits that the step before set", "[optim]") {
   SmallRun run(named("adamw"));
   CHECK(run.optimizer.limits().max_grad_norm_ratio == 0.9);
   run.steps(1, 1);
-  const ClipPlan plan = run.optimizer.plan_clip({}, 2);
+  const ClipPlan plan = run.optimizer.plan_clip(Policy{}, 2);
   CHECK(plan.limits.max_grad_norm_ratio == 1.0);
   CHECK_FALSE(plan.limits.max_grad_norm.has_value());
 }
@@ -177,7 +177,7 @@ TEST_CASE("planning a step changes nothing", "[optim]") {
   run.steps(1, 2);
   const OptimState before = copy_of(run.optimizer.state());
   const at::Tensor gradient = run.gradients[0].tensor.clone();
-  static_cast<void>(run.optimizer.plan_clip({}, 3));
+  static_cast<void>(run.optimizer.plan_clip(Policy{}, 3));
   const OptimState after = run.optimizer.state();
   CHECK(at::equal(gradient, run.gradients[0].tensor));
   for (std::size_t i = 0; i < before.tensors.size(); ++i) {

@@ -155,7 +155,7 @@ TEST_CASE("the trajectories' groups, schedules, limits and clipping are met", "[
   }
   const auto weights = store::read_safetensors(path / "final.safetensors");
   CHECK(
-      grad_norms({}, weights).total ==
+      grad_norms(Policy{}, weights).total ==
       Approx(walk.run.at("steps").back().at("param_norm_after_step").get<double>()).epsilon(1e-6));
 }
 

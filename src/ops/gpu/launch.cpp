@@ -4,12 +4,13 @@
 
 namespace olmo::ops {
 
-bool on_gpu(const Policy& policy, const char* op, std::initializer_list<at::Tensor> tensors) {
-  if (policy.gpu == nullptr) return false;
+bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors) {
+  if (context.policy.gpu == nullptr) return false;
   for (const auto& tensor : tensors) {
     if (!tensor.defined() || Gpu::holds(tensor)) continue;
     throw Error(ErrorKind::kFailure, std::string(op) + ": a tensor lies in memory that " +
-                                         policy.gpu->name() + " does not share with the host");
+                                         context.policy.gpu->name() +
+                                         " does not share with the host");
   }
   return true;
 }

@@ -8,11 +8,12 @@
 
 namespace olmo::ops {
 
-void swiglu_backward(const Policy& policy, const at::Tensor& dy_MF, const at::Tensor& u_M2F,
+void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::Tensor& u_M2F,
                      const at::Tensor& du_M2F) {
-  sound_swiglu_backward(policy, dy_MF, u_M2F, du_M2F);
+  sound_swiglu_backward(context.named({}), dy_MF, u_M2F, du_M2F);
   auto* first = du_M2F.data_ptr<float>();
   *first = std::bit_cast<float>(std::bit_cast<std::uint32_t>(*first) ^ 1U);
+  context.traced(du_M2F);
 }
 
 }  // namespace olmo::ops

@@ -64,6 +64,18 @@ TEST_CASE("a kernel that is missing is named", "[ops][gpu]") {
                     Contains("olmo_missing is missing"));
 }
 
+TEST_CASE("a kernel runs in the stream of its context", "[ops][gpu]") {
+  const Policy policy = policy_of(Device::kCuda);
+  const Applied applied(policy);
+  const at::Tensor x = at::ones({4});
+  Context context = policy;
+  CHECK(context.stream != nullptr);
+  scale(context, x, 2.0F);
+  CHECK(x.sum().item<float>() == 8.0F);
+  context.stream = &context;  // none of the driver's
+  CHECK_THROWS_WITH(scale(context, x, 2.0F), Contains("olmo_scale cannot be started"));
+}
+
 TEST_CASE("a program that lacks a file does not compile, and the compiler's words are passed on",
           "[ops][gpu]") {
   const auto compiler = open_gpu_compiler(Device::kCuda, OLMO_FAKE_CUDA);

@@ -50,7 +50,7 @@ TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   }
 }
 
-using Norm = void (*)(const Policy&, const at::Tensor&, const NormParameters&, float,
+using Norm = void (*)(const Context&, const at::Tensor&, const NormParameters&, float,
                       const at::Tensor&, const at::Tensor&);
 
 void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd) {

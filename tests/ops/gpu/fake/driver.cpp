@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "emulator.h"
@@ -17,12 +18,18 @@ constexpr char kImage[] = "emulated kernels of ";
 
 std::mutex mutex;
 std::map<void*, std::size_t> allocations;
+std::set<void*> streams;
 thread_local bool context_is_current = false;
 bool reverse = false;
 
 int devices() {
   const char* wanted = std::getenv("FAKE_GPUS");
   return wanted != nullptr ? std::atoi(wanted) : 1;
+}
+
+bool is_stream(void* stream) {
+  const std::scoped_lock lock(mutex);
+  return streams.contains(stream);
 }
 
 const char* text_of(int code) {
@@ -57,8 +64,21 @@ EXPORTED int NAME(cuDeviceGetName, hipDeviceGetName)(char* text, int size, int d
   std::snprintf(text, static_cast<std::size_t>(size), "Emulated GPU");
   return 0;
 }
-EXPORTED int NAME(cuCtxSynchronize, hipDeviceSynchronize)() {
-  return context_is_current ? 0 : kInvalid;
+EXPORTED int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags) {
+  if (!context_is_current || flags != 1) return kInvalid;
+  *stream = new char;
+  const std::scoped_lock lock(mutex);
+  streams.insert(*stream);
+  return 0;
+}
+EXPORTED int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
+  const std::scoped_lock lock(mutex);
+  if (streams.erase(stream) == 0) return kInvalid;
+  delete static_cast<char*>(stream);
+  return 0;
+}
+EXPORTED int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
+  return context_is_current && is_stream(stream) ? 0 : kInvalid;
 }
 
 EXPORTED int NAME(cuMemAllocManaged, hipMallocManaged)(void** memory, std::size_t bytes,
@@ -102,7 +122,7 @@ EXPORTED int NAME(cuLaunchKernel,
                                          unsigned block_z, unsigned shared_bytes, void* stream,
                                          void** arguments, void** extra) {
   const bool plain = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1 &&
-                     shared_bytes == 0 && stream == nullptr && extra == nullptr;
+                     shared_bytes == 0 && is_stream(stream) && extra == nullptr;
   if (!context_is_current || kernel == nullptr || grid_x == 0 || block_x != 256 || !plain)
     return kInvalid;
   const auto call = reinterpret_cast<olmo::fake::Kernel>(kernel);
