@@ -194,6 +194,27 @@ TEST_CASE("src/README.md states the table of rooms that the includes are held to
   CHECK(stated == kAllowed);
 }
 
+TEST_CASE("tensors' elements are reached through the host's door and the operations' alone",
+          "[layering]") {
+  const std::set<std::string> doors = {"core/host_tensor.cpp", "ops/arguments.h", "core/gpu.cpp"};
+  const std::regex reach("data_ptr|accessor|\\.item<|\\.item\\(");
+  for (const auto& file : sources()) {
+    const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();
+    INFO(name);
+    CHECK(std::regex_search(olmo::read_file(file), reach) == doors.contains(name));
+  }
+}
+
+TEST_CASE("the policy alone names the precision that numbers are computed in", "[layering]") {
+  const std::set<std::string> homes = {"core/policy.cpp",
+                                       "cli/checkpoint_convert.cpp"};  // a format of files
+  for (const auto& file : sources()) {
+    const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();
+    INFO(name);
+    CHECK((olmo::read_file(file).find("\"fp32\"") != std::string::npos) == homes.contains(name));
+  }
+}
+
 TEST_CASE("no source file is longer than 500 lines", "[layering]") {
   for (const auto& file : sources()) {
     const auto text = olmo::read_file(file);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/host_tensor.h"
 #include "core/tensor.h"
 #include "model/olmo.h"
 #include "ops/optimizer_update.h"
@@ -26,9 +27,7 @@ struct NamedDigest {
 };
 
 std::string digest_of(const at::Tensor& tensor) {
-  Sha256 hash;
-  hash.update(tensor.const_data_ptr(), tensor.nbytes());
-  return hash.finish().hex();
+  return sha256(host_bytes(tensor)).hex();
 }
 
 model::ModelConfig small_config() {
@@ -89,9 +88,11 @@ double best_rate(double seconds, const Work& work) {
 double memory_rate() {
   constexpr std::int64_t kFloats = 16 << 20;  // twice 64 MB
   const at::Tensor from = at::ones({kFloats}), to = at::zeros({kFloats});
+  const auto target = mutable_host_span<float>(to);
+  const auto source = host_span<float>(from);
   return best_rate(0.3, [&] {
     at::parallel_for(0, kFloats, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(to.mutable_data_ptr<float>() + begin, from.const_data_ptr<float>() + begin,
+      std::memcpy(target.data() + begin, source.data() + begin,
                   static_cast<std::size_t>(end - begin) * sizeof(float));
     });
     return 2.0 * kFloats * sizeof(float);

@@ -187,10 +187,6 @@ void Gpu::launch(GpuStream stream, const GpuProgram& program, const char* kernel
   check(driver_.wait(stream), std::string(kernel) + " failed");
 }
 
-bool Gpu::holds(const at::Tensor& tensor) {
-  return tensor.storage().data_ptr().get_deleter() == &release || tensor.numel() == 0;
-}
-
 c10::DataPtr Gpu::allocate(std::size_t bytes) {
   if (bytes == 0) return {nullptr, at::kCPU};
   use();
@@ -203,6 +199,12 @@ c10::DataPtr Gpu::allocate(std::size_t bytes) {
 
 void Gpu::copy_data(void* to, const void* from, std::size_t bytes) const {
   default_copy_data(to, from, bytes);
+}
+
+Device memory_device(const at::Tensor& tensor) {
+  const c10::DataPtr& memory = tensor.storage().data_ptr();
+  if (memory.get_deleter() != &release) return Device::kCpu;
+  return static_cast<const Held*>(memory.get_context())->gpu->device();
 }
 
 }  // namespace olmo

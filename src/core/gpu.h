@@ -43,6 +43,7 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
+  [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   /// What compiles for it, e.g. "NVRTC 12.4, sm_90".
   [[nodiscard]] const std::string& compiler() const { return compiler_name_; }
@@ -55,9 +56,6 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
   /// `arguments` point to the kernel's parameters. Throws Error(kFailure) naming the kernel.
   void launch(GpuStream stream, const GpuProgram& program, const char* kernel, std::int64_t blocks,
               void** arguments);
-
-  /// Whether the tensor's memory is from allocate().
-  [[nodiscard]] static bool holds(const at::Tensor& tensor);
 
   c10::DataPtr allocate(std::size_t bytes) override;
   void copy_data(void* to, const void* from, std::size_t bytes) const override;
@@ -82,5 +80,9 @@ class Gpu final : public c10::Allocator, public std::enable_shared_from_this<Gpu
   std::unordered_map<std::string, void*> kernels_;
   std::mutex mutex_;
 };
+
+/// The device whose memory holds the tensor: what LibTorch itself calls a CPU tensor may lie in
+/// that of a Gpu.
+Device memory_device(const at::Tensor& tensor);
 
 }  // namespace olmo

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/parallel.h"
 
 namespace olmo {
@@ -26,8 +27,7 @@ Digest digest_of(std::span<const std::byte> bytes) {
 
 void OpTrace::add(std::string_view operation, const at::Tensor& output) {
   const at::Tensor dense = output.contiguous();
-  const std::span bytes(static_cast<const std::byte*>(dense.const_data_ptr()), dense.nbytes());
-  digests_.push_back({prefix_ + std::string(operation), digest_of(bytes)});
+  digests_.push_back({prefix_ + std::string(operation), digest_of(host_bytes(dense))});
 }
 
 void OpTrace::add(std::string_view operation, double value) {

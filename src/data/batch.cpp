@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "data/instance_filter.h"
 
 namespace olmo::data {
@@ -17,8 +18,9 @@ void check(const BatchConfig& config) {
 }
 
 std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
-  const std::int64_t length = matrix.size(1);
-  return {matrix.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)};
+  const auto length = static_cast<std::size_t>(matrix.size(1));
+  return mutable_host_span<std::int64_t>(matrix).subspan(static_cast<std::size_t>(row) * length,
+                                                         length);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 
 namespace olmo::data {
 namespace {
@@ -65,8 +66,8 @@ InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokeni
     const InstancePlace place = dataset.place(batch.indices[row]);
     const TokenFile& file = dataset.files()[place.file];
     const auto offset = static_cast<std::int64_t>(row) * length;
-    const std::int64_t* ids = batch.input_ids_BL.data_ptr<std::int64_t>() + offset;
-    const std::int64_t* labels = batch.labels_BL.data_ptr<std::int64_t>() + offset;
+    const std::int64_t* ids = host_span<std::int64_t>(batch.input_ids_BL).data() + offset;
+    const std::int64_t* labels = host_span<std::int64_t>(batch.labels_BL).data() + offset;
     instance.index = batch.indices[row];
     instance.file = file.path().string();
     instance.label = dataset.label(place.file);

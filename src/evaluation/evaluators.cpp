@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/host_tensor.h"
 #include "core/log.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"
@@ -65,7 +66,7 @@ std::set<std::int64_t> shuffled_subset(std::int64_t count, std::int64_t samples,
                                        std::uint64_t seed) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   const at::Tensor order = at::randperm(count, generator, at::kLong);
-  const auto* begin = order.const_data_ptr<std::int64_t>();
+  const auto* begin = host_span<std::int64_t>(order).data();
   return {begin, begin + std::min(count, samples)};
 }
 

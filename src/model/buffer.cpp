@@ -4,15 +4,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/host_tensor.h"
+
 namespace olmo::model {
 namespace {
 
-void advise_huge_pages(void* data, std::size_t bytes) {
+void advise_huge_pages(std::span<std::byte> memory) {
   constexpr std::size_t kWorthwhile = std::size_t{4} << 20;
-  if (bytes < kWorthwhile) return;
+  if (memory.size() < kWorthwhile) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) / page * page;
   // Advice only: a kernel without huge pages refuses, and nothing is lost.
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
@@ -21,7 +23,7 @@ void advise_huge_pages(void* data, std::size_t bytes) {
 
 at::Tensor empty_tensor(at::IntArrayRef shape, at::ScalarType dtype) {
   at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(dtype).device(at::kCPU));
-  advise_huge_pages(tensor.data_ptr(), tensor.nbytes());
+  advise_huge_pages(mutable_host_bytes(tensor));
   return tensor;
 }
 

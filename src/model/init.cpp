@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/philox.h"
 
 namespace olmo::model {
@@ -74,11 +75,11 @@ void init_parameters(const Policy& policy, const ModelConfig& config, std::uint6
     }
     const InitRule rule = init_rule(config, specs[i]);
     const PhiloxStream stream(seed, name);
-    float* data = tensor.data_ptr<float>();
+    const auto values = mutable_host_span<float>(tensor);
     constexpr std::int64_t kGrain = 1 << 16;
     at::parallel_for(0, tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       stream.fill_normal(policy, static_cast<std::uint64_t>(begin), rule.std, rule.cutoff,
-                         {data + begin, static_cast<std::size_t>(end - begin)});
+                         values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
     });
   }
 }

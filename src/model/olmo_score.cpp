@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "model/olmo.h"
 
 namespace olmo::model {
@@ -43,7 +44,7 @@ void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
   const auto [rows, targets] = distinct_rows(forest);
   if (targets.empty()) return;
   ForestRows forest_rows{std::move(plan), positions_of(forest), to_tensor(rows)};
-  const auto longest = forest_rows.positions_M.max().item<std::int64_t>() + 1;
+  const auto longest = host_value<std::int64_t>(forest_rows.positions_M.max()) + 1;
   const BlockContext pass = context(shape, longest, &forest_rows);
   const at::Tensor final_RD = run_forward(pass, to_tensor(forest.ids), /*training=*/false, {});
   ops::head_scores(pass.compute, head_, final_RD, weights_.head, targets, scores);

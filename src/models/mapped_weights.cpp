@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "model/buffer.h"
@@ -138,7 +139,7 @@ void widen(const std::string& dtype, const std::byte* from, std::size_t count, f
 Digest read(const Assembly& assembly, const at::Tensor& out) {
   Sha256 hash;
   std::vector<float> block(kBlock);
-  auto* to = out.defined() ? static_cast<std::byte*>(out.mutable_data_ptr()) : nullptr;
+  auto* to = out.defined() ? mutable_host_bytes(out).data() : nullptr;
   for (const auto& [file, entry] : assembly.parts) {
     const auto bytes = file->bytes(*entry);
     file->map().prefetch(bytes);
@@ -182,9 +183,7 @@ Digest weights_digest(const NamedTensors& tensors) {
   std::vector<TensorDigest> digests(tensors.size());
   for_each_in_parallel(tensors.size(), [&](std::size_t i) {
     const auto& [name, tensor] = tensors[i];
-    OLMO_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat);
-    const std::span bytes(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes());
-    digests[i] = {name, tensor.sizes().vec(), sha256(bytes)};
+    digests[i] = {name, tensor.sizes().vec(), sha256(std::as_bytes(host_span<float>(tensor)))};
   });
   return weights_digest(std::move(digests));
 }

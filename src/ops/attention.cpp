@@ -39,9 +39,9 @@ AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::T
   p.n_kv_heads = s.n_kv_heads;
   p.head_dim = s.head_dim;
   p.scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
-  p.qkv = qkv.const_data_ptr<float>();
-  p.out = out.mutable_data_ptr<float>();
-  p.lse = lse.mutable_data_ptr<float>();
+  p.qkv = kernel_input<float>(qkv);
+  p.out = kernel_output<float>(out);
+  p.lse = kernel_output<float>(lse);
   return p;
 }
 
@@ -132,8 +132,8 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   auto problem = problem_of("attention_backward", shape, qkv, out, lse);
   require("attention_backward", "dout", dout, out.sizes());
   require("attention_backward", "dqkv", dqkv, qkv.sizes());
-  problem.dout = dout.const_data_ptr<float>();
-  problem.dqkv = dqkv.mutable_data_ptr<float>();
+  problem.dout = kernel_input<float>(dout);
+  problem.dqkv = kernel_output<float>(dqkv);
   if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
     launch(context, gpu_kernels::kAttentionDq, gpu_blocks(problem, problem.n_heads), problem);
     launch(context, gpu_kernels::kAttentionDkv, gpu_blocks(problem, problem.n_kv_heads), problem);

@@ -132,14 +132,14 @@ ForestProblem problem_of(const ForestPlan& plan, const at::Tensor& qkv, const at
   require("attention_forest", "out", out, {s.length, s.n_heads * s.head_dim});
   std::int64_t most_keys = 0;
   for (const auto& tile : plan.tiles) most_keys = std::max(most_keys, tile.keys);
-  auto* packed = plan.packed.data_ptr<float>();
+  auto* packed = kernel_output<float>(plan.packed);
   return {.rows = s.length,
           .n_heads = s.n_heads,
           .n_kv_heads = s.n_kv_heads,
           .head_dim = s.head_dim,
           .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
-          .qkv = qkv.const_data_ptr<float>(),
-          .out = out.mutable_data_ptr<float>(),
+          .qkv = kernel_input<float>(qkv),
+          .out = kernel_output<float>(out),
           .pieces = plan.pieces.data(),
           .path = plan.path.data(),
           .runs = plan.runs.data(),

@@ -19,8 +19,8 @@ void clamp(const Context& context, const at::Tensor& x, float limit, const at::T
     throw Error(ErrorKind::kFailure,
                 "clamp: limit must not be negative, got " + std::to_string(limit));
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* data = x.data_ptr<float>();
-  auto* mask = mask_u8.data_ptr<std::uint8_t>();
+  auto* data = kernel_output<float>(x);
+  auto* mask = kernel_output<std::uint8_t>(mask_u8);
   if (on_gpu(context, "clamp", {x, mask_u8})) {
     launch(context, gpu_kernels::kClamp, blocks_of_threads(x.numel()), data, limit, mask,
            x.numel());
@@ -36,8 +36,8 @@ void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at:
   require("clamp_backward", "dx", dx, dx.defined() ? dx.sizes() : at::IntArrayRef{});
   require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* data = dx.data_ptr<float>();
-  const auto* mask = mask_u8.const_data_ptr<std::uint8_t>();
+  auto* data = kernel_output<float>(dx);
+  const auto* mask = kernel_input<std::uint8_t>(mask_u8);
   if (on_gpu(context, "clamp_backward", {mask_u8, dx})) {
     launch(context, gpu_kernels::kMask, blocks_of_threads(dx.numel()), mask, data, dx.numel());
   } else {

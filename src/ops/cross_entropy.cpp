@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "ops/arguments.h"
 #include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
@@ -33,8 +34,8 @@ Sizes check_product(const char* op, const at::Tensor& h_MD, const at::Tensor& w_
 Sizes check(const char* op, const HeadInput& input) {
   const Sizes sizes = check_product(op, input.h_MD, input.w_VD);
   require(op, "labels", input.labels_M, {sizes.tokens}, at::kLong);
-  const auto* labels = input.labels_M.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < sizes.tokens; ++i) {
+  const auto labels = host_span<std::int64_t>(input.labels_M);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoredLabel || (labels[i] >= 0 && labels[i] < sizes.vocabulary)) continue;
     throw Error(ErrorKind::kInput,
                 std::string(op) + ": the label at position " + std::to_string(i) +
@@ -69,11 +70,23 @@ std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
   return chunk;
 }
 
+/// The two values that kernels find for each token, in the workspace.
+std::pair<at::Tensor, at::Tensor> token_values(const HeadWorkspace& workspace, const Sizes& sizes) {
+  const auto n = sizes.tokens;
+  return {workspace.values.narrow(0, 0, n), workspace.values.narrow(0, n, n)};
+}
+
+/// The logits of a chunk of tokens: the start of the workspace's.
+at::Tensor chunk_logits(const HeadWorkspace& workspace, const Sizes& sizes, std::int64_t count) {
+  return workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
+}
+
 /// In double, ascending over the tokens that have a label.
-HeadLoss sum_tokens(const HeadInput& input, const float* ce, const float* lse) {
+HeadLoss sum_tokens(const HeadInput& input, const at::Tensor& ce_M, const at::Tensor& lse_M) {
   HeadLoss loss;
-  const auto* labels = input.labels_M.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < input.labels_M.numel(); ++i) {
+  const auto labels = host_span<std::int64_t>(input.labels_M);
+  const auto ce = host_span<float>(ce_M), lse = host_span<float>(lse_M);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoredLabel) continue;
     const float z = lse[i] * lse[i];
     loss.ce_sum += ce[i];
@@ -81,12 +94,6 @@ HeadLoss sum_tokens(const HeadInput& input, const float* ce, const float* lse) {
     ++loss.labels;
   }
   return loss;
-}
-
-void copy_tokens(const HeadTokenValues& tokens, const float* ce, const float* lse,
-                 std::int64_t count) {
-  if (tokens.ce_M.defined()) std::copy_n(ce, count, tokens.ce_M.data_ptr<float>());
-  if (tokens.lse_M.defined()) std::copy_n(lse, count, tokens.lse_M.data_ptr<float>());
 }
 
 void check_targets(const Sizes& sizes, std::span<const TokenTarget> targets) {
@@ -113,6 +120,24 @@ TokenScore score_of(std::span<const float> logits, std::int64_t label, float top
   return {.log_prob = -ce, .logit = logit, .is_likeliest = likeliest};
 }
 
+/// Of each row of `logits`: its maximum, and log(sum) of exp(x - maximum).
+void sum_logits(const Context& context, const at::Tensor& logits, const at::Tensor& maxima_M,
+                const at::Tensor& log_sums_M) {
+  const auto rows = logits.size(0), columns = logits.size(1);
+  const auto* values = kernel_input<float>(logits);
+  auto* maxima = kernel_output<float>(maxima_M);
+  auto* log_sums = kernel_output<float>(log_sums_M);
+  if (on_gpu(context, "head_scores", {logits, maxima_M, log_sums_M})) {
+    launch(context, gpu_kernels::kLogSums, blocks_of_rows(rows), values, rows, columns, maxima,
+           log_sums);
+    return;
+  }
+  const auto& kernels = loss_kernels_for(context.policy.isa);
+  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    kernels.log_sums(values, columns, maxima, log_sums, begin, end);
+  });
+}
+
 /// Both entry points: `gradients` is null for the loss alone.
 HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
              const HeadInput& input, const HeadGradients* gradients,
@@ -124,23 +149,20 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
   }
   const auto chunk = prepare(workspace, sizes);
-  const Context inner = context.named({});
-  const auto& kernels = loss_kernels_for(context.policy.isa);
-  auto* ce = workspace.values.data_ptr<float>();
-  auto* lse = ce + sizes.tokens;
+  const auto [ce_M, lse_M] = token_values(workspace, sizes);
+  const Context product = context.named({});
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
-    at::Tensor logits =
-        workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
+    at::Tensor logits = chunk_logits(workspace, sizes, count);
     const at::Tensor h = input.h_MD.narrow(0, first, count);
-    linear(inner, h, input.w_VD, logits);
-    const LossRows rows{.logits = logits.data_ptr<float>(),
+    linear(product, h, input.w_VD, logits);
+    const LossRows rows{.logits = kernel_output<float>(logits),
                         .columns = sizes.vocabulary,
-                        .labels = input.labels_M.const_data_ptr<std::int64_t>() + first,
-                        .ce = ce + first,
-                        .lse = lse + first,
+                        .labels = kernel_input<std::int64_t>(input.labels_M) + first,
+                        .ce = kernel_output<float>(ce_M) + first,
+                        .lse = kernel_output<float>(lse_M) + first,
                         .argmax = tokens.argmax_M.defined()
-                                      ? tokens.argmax_M.data_ptr<std::int64_t>() + first
+                                      ? kernel_output<std::int64_t>(tokens.argmax_M) + first
                                       : nullptr,
                         .gradient = gradients != nullptr,
                         .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
@@ -148,6 +170,7 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     if (on_gpu(context, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
       launch(context, gpu_kernels::kLossRows, blocks_of_rows(count), rows, count);
     } else {
+      const auto& kernels = loss_kernels_for(context.policy.isa);
       at::parallel_for(
           0, count, row_grain(sizes.vocabulary),
           [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
@@ -155,19 +178,18 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     if (gradients == nullptr) continue;
     at::Tensor dh = gradients->dh_MD.narrow(0, first, count);
     at::Tensor dw = gradients->dw_VD;
-    linear_backward_input(inner, logits, input.w_VD, dh);
-    linear_backward_weight(inner, logits, h, dw, /*accumulate=*/true);
+    linear_backward_input(product, logits, input.w_VD, dh);
+    linear_backward_weight(product, logits, h, dw, /*accumulate=*/true);
   }
-  copy_tokens(tokens, ce, lse, sizes.tokens);
-  if (context.trace != nullptr) {
-    context.traced(workspace.values.narrow(0, 0, sizes.tokens), "/ce_loss");
-    context.traced(workspace.values.narrow(0, sizes.tokens, sizes.tokens), "/log_sum_exp");
-  }
+  if (tokens.ce_M.defined()) tokens.ce_M.copy_(ce_M);
+  if (tokens.lse_M.defined()) tokens.lse_M.copy_(lse_M);
+  context.traced(ce_M, "/ce_loss");
+  context.traced(lse_M, "/log_sum_exp");
   if (gradients != nullptr) {
     context.traced(gradients->dh_MD, "/grad");
     context.traced(gradients->dw_VD, "/weight.grad");
   }
-  return sum_tokens(input, ce, lse);
+  return sum_tokens(input, ce_M, lse_M);
 }
 
 }  // namespace
@@ -184,30 +206,20 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
   check_targets(sizes, targets);
   OLMO_CHECK(scores.size() == targets.size());
   const auto chunk = prepare(workspace, sizes);
-  const auto& kernels = loss_kernels_for(context.policy.isa);
-  auto* maxima = workspace.values.data_ptr<float>();
-  auto* log_sums = maxima + sizes.tokens;
+  const auto [maxima_M, log_sums_M] = token_values(workspace, sizes);
   std::size_t done = 0;
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
-    at::Tensor logits =
-        workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
+    at::Tensor logits = chunk_logits(workspace, sizes, count);
     linear(context.named({}), h_RD.narrow(0, first, count), w_VD, logits);
-    const float* values = logits.const_data_ptr<float>();
-    if (on_gpu(context, "head_scores", {logits, workspace.values})) {
-      launch(context, gpu_kernels::kLogSums, blocks_of_rows(count), values, count, sizes.vocabulary,
-             maxima, log_sums);
-    } else {
-      at::parallel_for(0, count, row_grain(sizes.vocabulary),
-                       [&](std::int64_t begin, std::int64_t end) {
-                         kernels.log_sums(values, sizes.vocabulary, maxima, log_sums, begin, end);
-                       });
-    }
+    sum_logits(context, logits, maxima_M, log_sums_M);
+    const auto rows = host_span<float>(logits);
+    const auto maxima = host_span<float>(maxima_M), log_sums = host_span<float>(log_sums_M);
+    const auto columns = static_cast<std::size_t>(sizes.vocabulary);
     for (; done < targets.size() && targets[done].row < first + count; ++done) {
-      const auto row = targets[done].row - first;
-      const std::span row_logits(values + row * sizes.vocabulary,
-                                 static_cast<std::size_t>(sizes.vocabulary));
-      scores[done] = score_of(row_logits, targets[done].label, maxima[row], log_sums[row]);
+      const auto row = static_cast<std::size_t>(targets[done].row - first);
+      scores[done] = score_of(rows.subspan(row * columns, columns), targets[done].label,
+                              maxima[row], log_sums[row]);
     }
   }
 }

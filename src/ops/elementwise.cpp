@@ -18,8 +18,8 @@ void run_unary(const char* op, const Context& context, PointwiseKernels::Unary k
                const at::Tensor& out) {
   require(op, "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
   require(op, "out", out, x.sizes());
-  const auto* in = x.const_data_ptr<float>();
-  auto* result = out.data_ptr<float>();
+  const auto* in = kernel_input<float>(x);
+  auto* result = kernel_output<float>(out);
   if (on_gpu(context, op, {x, out})) {
     launch(context, gpu_kernel, blocks_of_elements(x.numel()), in, result, x.numel());
   } else {
@@ -36,9 +36,9 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
   require("add", "y", y, x.sizes());
   require("add", "out", out, x.sizes());
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* a = x.const_data_ptr<float>();
-  const auto* b = y.const_data_ptr<float>();
-  auto* sum = out.data_ptr<float>();
+  const auto* a = kernel_input<float>(x);
+  const auto* b = kernel_input<float>(y);
+  auto* sum = kernel_output<float>(out);
   if (on_gpu(context, "add", {x, y, out})) {
     launch(context, gpu_kernels::kAdd, blocks_of_elements(x.numel()), a, b, sum, x.numel());
   } else {
@@ -52,7 +52,7 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
 void scale(const Context& context, const at::Tensor& x, float factor) {
   require("scale", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* data = x.data_ptr<float>();
+  auto* data = kernel_output<float>(x);
   if (on_gpu(context, "scale", {x})) {
     launch(context, gpu_kernels::kScale, blocks_of_elements(x.numel()), data, factor, x.numel());
   } else {
@@ -69,8 +69,8 @@ void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& 
   require("add_bias", "x", x_MN, {rows, columns});
   require("add_bias", "bias", bias_N, {columns});
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* x = x_MN.data_ptr<float>();
-  const auto* bias = bias_N.const_data_ptr<float>();
+  auto* x = kernel_output<float>(x_MN);
+  const auto* bias = kernel_input<float>(bias_N);
   if (on_gpu(context, "add_bias", {x_MN, bias_N})) {
     launch(context, gpu_kernels::kAddBias, blocks_of_rows(rows), x, bias, rows, columns);
   } else {
@@ -88,8 +88,8 @@ void add_bias_backward(const Context& context, const at::Tensor& dy_MN, const at
   require("add_bias_backward", "dy", dy_MN, {rows, columns});
   require("add_bias_backward", "dbias", dbias_N, {columns});
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* dy = dy_MN.const_data_ptr<float>();
-  auto* dbias = dbias_N.data_ptr<float>();
+  const auto* dy = kernel_input<float>(dy_MN);
+  auto* dbias = kernel_output<float>(dbias_N);
   if (on_gpu(context, "add_bias_backward", {dy_MN, dbias_N})) {
     launch(context, gpu_kernels::kColumnSums, blocks_of_columns(columns), dy, rows, columns, dbias);
   } else {

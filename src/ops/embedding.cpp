@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "ops/arguments.h"
 #include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
@@ -21,7 +22,7 @@ std::span<const std::int64_t> check(const char* op, const at::Tensor& ids, const
   require_fp32_or_bf16(op, "the table", table, {vocabulary, columns});
   require(op, "ids", ids, {ids.defined() ? ids.numel() : 0}, at::kLong);
   require(op, "x", x, {ids.numel(), columns});
-  const std::span values(ids.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(ids.numel()));
+  const auto values = host_span<std::int64_t>(ids);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= 0 && values[i] < vocabulary) continue;
     throw Error(ErrorKind::kInput, std::string(op) + ": the token id at position " +
@@ -68,8 +69,8 @@ void add_rows(const PointwiseKernels& kernels, const at::Tensor& dx_MD, const at
               const TokensById& tokens) {
   const auto& [order, starts] = tokens;
   const auto columns = dwte_VD.size(1);
-  const auto* dx = dx_MD.const_data_ptr<float>();
-  auto* dwte = dwte_VD.data_ptr<float>();
+  const auto* dx = kernel_input<float>(dx_MD);
+  auto* dwte = kernel_output<float>(dwte_VD);
   at::parallel_for(0, static_cast<std::int64_t>(starts.size()) - 1, row_grain(columns),
                    [&](std::int64_t begin, std::int64_t end) {
                      const auto last = starts[static_cast<std::size_t>(end)];
@@ -87,25 +88,25 @@ void add_rows_on_gpu(const Context& context, const at::Tensor& dx, const at::Ten
   const auto places = static_cast<std::int64_t>(order.size());
   const at::Tensor device_order = at::empty({places, 2}, at::kLong);
   const at::Tensor device_starts = at::empty({ids + 1}, at::kLong);
-  auto* pairs = device_order.data_ptr<std::int64_t>();
+  auto* pairs = mutable_host_span<std::int64_t>(device_order).data();
   for (const auto& [id, position] : order) *pairs++ = id, *pairs++ = position;
-  std::copy(starts.begin(), starts.end(), device_starts.data_ptr<std::int64_t>());
-  launch(context, gpu_kernels::kEmbeddingBackward, blocks_of_rows(ids), dx.const_data_ptr<float>(),
-         device_order.const_data_ptr<std::int64_t>(), device_starts.const_data_ptr<std::int64_t>(),
-         ids, dwte.data_ptr<float>(), dwte.size(1));
+  std::ranges::copy(starts, mutable_host_span<std::int64_t>(device_starts).begin());
+  launch(context, gpu_kernels::kEmbeddingBackward, blocks_of_rows(ids), kernel_input<float>(dx),
+         kernel_input<std::int64_t>(device_order), kernel_input<std::int64_t>(device_starts), ids,
+         kernel_output<float>(dwte), dwte.size(1));
 }
 
 void embedding_on_gpu(const Context& context, const at::Tensor& ids_M, const at::Tensor& wte_VD,
                       const at::Tensor& x_MD) {
   const auto rows = ids_M.numel(), columns = wte_VD.size(1);
-  const auto* ids = ids_M.const_data_ptr<std::int64_t>();
-  auto* x = x_MD.data_ptr<float>();
+  const auto* ids = kernel_input<std::int64_t>(ids_M);
+  auto* x = kernel_output<float>(x_MD);
   if (wte_VD.scalar_type() == at::kBFloat16) {
-    launch(context, gpu_kernels::kEmbeddingBf16, blocks_of_rows(rows),
-           static_cast<const std::uint16_t*>(wte_VD.const_data_ptr()), ids, x, rows, columns);
-  } else {
-    launch(context, gpu_kernels::kEmbedding, blocks_of_rows(rows), wte_VD.const_data_ptr<float>(),
+    launch(context, gpu_kernels::kEmbeddingBf16, blocks_of_rows(rows), kernel_input_bf16(wte_VD),
            ids, x, rows, columns);
+  } else {
+    launch(context, gpu_kernels::kEmbedding, blocks_of_rows(rows), kernel_input<float>(wte_VD), ids,
+           x, rows, columns);
   }
 }
 
@@ -117,9 +118,9 @@ void embedding(const Context& context, const at::Tensor& ids_M, const at::Tensor
   if (on_gpu(context, "embedding", {ids_M, wte_VD, x_MD})) {
     embedding_on_gpu(context, ids_M, wte_VD, x_MD);
   } else if (wte_VD.scalar_type() == at::kBFloat16) {
-    copy_rows(wte_VD.const_data_ptr<at::BFloat16>(), ids, wte_VD.size(1), x_MD.data_ptr<float>());
+    copy_rows(kernel_input<at::BFloat16>(wte_VD), ids, wte_VD.size(1), kernel_output<float>(x_MD));
   } else {
-    copy_rows(wte_VD.const_data_ptr<float>(), ids, wte_VD.size(1), x_MD.data_ptr<float>());
+    copy_rows(kernel_input<float>(wte_VD), ids, wte_VD.size(1), kernel_output<float>(x_MD));
   }
   context.traced(x_MD);
 }

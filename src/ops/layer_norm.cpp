@@ -26,13 +26,13 @@ struct BackwardKernels {
   GpuKernel<NormBackwardArgs> gpu_input, gpu_parameters;
 };
 
-Rows rows_of(const at::Tensor& t) { return {t.data_ptr<float>(), t.stride(0)}; }
+Rows rows_of(const at::Tensor& t) { return {kernel_output<float>(t), t.stride(0)}; }
 
 const float* data_or_null(const at::Tensor& t) {
-  return t.defined() ? t.const_data_ptr<float>() : nullptr;
+  return t.defined() ? kernel_input<float>(t) : nullptr;
 }
 float* mutable_data_or_null(const at::Tensor& t) {
-  return t.defined() ? t.data_ptr<float>() : nullptr;
+  return t.defined() ? kernel_output<float>(t) : nullptr;
 }
 
 void run_forward(const char* op, const Context& context, const ForwardKernels& kernels,
@@ -52,7 +52,7 @@ void run_forward(const char* op, const Context& context, const ForwardKernels& k
                              .weight = data_or_null(parameters.weight),
                              .bias = data_or_null(parameters.bias),
                              .eps = eps,
-                             .stats = stats.data_ptr<float>()};
+                             .stats = kernel_output<float>(stats)};
   if (on_gpu(context, op, {x, parameters.weight, parameters.bias, y, stats})) {
     launch(context, kernels.gpu, blocks_of_rows(rows), args, rows);
   } else {
@@ -79,7 +79,7 @@ void run_backward(const char* op, const Context& context, const BackwardKernels&
                              .rows = rows,
                              .columns = columns,
                              .weight = data_or_null(args.weight_D),
-                             .stats = args.stats.const_data_ptr<float>(),
+                             .stats = kernel_input<float>(args.stats),
                              .dweight = mutable_data_or_null(args.dweight_D),
                              .dbias = mutable_data_or_null(args.dbias_D),
                              .accumulate_dx = args.accumulate_dx};

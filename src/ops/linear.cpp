@@ -96,9 +96,8 @@ struct Operand {
 };
 
 Operand operand(const at::Tensor& t) {
-  if (t.scalar_type() == at::kBFloat16)
-    return {nullptr, static_cast<const std::uint16_t*>(t.const_data_ptr())};
-  return {t.const_data_ptr<float>(), nullptr};
+  if (t.scalar_type() == at::kBFloat16) return {nullptr, kernel_input_bf16(t)};
+  return {kernel_input<float>(t), nullptr};
 }
 
 /// The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
@@ -142,7 +141,7 @@ void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_
     const at::Tensor left_MK = left_operand(context, x_MK);
     const auto x = operand(left_MK), w = operand(w_NK);
     multiply(context, "linear", {left_MK, w_NK, y_MN},
-             {m, n, k, x.fp32, k, 1, w.fp32, 1, k, y_MN.mutable_data_ptr<float>(), n, false, w.bf16,
+             {m, n, k, x.fp32, k, 1, w.fp32, 1, k, kernel_output<float>(y_MN), n, false, w.bf16,
               x.bf16});
   }
   context.traced(y_MN);
@@ -162,8 +161,8 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
     const at::Tensor left_MN = left_operand(context, dy_MN);
     const auto dy = operand(left_MN), w = operand(w_NK);
     multiply(context, "linear_backward_input", {left_MN, w_NK, dx_MK},
-             {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, dx_MK.mutable_data_ptr<float>(), k, false,
-              w.bf16, dy.bf16});
+             {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, kernel_output<float>(dx_MK), k, false, w.bf16,
+              dy.bf16});
   }
   context.traced(dx_MK);
 }
@@ -187,7 +186,7 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
     const at::Tensor left_MN = left_operand(context, dy_MN);
     const auto dy = operand(left_MN), x = operand(x_MK);
     multiply(context, "linear_backward_weight", {left_MN, x_MK, dw_NK},
-             {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, dw_NK.mutable_data_ptr<float>(), k, accumulate,
+             {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, kernel_output<float>(dw_NK), k, accumulate,
               x.bf16, dy.bf16});
   }
   context.traced(dw_NK);

@@ -25,10 +25,10 @@ void adamw_update(const Context& context, const AdamWStep& step, const at::Tenso
   require("adamw_update", "parameter", parameter, parameter.sizes());
   require("adamw_update", "exp_avg", exp_avg, parameter.sizes());
   require("adamw_update", "exp_avg_sq", exp_avg_sq, parameter.sizes());
-  const auto* g = grad.const_data_ptr<float>();
-  auto* p = parameter.mutable_data_ptr<float>();
-  auto* m = exp_avg.mutable_data_ptr<float>();
-  auto* v = exp_avg_sq.mutable_data_ptr<float>();
+  const auto* g = kernel_input<float>(grad);
+  auto* p = kernel_output<float>(parameter);
+  auto* m = kernel_output<float>(exp_avg);
+  auto* v = kernel_output<float>(exp_avg_sq);
   if (on_gpu(context, "adamw_update", {grad, parameter, exp_avg, exp_avg_sq})) {
     launch(context, gpu_kernels::kAdamW, blocks_of_elements(parameter.numel()), step, g, p, m, v,
            parameter.numel());
@@ -46,9 +46,9 @@ void lionw_update(const Context& context, const LionWStep& step, const at::Tenso
   require("lionw_update", "grad", grad, parameter.sizes());
   require("lionw_update", "parameter", parameter, parameter.sizes());
   require("lionw_update", "exp_avg", exp_avg, parameter.sizes());
-  const auto* g = grad.const_data_ptr<float>();
-  auto* p = parameter.mutable_data_ptr<float>();
-  auto* m = exp_avg.mutable_data_ptr<float>();
+  const auto* g = kernel_input<float>(grad);
+  auto* p = kernel_output<float>(parameter);
+  auto* m = kernel_output<float>(exp_avg);
   if (on_gpu(context, "lionw_update", {grad, parameter, exp_avg})) {
     launch(context, gpu_kernels::kLionW, blocks_of_elements(parameter.numel()), step, g, p, m,
            parameter.numel());

@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/host_tensor.h"
 #include "ops/arguments.h"
 #include "ops/gpu/launch.h"
 #include "ops/isa_table.h"
@@ -27,13 +28,13 @@ float sum_of_squares(const Context& context, const at::Tensor& x) {
   const auto n = x.numel();
   std::vector<float> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock));
   const auto& kernels = reduce_kernels_for(context.policy.isa);
-  const auto* data = x.const_data_ptr<float>();
+  const auto* data = kernel_input<float>(x);
   const auto blocks = static_cast<std::int64_t>(sums.size());
   if (on_gpu(context, "sum_of_squares", {x})) {
     const at::Tensor on_device = at::empty({blocks}, at::kFloat);
     launch(context, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
-           on_device.data_ptr<float>(), blocks);
-    std::copy_n(on_device.const_data_ptr<float>(), blocks, sums.begin());
+           kernel_output<float>(on_device), blocks);
+    std::ranges::copy(host_span<float>(on_device), sums.begin());
     return tree_sum(std::move(sums));
   }
   at::parallel_for(0, blocks, 16, [&](std::int64_t begin, std::int64_t end) {

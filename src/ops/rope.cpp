@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "ops/arguments.h"
 #include "ops/gpu/launch.h"
 #include "ops/host_math.h"
@@ -46,14 +47,14 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
   const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
   require(op, "qkv", qkv, {rows, columns});
   const RopeArgs args{
-      .data = qkv.data_ptr<float>(),
+      .data = kernel_output<float>(qkv),
       .stride = columns,
       .heads = shape.n_heads + shape.n_kv_heads,
       .half = shape.head_dim / 2,
       .length = shape.length,
-      .positions = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr,
-      .cos = table.cos.const_data_ptr<float>(),
-      .sin = table.sin.const_data_ptr<float>()};
+      .positions = positions.defined() ? kernel_input<std::int64_t>(positions) : nullptr,
+      .cos = kernel_input<float>(table.cos),
+      .sin = kernel_input<float>(table.sin)};
   if (on_gpu(context, op, {table.cos, table.sin, positions, qkv})) {
     launch(context, gpu_kernels::kRope, blocks_of_rows(rows), args, sign, rows);
   } else {
@@ -80,8 +81,8 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
   const auto half = head_dim / 2;
   const auto frequencies = inverse_frequencies(theta, head_dim);
   RopeTable table{at::empty({length, half}, at::kFloat), at::empty({length, half}, at::kFloat)};
-  auto* cosines = table.cos.data_ptr<float>();
-  auto* sines = table.sin.data_ptr<float>();
+  auto* cosines = mutable_host_span<float>(table.cos).data();
+  auto* sines = mutable_host_span<float>(table.sin).data();
   at::parallel_for(0, length, row_grain(64 * half), [&](std::int64_t begin, std::int64_t end) {
     for (auto position = begin; position < end; ++position) {
       for (std::int64_t i = 0; i < half; ++i) {
@@ -105,12 +106,11 @@ void rope(const Context& context, const RopeTable& table, const AttentionShape& 
           const at::Tensor& positions_M, const at::Tensor& qkv) {
   require("rope", "positions", positions_M, {positions_M.defined() ? positions_M.numel() : 0},
           at::kLong);
-  const auto* positions = positions_M.const_data_ptr<std::int64_t>();
   const auto rows = positions_M.numel();
   std::int64_t length = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    OLMO_CHECK(positions[row] >= 0);
-    length = std::max(length, positions[row] + 1);
+  for (const std::int64_t position : host_span<std::int64_t>(positions_M)) {
+    OLMO_CHECK(position >= 0);
+    length = std::max(length, position + 1);
   }
   check_table("rope", table, shape, length);
   rotate("rope", context, table, shape, positions_M, rows, qkv, 1.0F);

@@ -17,8 +17,8 @@ void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y
   require("swiglu", "y", y_MF, {rows, columns});
   require("swiglu", "u", u_M2F, {rows, 2 * columns});
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* u = u_M2F.const_data_ptr<float>();
-  auto* y = y_MF.data_ptr<float>();
+  const auto* u = kernel_input<float>(u_M2F);
+  auto* y = kernel_output<float>(y_MF);
   if (on_gpu(context, "swiglu", {u_M2F, y_MF})) {
     launch(context, gpu_kernels::kSwiglu, blocks_of_rows(rows), u, y, rows, columns);
   } else {
@@ -37,9 +37,9 @@ void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::
   require("swiglu_backward", "u", u_M2F, {rows, 2 * columns});
   require("swiglu_backward", "du", du_M2F, {rows, 2 * columns});
   const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* dy = dy_MF.const_data_ptr<float>();
-  const auto* u = u_M2F.const_data_ptr<float>();
-  auto* du = du_M2F.data_ptr<float>();
+  const auto* dy = kernel_input<float>(dy_MF);
+  const auto* u = kernel_input<float>(u_M2F);
+  auto* du = kernel_output<float>(du_M2F);
   if (on_gpu(context, "swiglu_backward", {dy_MF, u_M2F, du_M2F})) {
     launch(context, gpu_kernels::kSwigluBackward, blocks_of_rows(rows), dy, u, du, rows, columns);
   } else {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "ops/optimizer_update.h"
 
 namespace olmo::optim {
@@ -94,7 +95,7 @@ ClipPlan Optimizer::plan_clip(const ops::Context& context, std::int64_t global_s
   std::vector<std::optional<float>> averages;
   for (const Slot& slot : slots_) {
     gradients.push_back({slot.name, slot.gradient});
-    averages.push_back(slot.tracked ? std::optional(*slot.grad_norm_exp_avg.const_data_ptr<float>())
+    averages.push_back(slot.tracked ? std::optional(host_value<float>(slot.grad_norm_exp_avg))
                                     : std::nullopt);
   }
   return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(context, gradients),
@@ -106,14 +107,14 @@ void Optimizer::step(const ops::Context& context, const ClipPlan& plan, double l
   OLMO_CHECK(plan.coefficients.size() == slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
-    *slot.step.mutable_data_ptr<std::int64_t>() += 1;
+    mutable_host_span<std::int64_t>(slot.step).front() += 1;
     if (config_.name == "adamw") {
       update_adamw(context, slot, plan.coefficients[i], learning_rate);
     } else {
       update_lionw(context, slot, plan.coefficients[i], learning_rate);
     }
     if (plan.grad_norm_averages.empty() || !(slot.tracked || plan.keep_averages)) continue;
-    *slot.grad_norm_exp_avg.mutable_data_ptr<float>() = plan.grad_norm_averages[i];
+    mutable_host_span<float>(slot.grad_norm_exp_avg).front() = plan.grad_norm_averages[i];
     slot.tracked = true;
   }
   limits_ = next;
@@ -121,7 +122,7 @@ void Optimizer::step(const ops::Context& context, const ClipPlan& plan, double l
 
 void Optimizer::update_adamw(const ops::Context& context, const Slot& slot, float grad_scale,
                              double learning_rate) const {
-  const std::int64_t t = *slot.step.const_data_ptr<std::int64_t>();
+  const auto t = host_value<std::int64_t>(slot.step);
   const double correction1 = 1.0 - power(config_.betas[0], t);
   const double correction2 = 1.0 - power(config_.betas[1], t);
   const ops::AdamWStep step = {

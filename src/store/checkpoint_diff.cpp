@@ -1,5 +1,6 @@
 #include "store/checkpoint_diff.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
@@ -45,8 +47,8 @@ void note_distance(Number x, Number y, TensorDifference& difference) {
 
 template <typename Number>
 void compare_elements(const at::Tensor& a, const at::Tensor& b, TensorDifference& difference) {
-  const auto* x = static_cast<const Number*>(a.const_data_ptr());
-  const auto* y = static_cast<const Number*>(b.const_data_ptr());
+  const auto* x = host_span<Number>(a).data();
+  const auto* y = host_span<Number>(b).data();
   for (std::int64_t i = 0; i < difference.elements; ++i) {
     if (std::memcmp(x + i, y + i, sizeof(Number)) == 0) continue;
     if (difference.unequal++ == 0) {
@@ -131,7 +133,7 @@ TensorDifference compare_tensors(const std::string& name, const at::Tensor& a,
   TensorDifference difference{.name = name, .elements = a.numel()};
   const at::Tensor x = a.contiguous();
   const at::Tensor y = b.contiguous();
-  if (a.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0)
+  if (std::ranges::equal(host_bytes(x), host_bytes(y)))
     return difference;
   difference.verdict = Verdict::kDifferent;
   switch (a.scalar_type()) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "store/structure_driver.h"
 
 namespace olmo::store {
@@ -194,7 +195,7 @@ PlannedDataset plan_tensor(const std::string& group, const NamedTensor& entry) {
   planned.dataset.dtype = dtype_of(tensor, planned.dataset.path);
   planned.dataset.shape = tensor.sizes().vec();
   planned.dataset.bytes = tensor.nbytes();
-  planned.data = tensor.const_data_ptr();
+  planned.data = host_bytes(tensor).data();
   return planned;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host_tensor.h"
 #include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
@@ -133,8 +134,7 @@ void CheckpointReader::read_into(const std::string& group, const NamedTensors& i
   const auto order = by_size(sources);
   for_each_in_parallel(order.size(), [&](std::size_t i) {
     const CheckpointDataset& dataset = *sources[order[i]];
-    const std::span out(static_cast<std::byte*>(into[order[i]].tensor.mutable_data_ptr()),
-                        static_cast<std::size_t>(dataset.bytes));
+    const auto out = mutable_host_bytes(into[order[i]].tensor);
     if (reader.read_and_hash(dataset.offset, out) != dataset.sha256)
       damaged(file_, digest_mismatch(dataset));
   });
@@ -142,9 +142,7 @@ void CheckpointReader::read_into(const std::string& group, const NamedTensors& i
 
 at::Tensor CheckpointReader::read_tensor(const CheckpointDataset& dataset) const {
   at::Tensor tensor = at::empty(dataset.shape, scalar_type(dataset.dtype));
-  const std::span out(static_cast<std::byte*>(tensor.mutable_data_ptr()),
-                      static_cast<std::size_t>(dataset.bytes));
-  if (RawReader(file_).read_and_hash(dataset.offset, out) != dataset.sha256)
+  if (RawReader(file_).read_and_hash(dataset.offset, mutable_host_bytes(tensor)) != dataset.sha256)
     damaged(file_, digest_mismatch(dataset));
   return tensor;
 }

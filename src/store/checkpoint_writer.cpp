@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/log.h"
 #include "core/tensor.h"
 
@@ -86,11 +87,7 @@ struct CopyPart {
 NamedTensors place(const NamedTensors& tensors, std::byte*& at, std::vector<CopyPart>& parts) {
   NamedTensors copies;
   for (const auto& [name, tensor] : tensors) {
-    if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
-      throw Error(ErrorKind::kFailure,
-                  "checkpoint: " + name + ": expected a contiguous tensor in the main memory");
-    }
-    const auto* from = static_cast<const std::byte*>(tensor.const_data_ptr());
+    const auto* from = host_bytes(tensor).data();
     for (std::size_t done = 0; done < tensor.nbytes(); done += kChunk) {
       parts.push_back({at + done, from + done, std::min(kChunk, tensor.nbytes() - done)});
     }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/json.h"
 
 namespace olmo::store {
@@ -200,7 +201,7 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   }
   at::Tensor tensor = at::empty(entry.shape, at::dtype(type));
   if (entry.bytes > 0) {
-    std::memcpy(tensor.mutable_data_ptr(), file_.bytes().data() + entry.offset, entry.bytes);
+    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset, entry.bytes);
   }
   return tensor;
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/json.h"
 #include "core/output_file.h"
 #include "store/safetensors.h"
@@ -73,7 +74,7 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
   OutputFile file(path);
   file.append(head);
   for (const auto& [name, tensor] : tensors)
-    file.append({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
+    file.append({reinterpret_cast<const char*>(host_bytes(tensor).data()), tensor.nbytes()});
   file.publish();
 }
 

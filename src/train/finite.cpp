@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "core/host_tensor.h"
 #include "core/tensor.h"
 
 namespace olmo::train {
@@ -24,9 +25,7 @@ bool finite(std::span<const float> values) {
 
 bool finite(const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kFloat) return true;
-  OLMO_CHECK(tensor.is_contiguous());
-  const std::span<const float> values(tensor.const_data_ptr<float>(),
-                                      static_cast<std::size_t>(tensor.numel()));
+  const auto values = host_span<float>(tensor);
   std::atomic<bool> all{true};
   at::parallel_for(0, tensor.numel(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     if (!finite(

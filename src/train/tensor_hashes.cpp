@@ -1,5 +1,7 @@
 #include "train/tensor_hashes.h"
 
+#include "core/host_tensor.h"
+
 #include <ATen/Parallel.h>
 
 namespace olmo::train {
@@ -9,10 +11,7 @@ std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedT
   at::parallel_for(
       0, static_cast<std::int64_t>(tensors.size()), 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          const at::Tensor& tensor = tensors[i].tensor;
-          const auto bytes =
-              std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes());
-          hashes[i] = {part, tensors[i].name, sha256(bytes).hex()};
+          hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensors[i].tensor)).hex()};
         }
       });
   return hashes;

@@ -50,6 +50,15 @@ TEST_CASE("memory of a device outlives its policy", "[ops][gpu]") {
   CHECK(x.sum().item<float>() == 2000.0F);
 }
 
+TEST_CASE("a tensor tells the device whose memory holds it", "[ops][gpu]") {
+  CHECK(memory_device(at::ones({4})) == Device::kCpu);
+  const Policy policy = policy_of(Device::kRocm);
+  const Applied applied(policy);
+  const at::Tensor x = at::ones({4});
+  CHECK(memory_device(x) == Device::kRocm);
+  CHECK(memory_device(x.narrow(0, 1, 2)) == Device::kRocm);
+}
+
 TEST_CASE("an allocation that cannot be had names its size", "[ops][gpu]") {
   const Policy policy = policy_of(Device::kCuda);
   const Applied applied(policy);
