@@ -104,16 +104,13 @@ std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoin
 Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,
                const CheckpointPlaces& places, std::int64_t step,
                std::vector<store::Finding>& findings)
-    : stepper_(config, policy) {
+    : stepper_(config, policy, data::BatchSource(config::batch_config(config))) {
   const std::optional<train::Start> start = find_start(recorded, places, step, findings);
   if (!start) require_startable(recorded, config);
-  train::set_weights(stepper_.model(), config, start);
-  if (start) {
-    stepper_.restore(start->saved.state, train::optim_state_of(*start));
-    started_from_ = start->path.string();
-  } else {
-    started_from_ = config.load_weights ? *config.load_weights : "initial weights";
-  }
+  train::begin_at(stepper_, start, /*with_state=*/true);
+  started_from_ = start                 ? start->path.string()
+                  : config.load_weights ? *config.load_weights
+                                        : "initial weights";
 }
 
 std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {

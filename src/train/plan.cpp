@@ -1,7 +1,6 @@
 #include "train/plan.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -63,24 +62,6 @@ std::optional<std::int64_t> count_steps(const TrainPlan& plan) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> count_instances(const config::TrainConfig& config) {
-  std::vector<std::string> files = config.data.paths;
-  for (const auto& [label, paths] : config.data.datasets)
-    files.insert(files.end(), paths.begin(), paths.end());
-  if (files.empty()) return std::nullopt;
-  const std::uint64_t token_bytes = config.data.memmap_dtype == "uint32" ? 4 : 2;
-  const auto instance_bytes =
-      token_bytes * static_cast<std::uint64_t>(config.model.max_sequence_length);
-  std::int64_t instances = 0;
-  for (const auto& file : files) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(file, error);
-    if (error) return std::nullopt;
-    instances += static_cast<std::int64_t>(size / instance_bytes);
-  }
-  return instances;
-}
 
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances) {
   const auto& config = loaded.config;

@@ -48,10 +48,6 @@ struct TrainPlan {
 /// data, if known.
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances);
 
-/// Sequences in the data of the config as the sizes of its files give them; nothing if it names no
-/// files or one of them cannot be found.
-std::optional<std::int64_t> count_instances(const config::TrainConfig& config);
-
 /// The plan for a person, several paragraphs of text.
 std::string to_text(const TrainPlan& plan);
 Json to_json(const TrainPlan& plan);

@@ -21,7 +21,6 @@
 #include "train/resume_checks.h"
 #include "train/run_inputs.h"
 #include "train/start.h"
-#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {
@@ -81,25 +80,34 @@ void say_peak(const PeakFlops& peak) {
   log_line((peak.value() ? text : "MFU: ") + peak.source());
 }
 
-void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
-                  const store::AttemptRecord& attempt, const Trainer& trainer,
-                  const config::TrainConfig& config,
-                  const std::vector<store::InputRecord>& inputs) {
-  if (continued) {
-    db.resume_run(*continued, attempt, trainer.last_step());
+/// Where a start finds itself, once the folder is its own.
+struct Beginning {
+  std::optional<std::string> continued;    ///< the run that goes on; nothing: a new one
+  std::optional<Start> start;              ///< a checkpoint: of that run, or load_path's
+  bool with_state = false;                 ///< its counters and moments, too
+  std::vector<store::InputRecord> inputs;  ///< whatever decides the result
+  std::vector<ResumeEvent> events;         ///< that the record must tell
+};
+
+/// The attempt's row, of a new run or of the one that goes on, and the events of the start.
+void begin_record(store::RunDb& db, const Beginning& beginning, const store::AttemptRecord& attempt,
+                  const Stepper& stepper) {
+  if (beginning.continued) {
+    db.resume_run(*beginning.continued, attempt, stepper.last_step());
     db.event(attempt.start_step, "resume",
              attempt.resumed_from.empty() ? "from the start: no checkpoint had been saved"
                                           : attempt.resumed_from);
     return;
   }
+  const config::TrainConfig& config = stepper.config();
   store::RunRecord run{.name = config.run_name.value_or("run"),
                        .config = json_text(to_json(config)),
                        .experiment_digest = config::experiment_digest(config).hex(),
                        .seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,
-                       .max_steps = trainer.last_step(),
+                       .max_steps = stepper.last_step(),
                        .chain_format = kChainFormat};
-  db.begin_run(run, attempt, inputs);
+  db.begin_run(run, attempt, beginning.inputs);
   db.event(attempt.start_step, "start",
            !attempt.resumed_from.empty() ? "from " + attempt.resumed_from
            : config.load_weights         ? "from the weights of " + *config.load_weights
@@ -108,8 +116,8 @@ void begin_record(store::RunDb& db, const std::optional<std::string>& continued,
 
 /// Nothing is left to do, and the run is finished already: then it gets no attempt.
 bool is_finished(const store::RunDb& db, const std::optional<std::string>& continued,
-                 const Trainer& trainer) {
-  if (!continued || trainer.state().step < trainer.last_step()) return false;
+                 const Stepper& stepper) {
+  if (!continued || stepper.state().step < stepper.last_step()) return false;
   return db.run(*continued).status == "finished";
 }
 
@@ -158,13 +166,58 @@ const char* word_of(Outcome outcome) {
   return outcome == Outcome::kFinished ? "finished" : "stopped";
 }
 
-TrainResult train_and_record(Trainer& trainer, evaluation::Evaluators& evaluators, store::RunDb& db,
-                             const StopSignals& signals, const store::RunLock& lock) {
+/// What a start needs beside its folder; throws all that is wrong with it at once.
+Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options) {
+  Problems problems;
+  Preparation ready = prepare(loaded, problems);
+  problems.check([&] { require_writable_folder(options.run_dir); });
+  problems.check([&] {
+    if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
+  });
+  problems.throw_if_any();
+  for (const auto& note : ready.notes) log_line("note: " + note);
+  const Needs needs = needs_of(loaded.config, options.run_dir, {});
+  for (const auto& shortage : shortages(needs, options.run_dir)) log_warning(shortage);
+  return ready;
+}
+
+/// Looks into the run folder, which is locked by now, for what to go on with.
+Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,
+                         const Preparation& ready, const store::RunLock& lock) {
+  Beginning beginning;
+  auto& events = beginning.events;
+  for (const auto& note : ready.notes) events.push_back({"note", note});
+  store::remove_stale(options.run_dir);
+  if (lock.broken()) events.push_back({"lock", *lock.broken()});
+  require_free_folder(options, config);
+  Resumption resumption;
+  if (options.resume) resumption = find_resumption(options, database_of(options), config);
+  events.insert(events.end(), resumption.events.begin(), resumption.events.end());
+  beginning.inputs = inputs_of(ready, resumption, config);
+  beginning.continued = resumption.run_id;
+  beginning.start = std::move(resumption.start);
+  beginning.with_state = beginning.start || !config.reset_trainer_state;
+  return beginning;
+}
+
+/// Compares the start with the run that it continues: what has changed is an event, or refused.
+void note_changes(Beginning& beginning, const store::RunDb& db, const config::TrainConfig& config,
+                  Preparation& ready) {
+  if (!beginning.continued) return;
+  const Successor successor{config, *ready.policy, beginning.inputs, beginning.start};
+  for (const auto& change : check_successor(db, *beginning.continued, successor, *ready.batches))
+    beginning.events.push_back({"change", change});
+}
+
+/// Trains, and says in the record how the attempt ended, whatever happens.
+TrainResult train_and_record(Stepper& stepper, const RunPlace& place, Trainer& trainer,
+                             evaluation::Evaluators& evaluators, const StopSignals& signals) {
+  store::RunDb& db = place.db;
   energy::EnergyMeter energy;
   try {
     const TrainResult result = trainer.run(signals, evaluators, energy);
     energy.finish(db);
-    lock.require_held();
+    place.lock.require_held();
     db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
              "step " + std::to_string(result.step));
     db.end_attempt(word_of(result.outcome));
@@ -173,7 +226,7 @@ TrainResult train_and_record(Trainer& trainer, evaluation::Evaluators& evaluator
   } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
-    if (!diverged) db.event(trainer.state().step, "error", error.what());
+    if (!diverged) db.event(stepper.state().step, "error", error.what());
     energy.finish(db);
     db.end_attempt(diverged ? "diverged" : "failed");
     throw;
@@ -187,7 +240,9 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   Problems problems;
   Preparation ready = prepare(loaded, problems);
   check_start(options, config, ready, problems);
-  TrainPlan plan = make_plan(loaded, count_instances(config));
+  std::optional<std::int64_t> instances;
+  if (ready.batches) instances = static_cast<std::int64_t>(ready.batches->dataset().size());
+  TrainPlan plan = make_plan(loaded, instances);
   plan.loaded.notes = ready.notes;
   plan.needs = needs_of(config, options.run_dir, plan.steps);
   for (auto& shortage : shortages(*plan.needs, options.run_dir))
@@ -200,67 +255,39 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
   const config::TrainConfig& config = loaded.config;
   const StopSignals signals;  // from here on a signal ends the run in order, not the process
-  Problems problems;
-  Preparation ready = prepare(loaded, problems);
-  problems.check([&] { require_writable_folder(options.run_dir); });
-  problems.check([&] {
-    if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
-  });
-  problems.throw_if_any();
-  for (const auto& note : ready.notes) log_line("note: " + note);
-  for (const auto& shortage : shortages(needs_of(config, options.run_dir, {}), options.run_dir))
-    log_warning(shortage);
-  const Policy& policy = *ready.policy;
-  evaluation::Evaluators& evaluators = *ready.evaluators;
-  std::vector<ResumeEvent> events;
-  for (const auto& note : ready.notes) events.push_back({"note", note});
+  Preparation ready = prepare_start(loaded, options);
   const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
-  store::remove_stale(options.run_dir);
-  if (lock.broken()) events.push_back({"lock", *lock.broken()});
-  require_free_folder(options, config);
-
+  Beginning beginning = find_beginning(options, config, ready, lock);
   const fs::path database = database_of(options);
-  Resumption resumption;
-  if (options.resume) resumption = find_resumption(options, database, config);
-  events.insert(events.end(), resumption.events.begin(), resumption.events.end());
-  const bool takes_over = !resumption.start && config.load_path;
-  const auto inputs = inputs_of(ready, resumption, config);
   store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
-  const auto& continued = resumption.run_id;
-  if (continued) {
-    const Successor successor{config, policy, inputs, resumption.start};
-    for (const auto& change : check_successor(db, *continued, successor, *ready.batches))
-      events.push_back({"change", change});
-  }
-  ready.batches.reset();  // the trainer has its own
-  std::optional<Start> start = std::move(resumption.start);
-  if (takes_over) start = find_load_path(config);
-
+  note_changes(beginning, db, config, ready);
+  if (!beginning.start) beginning.start = find_load_path(config);
   signals.throw_if_requested(kNothingTrained);
-  const PeakFlops peak(policy);
+
+  const PeakFlops peak(*ready.policy);
   say_peak(peak);
-  Trainer trainer(config, policy, options.run_dir, lock, db, peak);
-  set_weights(trainer.model(), config, start);
-  if (start && !(takes_over && config.reset_trainer_state))
-    trainer.restore(start->saved.state, optim_state_of(*start));
-  if (is_finished(db, continued, trainer)) {
-    const auto step = trainer.state().step;
-    return {
-        {.step = step, .first_step = step + 1, .checkpoint = start->path}, *continued, database};
+  Stepper stepper(config, *ready.policy, std::move(*ready.batches));
+  begin_at(stepper, beginning.start, beginning.with_state);
+  const auto step = stepper.state().step;
+  if (is_finished(db, beginning.continued, stepper)) {
+    return {{.step = step, .first_step = step + 1, .checkpoint = beginning.start->path},
+            *beginning.continued,
+            database};
   }
   signals.throw_if_requested(kNothingTrained);
   const auto attempt =
-      describe_attempt(policy, start, trainer.state().step, options.command_line, peak);
-  begin_record(db, continued, attempt, trainer, config, inputs);
+      describe_attempt(*ready.policy, beginning.start, step, options.command_line, peak);
+  begin_record(db, beginning, attempt, stepper);
   store::write_identity(options.run_dir, db.run_id(), database);
-  for (const auto& [kind, message] : events) db.event(trainer.state().step, kind, message);
+  for (const auto& [kind, message] : beginning.events) db.event(step, kind, message);
   db.records().outlast_failures();
-  start.reset();  // its tensors have been copied
 
-  SessionResult result{.train = train_and_record(trainer, evaluators, db, signals, lock),
-                       .run_id = db.run_id(),
-                       .database = database};
-  return result;
+  const bool resumed = beginning.start && beginning.with_state;
+  beginning.start.reset();  // its tensors have been copied
+  const RunPlace place{options.run_dir, lock, db};
+  Trainer trainer(stepper, place, peak, resumed);
+  return {train_and_record(stepper, place, trainer, *ready.evaluators, signals), db.run_id(),
+          database};
 }
 
 }  // namespace olmo::train

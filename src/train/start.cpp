@@ -16,12 +16,9 @@ Start read_start(const std::filesystem::path& checkpoint) {
   return start;
 }
 
-optim::OptimState optim_state_of(const Start& start) {
-  return {start.contents.optim, read_limits(*start.contents.optim_state, start.path.string())};
-}
-
-void set_weights(const model::Olmo& model, const config::TrainConfig& config,
-                 const std::optional<Start>& start) {
+void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state) {
+  const config::TrainConfig& config = stepper.config();
+  model::Olmo& model = stepper.model();
   if (start) {
     model.load_weights(start->contents.model);
   } else if (config.load_weights) {
@@ -29,6 +26,9 @@ void set_weights(const model::Olmo& model, const config::TrainConfig& config,
   } else {
     model.init_weights(config.seed);
   }
+  if (!start || !with_state) return;
+  const auto limits = read_limits(*start->contents.optim_state, start->path.string());
+  stepper.restore(start->saved.state, {start->contents.optim, limits});
 }
 
 }  // namespace olmo::train

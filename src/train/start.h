@@ -20,11 +20,8 @@ struct Start {
 /// Throws as CheckpointReader, and Error(kUsage) for a checkpoint that holds weights only.
 Start read_start(const std::filesystem::path& checkpoint);
 
-/// The optimizer's part, as Stepper::restore takes it.
-optim::OptimState optim_state_of(const Start& start);
-
-/// The weights before the first step: the checkpoint's, those of load_weights, or drawn ones.
-void set_weights(const model::Olmo& model, const config::TrainConfig& config,
-                 const std::optional<Start>& start);
+/// Gives the stepper its weights before the first step: the checkpoint's, those of load_weights, or
+/// drawn ones; and, `with_state`, the checkpoint's counters and moments.
+void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state);
 
 }  // namespace olmo::train

@@ -13,10 +13,10 @@ bool StepGradients::finite() const {
   return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
 }
 
-Stepper::Stepper(config::TrainConfig config, const Policy& policy)
+Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches)
     : config_(std::move(config)),
       policy_(policy),
-      batches_(config::batch_config(config_)),
+      batches_(std::move(batches)),
       model_(config_.model, policy),
       gradients_(model_.make_gradients()),
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},

@@ -21,6 +21,11 @@ struct TrainState {
   std::int64_t tokens = 0;
   Digest chain;
   double min_loss = std::numeric_limits<double>::infinity();  ///< for early_stopping_factor
+
+  /// Whether something that happens every `interval` steps, if ever, is due.
+  [[nodiscard]] bool is_multiple_of(const std::optional<std::int64_t>& interval) const {
+    return interval && *interval > 0 && step % *interval == 0;
+  }
 };
 
 /// The loss of a step: sums over labels divided by instances × sequence length, nats.
@@ -45,7 +50,8 @@ struct StepGradients {
 /// training records what comes back, an audit compares it with a record.
 class Stepper {
  public:
-  Stepper(config::TrainConfig config, const Policy& policy);
+  /// `batches`: of the config.
+  Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches);
 
   [[nodiscard]] const config::TrainConfig& config() const { return config_; }
   [[nodiscard]] model::Olmo& model() { return model_; }

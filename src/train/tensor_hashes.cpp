@@ -1,8 +1,8 @@
 #include "train/tensor_hashes.h"
 
-#include "core/host_tensor.h"
-
 #include <ATen/Parallel.h>
+
+#include "core/host_tensor.h"
 
 namespace olmo::train {
 

@@ -210,8 +210,9 @@ class Scene {
   /// The same steps without a record on a disk, a hundred times faster: for keys of the
   /// computation.
   static store::RecordedRun computed(const TrainConfig& config) {
-    train::Stepper stepper(config, resolve_policy("portable", "auto", 1));
-    train::set_weights(stepper.model(), config, std::nullopt);
+    train::Stepper stepper(config, resolve_policy("portable", "auto", 1),
+                           data::BatchSource(batch_config(config)));
+    train::begin_at(stepper, std::nullopt, /*with_state=*/false);
     store::RecordedRun run;
     run.config = json_text(to_json(config));
     run.experiment_digest = experiment_digest(config).hex();

@@ -1,13 +1,11 @@
 #include "train/plan.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "optim/lr_schedule.h"
 #include "support/catch.h"
-#include "support/temporary_directory.h"
 
 using namespace olmo;
 using namespace olmo::train;
@@ -64,20 +62,6 @@ TEST_CASE("the planned learning rates are the schedule's own", "[train]") {
 TEST_CASE("the schedule is shown up to stop_at, and not at all if its end is unknown", "[train]") {
   CHECK(plan_of("tiny", {"stop_at=7"}).schedule.back().step == 7);
   CHECK(plan_of("olmo-20m").schedule.empty());
-}
-
-TEST_CASE("sequences are counted file by file, each without its tail", "[train]") {
-  const olmo::test::TemporaryDirectory folder;
-  const auto file = (folder / "a.npy").string();
-  std::ofstream(file, std::ios::binary) << std::string(2 * (32 * 3 + 31), 'x');
-  const auto config =
-      config::load_config(kConfigs / "tiny.json", {"data.paths=[" + file + "," + file + "]"})
-          .config;
-  CHECK(count_instances(config) == 6);
-  const auto missing =
-      config::load_config(kConfigs / "tiny.json", {"data.paths=[/no/such/file.npy]"}).config;
-  CHECK_FALSE(count_instances(missing));
-  CHECK_FALSE(count_instances(config::load_config(kConfigs / "tiny.json").config));
 }
 
 TEST_CASE("text and JSON of a plan hold the config, the figures and the problems", "[train]") {

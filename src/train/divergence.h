@@ -1,0 +1,21 @@
+// How a training ends whose numbers are finite no more: with a sentence and an event that name what
+// spoilt it, and the checkpoint to go back to. All throw Error(kDiverged).
+#pragma once
+
+#include "train/run_place.h"
+#include "train/stepper.h"
+
+namespace olmo::train {
+
+/// For gradients that are not finite(): no weight has been changed by them.
+[[noreturn]] void diverge_before_update(const StepGradients& gradients, const RunPlace& place);
+
+/// For a row whose param_norm is not finite: the update spoilt the weights.
+[[noreturn]] void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
+                                       const RunPlace& place);
+
+/// Looks at every weight and moment before a save: no checkpoint is made of a state that nothing
+/// can come of.
+void require_finite_state(const Stepper& stepper, const RunPlace& place);
+
+}  // namespace olmo::train

@@ -1,0 +1,170 @@
+#include "train/saver.h"
+
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "store/checkpoint_folder.h"
+#include "train/divergence.h"
+#include "train/train_state.h"
+
+namespace olmo::train {
+
+Saver::Saver(const Stepper& stepper, RunPlace place, bool resumed)
+    : stepper_(stepper),
+      config_(stepper.config()),
+      place_(std::move(place)),
+      writer_(place_.run_dir),
+      resumed_(resumed),
+      saved_step_(resumed ? stepper.state().step : -1) {}
+
+void Saver::save_first() {
+  require_finite_state(stepper_, place_);
+  try {
+    save_in_place();
+  } catch (const std::exception& error) {
+    note_failure(error.what());
+  }
+}
+
+void Saver::save_if_due() {
+  const TrainState& state = stepper_.state();
+  const bool periodic =
+      state.is_multiple_of(config_.save_interval) && config_.save_num_checkpoints_to_keep != 0;
+  const bool whole = state.is_multiple_of(config_.save_interval_unsharded) &&
+                     config_.save_num_unsharded_checkpoints_to_keep != 0;
+  if (periodic || whole) {
+    save_in_background(false);
+  } else if (state.is_multiple_of(config_.save_interval_ephemeral)) {
+    save_in_background(true);
+  } else if (writer_.finished()) {
+    collect();
+  }
+}
+
+void Saver::save_last() {
+  constexpr int kTries = 3;
+  settle();
+  if (saved_step_ == step()) return;
+  require_finite_state(stepper_, place_);
+  for (int tries = 1;; ++tries) {
+    try {
+      return save_in_place(tries > 1);
+    } catch (const std::exception& error) {
+      const std::string last = "step " + std::to_string(step()) + ", the last, could not be saved";
+      if (tries == kTries) {
+        throw Error(ErrorKind::kFailure, last + ": " + error.what() + "; " +
+                                             place_.last_checkpoint() +
+                                             ", and --resume latest goes on from there");
+      }
+      place_.warn(step(), last + ", trying again: " + error.what());
+      std::this_thread::sleep_for(std::chrono::milliseconds(500 * tries));
+    }
+  }
+}
+
+void Saver::save_what_is_whole() {
+  if (step() == 0) return;
+  try {
+    place_.lock.require_held();
+    settle();
+    if (saved_step_ == step()) return;
+    require_finite_state(stepper_, place_);
+    save_in_place(true);
+    log_line("saved step " + std::to_string(step()) + " all the same");
+  } catch (const std::exception&) {  // another error is on its way
+  }
+}
+
+void Saver::settle() {
+  try {
+    if (const auto saved = writer_.wait()) finish(*saved);
+  } catch (const std::exception& error) {
+    saved_step_ = -1;
+    place_.warn(step(), std::string("a checkpoint could not be saved: ") + error.what());
+  }
+}
+
+store::CheckpointContents Saver::contents() const {
+  const optim::OptimState optim = stepper_.optim_state();
+  store::CheckpointContents contents;
+  contents.trainer = to_json(stepper_.state(), place_.db.run_id(), config_, stepper_.batches());
+  contents.config = to_json(config_);
+  contents.model = stepper_.model().parameters();
+  contents.optim = optim.tensors;
+  contents.optim_state = to_json(optim.limits);
+  return contents;
+}
+
+store::SaveOptions Saver::options(bool ephemeral) const {
+  return {.ephemeral = ephemeral,
+          .overwrite = config_.save_overwrite || resumed_,
+          .hash_threads = stepper_.model().policy().threads};
+}
+
+void Saver::save_in_background(bool ephemeral) {
+  collect();
+  require_finite_state(stepper_, place_);
+  try {
+    place_.db.flush();  // a resume goes on from this step: the record must hold all steps up to it
+    writer_.save_async(contents(), options(ephemeral));
+    saved_step_ = step();
+  } catch (const std::exception& error) {
+    note_failure(error.what());
+  }
+}
+
+void Saver::save_in_place(bool again) {
+  place_.db.flush();
+  auto how = options(false);
+  how.overwrite = how.overwrite || again;
+  finish(store::save_checkpoint(place_.run_dir, contents(), how));
+  saved_step_ = step();
+}
+
+void Saver::collect() {
+  std::optional<store::SavedCheckpoint> saved;
+  try {
+    saved = writer_.wait();
+  } catch (const std::exception& error) {
+    return note_failure(error.what());
+  }
+  if (saved) finish(*saved);
+}
+
+void Saver::finish(const store::SavedCheckpoint& saved) {
+  failures_ = 0;
+  saved_ = saved.path;
+  store::RunDb& db = place_.db;
+  db.record_checkpoint({saved.step, saved.path.string(), static_cast<std::int64_t>(saved.bytes),
+                        saved.manifest.hex(), saved.seconds, saved.stall_seconds});
+  db.event(saved.step, "checkpoint", saved.path.string());
+  try {
+    for (const auto& deleted : store::apply_retention(
+             place_.run_dir, static_cast<int>(config_.save_num_checkpoints_to_keep),
+             config_.save_interval_unsharded)) {
+      db.record_checkpoint_deleted(deleted.string());
+    }
+  } catch (const Error& error) {
+    place_.warn(step(), std::string("an old checkpoint stays: ") + error.what());
+  }
+}
+
+void Saver::note_failure(const std::string& why) {
+  saved_step_ = -1;
+  ++failures_;
+  const auto allowed = config_.save_failures_allowed;
+  if (failures_ > allowed) {
+    throw Error(ErrorKind::kFailure,
+                "a checkpoint could not be saved: " + why + "; " + place_.last_checkpoint() +
+                    " (`save_failures_allowed` is " + std::to_string(allowed) + ")");
+  }
+  place_.warn(step(),
+              "a checkpoint could not be saved (failure " + std::to_string(failures_) + " of " +
+                  std::to_string(allowed) +
+                  " allowed in a row); training goes on, the next save tries again: " + why);
+}
+
+}  // namespace olmo::train

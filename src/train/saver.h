@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "store/checkpoint_writer.h"
+#include "train/run_place.h"
+#include "train/stepper.h"
+
+namespace olmo::train {
+
+/// Saves the state of a Stepper as checkpoints when the config says so, records them and deletes
+/// those that it does not keep. Within a run a failed save is a warning, up to
+/// save_failures_allowed in a row; where nothing can come after it, an error.
+class Saver {
+ public:
+  /// `resumed`: the stepper stands at a checkpoint, and later ones in the folder are of a line of
+  /// steps that was left: they are replaced.
+  Saver(const Stepper& stepper, RunPlace place, bool resumed);
+
+  /// Before the first step, from where the tensors are: nothing else needs the time or the memory.
+  void save_first();
+  /// After every step: begins a save in the background if one is due, and takes the result of the
+  /// one before.
+  void save_if_due();
+  /// After the last step. Tries more than once: what it cannot save is lost.
+  void save_last();
+  /// On the way out of another error: the state, if no checkpoint holds it. Throws nothing.
+  void save_what_is_whole();
+  /// Takes the result of the save in the background at the end, where a failure is no more than a
+  /// warning.
+  void settle();
+
+  /// The last one that this process has saved.
+  [[nodiscard]] const std::optional<std::filesystem::path>& saved() const { return saved_; }
+
+ private:
+  [[nodiscard]] store::CheckpointContents contents() const;
+  [[nodiscard]] store::SaveOptions options(bool ephemeral) const;
+  [[nodiscard]] std::int64_t step() const { return stepper_.state().step; }
+  void save_in_background(bool ephemeral);
+  /// Throws if it fails. `again`: replaces what an earlier try left.
+  void save_in_place(bool again = false);
+  void collect();
+  void finish(const store::SavedCheckpoint& saved);
+  void note_failure(const std::string& why);
+
+  const Stepper& stepper_;
+  const config::TrainConfig& config_;  ///< the stepper's
+  RunPlace place_;
+  store::CheckpointWriter writer_;
+  bool resumed_;
+  std::int64_t saved_step_;
+  std::int64_t failures_ = 0;  ///< in a row
+  std::optional<std::filesystem::path> saved_;
+};
+
+}  // namespace olmo::train

@@ -1,0 +1,85 @@
+#include "train/saver.h"
+
+#include <cmath>
+
+#include "cli/training.h"
+#include "config/train_config.h"
+#include "core/host_tensor.h"
+#include "store/checkpoint_folder.h"
+#include "support/catch.h"
+#include "train/start.h"
+
+namespace olmo::train {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// The tiny training at its beginning, with a place for what it makes.
+struct Training {
+  test::TemporaryDirectory folder;
+  std::string tokens = (folder / "tokens.npy").string();
+  std::optional<store::RunLock> lock;
+  std::optional<store::RunDb> db;
+  std::optional<Stepper> stepper;
+
+  explicit Training(const test::Words& overrides = {}) {
+    test::write_tokens(tokens, test::token_ids<std::uint16_t>());
+    test::Words words = {"data.paths=[" + tokens + "]"};
+    words.insert(words.end(), overrides.begin(), overrides.end());
+    const auto config =
+        config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words).config;
+    lock.emplace(folder / "run");
+    db.emplace(store::RunDb::open(folder / "run.db", store::OpenMode::kCreate));
+    store::AttemptRecord attempt;
+    attempt.policy = attempt.build = attempt.environment = "{}";
+    db->begin_run({.name = "run", .config = "{}", .experiment_digest = ""}, attempt, {});
+    stepper.emplace(config, resolve_policy("portable", "auto", 1),
+                    data::BatchSource(config::batch_config(config)));
+    begin_at(*stepper, std::nullopt, true);
+  }
+
+  [[nodiscard]] RunPlace place() { return {folder / "run", *lock, *db}; }
+  void step() { stepper->update(stepper->gradients()); }
+  [[nodiscard]] std::size_t checkpoints() const {
+    return store::list_checkpoints(folder / "run").size();
+  }
+};
+
+TEST_CASE("the state after the last step is saved, unless a checkpoint holds it", "[train]") {
+  Training training({"save_interval=2"});
+  Saver saver(*training.stepper, training.place(), false);
+  training.step();
+  saver.save_if_due();
+  CHECK_FALSE(saver.saved());
+  training.step();
+  saver.save_if_due();
+  saver.save_last();
+  REQUIRE(saver.saved());
+  CHECK(saver.saved()->filename() == "step2");
+  CHECK(training.checkpoints() == 1);
+  training.step();
+  saver.save_last();
+  CHECK(training.checkpoints() == 2);
+}
+
+TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
+  Training training({"save_failures_allowed=1", "save_interval=1"});
+  Saver saver(*training.stepper, training.place(), false);
+  training.step();
+  std::ofstream(training.folder / "run" / "step1") << "in the way";
+  CHECK_NOTHROW(saver.save_first());
+  CHECK_THROWS_WITH(saver.save_first(), Contains("`save_failures_allowed` is 1"));
+}
+
+TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {
+  Training training;
+  Saver saver(*training.stepper, training.place(), false);
+  training.step();
+  const auto& [name, tensor] = training.stepper->model().parameters().front();
+  mutable_host_span<float>(tensor)[3] = NAN;
+  CHECK_THROWS_WITH(saver.save_last(), Contains(name + " is not finite; no checkpoint is made"));
+  CHECK(training.checkpoints() == 0);
+}
+
+}  // namespace
+}  // namespace olmo::train
