@@ -9,6 +9,7 @@
 #include <set>
 
 #include <nlohmann/json.hpp>
+#include <sched.h>
 
 #include "cli/cli.h"
 #include "cli/training.h"
@@ -67,7 +68,8 @@ class PageScene {
     std::ofstream(folder_ / "page.sh") << script;
     const auto here = folder_.path().string();
     return run("cd '" + here + "' && env -u XDG_CACHE_HOME -u OLMO_HARNESS_CACHE HOME='" + here +
-               "' PATH='" + here + "/bin':\"$PATH\" taskset -c 0 bash page.sh 2>&1 </dev/null")
+               "' PATH='" + here + "/bin':\"$PATH\" taskset -c " +
+               std::to_string(::sched_getcpu()) + " bash page.sh 2>&1 </dev/null")
         .output;
   }
 
