@@ -143,10 +143,8 @@ OrderedJson folder_facts() {
 OrderedJson sensor_facts() {
   const energy::EnergySources sources;
   OrderedJson facts = OrderedJson::array();
-  for (const auto& channels :
-       {energy::open_rapl(sources.sysfs), energy::open_pm_counters(sources.sysfs),
-        energy::open_nvml(sources.nvml), energy::open_rocm_smi(sources.rocm_smi)}) {
-    for (const auto& channel : channels) {
+  for (const auto open : energy::all_sensors()) {
+    for (const auto& channel : open(sources)) {
       facts.push_back({{"source", channel.source},
                        {"device", channel.device},
                        {"readable", static_cast<bool>(channel.read)},

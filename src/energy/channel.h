@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,5 +48,9 @@ std::vector<EnergyChannel> open_pm_counters(const std::filesystem::path& sysfs);
 std::vector<EnergyChannel> open_nvml(const std::vector<std::string>& libraries);
 /// AMD's management library.
 std::vector<EnergyChannel> open_rocm_smi(const std::vector<std::string>& libraries);
+
+/// The functions above, in the order in which they are tried: the one list of all sensors.
+using OpenSensor = std::vector<EnergyChannel> (*)(const EnergySources&);
+std::span<const OpenSensor> all_sensors();
 
 }  // namespace olmo::energy

@@ -1,5 +1,7 @@
 #include "energy/meter.h"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -90,15 +92,22 @@ EnergyMeter::EnergyMeter(EnergySources sources)
   }
 }
 
+std::span<const OpenSensor> all_sensors() {
+  static constexpr std::array<OpenSensor, 4> kSensors = {
+      [](const EnergySources& sources) { return open_pm_counters(sources.sysfs); },
+      [](const EnergySources& sources) { return open_rapl(sources.sysfs); },
+      [](const EnergySources& sources) { return open_nvml(sources.nvml); },
+      [](const EnergySources& sources) { return open_rocm_smi(sources.rocm_smi); },
+  };
+  return kSensors;
+}
+
 EnergyMeter::~EnergyMeter() { end_thread(); }
 
 void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
   const auto start = Clock::now();
   Tallies tallies(start);
-  tallies.add(open_pm_counters(sources.sysfs));
-  tallies.add(open_rapl(sources.sysfs));
-  tallies.add(open_nvml(sources.nvml));
-  tallies.add(open_rocm_smi(sources.rocm_smi));
+  for (const auto open : all_sensors()) tallies.add(open(sources));
   auto next = start;
   bool more = true;
   for (std::int64_t samples = 1; more; ++samples) {
