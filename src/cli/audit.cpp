@@ -228,17 +228,20 @@ void add_audit(const Command& program, const char* group) {
   auto& arguments = command.options<Arguments>();
   command.run(arguments.run);
   command.overrides(arguments.overrides);
-  const Option steps =
-      command.option("--steps A..B", arguments.steps, "Steps to audit, A..B or one (default: all)");
+  const Option steps = command.option("--steps A..B", arguments.steps,
+                                      "Steps to audit: A..B, or one step (default: all)");
   const Option sample = command
                             .number("--sample", arguments.sample, {1, 100'000},
-                                    "Audit this many stretches at random places instead")
+                                    "Audit N stretches at random places instead")
                             .excludes(steps);
   command
       .number("--length", arguments.length, {1, std::int64_t{1} << 40},
-              "Steps of a sampled stretch (default: 5)")
+              "Length in steps of a stretch of --sample (default: 5)")
       .needs(sample);
-  command.number("--seed", arguments.seed, {0}, "Choose the same stretches again").needs(sample);
+  command
+      .number("--seed", arguments.seed, {0},
+              "Seed of --sample: the same seed chooses the same stretches")
+      .needs(sample);
   command.option("--checkpoints DIR", arguments.checkpoints,
                  "Folder that holds step{N} (default: where they were saved, else beside the "
                  "database)");
@@ -248,11 +251,11 @@ void add_audit(const Command& program, const char* group) {
   Option trace = command.flag("--trace", arguments.trace,
                               "Hash the output of every operation of the audited steps");
   const Option record = command.flag("--record", arguments.record,
-                                     "Write the result, and traces, into the run's database");
+                                     "Write the result, and any traces, into the run's database");
   trace.needs(record);
   command
       .run(arguments.against, "--against RUN",
-           "Another RUN: compare the traces that both hold, and compute nothing")
+           "Compare the traces of both runs instead; nothing is computed")
       .excludes(steps)
       .excludes(sample)
       .excludes(record);

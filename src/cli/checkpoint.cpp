@@ -245,7 +245,7 @@ constexpr char kTensorsHelp[] =
 
 void add_checkpoint(const Command& program, const char* group) {
   const Command checkpoint =
-      program.add("checkpoint", "Look at checkpoints, prove them whole, compare, convert", group);
+      program.add("checkpoint", "Inspect, verify, compare and convert checkpoints", group);
   checkpoint.footer("Example: olmo-harness checkpoint verify runs/quickstart");
   auto& options = checkpoint.options<Options>();
 
@@ -271,7 +271,8 @@ void add_checkpoint(const Command& program, const char* group) {
       checkpoint.add("diff", "Compare the tensors of two checkpoints bit by bit");
   comparing.checkpoint(options.path, "A", kTensorsHelp).required();
   comparing.checkpoint(options.other, "B", kTensorsHelp).required();
-  comparing.flag("--weights-only", options.weights_only, "Leave the optimizer's tensors out");
+  comparing.flag("--weights-only", options.weights_only,
+                 "Compare the weights only, not the optimizer's tensors");
   comparing.json(options.json);
   comparing.footer(
       "Exit code: 0 the same bits, 5 a difference, 4 or 3 not readable.\n"

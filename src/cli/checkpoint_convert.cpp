@@ -85,7 +85,7 @@ void add_checkpoint_export(const Command& checkpoint) {
               "and model.safetensors")
       .one_of({"hf", "olmo"})
       .with_default();
-  command.option("--dtype", options.dtype, "bf16 rounds to half the size")
+  command.option("--dtype", options.dtype, "fp32 keeps every bit; bf16 rounds, to half the size")
       .one_of({"fp32", "bf16"})
       .with_default();
   command.json(options.json);

@@ -162,11 +162,13 @@ void Command::overrides(std::vector<std::string>& values) const {
 }
 
 void Command::isa_device_threads(PolicyOptions& policy) const {
-  option("--isa", policy.isa, "auto, plain, avx2 or avx512: the same bits under portable")
+  option("--isa", policy.isa,
+         "Instruction set: auto, plain, avx2 or avx512; changes no bit under portable")
       .one_of({"auto", "plain", "avx2", "avx512"});
-  option("--device", policy.device, "cpu, cuda or rocm: the same bits under portable")
+  option("--device", policy.device, "Device: cpu, cuda or rocm; changes no bit under portable")
       .one_of({"cpu", "cuda", "rocm"});
-  number("--threads", policy.threads, kThreads, "0: every core; the same bits under portable");
+  number("--threads", policy.threads, kThreads,
+         "Number of threads; 0 takes every core; changes no bit under portable");
 }
 
 void Command::footer(const char* text) const { app_->footer(text); }

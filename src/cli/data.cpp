@@ -4,7 +4,7 @@ namespace olmo::cli {
 
 void add_data(const Command& program, const char* group) {
   const Command data =
-      program.add("data", "Text to token files, and what a training step saw of them", group);
+      program.add("data", "Make token files from text, and show what a training step saw", group);
   data.footer(
       "Example, from nothing to what a step will see:\n"
       "  olmo-harness data fetch\n"

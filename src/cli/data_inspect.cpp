@@ -236,8 +236,8 @@ void add_data_inspect(const Command& data) {
               ".yml), or a token file")
       .required();
   command.option("MORE", arguments.more,
-                 "For a run or a config: key.path=value to set keys; else more token files, "
-                 "in the order of the config");
+                 "For a run or a config: key.path=value sets a key. For a token file: more token "
+                 "files, in the order of the config");
   command.number("--step", arguments.step, kPositive, "Training step, from 1").required();
   command.number("--sequence-length", arguments.sequence_length, kSizes,
                  "For token files: `max_sequence_length` of the run (default: 2048)");
@@ -245,7 +245,8 @@ void add_data_inspect(const Command& data) {
                  "For token files: `global_train_batch_size` of the run (default: 1)");
   command.number("--seed", arguments.seed, {0},
                  "For token files: `data.seed` of the run, else its `seed` (default: 0)");
-  command.flag("--no-shuffle", arguments.no_shuffle, "For token files: the order of the files");
+  command.flag("--no-shuffle", arguments.no_shuffle,
+               "For token files: do not shuffle, take instances in the order of the files");
   command
       .option("--dtype", arguments.dtype,
               "For token files: uint16 or uint32 (default: as the sidecar says, else uint16)")

@@ -76,7 +76,8 @@ void run_tokenize(const Arguments& arguments) {
 }  // namespace
 
 void add_data_tokenize(const Command& data) {
-  const Command command = data.add("tokenize", "Dolma-style text files to OLMo's token files");
+  const Command command =
+      data.add("tokenize", "Make OLMo's token files from text (JSON lines with a field `text`)");
   auto& arguments = command.options<Arguments>();
   command
       .option(
@@ -98,9 +99,10 @@ void add_data_tokenize(const Command& data) {
               "What to do with a line that gives no document: stop or skip")
       .one_of({"stop", "skip"});
   command.number("--threads", arguments.threads, kThreads,
-                 "0: every core; the result does not depend on it");
+                 "Number of threads; 0 takes every core. The result does not depend on it");
   command.number("--max-tokens-per-file", arguments.max_tokens_per_file, kPositive,
-                 "Default: no limit for a file, 512 Mi tokens for a folder");
+                 "Start a new file after N tokens (default: no limit for --output FILE.npy, 512 Mi "
+                 "for a folder)");
   command.flag("--overwrite", arguments.overwrite, "Replace token files that exist");
   command.json(arguments.json);
   command.footer(

@@ -185,7 +185,8 @@ void print(const OrderedJson& facts) {
 void add_doctor(const Command& program, const char* group) {
   const Command command = program.add(
       "doctor",
-      "What this machine has and lacks, and whether it computes the same bits in every way", group);
+      "Show what this machine has and lacks, and check that it computes the same bits in every way",
+      group);
   auto& json = command.options<bool>();
   command.json(json);
   command.footer(

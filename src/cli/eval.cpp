@@ -232,7 +232,7 @@ int run(const Options& options) {
 
 void add_what(const Command& eval, Options& options) {
   eval.checkpoint(options.checkpoint, "CHECKPOINT",
-                  "A checkpoint or run directory of ours, or a folder with config.json and "
+                  "A checkpoint or run folder of olmo-harness, or a folder with config.json and "
                   "safetensors (OLMo 1 and 2)");
   eval.option("--suite NAME,…", options.suites,
               "Suites by name, or .json files (default: olmo, the eight tasks)")
@@ -240,53 +240,57 @@ void add_what(const Command& eval, Options& options) {
   eval.option("--tasks NAME,…", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
       .separated_by_commas();
   eval.option("--convention", options.convention,
-              "What a plain task name means: olmo (in-loop), oe (AI2's rc_0shot) or lm-eval")
+              "How prompts and scores are made: as OLMo's evaluator in training (olmo), AI2's "
+              "oe-eval (oe) or lm-eval")
       .one_of({"olmo", "oe", "lm-eval"});
   eval.option("--perplexity NAME=PATH", options.perplexity,
-              "NAME=PATH: a text or .jsonl(.gz|.zst) file, a folder of sources as Paloma's, or "
-              "token files");
+              "Score texts, under this name: a text or .jsonl(.gz|.zst) file, a folder in Paloma's "
+              "layout, or token files");
   eval.option("--document-convention", options.document_convention,
-              "catwalk (each document by itself) or olmo (in-loop instances); default: olmo "
-              "for token files")
+              "How texts are scored: each document by itself (catwalk) or joined and cut into "
+              "instances (olmo). Default: catwalk, for token files olmo")
       .one_of({"catwalk", "olmo"});
-  eval.option("--split", options.split, "Split of a folder of sources: val or test");
-  eval.option("--missing", options.missing, "Sources of a suite that are not here: skip, refuse")
+  eval.option("--split", options.split, "Which split of a folder in Paloma's layout: val or test");
+  eval.option("--missing", options.missing,
+              "What to do if data of a suite is not on disk: skip it or refuse to start")
       .one_of({"skip", "refuse"});
   eval.number("--limit", options.limit, kPositive,
-              "First N instances of a task, documents of a source");
+              "Score only the first N instances of each task and documents of each source");
   eval.number("--max-length", options.max_length, {2, kSizes.high},
-              "Tokens that the model sees at most (default: its max_sequence_length)");
+              "Longest input in tokens (default: the model's max_sequence_length)");
   eval.flag("--no-unconditional", options.no_unconditional,
-            "Leave out the requests behind pmi_dc: a third less work");
+            "Do not score answers without their questions (needed for pmi_dc): a third less work");
 }
 
 void add_how(const Command& eval, Options& options) {
   eval.option("--tokenizer FILE", options.tokenizer,
-              "tokenizer.json, if the checkpoint does not say");
-  eval.option("--data DIR", options.data, "Folder of `data fetch` (default: its default)");
+              "A tokenizer.json, if the checkpoint names none");
+  eval.option("--data DIR", options.data,
+              "The folder that `data fetch` filled (default: data/ in the cache folder)");
   eval.option("--definitions DIR", options.definitions,
-              "Folder with tasks/ and suites/ beside the built-in ones (default: evals/)");
+              "Folder with further tasks/ and suites/ (default: evals/ in the current folder)");
   eval.option("--db FILE", options.database,
-              "Database of the record (default: the run's, else evaluations.db)");
+              "Database to write to (default: the checkpoint's run's, else evaluations.db)");
   const Option run = eval.run(options.run, "--run RUN",
-                              "Record it as part of this RUN (FILE.db, FILE.db:RUN_ID or a run "
-                              "directory), e.g. an imported one");
+                              "Make the evaluation part of this run (FILE.db, FILE.db:RUN_ID or a "
+                              "run folder), e.g. an imported one");
   eval.number("--step", options.step, {0, std::int64_t{1} << 53},
-              "Step of that run, where neither the checkpoint nor its name tells it")
+              "Step of that run, if neither the checkpoint nor its name tells it")
       .needs(run);
   eval.option("--instances FILE", options.instances,
               "Also write one JSON object per continuation to this file");
-  eval.option("--numerics", options.policy.numerics, "portable or fast")
+  eval.option("--numerics", options.policy.numerics,
+              "portable: the same bits on every machine; fast: LibTorch's matrix products")
       .one_of({"portable", "fast"});
   eval.isa_device_threads(options.policy);
   eval.number("--batch-tokens", options.batch_tokens, kSizes,
-              "Tokens of one forward pass: the same bits, other memory");
+              "Tokens in one forward pass; changes memory and speed, no score");
   eval.flag("--no-prefix-sharing", options.no_prefix_sharing,
-            "Compute shared contexts again and again: the same bits, slower");
+            "Do not share computed contexts between requests: slower, the same scores");
   eval.json(options.json);
   eval.flag("--list", options.list, "List tasks and suites");
   eval.run(options.rescore, "--rescore RUN",
-           "RUN: make the numbers of a recorded evaluation again from its rows, without a model");
+           "Compute the scores of a recorded evaluation again, from its rows and without a model");
 }
 
 }  // namespace

@@ -193,13 +193,14 @@ int run(const Options& options) {
 
 void add_eval_diff(const Command& eval) {
   const Command command = eval.add(
-      "diff", "Two recorded evaluations, instance by instance; exit 5 if a number differs");
+      "diff",
+      "Compare two recorded evaluations instance by instance; exit code 5 if a number differs");
   auto& options = command.options<Options>();
   command.run(options.a, "RUN_A", kRecordedHelp).required();
   command.run(options.b, "RUN_B", "The other one").required();
-  command.option("--tasks NAME,…", options.tasks, "Only these, by name: arc_easy,boolq,…")
+  command.option("--tasks NAME,…", options.tasks, "Compare only these tasks: arc_easy,boolq,…")
       .separated_by_commas();
-  command.number("--show", options.shown, {0}, "Flips to print");
+  command.number("--show", options.shown, {0}, "How many changed answers to print");
   command.json(options.json);
   command.footer("Example: olmo-harness eval diff lumi.db mosaic.db --tasks arc_easy");
   command.action([&options] { return run(options); });

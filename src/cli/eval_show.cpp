@@ -216,12 +216,12 @@ void list_definitions(const std::string& definitions, bool json) {
 
 void add_eval_show(const Command& eval) {
   const Command command = eval.add(
-      "show", "One instance of a recorded evaluation: prompt, continuations, scores, choice");
+      "show", "Show one instance of a recorded evaluation: prompt, continuations, scores, choice");
   auto& options = command.options<ShowOptions>();
   command.run(options.run, "RUN", kRecordedHelp).required();
   command.option("TASK", options.task, "Task of that evaluation: arc_easy, …").required();
   command.number("DOC_ID", options.doc_id, {0}, "Number of the instance, from 0").required();
-  command.option("--data DIR", options.data, "Folder of `data fetch`");
+  command.option("--data DIR", options.data, "The folder that `data fetch` filled");
   command.option("--definitions DIR", options.definitions,
                  "Folder with tasks/ beside the built-in ones");
   command.json(options.json);

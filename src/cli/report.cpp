@@ -94,11 +94,12 @@ void add_outputs(const Command& command, Options& options) {
 
 void add_report(const Command& program, const char* group) {
   const Command report =
-      program.add("report", "Are two runs the same training? What cost one?", group);
+      program.add("report", "Compare two runs, with a verdict, or show one run on a page", group);
   report.footer("Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
   auto& options = report.options<Options>();
 
-  const Command comparing = report.add("parity", "One verdict on two runs, and the evidence");
+  const Command comparing =
+      report.add("parity", "Compare two runs: one verdict, and the evidence for it");
   comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:ID (run or evaluation) or run directory")
       .required();
   comparing.run(options.b, "RUN_B", "The other one; differences are B minus A").required();
@@ -111,7 +112,8 @@ void add_report(const Command& program, const char* group) {
   comparing.option("--csv FILE", options.csv, "FILE.csv: one line a comparison");
   comparing.option("--cluster-a FILE", options.cluster_a, "Cluster file of A alone");
   comparing.option("--cluster-b FILE", options.cluster_b, "Cluster file of B alone");
-  comparing.flag("--skip-evaluations", options.skip_evaluations, "Compare the training alone");
+  comparing.flag("--skip-evaluations", options.skip_evaluations,
+                 "Compare the trainings only, not their evaluations");
   comparing.flag("--allow-negligible", options.allow_negligible, "Exit 0 for DIFFERENT_NEGLIGIBLE");
   comparing.footer(
       "Exit codes: 0 EQUIVALENT, 10 CONSISTENT, 11 INCONCLUSIVE, 20 DIFFERENT, 21 "
@@ -119,7 +121,8 @@ void add_report(const Command& program, const char* group) {
       "Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
   comparing.action([&options] { return parity(options); });
 
-  const Command one = report.add("run", "The page of one run");
+  const Command one =
+      report.add("run", "Make a page of one run: curves, scores, audits, speed, energy");
   one.run(options.a);
   add_outputs(one, options);
   one.footer("Example: olmo-harness report run runs/quickstart-1 --out run.html");

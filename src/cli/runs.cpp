@@ -196,26 +196,27 @@ void tag(const Options& options) {
 
 void add_runs(const Command& program, const char* group) {
   const Command runs =
-      program.add("runs", "What the run databases hold: list, show, export, import, tag", group);
+      program.add("runs", "List, show, export, import and tag the runs of databases", group);
   runs.footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
       "directory.\nExample: olmo-harness runs list runs/quickstart");
   auto& options = runs.options<Options>();
 
-  const Command listing = runs.add("list", "One line a run");
+  const Command listing = runs.add("list", "List runs, one line each");
   listing.option("DB", options.databases, "Run databases or run directories").required();
   listing.json(options.json);
   listing.footer("Example: olmo-harness runs list runs/quickstart/run.db");
   listing.action([&options] { list(options); });
 
   const Command showing =
-      runs.add("show", "Config, attempts, inputs, checkpoints and events of a run");
+      runs.add("show", "Show a run: starts, inputs, checkpoints, metrics, evaluations, events");
   showing.run(options.run);
   showing.json(options.json);
   showing.footer("Example: olmo-harness runs show runs/quickstart/run.db");
   showing.action([&options] { show(options); });
 
-  const Command exporting = runs.add("export", "A table of a run as JSON lines, CSV or Markdown");
+  const Command exporting =
+      runs.add("export", "Write a table of a run as JSON lines, CSV or Markdown");
   exporting.run(options.run);
   exporting.option("--table", options.table, listed(store::tables_of_runs()))
       .one_of(store::tables_of_runs())
@@ -225,7 +226,7 @@ void add_runs(const Command& program, const char* group) {
       .with_default();
   exporting.option("--out FILE", options.out, "File to write (default: stdout)");
   exporting.flag("--all-attempts", options.all_attempts,
-                 "steps: also those that a resume has replaced");
+                 "With steps: also those that a later attempt replaced");
   exporting.footer(
       "Example: olmo-harness runs export run.db --table steps --format csv --out steps.csv");
   exporting.action([&options] { export_table(options); });
@@ -234,8 +235,8 @@ void add_runs(const Command& program, const char* group) {
 
   const Command tagging = runs.add("tag", "Add words to a run, by which reports can find it");
   tagging.run(options.run);
-  tagging.option("TAG", options.tags, "Words to add, such as seed-repeat").required();
-  tagging.flag("--remove", options.remove, "Take the words away");
+  tagging.option("TAG", options.tags, "Words to add, such as noise:seed").required();
+  tagging.flag("--remove", options.remove, "Remove the words instead");
   tagging.footer("Example: olmo-harness runs tag run.db seed-repeat");
   tagging.action([&options] { tag(options); });
 }

@@ -198,16 +198,17 @@ void import_files(const Options& options) {
 
 void add_runs_import(const Command& runs) {
   const Command command = runs.add(
-      "import", "Other trainers' logs as a run, other evaluators' instances as an evaluation");
+      "import",
+      "Import other trainers' logs as a run, or other evaluators' instances as an evaluation");
   auto& options = command.options<Options>();
   command.option("FILE", options.files,
                  "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
                  "jobs: put in order by their times, else by their first steps; a later one "
                  "supersedes the others from its first step on");
-  command.flag("--as-given", options.as_given, "The files are in their order already");
+  command.flag("--as-given", options.as_given, "Keep the order in which the files are given");
   command.option("--db FILE", options.database, "Database to write to; made if there is none");
   command.option("--name", options.name,
-                 "Of the run, or of what was evaluated (default: the file's)");
+                 "Name of the run, or of what was evaluated (default: the file's)");
   command.option("--format", options.format, "auto, csv, jsonl, columns, torchtitan or olmo")
       .with_default();
   command
@@ -222,20 +223,21 @@ void add_runs_import(const Command& runs) {
               "evaluations are kept anyway")
       .one_at_a_time();
   command.number("--tokens-per-step", options.tokens_per_step, {1, std::int64_t{1} << 50},
-                 "Where the log tells steps and no tokens, or tokens and no steps");
+                 "Tokens of one step, if the log tells only steps or only tokens");
   command.number("--devices", options.devices, kSizes,
-                 "That the run had: makes its throughput of one device's");
+                 "Number of devices of the run; a device's throughput times N is the run's");
   command.option("--config FILE", options.config,
                  "Config of the other trainer, kept with the run and compared: JSON or YAML "
                  "(OLMo's own, W&B's config.yaml)");
   command.option("--metadata FILE", options.metadata,
                  "W&B's wandb-metadata.json: the host, system and GPU of the run");
-  command.flag("--dry-run", options.dry_run,
-               "Say what a log holds and which column is taken as what; write nothing");
-  command.option("--tag", options.tags, "A word to find the run by").one_at_a_time();
+  command.flag("--dry-run", options.dry_run, "Show which column is taken as what; write nothing");
+  command.option("--tag", options.tags, "A tag for the run").one_at_a_time();
   command.option("--instances FILE", options.instances,
                  "lm-eval's samples_*.jsonl or oe-eval's task-*-predictions.jsonl");
-  command.option("--metric", options.metric, "acc or acc_norm: what chooses, for --instances")
+  command
+      .option("--metric", options.metric,
+              "For --instances: the score that chooses an answer, acc or acc_norm")
       .with_default();
   command.option("--run RUN", options.run, "Run to which the instances belong (a prefix will do)");
   command.number("--step", options.step, {0}, "Step of that run");

@@ -147,7 +147,7 @@ void add_train(const Command& program, const char* group) {
   const Command train = program.add(
       "train", "Train a model from a config, deterministically and on the record", group);
   auto& options = train.options<Options>();
-  train.config(options.config, "A JSON config, or one of OLMo's own YAML files").required();
+  train.config(options.config, "A config: JSON, or one of OLMo's own YAML files").required();
   train.overrides(options.overrides);
   train.option("--run-dir DIR", options.run_dir,
                "Checkpoints and run.db go here (default: save_folder)");
