@@ -91,4 +91,29 @@ TEST_CASE("README.md is short enough to be read", "[layering]") {
   CHECK(std::count(readme.begin(), readme.end(), '\n') <= 150);
 }
 
+TEST_CASE("every source file has a test of its own or is in the list of those that do not",
+          "[layering]") {
+  const fs::path root = OLMO_SOURCE_DIR;
+  const std::string list = "tests/units_without_test.txt";
+  std::set<std::string> without;
+  std::istringstream in(olmo::read_file(root / list));
+  for (std::string line; std::getline(in, line);) {
+    INFO(list << ": " << line);
+    if (line.starts_with("tests/")) CHECK(fs::exists(root / line));
+    if (line.starts_with("  ")) CHECK(without.insert(line.substr(2)).second);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(root / "src")) {
+    const auto file = fs::relative(entry.path(), root);
+    if (file.extension() != ".cpp" || file.parent_path() == "src") continue;
+    auto test = root / "tests" / fs::relative(file, "src");
+    test.replace_filename(file.stem().string() + "_test.cpp");
+    const bool listed = without.erase(file.string()) == 1;
+    INFO(file.string() << (listed ? " has a test of its own: take it out of "
+                                  : " has no test of its own, and must not be added to ")
+                       << list);
+    CHECK(fs::exists(test) != listed);
+  }
+  for (const auto& gone : without) FAIL_CHECK(gone << " is gone: take it out of " << list);
+}
+
 }  // namespace olmo::test
