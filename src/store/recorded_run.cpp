@@ -1,6 +1,7 @@
 #include "store/recorded_run.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "core/error.h"
@@ -12,10 +13,10 @@ namespace {
 
 constexpr std::size_t kMostFindings = 1000;
 
+/// The first 64 bits of a digest; 0 of a text that is none.
 std::uint64_t prefix(const std::string& hex) {
-  const auto digest = digest_of(hex);
   std::uint64_t value = 0;
-  for (std::size_t i = 0; digest && i < 8; ++i) value = (value << 8) | digest->bytes[i];
+  if (hex.size() == 64) std::from_chars(hex.data(), hex.data() + 16, value, 16);
   return value;
 }
 

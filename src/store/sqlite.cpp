@@ -242,7 +242,8 @@ fs::path copy_with_journals(const fs::path& path) {
 
 Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
   int flags = SQLITE_OPEN_READWRITE;
-  if (mode == OpenMode::kReadOnly) flags = SQLITE_OPEN_READONLY;
+  // A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
+  if (mode == OpenMode::kReadOnly) flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
   if (mode != OpenMode::kCreate) require_whole(path);
   open(path.string(), flags);
