@@ -1,4 +1,4 @@
-// Audits: recorded steps, computed again on this machine and compared with the record.
+// Audits: recorded steps are computed again on this machine and compared with the record.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,7 @@ struct TracedStep {
   std::vector<OpDigest> digests;
 };
 
-/// What became of a stretch.
+/// The result of one stretch.
 struct StretchResult {
   Stretch stretch;
   std::string started_from;     ///< a checkpoint's path, or what initial weights were taken
@@ -73,7 +73,7 @@ struct AuditOptions {
   bool trace = false;  ///< hash the operations of every step of the stretches
 };
 
-/// The stretch as the record has it: clipped to nothing. Throws Error(kUsage) for steps that were
+/// The stretch, checked to lie within the recorded steps. Throws Error(kUsage) for steps that were
 /// not recorded.
 void require_recorded(const AuditedRun& recorded, const Stretch& stretch);
 

@@ -31,7 +31,7 @@ std::vector<store::Finding> verify_checkpoint(const AuditedRun& recorded, std::i
 /// Hashes of a checkpoint's tensors, from its manifest.
 std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoint);
 
-/// A training put back to where a recorded one was.
+/// A training that goes on from a state of a recorded one.
 class Replay {
  public:
   /// Starts at the latest recorded checkpoint up to `step` that is there and sound, else at step 0;

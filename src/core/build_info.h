@@ -4,7 +4,7 @@
 
 namespace olmo {
 
-/// What was built, from what, by what: part of every run record.
+/// Version, revision, compiler and flags of this program. Every run's record holds them.
 struct BuildInfo {
   std::string version;       ///< of olmo-harness
   std::string git_revision;  ///< full hash, "-dirty" appended if tracked files had changes,

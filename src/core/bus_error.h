@@ -1,4 +1,5 @@
-// What becomes of SIGBUS: a part of a mapped file that can no longer be read.
+// SIGBUS, the signal that a process gets when it reads a part of a mapped file that is no longer
+// there.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,14 @@
 
 namespace olmo {
 
-/// From here on, touching a part of a mapped file that can no longer be read (the file was cut
-/// while it was in use, or its disk fails) ends the process with one sentence and exit code 3.
-/// Every MappedFile calls this.
+/// After this call, reading a part of a mapped file that is no longer there (the file was cut while
+/// it was in use, or its disk fails) ends the process with one sentence and exit code 3 instead of
+/// a signal. Every MappedFile calls this.
 void install_bus_error_handler();
 
-/// As a read of `file` at `offset`, which lies within it: throws Error(kInput) naming file and
-/// place where the handler would end the process. For what is read while there is something to
-/// lose.
+/// Reads `file` at `offset`, which lies within it, and throws Error(kInput) naming file and place
+/// where the handler would end the process. A training uses it, because it has weights to save
+/// before it ends.
 void copy_mapped(const MappedFile& file, std::uint64_t offset, std::span<std::byte> into);
 
 }  // namespace olmo

@@ -6,9 +6,9 @@
 
 namespace olmo {
 
-/// While it lives, what is written to `stream` goes to a descriptor as text that is safe to show
-/// (core/safe_text.h). In JSON, which is known by how the output begins, what is not safe becomes
-/// an escape (`\u202e`), so that nothing is lost. Errors of writing are kept, not thrown.
+/// Redirects `stream` to a descriptor for as long as the object lives, and makes its text safe to
+/// show on the way (core/safe_text.h). Output that begins as JSON keeps unsafe characters as
+/// escapes (`\u202e`), so that nothing is lost. Errors of writing are kept, not thrown.
 class CleanStream : private std::streambuf {
  public:
   /// A descriptor that is closed now is never written to: a file may be opened under its number.

@@ -5,9 +5,9 @@
 
 namespace olmo {
 
-/// A setting of LibTorch, or of a library beneath it, on which it depends whether the same program
-/// gives the same bits again. Most matter under Numerics::kFast only; they are set always, so that
-/// no operation that slips through is a gamble.
+/// A setting of LibTorch, or of a library beneath it, that decides whether the same program gives
+/// the same bits again. Most of them matter under Numerics::kFast only. They are always set,
+/// because an operation of LibTorch might be called by mistake.
 struct DeterminismSwitch {
   const char* name;
   const char* value;  ///< what it is set to, as the record shows it

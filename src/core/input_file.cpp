@@ -36,6 +36,9 @@ InputFile::InputFile(const std::filesystem::path& path, Pipes pipes) : path_(pat
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail("cannot be opened for reading");
   check(status);  // opening a device may do something
+
+  // O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: a terminal must not become
+  // ours.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail("cannot be opened for reading");
   check(status);  // it may be another one by now

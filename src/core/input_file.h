@@ -1,4 +1,5 @@
-// What may be read as a file: never a hang, and one sentence for a folder, a pipe, a device.
+// Opening files for reading. Opening never blocks, and a folder, pipe or device is refused in one
+// sentence.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,14 @@ class InputFile {
   enum class Pipes { kRefused, kRead };
 
   /// Throws Error(kInput) naming the path, here and below: it is not there, or it is not a regular
-  /// file. Opening waits for nobody.
+  /// file. Opening does not wait for a pipe's writer.
   explicit InputFile(const std::filesystem::path& path, Pipes pipes = Pipes::kRefused);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// The next bytes, at most out.size(); 0 at the end. Says so when a pipe keeps it waiting, and
-  /// refuses one that never gave a byte.
+  /// Reads the next bytes, at most out.size(), and returns how many; 0 at the end. Tells the user
+  /// when it waits for a pipe, and refuses a pipe that ends without a byte.
   std::size_t read(std::span<char> out);
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

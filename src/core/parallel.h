@@ -8,8 +8,8 @@
 
 namespace olmo {
 
-/// Runs `work(i)` for every i below `count` on LibTorch's threads, each taking the next one when it
-/// is done: for parts of unlike sizes, the largest first.
+/// Runs `work(i)` for every i below `count` on LibTorch's threads. Each thread takes the next index
+/// when it is done, so that parts of unlike sizes keep all threads busy; put the largest first.
 template <typename Work>
 void for_each_in_parallel(std::size_t count, const Work& work) {
   std::atomic<std::size_t> next{0};

@@ -1,4 +1,4 @@
-// What a process of ours settles first, whatever its command is; and where another's program lies.
+// What every command does first, its streams and signals; and where other programs lie.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ void open_standard_streams();
 /// process started by ours finds both signals as they were.
 void keep_writes_from_killing();
 
-/// From here on not even a stdout without a reader ends the process: it has something to lose.
+/// After this call a stdout without a reader no longer ends the process. A training calls it,
+/// because it has work to lose.
 void outlive_stdout();
 
 /// Where PATH has the program `name`; a name with a slash is taken as it is. The folders of PATH

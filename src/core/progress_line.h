@@ -1,4 +1,4 @@
-// What a person sees while something long runs.
+// Progress of a long command, for a person at a terminal or a log file.
 #pragma once
 
 #include <chrono>

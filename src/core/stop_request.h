@@ -11,7 +11,7 @@ enum class StopRequest {
   kInterrupt,  ///< SIGINT (Ctrl-C): save and exit 130; a second one kills at once
 };
 
-/// While it lives, signals that ask a process to end are noted instead of ending it: SIGTERM,
+/// While an object lives, signals that would end the process are noted instead: SIGTERM,
 /// SIGUSR1, SIGUSR2, SIGXCPU (what batch systems send), SIGHUP (a lost terminal, unless it was
 /// ignored from the start, as by nohup), SIGINT, SIGPWR, and the timers SIGALRM, SIGVTALRM and
 /// SIGPROF. SIGQUIT still kills at once. A reader of stdout or stderr that goes away ends nothing
@@ -19,8 +19,8 @@ enum class StopRequest {
 class StopSignals {
  public:
   StopSignals();
-  /// What has been asked to stop is on its way out: its signals stay noted. Otherwise they are as
-  /// they were before.
+  /// If a signal was noted, signals stay noted, because the process is ending. Otherwise they act
+  /// as they did before.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

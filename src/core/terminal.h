@@ -1,4 +1,4 @@
-// What a person's terminal can show.
+// The width of a terminal, and of text on it.
 #pragma once
 
 #include <cstddef>

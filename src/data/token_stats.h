@@ -9,8 +9,8 @@
 
 namespace olmo::data {
 
-/// What is in a token file. A document ends with EOS; tokens after the last EOS are a document
-/// without end.
+/// Counts of a token file. A document ends with the end-of-text token; tokens after the last one
+/// are a document without an end.
 struct TokenStats {
   std::string path;
   TokenDtype dtype = TokenDtype::kUint16;

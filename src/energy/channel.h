@@ -10,7 +10,7 @@
 
 namespace olmo::energy {
 
-/// One thing whose energy a sensor may tell: a row of the table `energy`.
+/// One device or part whose energy a sensor measures: a row of the table `energy`.
 struct EnergyChannel {
   enum class Kind {
     kCounter,  ///< joules since some moment
@@ -23,12 +23,12 @@ struct EnergyChannel {
   std::string note = {};  ///< what to know about its figures, or why there are none
   Kind kind = Kind::kCounter;
   double wraps_at = 0;  ///< joules after which the counter begins again at 0; 0: never
-  /// The value now; nothing if there is no new one. Empty: this machine does not measure it. Keeps
-  /// alive what it reads from.
+  /// Returns the present value, or nothing if there is no new one. An empty function means that
+  /// this machine does not measure it. The function owns what it reads from.
   std::function<std::optional<double>()> read = {};
 };
 
-/// Where the sensors are. Tests give their own.
+/// Where to look for sensors. Tests name folders and libraries of their own.
 struct EnergySources {
   std::filesystem::path sysfs = "/sys";
   std::vector<std::string> nvml = {"libnvidia-ml.so.1"};  ///< the first that can be loaded
@@ -38,7 +38,8 @@ struct EnergySources {
       10'000};  ///< with all of them at the end; more than Slurm is given
 };
 
-// Each gives at least one channel: what is absent is one without `read` and with a note.
+// Each function returns at least one channel. A sensor that is absent gives a channel without
+// `read`, whose note says why, so that the record explains the missing joules.
 
 /// Linux's powercap: processor packages and memory.
 std::vector<EnergyChannel> open_rapl(const std::filesystem::path& sysfs);

@@ -7,9 +7,10 @@
 
 namespace olmo::energy {
 
-/// Slurm's own account of this job, asked once when an attempt ends. `job`: its number, as in
-/// SLURM_JOB_ID; nothing, if no job runs this. `sacct`: the program to ask. Takes a few seconds at
-/// most. Slurm counts the job from its start, with all its attempts and nodes.
+/// The energy of this job as Slurm's accounting (sacct) tells it, asked once when an attempt ends.
+/// `job`: its number, as in SLURM_JOB_ID; nothing, if no job runs this. `sacct`: the program to
+/// ask. Takes a few seconds at most. Slurm counts the job from its start, with all its attempts and
+/// nodes.
 store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::string& sacct);
 
 }  // namespace olmo::energy

@@ -5,8 +5,8 @@
 
 namespace olmo::energy {
 
-/// No processor, device or node draws as much: a counter that says so (by more than it may add at
-/// once) was reset, and has not passed its range.
+/// More power than any processor, device or node draws. A counter that would mean more was reset;
+/// it has not passed its range.
 inline constexpr double kMostWatts = 20'000;
 
 /// The energy of one channel since its first reading.

@@ -20,7 +20,7 @@
 
 namespace olmo::evaluation {
 
-/// What is asked of a model, offline or while it trains.
+/// Which tasks and texts a model is evaluated on, and how. Both `eval` and a training fill this in.
 struct EvaluationPlan {
   std::vector<eval::Task> tasks;
   std::vector<eval::PerplexitySuite> suites;
@@ -34,7 +34,7 @@ struct EvaluationPlan {
   eval::QueueOptions queue;            ///< changes no bit
 };
 
-/// What came of a task or suite.
+/// The result of a task or suite.
 struct TaskOutcome {
   std::string name;
   std::vector<EvaluationMetric> metrics;  ///< empty if it failed
@@ -58,7 +58,8 @@ EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                            const EvaluationPlan& plan, store::EvaluationDb& record,
                            const OnProgress& on_progress = {});
 
-/// What a record keeps of a plan: enough to score its rows again without data and model.
+/// The part of a plan that the record keeps: enough to compute the scores again from the rows,
+/// without data and model.
 Json to_json(const EvaluationPlan& plan);
 
 /// Tasks from the text of what to_json() recorded: their names, metrics and primary metrics, not

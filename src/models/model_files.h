@@ -10,7 +10,7 @@
 
 namespace olmo::models {
 
-/// What a checkpoint says of its tokenizer.
+/// How a checkpoint names its tokenizer.
 struct TokenizerClue {
   std::optional<std::filesystem::path> file;  ///< a tokenizer.json that exists
   std::optional<std::string> identifier;      ///< as the config names it

@@ -1,4 +1,5 @@
-// Checks of what a caller hands to an operation: a wrong shape is an error of ours, never a crash.
+// Checks of an operation's arguments. A wrong shape becomes an error with a sentence instead of a
+// crash.
 #pragma once
 
 #include "core/tensor.h"

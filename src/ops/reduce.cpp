@@ -14,6 +14,8 @@ namespace olmo::ops {
 
 OLMO_ISA_TABLE(ReduceKernels, reduce_kernels)
 
+// Neighbours are added in rounds; an odd one out moves up unchanged. The order depends on the count
+// alone.
 float tree_sum(std::vector<float> values) {
   if (values.empty()) return 0.0F;
   for (auto count = values.size(); count > 1; count = (count + 1) / 2) {
@@ -61,6 +63,8 @@ float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& va
   return tree_sum(std::move(sorted));
 }
 
+// Added in the order of the names: a list of the same tensors in another order, such as one rank's,
+// gives the same bits.
 float sum_of_squares(const Context& context, const NamedTensors& tensors) {
   return tree_sum_by_name(tensors, sums_of_squares(context, tensors));
 }

@@ -14,8 +14,8 @@ struct CheckpointEntry {
   std::filesystem::path path;
   std::int64_t step = 0;
   std::string run_id;
-  /// Place among the saves into its folder, from 1, whatever the clock said; 0: an older program
-  /// wrote it and counted nothing.
+  /// Counts the saves into its folder, from 1. It orders checkpoints although clocks may be wrong.
+  /// 0: written by an older program, which did not count.
   std::uint64_t sequence = 0;
   std::string created_utc;  ///< ISO 8601, microseconds; orders those without a sequence
   bool ephemeral = false;

@@ -108,6 +108,8 @@ class TemporaryFolder {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
       return;  // path_ is the old one now, and is discarded
     }
+    // Two renames: a crash between them leaves step{N}-trash, which is the old checkpoint and is
+    // named back by the next start.
     fs::path trash = target;
     trash += "-trash";
     if (::rename(target.c_str(), trash.c_str()) != 0 ||
@@ -156,6 +158,9 @@ bool write_data_file(const fs::path& file, const Json& summary, const Checkpoint
         {dataset.offset,
          {static_cast<const std::byte*>(data), static_cast<std::size_t>(dataset.bytes)}});
   }
+  // First the tensors, whose digests are made while they are written; then the structure, which
+  // holds these digests and `complete` = 1; then the sync. A file that is cut short anywhere lacks
+  // what its manifest states.
   const RawWriteResult written = write_and_hash(file, ranges, hash_threads);
   for (std::size_t i = 0; i < plan.size(); ++i) plan[i].dataset.sha256 = written.digests[i];
   seal_file(image, plan);
@@ -211,6 +216,9 @@ SavedCheckpoint save_checkpoint(const fs::path& run_dir, const CheckpointContent
   const fs::path file = folder.path() / kDataFileName;
   const Json summary = make_summary(contents, options, next_sequence(run_dir));
   saved.direct = write_data_file(file, summary, contents, plan, options.hash_threads);
+  // The order decides what a crash can leave. The manifest follows the synced data, so it never
+  // vouches for bytes that are not on the disk; the rename makes the whole folder visible at once;
+  // `latest` moves last, so it always leads to a whole checkpoint.
   const Manifest manifest = make_manifest(file, summary, plan);
   const std::string text = to_text(manifest);
   write_file_atomically(folder.path() / kManifestName, text);  // syncs the folder, too

@@ -1,4 +1,5 @@
-// What the file system of a folder can be relied on for.
+// Which guarantees the file system of a folder gives: local or shared between machines, with or
+// without locks.
 #pragma once
 
 #include <filesystem>

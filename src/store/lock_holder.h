@@ -32,7 +32,7 @@ std::optional<LockHolder> parse_holder(const std::string& text);
 /// "process 71 on nid007 (Slurm job 12, since 2026-01-31T23:59:59.123Z)"
 std::string describe(const LockHolder& holder);
 
-/// What the kernel has said about the lock of `holder`.
+/// What is known of the kernel's lock that `holder` should have.
 enum class KernelProof {
   kNone,         ///< the file system has no locks
   kThisMachine,  ///< no process of this machine has it

@@ -5,7 +5,7 @@
 
 namespace olmo::store {
 
-// How and where numbers were made, as the records keep it.
+// JSON texts for the record: how and where numbers were computed.
 
 /// Numerics, instruction set, threads, device, precision.
 Json policy_json(const Policy& policy);

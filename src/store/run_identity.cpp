@@ -54,6 +54,9 @@ bool same_place(const fs::path& a, const fs::path& b) {
   return whole(a) == whole(b);
 }
 
+// A folder that was moved is the run; one that was copied is not, for both would write to one
+// record. The folder at the old place tells which it was: it still says that it holds this run, or
+// it does not.
 bool is_copy(const fs::path& run_dir, const RunIdentity& identity) {
   if (same_place(run_dir, identity.folder)) return false;
   try {

@@ -13,11 +13,15 @@ const NamedTensors& GradientTree::leaf() {
   return sets_[levels_.size()];
 }
 
+// Like a binary counter: level k stands for a sum of 2^k micro-batches, and two neighbours of one
+// level are added at once. So the order of additions depends on the number of micro-batches alone,
+// and only log2(n) sets of gradients are held.
 void GradientTree::push() {
   levels_.push_back(0);
   while (levels_.size() >= 2 && levels_.back() == levels_[levels_.size() - 2]) merge_last_two();
 }
 
+// What is left over, from the right: the last and smallest sums are added first.
 void GradientTree::finish() {
   OLMO_CHECK(!levels_.empty());
   while (levels_.size() >= 2) merge_last_two();

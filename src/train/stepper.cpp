@@ -64,6 +64,8 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
   const optim::ClipLimits next{
       optim::clip_limit_at(config_.scheduler, config_.max_grad_norm, now),
       optim::clip_limit_at(config_.scheduler, config_.max_grad_norm_ratio, now)};
+  // This update clips by the plan, which the limits of the step before made; `next` is for the step
+  // after, as in OLMo.
   optimizer_.step(policy_, gradients.plan, lr, next);
   const StepLosses& losses = gradients.losses;
   state_.chain =
@@ -113,6 +115,8 @@ StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
     const auto count = std::min(micro, rows - begin);
     const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, count),
                                  batch.labels_BL.narrow(0, begin, count)};
+    // Gradients of each micro-batch start from zero and are added along the tree: a chain of all of
+    // them would be another order, and ranks that hold some micro-batches could not make it.
     const auto loss =
         model_.forward_backward(part, weights, tree_.leaf(), /*accumulate=*/false, trace);
     tree_.push();

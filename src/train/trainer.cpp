@@ -57,6 +57,7 @@ TrainResult Trainer::run_steps(const StopSignals& signals, evaluation::Evaluator
   double timed = 0;
   std::optional<Outcome> asked = asked_by(signals);
   while (state_.step < end && !asked) {
+    // Someone may have given the folder to another process: then this one must not write a step.
     place_.lock.require_held();
     const auto row = train_step(traces_step(result.first_step));
     if (row.step == result.first_step) result.first_loss = row.ce_loss;
@@ -118,6 +119,9 @@ store::StepRecord Trainer::train_step(bool traced) {
     saver_.settle();
     diverge_before_update(gradients, place_);
   }
+  // Up to here no weight has changed: a loss or gradient that is not finite leaves the last state
+  // whole. While updating_ holds, the weights lie between two states, and no error may lead to a
+  // checkpoint of them.
   updating_ = true;
   store::StepRecord row = stepper_.update(gradients, into);
   updating_ = false;

@@ -32,6 +32,8 @@ void FlatTable::fail() const {
                   std::to_string(message_.size()) + " bytes");
 }
 
+// Every offset of the message comes from a file that may be damaged or hostile, so every read
+// passes here. Written as a subtraction, for at + bytes could wrap around.
 void FlatTable::need(std::size_t at, std::size_t bytes) const {
   if (at > message_.size() || bytes > message_.size() - at) fail();
 }

@@ -39,6 +39,7 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::filesystem::path& w
   fail(wheel, "", "is not a readable wheel (" + reason + "); fetch it again");
 }
 
+/// An archive names its entries itself: `../` in a name would write outside of the folder.
 bool leads_out(const std::filesystem::path& name) {
   if (name.is_absolute()) return true;
   for (const auto& part : name) {
@@ -65,6 +66,8 @@ void unpack_entry(const std::filesystem::path& wheel, zip_t* archive, const zip_
     const zip_int64_t count = zip_fread(entry.get(), block.data(), block.size());
     if (count < 0) fail(wheel, facts.name, "is damaged");
     if (count == 0) break;
+    // The stated size was checked against kMaxEntry, so a small file cannot unpack to fill the
+    // disk.
     total += static_cast<std::uint64_t>(count);
     if (total > facts.size) fail(wheel, facts.name, "is longer than it claims");
     out.append({block.data(), static_cast<std::size_t>(count)});

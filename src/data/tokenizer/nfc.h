@@ -8,7 +8,7 @@
 
 namespace olmo::data {
 
-/// What one pass over a document tells.
+/// What one pass over a document finds out.
 struct TextCheck {
   std::size_t bad_offset = std::string_view::npos;  ///< first byte that is not UTF-8
   bool nfc = true;                                  ///< false if NFC might change the text

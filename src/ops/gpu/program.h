@@ -4,7 +4,7 @@
 
 namespace olmo::ops {
 
-/// gpu/kernels.cu and all that it includes, from the binary.
+/// The source text of gpu/kernels.cu and of all that it includes, which the binary carries.
 GpuProgram gpu_program();
 
 }  // namespace olmo::ops
