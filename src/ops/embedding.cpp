@@ -67,7 +67,9 @@ TokensById sort_by_id(std::span<const std::int64_t> ids) {
 
 void add_rows(const PointwiseKernels& kernels, const at::Tensor& dx_MD, const at::Tensor& dwte_VD,
               const TokensById& tokens) {
-  const auto& [order, starts] = tokens;
+  // No structured binding: clang 14 cannot capture one in a lambda.
+  const auto& order = tokens.order;
+  const auto& starts = tokens.starts;
   const auto columns = dwte_VD.size(1);
   const auto* dx = kernel_input<float>(dx_MD);
   auto* dwte = kernel_output<float>(dwte_VD);
