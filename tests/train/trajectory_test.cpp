@@ -106,12 +106,13 @@ void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
     check_step(trajectory, rows[i], trajectory.steps[i], source);
   const auto weights = store::read_checkpoint(*result.train.checkpoint, true).model;
   REQUIRE(weights.size() == trajectory.final.size());
-  for (const auto& [name, tensor] : weights) {
-    INFO(name);
-    const auto expected = std::find_if(trajectory.final.begin(), trajectory.final.end(),
-                                       [&](const auto& other) { return other.name == name; });
+  for (const auto& weight : weights) {
+    INFO(weight.name);
+    const auto expected =
+        std::find_if(trajectory.final.begin(), trajectory.final.end(),
+                     [&](const auto& other) { return other.name == weight.name; });
     REQUIRE(expected != trajectory.final.end());
-    CHECK(test::max_abs_difference(tensor, expected->tensor) <= trajectory.weight_tolerance);
+    CHECK(test::max_abs_difference(weight.tensor, expected->tensor) <= trajectory.weight_tolerance);
   }
 }
 

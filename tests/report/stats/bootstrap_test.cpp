@@ -73,7 +73,8 @@ TEST_CASE("the bootstrap's intervals are scipy's, but for the random numbers", "
   const Json golden = golden_file("resampling.json");
   std::vector<std::vector<double>> tasks;
   for (const Json& task : golden.at("strata")) tasks.push_back(numbers(task));
-  const std::vector<Stratum> strata(tasks.begin(), tasks.end(), {});
+  std::vector<Stratum> strata;
+  for (const auto& task : tasks) strata.push_back({task, {}});
   const auto weights = numbers(golden.at("weights")),
              differences = numbers(golden.at("differences"));
   const std::vector<Stratum> ratio = {{differences, weights}};

@@ -125,15 +125,17 @@ TEST_CASE("tables without instances and impossible margins are refused", "[repor
 TEST_CASE("a difference as large as the margin is certified in at most one case of twenty",
           "[report][simulation]") {
   double worst = 0, worst_by_score = 0;
-  for (const auto& [n, margin] : {std::pair<std::int64_t, double>{100, 0.03},
-                                  {268, 0.01},
-                                  {299, 0.01},
-                                  {299, 0.03},
-                                  {500, 0.02},
-                                  {1000, 0.013},
-                                  {1267, 0.0116},
-                                  {268, 0.05},
-                                  {3270, 0.01}}) {
+  for (const auto& table : {std::pair<std::int64_t, double>{100, 0.03},
+                            {268, 0.01},
+                            {299, 0.01},
+                            {299, 0.03},
+                            {500, 0.02},
+                            {1000, 0.013},
+                            {1267, 0.0116},
+                            {268, 0.05},
+                            {3270, 0.01}}) {
+    const auto n = table.first;
+    const double margin = table.second;
     for (const double factor : {1.0, 1.2, 2.0, 4.0}) {
       const double d = factor * margin, gained = (d + margin) / 2;
       const double size = expectation(n, d - gained, gained, [&](const PairedCounts& counts) {
