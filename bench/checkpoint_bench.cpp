@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>

@@ -4,6 +4,7 @@
 //     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 // bench/ops_table.py runs it and writes the table. OLMO_BENCH_ISA picks another instruction set
 // than the widest (for LibTorch: MKL_ENABLE_INSTRUCTIONS).
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 

@@ -5,6 +5,7 @@
 // CPU time, bytes count each tensor once for each time the operation must read or write it.
 #include <cstdlib>
 
+#include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
 #include "core/policy.h"

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <random>
 
+#include <ATen/ATen.h>
+
 #include "core/policy.h"
 #include "model/olmo.h"
 #include "ops/linear.h"

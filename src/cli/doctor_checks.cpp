@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
 #include <unistd.h>
 
 #include "cli/doctor_parts.h"
@@ -26,8 +27,11 @@ struct NamedDigest {
   std::string sha256;
 };
 
-std::string digest_of(const at::Tensor& tensor) {
-  return sha256(host_bytes(tensor)).hex();
+std::string digest_of(const at::Tensor& tensor) { return sha256(host_bytes(tensor)).hex(); }
+
+template <class T>
+std::string digest_of(std::initializer_list<T> numbers) {
+  return sha256(std::as_bytes(std::span(numbers))).hex();
 }
 
 model::ModelConfig small_config() {
@@ -50,21 +54,21 @@ std::vector<NamedDigest> step_digests(const Policy& policy) {
   std::vector<NamedDigest> found;
   model::Olmo model(small_config(), policy);
   model.init_weights(6198);
-  const auto ids = (at::arange(48, at::kLong) * 37).remainder(89).reshape({2, 24});
+  const auto ids = at::arange(48, at::kLong).mul(37).remainder(89).reshape({2, 24});
   const model::TokenBatch batch{ids, model::next_token_labels(ids)};
   model.forward(batch, [&](std::string_view point, const at::Tensor& x) {
     found.push_back({"forward " + std::string(point), digest_of(x)});
   });
   const auto gradients = model.make_gradients();
   const auto sums = model.forward_backward(batch, {1.0F / 46, 1e-4F}, gradients, false);
-  found.push_back({"loss", digest_of(at::tensor({sums.ce_sum, sums.z_sum}, at::kDouble))});
+  found.push_back({"loss", digest_of({sums.ce_sum, sums.z_sum})});
   for (const auto& [name, gradient] : gradients)
     found.push_back({"gradient of " + name, digest_of(gradient)});
-  found.push_back({"gradient norm", digest_of(at::tensor({ops::norm(policy, gradients)}))});
+  found.push_back({"gradient norm", digest_of({ops::norm(policy, gradients)})});
   const ops::AdamWStep step{1.0F, 0.999F, 0.1F, 0.95F, 0.05F, 4.5F, 1e-8F, 1e-3F};
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const auto& [name, weight] = model.parameters()[i];
-    auto average = at::zeros_like(weight), square = at::zeros_like(weight);
+    auto average = weight.new_zeros(weight.sizes()), square = average.clone();
     ops::adamw_update(policy, step, gradients[i].tensor, weight, average, square);
     found.push_back({"update of " + name, digest_of(weight)});
   }
@@ -87,7 +91,8 @@ double best_rate(double seconds, const Work& work) {
 /// Bytes per second of copying, counting what is read and what is written.
 double memory_rate() {
   constexpr std::int64_t kFloats = 16 << 20;  // twice 64 MB
-  const at::Tensor from = at::ones({kFloats}), to = at::zeros({kFloats});
+  const at::Tensor from = new_tensor({kFloats}, at::kFloat).fill_(1);
+  const at::Tensor to = from.new_zeros({kFloats});
   const auto target = mutable_host_span<float>(to);
   const auto source = host_span<float>(from);
   return best_rate(0.3, [&] {

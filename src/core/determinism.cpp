@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <omp.h>
 

@@ -1,5 +1,6 @@
-// The only LibTorch include in headers, and the precompiled header: it holds includes only, so that
-// our edits never rebuild it.
+// LibTorch's tensor type, and the only LibTorch include in headers. <ATen/ATen.h>, which has every
+// operation, costs a second in each file that sees it, precompiled or not: what calls an operation
+// that is no member of at::Tensor includes <ATen/ops/NAME.h> in its .cpp.
 #pragma once
 
 #include <algorithm>
@@ -15,5 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
+
+namespace olmo {
+
+/// A new tensor in the memory of the CPU; its elements are not set.
+at::Tensor new_tensor(at::IntArrayRef shape, at::ScalarType type);
+
+}  // namespace olmo

@@ -120,8 +120,8 @@ Batch BatchSource::batch(std::uint64_t step) {
   batch.epoch = epoch_of(step);
   batch.indices = indices(step);
   const std::vector<std::int64_t> shape = {config_.global_batch_size, config_.sequence_length};
-  batch.input_ids_BL = at::empty(shape, at::kLong);
-  batch.labels_BL = at::empty(shape, at::kLong);
+  batch.input_ids_BL = new_tensor(shape, at::kLong);
+  batch.labels_BL = new_tensor(shape, at::kLong);
   batch.instance_mask.resize(batch.indices.size());
   for (std::int64_t row = 0; row < config_.global_batch_size; ++row) fill_row(batch, row);
   batch.digest = batch_digest(batch);

@@ -1,5 +1,7 @@
 #include "evaluation/evaluators.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/randperm.h>
 #include <nlohmann/json.hpp>
 
 #include "core/host_tensor.h"

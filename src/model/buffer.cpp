@@ -22,7 +22,7 @@ void advise_huge_pages(std::span<std::byte> memory) {
 }  // namespace
 
 at::Tensor empty_tensor(at::IntArrayRef shape, at::ScalarType dtype) {
-  at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(dtype).device(at::kCPU));
+  at::Tensor tensor = new_tensor(shape, dtype);
   advise_huge_pages(mutable_host_bytes(tensor));
   return tensor;
 }

@@ -51,7 +51,7 @@ void begin_gradients(const ModelTensors& gradients) {
 
 at::Tensor next_token_labels(const at::Tensor& ids_BL) {
   check_tokens(ids_BL);
-  at::Tensor labels_BL = at::full_like(ids_BL, kIgnoredLabel);
+  at::Tensor labels_BL = ids_BL.new_full(ids_BL.sizes(), kIgnoredLabel);
   const std::int64_t length = ids_BL.size(1);
   labels_BL.narrow(1, 0, length - 1).copy_(ids_BL.narrow(1, 1, length - 1));
   return labels_BL;
@@ -205,7 +205,7 @@ at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
   check_tokens(ids_BL);
   const BlockContext pass = context(ids_BL);
   const at::Tensor final_MD = run_forward(pass, ids_BL, false, observe);
-  at::Tensor logits_MV = at::empty({pass.tokens(), config_.embedding_rows()}, final_MD.options());
+  at::Tensor logits_MV = final_MD.new_empty({pass.tokens(), config_.embedding_rows()});
   ops::linear(pass.compute, final_MD, weights_.head, logits_MV);
   return logits_MV.view({ids_BL.size(0), ids_BL.size(1), config_.embedding_rows()});
 }

@@ -6,7 +6,9 @@ namespace olmo::model {
 namespace {
 
 at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
-  return at::tensor(values, at::kLong);
+  const at::Tensor tensor = new_tensor({std::ssize(values)}, at::kLong);
+  std::ranges::copy(values, mutable_host_span<std::int64_t>(tensor).begin());
+  return tensor;
 }
 
 at::Tensor positions_of(const TokenForest& forest) {

@@ -175,7 +175,8 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
   plan.shape = shape;
   Planner(kernels, segments, plan).run();
   plan.value_floats = kernels.value_floats(shape.length, shape.head_dim);
-  plan.packed = at::empty({shape.n_kv_heads * (plan.panel_floats + plan.value_floats)}, at::kFloat);
+  plan.packed =
+      new_tensor({shape.n_kv_heads * (plan.panel_floats + plan.value_floats)}, at::kFloat);
   return plan;
 }
 

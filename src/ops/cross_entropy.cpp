@@ -64,9 +64,9 @@ std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
     return t.defined() && t.numel() >= n;
   };
   if (!fits(workspace.logits, chunk * sizes.vocabulary))
-    workspace.logits = at::empty({chunk * sizes.vocabulary}, at::kFloat);
+    workspace.logits = new_tensor({chunk * sizes.vocabulary}, at::kFloat);
   if (!fits(workspace.values, 2 * sizes.tokens))
-    workspace.values = at::empty({2 * sizes.tokens}, at::kFloat);
+    workspace.values = new_tensor({2 * sizes.tokens}, at::kFloat);
   return chunk;
 }
 

@@ -88,8 +88,8 @@ void add_rows_on_gpu(const Context& context, const at::Tensor& dx, const at::Ten
   const auto& [order, starts] = tokens;
   const auto ids = static_cast<std::int64_t>(starts.size()) - 1;
   const auto places = static_cast<std::int64_t>(order.size());
-  const at::Tensor device_order = at::empty({places, 2}, at::kLong);
-  const at::Tensor device_starts = at::empty({ids + 1}, at::kLong);
+  const at::Tensor device_order = new_tensor({places, 2}, at::kLong);
+  const at::Tensor device_starts = new_tensor({ids + 1}, at::kLong);
   auto* pairs = mutable_host_span<std::int64_t>(device_order).data();
   for (const auto& [id, position] : order) *pairs++ = id, *pairs++ = position;
   std::ranges::copy(starts, mutable_host_span<std::int64_t>(device_starts).begin());

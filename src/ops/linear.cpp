@@ -3,6 +3,8 @@
 #include <limits>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
 #include <unistd.h>
 
 #include "ops/arguments.h"

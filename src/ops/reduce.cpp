@@ -33,7 +33,7 @@ float sum_of_squares(const Context& context, const at::Tensor& x) {
   const auto* data = kernel_input<float>(x);
   const auto blocks = static_cast<std::int64_t>(sums.size());
   if (on_gpu(context, "sum_of_squares", {x})) {
-    const at::Tensor on_device = at::empty({blocks}, at::kFloat);
+    const at::Tensor on_device = new_tensor({blocks}, at::kFloat);
     launch(context, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
            kernel_output<float>(on_device), blocks);
     std::ranges::copy(host_span<float>(on_device), sums.begin());

@@ -80,7 +80,7 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
   }
   const auto half = head_dim / 2;
   const auto frequencies = inverse_frequencies(theta, head_dim);
-  RopeTable table{at::empty({length, half}, at::kFloat), at::empty({length, half}, at::kFloat)};
+  RopeTable table{new_tensor({length, half}, at::kFloat), new_tensor({length, half}, at::kFloat)};
   auto* cosines = mutable_host_span<float>(table.cos).data();
   auto* sines = mutable_host_span<float>(table.sin).data();
   at::parallel_for(0, length, row_grain(64 * half), [&](std::int64_t begin, std::int64_t end) {

@@ -32,7 +32,7 @@ void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients
   }
 }
 
-at::Tensor zeros_scalar(at::ScalarType dtype) { return at::zeros({}, at::dtype(dtype)); }
+at::Tensor zeros_scalar(at::ScalarType dtype) { return new_tensor({}, dtype).zero_(); }
 
 // What load_state expects of one tensor, and where it goes.
 struct Expected {
@@ -83,8 +83,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
                       .parameter = parameter,
                       .gradient = gradients[i].tensor,
                       .weight_decay = decay[names[i]],
-                      .exp_avg = at::zeros_like(parameter),
-                      .exp_avg_sq = adamw ? at::zeros_like(parameter) : at::Tensor(),
+                      .exp_avg = parameter.new_zeros(parameter.sizes()),
+                      .exp_avg_sq = adamw ? parameter.new_zeros(parameter.sizes()) : at::Tensor(),
                       .step = zeros_scalar(at::kLong),
                       .grad_norm_exp_avg = zeros_scalar(at::kFloat)});
   }

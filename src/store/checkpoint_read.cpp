@@ -97,8 +97,8 @@ NamedTensors CheckpointReader::read(const std::string& group) const {
   NamedTensors tensors;
   for (const auto& dataset : datasets_) {
     if (!dataset.path.starts_with(prefix) || dataset.dtype == "json") continue;
-    tensors.push_back(
-        {dataset.path.substr(prefix.size()), at::empty(dataset.shape, scalar_type(dataset.dtype))});
+    tensors.push_back({dataset.path.substr(prefix.size()),
+                       new_tensor(dataset.shape, scalar_type(dataset.dtype))});
   }
   read_into(group, tensors);
   return tensors;
@@ -141,7 +141,7 @@ void CheckpointReader::read_into(const std::string& group, const NamedTensors& i
 }
 
 at::Tensor CheckpointReader::read_tensor(const CheckpointDataset& dataset) const {
-  at::Tensor tensor = at::empty(dataset.shape, scalar_type(dataset.dtype));
+  at::Tensor tensor = new_tensor(dataset.shape, scalar_type(dataset.dtype));
   if (RawReader(file_).read_and_hash(dataset.offset, mutable_host_bytes(tensor)) != dataset.sha256)
     damaged(file_, digest_mismatch(dataset));
   return tensor;

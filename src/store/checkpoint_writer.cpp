@@ -6,6 +6,7 @@
 #include <exception>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
 #include <sys/mman.h>
 
 #include "core/error.h"

@@ -199,9 +199,10 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   if (type == at::ScalarType::Undefined) {
     damaged(file_.path().string() + ": tensor " + name, "dtype " + entry.dtype + " cannot be read");
   }
-  at::Tensor tensor = at::empty(entry.shape, at::dtype(type));
+  at::Tensor tensor = new_tensor(entry.shape, type);
   if (entry.bytes > 0) {
-    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset, entry.bytes);
+    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset,
+                entry.bytes);
   }
   return tensor;
 }

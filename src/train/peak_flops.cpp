@@ -69,9 +69,9 @@ bool PeakFlops::update(double rate) {
 double measure_product_flops(const Policy& policy) {
   constexpr std::int64_t kRows = 256, kInner = 512, kColumns = 512;
   constexpr double kSeconds = 0.2;
-  const at::Tensor x = at::ones({kRows, kInner});
-  const at::Tensor w = at::ones({kColumns, kInner});
-  at::Tensor y = at::empty({kRows, kColumns});
+  const at::Tensor x = new_tensor({kRows, kInner}, at::kFloat).fill_(1);
+  const at::Tensor w = new_tensor({kColumns, kInner}, at::kFloat).fill_(1);
+  at::Tensor y = new_tensor({kRows, kColumns}, at::kFloat);
   ops::Workspace workspace(policy.threads);
   const ops::Context context(policy, workspace);
   double best = 0;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <vector>
 
+#include <ATen/ops/arange.h>
+
 #include "core/tensor.h"
 #include "model/model_size.h"
 #include "model/olmo.h"
@@ -104,7 +106,8 @@ Times measure(const Sample& sample, const config::TrainConfig& config, const Pol
   for (const auto* tensors : {&model.parameters(), &gradients})
     for (const auto& [name, tensor] : *tensors) tensor.fill_(0.01F);
   const auto length = sample.model.max_sequence_length;
-  const auto ids = (at::arange(sample.batch * length, at::kLong) * 37)
+  const auto ids = at::arange(sample.batch * length, at::kLong)
+                       .mul(37)
                        .remainder(sample.model.vocab_size)
                        .reshape({sample.batch, length});
   const model::TokenBatch batch{ids, model::next_token_labels(ids)};

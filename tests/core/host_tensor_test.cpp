@@ -1,5 +1,7 @@
 #include "core/host_tensor.h"
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "support/catch.h"
 

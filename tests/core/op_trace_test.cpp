@@ -1,5 +1,7 @@
 #include "core/op_trace.h"
 
+#include <ATen/ATen.h>
+
 #include "support/catch.h"
 
 namespace olmo {
@@ -39,16 +41,16 @@ TEST_CASE("one bit of a tensor of any size changes its digest, its layout does n
   for (const std::int64_t size : {1, 1000, (1 << 18) + 3, 3 << 18}) {
     const at::Tensor tensor = at::arange(size, at::kFloat);
     at::Tensor other = tensor.clone();
-    CHECK_FALSE(first_difference(trace_of(tensor, tensor).digests(),
-                                 trace_of(tensor, other).digests()));
+    CHECK_FALSE(
+        first_difference(trace_of(tensor, tensor).digests(), trace_of(tensor, other).digests()));
     other[size - 1] += 0.25;
     CHECK(first_difference(trace_of(tensor, tensor).digests(), trace_of(tensor, other).digests())
               ->operation == "forward/blocks.0.attention");
   }
   const at::Tensor matrix = at::arange(12, at::kFloat).view({3, 4});
   const at::Tensor strided = at::cat({matrix, matrix}, 1).narrow(1, 0, 4);
-  CHECK_FALSE(first_difference(trace_of(matrix, matrix).digests(),
-                               trace_of(matrix, strided).digests()));
+  CHECK_FALSE(
+      first_difference(trace_of(matrix, matrix).digests(), trace_of(matrix, strided).digests()));
 }
 
 TEST_CASE("the first of several differences is named, and what one trace lacks", "[core]") {

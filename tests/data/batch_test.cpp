@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <set>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"

@@ -1,5 +1,7 @@
 #include "eval/perplexity_suite.h"
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"

@@ -1,3 +1,4 @@
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "model/olmo.h"

@@ -1,3 +1,4 @@
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include "core/error.h"

@@ -1,5 +1,6 @@
 #include "model/olmo.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include "core/error.h"

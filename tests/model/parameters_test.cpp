@@ -1,5 +1,7 @@
 #include "model/parameters.h"
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"

@@ -1,5 +1,7 @@
 #include "ops/attention_forest.h"
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

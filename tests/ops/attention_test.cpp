@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

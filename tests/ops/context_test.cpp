@@ -1,5 +1,7 @@
 #include "ops/context.h"
 
+#include <ATen/ATen.h>
+
 #include "core/op_trace.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "ops/linear.h"
 #include "ops/row_reference.h"

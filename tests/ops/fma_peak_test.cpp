@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include <ATen/ATen.h>
+
 #include "core/tensor.h"
 #include "ops/linear.h"
 #include "support/catch.h"

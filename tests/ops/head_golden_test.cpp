@@ -2,6 +2,7 @@
 // "[.golden]".
 #include <cstdlib>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"

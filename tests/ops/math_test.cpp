@@ -1,5 +1,7 @@
 #include <limits>
 
+#include <ATen/ATen.h>
+
 #include "ops/host_math.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

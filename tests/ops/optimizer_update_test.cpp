@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include "support/catch.h"

@@ -1,5 +1,7 @@
 #include <limits>
 
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "ops/clip.h"
 #include "ops/elementwise.h"

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

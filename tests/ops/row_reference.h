@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include <ATen/ATen.h>
+
 #include "core/policy.h"
 #include "core/tensor.h"
 #include "ops/elementwise.h"

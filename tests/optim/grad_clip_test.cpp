@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/ATen.h>
+
 #include "support/catch.h"
 
 namespace olmo::optim {

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include <ATen/ATen.h>
 #include <unistd.h>
 
 #include "core/error.h"

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <functional>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,6 +1,8 @@
 // The file as other programs see it.
 #include <cstdlib>
 
+#include <ATen/ATen.h>
+
 #include "core/files.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

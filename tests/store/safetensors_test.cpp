@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 

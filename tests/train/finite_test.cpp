@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <ATen/ATen.h>
+
 #include "core/tensor.h"
 #include "support/catch.h"
 

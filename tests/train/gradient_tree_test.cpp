@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include <ATen/ATen.h>
+
 #include "support/catch.h"
 
 using namespace olmo;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <ATen/ATen.h>
+
 #include "support/catch.h"
 
 using namespace olmo;

@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "core/error.h"
 #include "ops/gpu/emulated.h"
 #include "ops/gpu/launch.h"

@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include <ATen/ATen.h>
+
 #include "core/gpu.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"

@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "ops/attention_forest.h"
 #include "ops/gpu/emulated.h"
 

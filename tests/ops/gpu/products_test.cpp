@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "ops/attention.h"
 #include "ops/cross_entropy.h"
 #include "ops/gpu/emulated.h"

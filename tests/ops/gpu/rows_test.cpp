@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include "core/named_tensors.h"
 #include "ops/clip.h"
 #include "ops/embedding.h"
