@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "core/clean_stream.h"
 #include "core/error.h"
 #include "core/log.h"

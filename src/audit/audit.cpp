@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
-#include "audit/envelope.h"
 #include "audit/replay.h"
-#include "audit/row_comparison.h"
 #include "core/error.h"
 #include "core/pcg64.h"
 #include "core/progress_line.h"
-#include "train/step_progress.h"
+#include "train/stepper.h"
 
 namespace olmo::audit {
 namespace {
@@ -127,10 +124,7 @@ class Auditor {
     if (recorded == recorded_.rows.end()) return;  // a broken proof says so
     ++result.steps_compared;
     append(result.findings, compare_rows(recorded->second, row, recorded_.chain_format));
-    Distances& far = result.distances;
-    far.ce_loss = std::max(far.ce_loss, std::abs(recorded->second.ce_loss - row.ce_loss));
-    far.grad_norm = std::max(far.grad_norm,
-                             std::abs(recorded->second.grad_norm - row.grad_norm) / row.grad_norm);
+    result.distances.add(recorded->second, row);
   }
 
   /// With the record and with `checkpoint`, as far as they are there; the state is hashed once.

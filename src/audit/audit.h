@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "audit/audited_run.h"
+#include "audit/comparison.h"
 #include "config/train_config.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
@@ -27,12 +27,6 @@ enum class AuditVerdict {
   kDifferent,
 };
 std::string to_string(AuditVerdict verdict);
-
-/// How far the record is from the portable reference over a stretch.
-struct Distances {
-  double ce_loss = 0;    ///< largest absolute difference, nats
-  double grad_norm = 0;  ///< largest difference relative to the reference
-};
 
 /// One step's operations, hashed here.
 struct TracedStep {

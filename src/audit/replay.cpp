@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "store/checkpoint_manifest.h"
-#include "train/start.h"
+#include "train/train_state.h"
 
 namespace olmo::audit {
 namespace {

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <set>
 
-#include "audit/audited_run.h"
+#include "audit/comparison.h"
 #include "core/policy.h"
 #include "store/checkpoint.h"
 #include "train/stepper.h"

@@ -1,9 +1,8 @@
 #include "cli/audit_output.h"
 
-#include <cstdio>
-
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/hash_chain.h"
 #include "core/progress_line.h"
 #include "store/provenance.h"
@@ -25,13 +24,7 @@ std::string steps_of(const audit::Stretch& stretch) {
   return "steps " + std::to_string(stretch.first) + ".." + std::to_string(stretch.last);
 }
 
-std::string shown(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-std::string listed(const std::vector<store::Finding>& findings) {
+std::string lines_of(const std::vector<store::Finding>& findings) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kMostFindings, findings.size()); ++i)
     text += "    " + findings[i].sentence + "\n";
@@ -85,11 +78,11 @@ std::string to_text(const audit::StretchResult& stretch) {
           " steps and " + std::to_string(stretch.tensors_compared) + " tensors compared in " +
           format_duration(stretch.seconds) + "\n";
   if (stretch.verdict == audit::AuditVerdict::kWithinEnvelope) {
-    text += "    at most " + shown("%.2g", stretch.distances.ce_loss) + " nats of ce_loss and " +
-            shown("%.2g", stretch.distances.grad_norm) +
+    text += "    at most " + formatted("%.2g", stretch.distances.ce_loss) +
+            " nats of ce_loss and " + formatted("%.2g", stretch.distances.grad_norm) +
             " of grad_norm from the portable reference\n";
   }
-  text += listed(stretch.findings);
+  text += lines_of(stretch.findings);
   if (!stretch.operation.empty())
     text += "    first operation that differs: " + stretch.operation + "\n";
   if (!stretch.advice.empty()) text += "    " + stretch.advice + "\n";
@@ -104,7 +97,8 @@ std::string audit_footer(const audit::AuditResult& result, const audit::AuditedR
             ", which is not computed any more: they were checked against each other, and not "
             "against this training\n";
   }
-  if (!result.broken_proofs.empty()) text += "the record itself:\n" + listed(result.broken_proofs);
+  if (!result.broken_proofs.empty())
+    text += "the record itself:\n" + lines_of(result.broken_proofs);
   switch (result.verdict()) {
     case audit::AuditVerdict::kDifferent:
       return text + "AUDIT FAILED\n";

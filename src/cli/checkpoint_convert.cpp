@@ -23,8 +23,6 @@ void print(const models::ConvertedModel& converted, const Options& options) {
   const auto& source = converted.source;
   const auto parameters = model::count_parameters(source.config).total;
   if (options.json) {
-    const Json tokenizer =
-        source.tokenizer.file ? Json(source.tokenizer.file->string()) : Json(nullptr);
     const Json result = {{"source", source.path.string()},
                          {"source_format", to_string(source.format)},
                          {"path", converted.path.string()},
@@ -32,7 +30,7 @@ void print(const models::ConvertedModel& converted, const Options& options) {
                          {"bytes", converted.bytes},
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
-                         {"tokenizer", tokenizer}};
+                         {"tokenizer", or_null(source.tokenizer.file)}};
     std::cout << json_text(result) << '\n';
     return;
   }

@@ -1,5 +1,3 @@
-#include "cli/cli.h"
-
 #include <iostream>
 #include <vector>
 

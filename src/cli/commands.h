@@ -34,4 +34,8 @@ void add_runs_import(const Command& runs);
 void add_checkpoint_import(const Command& checkpoint);
 void add_checkpoint_export(const Command& checkpoint);
 
+/// Parses argv, runs the subcommand and returns its exit code. Throws Error for what ends the
+/// command.
+int run(int argc, char** argv);
+
 }  // namespace olmo::cli

@@ -1,8 +1,6 @@
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -143,15 +141,11 @@ bool is_config_name(const std::string& name) {
   return name.ends_with(".json") || config::is_yaml_name(name);
 }
 
-/// True for a run directory and for FILE.db or FILE.db:RUN_ID, which begin as SQLite's files do.
+/// True for a run directory and for FILE.db or FILE.db:RUN_ID.
 bool is_run_name(const std::string& name) {
-  if (std::filesystem::is_directory(name)) return true;
-  constexpr std::string_view kMagic = "SQLite format 3";
   const auto database = store::parse_run_name(name).database;
-  std::string magic(kMagic.size(), '\0');
-  std::ifstream(database, std::ios::binary)
-      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
-  return magic == kMagic || database.extension() == ".db";
+  return std::filesystem::is_directory(name) || database.extension() == ".db" ||
+         is_database(database);
 }
 
 Inspection prepare(const InspectArguments& arguments) {
@@ -183,10 +177,7 @@ int run_inspect(const InspectArguments& arguments) {
   const std::string said = verdict(inspection, step);
   if (arguments.json) {
     Json json = data::to_json(step);
-    if (inspection.of_run) {
-      json["recorded_batch_hash"] =
-          inspection.recorded_hash ? Json(*inspection.recorded_hash) : Json(nullptr);
-    }
+    if (inspection.of_run) json["recorded_batch_hash"] = or_null(inspection.recorded_hash);
     std::cout << json_text(json) << '\n';
     if (!said.empty()) log_line(said);
   } else {

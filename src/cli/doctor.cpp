@@ -1,12 +1,11 @@
 #include <iostream>
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
-#include "cli/doctor_parts.h"
+#include "cli/doctor_facts.h"
 #include "cli/help.h"
 #include "cli/table.h"
 #include "core/build_info.h"

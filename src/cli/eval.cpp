@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/eval_commands.h"
 #include "cli/eval_output.h"
-#include "cli/eval_run.h"
+#include "cli/eval_records.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -144,19 +143,6 @@ struct Recorded {
   evaluation::EvaluationSessionResult result;
 };
 
-evaluation::EvaluationSessionResult evaluate(const Options& options, const eval::Selection& asked,
-                                             models::LoadedModel& loaded,
-                                             const data::Tokenizer* tokenizer,
-                                             const Recorded& recorded) {
-  ProgressLine line;
-  return evaluation::run_evaluation(
-      loaded, tokenizer, plan_of(options, asked, loaded),
-      {.database = recorded.database,
-       .command_line = options.command_line,
-       .run = recorded.run,
-       .on_progress = [&](const Progress& progress) { line.show(progress); }});
-}
-
 /// The first failure decides the exit code; the scores of the others are out by then.
 int exit_code_of(const evaluation::EvaluationOutcome& outcome) {
   for (const auto* results : {&outcome.tasks, &outcome.suites}) {
@@ -164,14 +150,6 @@ int exit_code_of(const evaluation::EvaluationOutcome& outcome) {
       if (result.error) return static_cast<int>(result.error->kind());
   }
   return 0;
-}
-
-/// Where the evaluation is recorded.
-fs::path database_of(const Options& options, const std::optional<JoinedRun>& joined,
-                     const models::LoadedModel& loaded) {
-  if (joined) return joined->database;
-  return options.database.empty() ? evaluation::default_database(loaded)
-                                  : fs::path(options.database);
 }
 
 nlohmann::ordered_json names_of(
@@ -200,14 +178,6 @@ void print_result(const Options& options, const Recorded& recorded, const eval::
   std::cout << json_text(json, 2) << "\n";
 }
 
-void save_instances(const Options& options, const Recorded& recorded,
-                    std::span<const eval::Task> tasks) {
-  store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
-  write_instances(options.instances, store::EvaluationDb(records), recorded.result.evaluation_id,
-                  tasks);
-  log_line("wrote " + options.instances);
-}
-
 int run(const Options& options) {
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
@@ -218,13 +188,29 @@ int run(const Options& options) {
   log_line(loaded.description);
   const auto tokenizer = load_tokenizer(options, asked, loaded);
 
-  Recorded recorded{.database = database_of(options, joined, loaded), .run = {}, .result = {}};
+  Recorded recorded{.database = joined                     ? joined->database
+                                : options.database.empty() ? evaluation::default_database(loaded)
+                                                           : fs::path(options.database),
+                    .run = {},
+                    .result = {}};
   if (joined) recorded.run = join_run(*joined, loaded.files, options.step);
-  recorded.result = evaluate(options, asked, loaded, tokenizer ? &*tokenizer : nullptr, recorded);
+  {
+    ProgressLine line;
+    recorded.result = evaluation::run_evaluation(
+        loaded, tokenizer ? &*tokenizer : nullptr, plan_of(options, asked, loaded),
+        {.database = recorded.database,
+         .command_line = options.command_line,
+         .run = recorded.run,
+         .on_progress = [&](const Progress& progress) { line.show(progress); }});
+  }
   const std::string& id = recorded.result.evaluation_id;
   if (recorded.result.resumed) log_line("went on with evaluation " + id);
   if (joined) note_earlier(*joined, recorded.run->step, id);
-  if (!options.instances.empty()) save_instances(options, recorded, asked.tasks);
+  if (!options.instances.empty()) {
+    store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
+    write_instances(options.instances, store::EvaluationDb(records), id, asked.tasks);
+    log_line("wrote " + options.instances);
+  }
   print_result(options, recorded, asked, loaded);
   log_line("evaluation " + id + " in " + recorded.database.string());
   return exit_code_of(recorded.result.outcome);

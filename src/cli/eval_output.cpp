@@ -1,7 +1,6 @@
 #include "cli/eval_output.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 #include <sstream>
 
@@ -9,6 +8,7 @@
 
 #include "cli/table.h"
 #include "core/files.h"
+#include "core/format.h"
 #include "core/json.h"
 #include "eval/scoring.h"
 
@@ -78,11 +78,7 @@ OrderedJson suite_json(const evaluation::TaskOutcome& outcome) {
   return json;
 }
 
-std::string fixed(double value, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
+std::string fixed(double value, int digits) { return formatted("%.*f", digits, value); }
 
 std::string percent(const EvaluationMetric* metric) {
   return metric == nullptr ? "" : fixed(100 * metric->value, 2);
@@ -183,8 +179,7 @@ OrderedJson instance_json(const OptionRow& row, const eval::Task& task) {
                       {"margin", row.margin}};
   if (row.unconditional_logprob) json["unconditional_logprob"] = *row.unconditional_logprob;
   for (const auto& metric : task.metrics) {
-    const auto score = eval::find_score(metric.score).of(row);
-    json[metric.name] = score ? OrderedJson(*score) : OrderedJson(nullptr);
+    json[metric.name] = or_null(eval::find_score(metric.score).of(row));
   }
   return json;
 }

@@ -5,19 +5,16 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/eval_commands.h"
 #include "cli/eval_output.h"
+#include "cli/eval_records.h"
 #include "cli/table.h"
 #include "core/error.h"
+#include "core/format.h"
 #include "core/hash.h"
 #include "core/json.h"
-#include "core/log.h"
-#include "data/public/fetch.h"
-#include "eval/encoding.h"
+#include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
-#include "store/evaluation_seal.h"
-#include "store/run_db.h"
 
 namespace olmo::cli {
 namespace {
@@ -32,13 +29,13 @@ struct ShowOptions {
 
 /// The recorded task of that name. Throws Error(kUsage) that lists the names.
 eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string& name) {
-  std::string names;
+  std::vector<std::string> names;
   for (auto& task : evaluation::recorded_tasks(entry.record.settings)) {
     if (task.name == name) return std::move(task);
-    names += (names.empty() ? "" : ", ") + task.name;
+    names.push_back(task.name);
   }
   throw Error(ErrorKind::kUsage, "evaluation " + entry.evaluation_id + " has no task `" + name +
-                                     "`; it has " + (names.empty() ? "none" : names));
+                                     "`; it has " + (names.empty() ? "none" : joined(names)));
 }
 
 /// The instance as it was asked, rendered again.
@@ -53,7 +50,8 @@ eval::Example render_again(const ShowOptions& options, const eval::Task& recorde
     for (const auto& row : rows) {
       const auto index = static_cast<std::size_t>(row.cont_id);
       if (index >= example.options.size() ||
-          eval::request_hash(example.options[index]) != row.request_hash)
+          request_hash(example.options[index].context, example.options[index].continuation) !=
+              row.request_hash)
         throw Error(ErrorKind::kInput,
                     recorded.name + ": instance " + std::to_string(options.doc_id) +
                         " was another text when it was evaluated: data or definition of the task "
@@ -78,8 +76,7 @@ OrderedJson option_json(const eval::Task& task, const eval::Option& option, cons
                       {"logprob", row.logprob},
                       {"is_greedy", row.is_greedy}};
   for (const auto& metric : task.metrics) {
-    const auto score = eval::find_score(metric.score).of(row);
-    json["scores"][metric.name] = score ? OrderedJson(*score) : OrderedJson(nullptr);
+    json["scores"][metric.name] = or_null(eval::find_score(metric.score).of(row));
   }
   return json;
 }
@@ -135,32 +132,6 @@ void show(const ShowOptions& options) {
 
 }  // namespace
 
-RecordedEvaluation::RecordedEvaluation(const std::string& run)
-    : records(store::parse_run_name(run).database, store::OpenMode::kReadOnly),
-      db(records),
-      entry(db.entry(db.find(store::parse_run_name(run).run))) {
-  const auto seals = store::check_seals(records, entry.evaluation_id);
-  const std::string name = records.path().string() + ": " + entry.evaluation_id;
-  if (!seals.altered.empty()) throw Error(ErrorKind::kDamaged, name + ": " + seals.altered.front());
-  if (!seals.sealed && entry.status != "running") {
-    log_line(
-        "note: " + name +
-        ": is not sealed, an older olmo-harness recorded it: an altered row would not be seen");
-  }
-}
-
-std::filesystem::path task_data_folder(const std::string& given) {
-  if (given.empty()) return data::evaluation_data_folder(data::default_data_folder());
-  if (!std::filesystem::is_directory(given))
-    throw Error(ErrorKind::kUsage, given + ": --data expects a folder");
-  const auto inner = data::evaluation_data_folder(given);
-  return std::filesystem::exists(inner) ? inner : std::filesystem::path(given);
-}
-
-std::optional<std::filesystem::path> if_given(const std::string& option) {
-  return option.empty() ? std::nullopt : std::optional<std::filesystem::path>(option);
-}
-
 void rescore(const std::string& run, const std::filesystem::path& instances, bool json) {
   const RecordedEvaluation recorded(run);
   const auto& [records, db, entry] = recorded;
@@ -198,11 +169,6 @@ void list_definitions(const std::string& definitions, bool json) {
     std::cout << json_text(object, 2) << "\n";
     return;
   }
-  const auto joined = [](const std::vector<std::string>& words) {
-    std::string text;
-    for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-    return text;
-  };
   TextTable suites({"suite", "kind", "description"});
   for (const auto& suite : catalog.suites())
     suites.add({suite.name, suite.kind, suite.description});
@@ -210,7 +176,7 @@ void list_definitions(const std::string& definitions, bool json) {
   std::cout << "\n";
   TextTable tasks({"task", "conventions", "variants"});
   for (const auto& task : catalog.tasks())
-    tasks.add({task.name, joined(task.conventions), joined(task.variants)});
+    tasks.add({task.name, joined(task.conventions, " "), joined(task.variants, " ")});
   tasks.print(std::cout);
 }
 

@@ -8,6 +8,15 @@
 #include "store/run_db.h"
 
 namespace olmo::cli {
+
+bool is_database(const std::filesystem::path& path) {
+  constexpr std::string_view kMagic = "SQLite format 3";
+  std::string magic(kMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  return magic == kMagic;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,14 +60,6 @@ constexpr char kCheckpointWords[] =
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
-}
-
-bool is_database(const fs::path& path) {
-  constexpr std::string_view kMagic = "SQLite format 3";
-  std::string magic(kMagic.size(), '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
-  return magic == kMagic;
 }
 
 bool is_run_folder(const fs::path& folder) {

@@ -1,6 +1,7 @@
 // What a path on the command line is, so that one kind taken for another is told by name.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace olmo::cli {
@@ -15,5 +16,8 @@ void require_run(const std::string& command, const std::string& path);
 void require_checkpoint(const std::string& command, const std::string& path);
 /// A config: JSON or YAML.
 void require_config(const std::string& command, const std::string& path);
+
+/// Whether a file begins as SQLite's do.
+bool is_database(const std::filesystem::path& path);
 
 }  // namespace olmo::cli

@@ -1,9 +1,14 @@
 #include "cli/import_output.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
+
+#include "config/file.h"
+#include "core/error.h"
+#include "core/json.h"
 
 namespace olmo::cli {
 namespace {
@@ -24,7 +29,7 @@ std::string shown(const std::string& name) {
 }
 
 /// `label` and the names beside it, in a few lines.
-std::string listed(const std::string& label, const std::vector<std::string>& names) {
+std::string line_of(const std::string& label, const std::vector<std::string>& names) {
   std::string text = "  " + label + std::string(kIndent - 2 - label.size(), ' ');
   std::size_t column = kIndent, lines = 1;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -49,10 +54,6 @@ std::string listed(const std::string& label, const std::vector<std::string>& nam
   return text + "\n";
 }
 
-std::string counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 void add_notes(const StepLog& log, std::vector<std::string>& notes) {
   constexpr std::size_t kMostRestarts = 5;
   const std::string file = std::filesystem::path(log.path).filename().string() + ": ";
@@ -73,7 +74,62 @@ void add_notes(const StepLog& log, std::vector<std::string>& notes) {
         " the log goes back");
 }
 
+/// W&B wraps each key as `{desc: …, value: …}`.
+bool is_wrapped(const Json& value) {
+  if (!value.is_object() || !value.contains("value")) return false;
+  return value.size() == 1 || (value.size() == 2 && value.contains("desc"));
+}
+
+/// The keys that are W&B's own are left out.
+Json unwrapped(const Json& config) {
+  Json result = Json::object();
+  for (const auto& [key, value] : config.items()) {
+    if (key == "wandb_version" || key == "_wandb") continue;
+    result[key] = is_wrapped(value) ? value["value"] : value;
+  }
+  return result;
+}
+
+bool is_of_wandb(const Json& config) {
+  std::size_t wrapped = 0;
+  for (const auto& [key, value] : config.items()) wrapped += is_wrapped(value);
+  return wrapped > 0 && (config.contains("wandb_version") || 2 * wrapped > config.size());
+}
+
 }  // namespace
+
+ForeignConfig read_foreign_config(const std::string& path) {
+  if (path.empty()) return {};
+  Json config = config::to_json(config::read_config_file(path).root);
+  if (is_of_wandb(config)) config = unwrapped(config);
+  const auto seed = config.find("seed");
+  const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;
+  return {json_text(config), has_seed ? seed->get<std::uint64_t>() : 0};
+}
+
+std::string read_foreign_machine(const std::string& path) {
+  if (path.empty()) return "{}";
+  const Json metadata = read_json_file(path);
+  if (!metadata.is_object())
+    throw Error(ErrorKind::kInput, path + ": W&B's metadata must be a JSON object");
+  constexpr std::array<std::pair<const char*, const char*>, 6> kFacts = {
+      {{"host", "host"},
+       {"os", "os"},
+       {"gpu", "gpu"},
+       {"gpu_count", "gpus_of_a_node"},
+       {"python", "python"},
+       {"startedAt", "started_utc"}}};
+  Json machine = Json::object();
+  for (const auto& [theirs, ours] : kFacts) {
+    const auto found = metadata.find(theirs);
+    if (found != metadata.end() && found->is_primitive()) machine[ours] = *found;
+  }
+  return json_text(machine);
+}
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 std::string mapping_text(const StepLog& log) {
   std::string text = shown(std::filesystem::path(log.path).filename().string()) + " (" +
@@ -84,14 +140,12 @@ std::string mapping_text(const StepLog& log) {
     const auto scale = log.scales.find(std::string(target));
     std::string name = column->second;
     if (scale != log.scales.end()) name += " * " + nlohmann::json(scale->second).dump();
-    text += listed(std::string(target), {name});
+    text += line_of(std::string(target), {name});
   }
   if (!log.metric_names.empty())
-    text += listed(std::to_string(log.metric_names.size()) +
-                       (log.metric_names.size() == 1 ? " metric" : " metrics"),
-                   log.metric_names);
+    text += line_of(counted(std::ssize(log.metric_names), "metric"), log.metric_names);
   if (!log.ignored.empty())
-    text += listed(std::to_string(log.ignored.size()) + " ignored", log.ignored);
+    text += line_of(std::to_string(log.ignored.size()) + " ignored", log.ignored);
   return text;
 }
 
@@ -109,7 +163,7 @@ std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
     std::string files;
     for (const auto& log : logs)
       files += (files.empty() ? "" : ", ") + std::filesystem::path(log.path).filename().string();
-    notes.push_back("one run in " + counted(static_cast<std::int64_t>(logs.size()), "file") + ", " +
+    notes.push_back("one run in " + counted(std::ssize(logs), "file") + ", " +
                     std::string(to_string(order)) + ": " + files);
   }
   const StepLog& first = logs.front();

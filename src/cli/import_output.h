@@ -1,6 +1,7 @@
-// What `runs import` says of the logs that it has read.
+// What `runs import` reads beside the logs, and what it says of them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,25 @@
 #include "import/steps.h"
 
 namespace olmo::cli {
+
+/// The config of another trainer, to be kept with its run.
+struct ForeignConfig {
+  std::string text = "{}";  ///< JSON
+  std::uint64_t seed = 0;
+};
+
+/// Reads JSON or, by its suffix, YAML (`.yaml`, `.yml`): OLMo's own, Hugging Face's, or W&B's
+/// `config.yaml`, whose `{value: …}` around every key are taken off. `${…}` stay as they are
+/// written. An empty path gives an empty config. Throws Error(kUsage) "FILE:LINE: …".
+ForeignConfig read_foreign_config(const std::string& path);
+
+/// Of W&B's `wandb-metadata.json`, what tells where the run was, as JSON text. Its number of GPUs
+/// is kept as that of one node, for a run may have had many. An empty path gives "{}". Throws
+/// Error(kInput).
+std::string read_foreign_machine(const std::string& path);
+
+/// "1 row", "2 rows".
+std::string counted(std::int64_t count, const std::string& what);
 
 /// Which column was taken as what, which are kept as metrics, which are ignored: lines of at most
 /// 80 columns for people.

@@ -1,5 +1,4 @@
 // `olmo-harness report parity|run`: what two runs, or one, show.
-#include <fstream>
 #include <iostream>
 
 #include <nlohmann/json.hpp>

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/import_config.h"
 #include "cli/import_output.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -42,10 +41,6 @@ void print(const Options& options, const nlohmann::ordered_json& result, const s
   }
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 import::StepLogOptions reading_of(const Options& options){import::StepLogOptions reading;
 if (options.format != "auto") reading.format = import::parse_log_format(options.format);
 reading.columns = import::parse_column_map(options.map);
@@ -69,9 +64,6 @@ nlohmann::ordered_json extent_json(const std::vector<import::StepLog>& logs) {
     if (first == nullptr) first = &log.steps.front();
     last = &log.steps.back();
   }
-  const auto or_null = [](const std::optional<std::int64_t>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-  };
   return {{"steps", rows},
           {"first_step", or_null(first->step)},
           {"last_step", or_null(last->step)},
@@ -85,7 +77,7 @@ nlohmann::ordered_json extent_json(const std::vector<import::StepLog>& logs) {
 std::string extent_text(const nlohmann::ordered_json& extent) {
   const bool steps = !extent["last_step"].is_null();
   const std::string unit = steps ? "step" : "tokens";
-  return counted(extent["steps"].get<std::size_t>(), steps ? "step" : "row") + " (" +
+  return counted(extent["steps"].get<std::int64_t>(), steps ? "step" : "row") + " (" +
          extent["first_" + unit].dump() + " to " + extent["last_" + unit].dump() +
          (steps ? ")" : " tokens)");
 }
@@ -176,7 +168,7 @@ void import_instances(const Options& options) {
   nlohmann::ordered_json tasks = nlohmann::ordered_json::object();
   for (const auto& file : files) tasks[file.task] = file.instances;
   print(options, {{"evaluation_id", id}, {"database", options.database}, {"instances", tasks}},
-        options.database + ":" + id + ": instances of " + counted(files.size(), "task"));
+        options.database + ":" + id + ": instances of " + counted(std::ssize(files), "task"));
 }
 
 void import_files(const Options& options) {

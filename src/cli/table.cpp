@@ -1,13 +1,13 @@
 #include "cli/table.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <span>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "core/format.h"
 #include "core/json.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
@@ -134,11 +134,7 @@ std::string TextTable::text(std::optional<std::size_t> columns, std::size_t inde
 
 std::string text_of(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
-  if (value.is_number_float()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value.get<double>());
-    return text;
-  }
+  if (value.is_number_float()) return formatted("%.6g", value.get<double>());
   return safe_line(value.is_string() ? value.get<std::string>() : json_text(value));
 }
 

@@ -8,6 +8,7 @@
 #include "config/key_table.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/format.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/utf8.h"
@@ -74,17 +75,15 @@ void print_result(const train::SessionResult& result, const Options& options) {
       summary["ce_loss"] = train.last_loss;
       summary["tokens_per_second"] = train.tokens_per_second;
     }
-    summary["checkpoint"] = train.checkpoint ? Json(train.checkpoint->string()) : Json(nullptr);
+    summary["checkpoint"] = or_null(train.checkpoint);
     std::cout << json_text(summary, 2) << "\n";
     return;
   }
   const std::string end =
       (finished ? "finished at step " : "stopped at step ") + std::to_string(train.step);
   if (trained) {
-    char line[256];
-    std::snprintf(line, sizeof line, "; ce_loss %.4f -> %.4f; %.0f tokens/s", train.first_loss,
-                  train.last_loss, train.tokens_per_second);
-    log_line(end + line);
+    log_line(end + formatted("; ce_loss %.4f -> %.4f; %.0f tokens/s", train.first_loss,
+                             train.last_loss, train.tokens_per_second));
   } else {
     log_line(finished ? "the run is " + end + ": no step was left to train"
                       : end + " before a step was trained");

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,5 +57,11 @@ Json read_json_file(const std::filesystem::path& path);
 /// for those that are no text). `indent` -1: on one line.
 std::string json_text(const Json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+
+/// JSON's null for a value that is not there.
+template <class Value, class Result = Json>
+Result or_null(const std::optional<Value>& value) {
+  return value ? Result(*value) : Result(nullptr);
+}
 
 }  // namespace olmo

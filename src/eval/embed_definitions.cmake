@@ -1,4 +1,4 @@
-# Writes OUT: the JSON files of EVALS/tasks and EVALS/suites as a C++ table (embedded_definitions.h).
+# Writes OUT: the JSON files of EVALS/tasks and EVALS/suites as a C++ table (evaluation_files.h).
 file(GLOB files RELATIVE "${EVALS}" "${EVALS}/suites/*.json" "${EVALS}/tasks/*.json")
 list(SORT files)
 set(rows "")
@@ -14,7 +14,7 @@ foreach(file IN LISTS files)
   string(APPEND rows "    {\"${folder}\", \"${name}\", R\"json~(${text})json~\"},\n")
 endforeach()
 file(WRITE "${OUT}" "// Made by embed_definitions.cmake.
-#include \"eval/embedded_definitions.h\"
+#include \"eval/evaluation_files.h\"
 
 namespace olmo::eval {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -251,7 +250,7 @@ class Pass {
   void score(double fraction) {
     const double before = progress_.fraction;
     const std::int64_t rows_before = progress_.rows;
-    const auto planned = static_cast<double>(plan_cost(groups_, options_.queue).rows);
+    const auto planned = static_cast<double>(rows_to_run(groups_, options_.queue));
     QueueCallbacks queue;
     queue.on_group = [&](std::size_t group, std::span<const SequenceScore> scores) {
       take_scores(rows_[group], scores);

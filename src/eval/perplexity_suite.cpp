@@ -83,9 +83,9 @@ SourceDefinition parse_source(const Json& json, const std::string& split,
   Fields fields(json, where);
   SourceDefinition source;
   source.name = fields.required("name");
-  source.description = fields.text("description", source.name);
   source.path = fields.path_below("path", source.name + "/" + split);
   source.get = fields.text("get");
+  fields.text("description");
   source.domains = fields.count("domains");
   source.is_public = fields.flag("public", true);
   source.in_olmo_paper = fields.flag("olmo_paper", false);
@@ -191,8 +191,7 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
     fields.fail("`kind` must be perplexity, got '" + kind + "'");
   SuiteDefinition definition;
   definition.name = name;
-  definition.description = fields.text("description", name);
-  definition.reference = fields.text("reference");
+  for (const char* for_readers : {"description", "reference"}) fields.text(for_readers);
   definition.convention = parse_document_convention(fields.text("convention", "catwalk"));
   definition.folder = fields.path_below("folder", definition.name);
   definition.split = fields.text("split", "val");

@@ -43,8 +43,7 @@ PerplexitySuite open_perplexity_suite(const std::string& name, const std::filesy
 
 /// A source as `evals/suites/*.json` lists it.
 struct SourceDefinition {
-  std::string name;  ///< as reported; for in-loop sets OLMo's label
-  std::string description;
+  std::string name;          ///< as reported; for in-loop sets OLMo's label
   std::string path;          ///< file or folder below the suite's folder; default: NAME/SPLIT
   std::string get;           ///< how to get it, where that differs from the suite
   std::int64_t domains = 0;  ///< that the publication counts; 0: not stated
@@ -59,8 +58,6 @@ struct SourceDefinition {
 /// In `get`, {data} stands for the data folder and {file} for the source's path.
 struct SuiteDefinition {
   std::string name;
-  std::string description;
-  std::string reference;
   DocumentConvention convention = DocumentConvention::kCatwalk;
   std::string folder;  ///< below one of the data folders
   std::string split = "val";

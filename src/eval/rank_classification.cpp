@@ -1,13 +1,178 @@
 #include "eval/rank_classification.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "core/utf8.h"
 #include "eval/scoring.h"
 
 namespace olmo::eval {
 namespace {
+
+using Tokens = std::vector<std::uint32_t>;
+
+// What Python's str.rstrip leaves.
+std::size_t stripped_size(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t start = text.size() - 1;
+    while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+    if (!is_python_space(decode_utf8(text.substr(start)).code)) break;
+    text = text.substr(0, start);
+  }
+  return text.size();
+}
+
+std::string_view without_leading_space(std::string_view text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+std::int64_t count_code_points(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+// The texts of one instance: its options mostly share their context.
+class TextEncoder {
+ public:
+  explicit TextEncoder(const data::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  Tokens encode(std::string_view text) const {
+    Tokens ids;
+    tokenizer_.encode(text, ids);
+    return ids;
+  }
+
+  // `text` must outlive the encoder.
+  Tokens encode_once(std::string_view text) {
+    for (const auto& [known, ids] : known_)
+      if (known == text) return ids;
+    return known_.emplace_back(text, encode(text)).second;
+  }
+
+ private:
+  const data::Tokenizer& tokenizer_;
+  std::vector<std::pair<std::string_view, Tokens>> known_;
+};
+
+struct EncodedPair {
+  Tokens context, continuation;
+};
+
+EncodedPair encode_pair(Encoding encoding, std::string_view context, std::string_view continuation,
+                        const std::optional<std::uint32_t>& prefix_token, TextEncoder& texts) {
+  EncodedPair pair;
+  if (encoding == Encoding::kSeparate || context.empty()) {
+    pair = {texts.encode_once(context), texts.encode_once(continuation)};
+  } else {
+    const Tokens whole = texts.encode(std::string(context).append(continuation));
+    pair.context = texts.encode_once(context.substr(0, stripped_size(context)));
+    const auto cut = std::min(pair.context.size(), whole.size());
+    pair.continuation.assign(whole.begin() + static_cast<std::ptrdiff_t>(cut), whole.end());
+  }
+  if (!pair.context.empty() || pair.continuation.empty()) return pair;
+  if (!prefix_token)
+    throw Error(ErrorKind::kInput,
+                "there is nothing before it, and the tokenizer has no token for the start of text");
+  pair.context = {*prefix_token};
+  if (pair.continuation.front() == *prefix_token)
+    pair.continuation.erase(pair.continuation.begin());
+  return pair;
+}
+
+// Keeps the last `max_length` inputs; of these, the scored tokens need as many as they are.
+ScoredSequence make_sequence(const EncodedPair& pair, std::int64_t max_length) {
+  const auto scored = static_cast<std::int64_t>(pair.continuation.size());
+  if (scored == 0) throw Error(ErrorKind::kInput, "it has no tokens");
+  if (scored > max_length)
+    throw Error(ErrorKind::kInput, "it has " + std::to_string(scored) +
+                                       " tokens, and the model takes " +
+                                       std::to_string(max_length));
+  const std::int64_t kept =
+      std::min(static_cast<std::int64_t>(pair.context.size()), max_length + 1 - scored);
+  ScoredSequence sequence{.tokens = Tokens(pair.context.end() - kept, pair.context.end()),
+                          .scored = scored};
+  sequence.tokens.insert(sequence.tokens.end(), pair.continuation.begin(), pair.continuation.end());
+  return sequence;
+}
+
+OptionRow describe_option(const Task& task, const Example& example, std::size_t index) {
+  const Option& option = example.options[index];
+  const std::string_view text = without_leading_space(option.continuation);
+  if (text.empty()) throw Error(ErrorKind::kInput, "it has no characters");
+  OptionRow row;
+  row.task = task.name;
+  row.doc_id = example.doc_id;
+  row.cont_id = static_cast<std::int64_t>(index);
+  row.native_id = example.native_id;
+  row.label = example.label;
+  row.cont_chars = count_code_points(text);
+  row.cont_bytes = static_cast<std::int64_t>(text.size());
+  row.request_hash = request_hash(option.context, option.continuation);
+  return row;
+}
+
+void encode_option(const Task& task, const Example& example, std::size_t index,
+                   const EncodingOptions& options, TextEncoder& texts, EncodedExample& encoded) {
+  const Option& option = example.options[index];
+  OptionRow row = describe_option(task, example, index);
+  const EncodedPair pair =
+      encode_pair(task.encoding, option.context, option.continuation, options.prefix_token, texts);
+  ScoredSequence sequence = make_sequence(pair, options.max_length);
+  row.cont_tokens = sequence.scored;
+  row.ctx_tokens = static_cast<std::int64_t>(sequence.tokens.size()) - sequence.scored;
+  row.truncated_tokens = static_cast<std::int64_t>(pair.context.size()) - row.ctx_tokens;
+  encoded.rows.push_back(std::move(row));
+  encoded.group.sequences.push_back(std::move(sequence));
+}
+
+std::string where(const Task& task, const Example& example) {
+  return task.name + ": doc_id " + std::to_string(example.doc_id);
+}
+
+EncodedExample encode_example(const Task& task, const Example& example,
+                              const data::Tokenizer& tokenizer, const EncodingOptions& options) {
+  const std::size_t count = example.options.size();
+  if (example.label < 0 || static_cast<std::size_t>(example.label) >= count)
+    throw Error(ErrorKind::kInput, where(task, example) + ": the label must be one of " +
+                                       std::to_string(count) + " options, got " +
+                                       std::to_string(example.label));
+  EncodedExample encoded;
+  encoded.unconditional.resize(count);
+  TextEncoder texts(tokenizer);
+  std::size_t i = 0;
+  try {
+    for (; i < count; ++i) encode_option(task, example, i, options, texts, encoded);
+    for (i = 0; options.unconditional && i < count; ++i) {
+      const Option& option = example.options[i];
+      if (!option.unconditional) continue;
+      encoded.unconditional[i] = encoded.group.sequences.size();
+      encoded.group.sequences.push_back(
+          make_sequence(encode_pair(task.encoding, *option.unconditional, option.continuation,
+                                    options.prefix_token, texts),
+                        options.max_length));
+    }
+  } catch (const Error& error) {
+    throw Error(error.kind(), where(task, example) + ", continuation " + std::to_string(i) + " '" +
+                                  replace_bad_utf8(example.options[i].continuation) +
+                                  "': " + error.what());
+  }
+  return encoded;
+}
+
+void check_doc_ids(const Task& task, std::span<const Example* const> examples) {
+  std::set<std::int64_t> seen;
+  for (const Example* example : examples)
+    if (!seen.insert(example->doc_id).second)
+      throw Error(ErrorKind::kInput, where(task, *example) + " occurs twice");
+}
 
 // An encoded instance, beside its group in the queue.
 struct Instance {
@@ -17,22 +182,22 @@ struct Instance {
 };
 
 // The instances of all tasks, and the groups that are their sequences.
-struct Suite {
+struct Work {
   std::vector<Instance> instances;
   std::vector<SequenceGroup> groups;
 };
 
-// Throws Error(kInput) if the task's data are bad; the suite is then unchanged.
+// Throws Error(kInput) if the task's data are bad; the work is then unchanged.
 void append_task(const LoadedTask& loaded, std::size_t index, const data::Tokenizer& tokenizer,
-                 const RankOptions& options, Suite& suite) {
+                 const RankOptions& options, Work& work) {
   check_metrics(loaded.task);
   std::vector<const Example*> examples;
   for (const auto& example : loaded.examples)
     if (!options.done.contains({loaded.task.name, example.doc_id})) examples.push_back(&example);
   for (auto& encoded : encode_examples(loaded.task, examples, tokenizer, options.encoding)) {
-    suite.instances.push_back({index, std::move(encoded.rows), std::move(encoded.unconditional)});
-    suite.groups.push_back(std::move(encoded.group));
-    suite.groups.back().order = static_cast<std::int64_t>(index);
+    work.instances.push_back({index, std::move(encoded.rows), std::move(encoded.unconditional)});
+    work.groups.push_back(std::move(encoded.group));
+    work.groups.back().order = static_cast<std::int64_t>(index);
   }
 }
 
@@ -63,13 +228,39 @@ std::optional<Error> fill_scores(std::span<const SequenceScore> scores, Instance
 
 }  // namespace
 
+std::vector<EncodedExample> encode_examples(const Task& task,
+                                            std::span<const Example* const> examples,
+                                            const data::Tokenizer& tokenizer,
+                                            const EncodingOptions& options) {
+  OLMO_CHECK(options.max_length >= 1);
+  check_doc_ids(task, examples);
+  std::vector<EncodedExample> encoded(examples.size());
+  // The first bad instance is the one reported, whichever thread meets its own first.
+  std::vector<std::optional<Error>> errors(examples.size());
+  constexpr std::int64_t kGrain = 16;
+  at::parallel_for(0, static_cast<std::int64_t>(examples.size()), kGrain,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (auto i = static_cast<std::size_t>(begin);
+                          i < static_cast<std::size_t>(end); ++i) {
+                       try {
+                         encoded[i] = encode_example(task, *examples[i], tokenizer, options);
+                       } catch (const Error& error) {
+                         errors[i] = error;
+                       }
+                     }
+                   });
+  for (const auto& error : errors)
+    if (error) throw Error(*error);
+  return encoded;
+}
+
 void evaluate_tasks(std::span<const LoadedTask> tasks, const data::Tokenizer& tokenizer,
                     const ScoreTokens& model, const RankOptions& options,
                     const RankCallbacks& callbacks) {
-  Suite suite;
+  Work work;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     try {
-      append_task(tasks[t], t, tokenizer, options, suite);
+      append_task(tasks[t], t, tokenizer, options, work);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
       callbacks.on_task_failed(tasks[t].task.name, error);
@@ -80,11 +271,11 @@ void evaluate_tasks(std::span<const LoadedTask> tasks, const data::Tokenizer& to
   std::size_t current = 0;
   QueueCallbacks queue;
   queue.is_wanted = [&](std::size_t group) {
-    current = suite.instances[group].task;
+    current = work.instances[group].task;
     return !failed[current];
   };
   queue.on_group = [&](std::size_t group, std::span<const SequenceScore> scores) {
-    Instance& instance = suite.instances[group];
+    Instance& instance = work.instances[group];
     const Task& task = tasks[instance.task].task;
     if (failed[instance.task]) return;
     if (const auto error = fill_scores(scores, instance)) {
@@ -96,12 +287,12 @@ void evaluate_tasks(std::span<const LoadedTask> tasks, const data::Tokenizer& to
     callbacks.on_instance(instance.rows);
   };
   if (callbacks.on_progress) {
-    const std::int64_t total = plan_cost(suite.groups, options.queue).rows;
+    const std::int64_t total = rows_to_run(work.groups, options.queue);
     queue.on_progress = [&callbacks, &tasks, &current, total](std::int64_t done) {
       callbacks.on_progress(done, total, tasks[current].task.name);
     };
   }
-  score_groups(suite.groups, model, options.queue, queue);
+  score_groups(work.groups, model, options.queue, queue);
 }
 
 }  // namespace olmo::eval

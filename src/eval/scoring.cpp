@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/evaluation_rows.h"
 
 namespace olmo::eval {
 namespace {

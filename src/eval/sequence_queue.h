@@ -36,14 +36,8 @@ struct QueueOptions {
   bool share_prefixes = true;  ///< false: every sequence by itself; the same bits
 };
 
-/// What a pass over the groups costs.
-struct QueueCost {
-  std::int64_t tokens = 0;  ///< Σ of the sequences' own inputs
-  std::int64_t rows = 0;    ///< that the model has run, or will run
-};
-
-/// Counted without a model.
-QueueCost plan_cost(std::span<const SequenceGroup> groups, const QueueOptions& options);
+/// Rows that the model will run over the groups; counted without a model.
+std::int64_t rows_to_run(std::span<const SequenceGroup> groups, const QueueOptions& options);
 
 /// What the queue tells its caller, on the thread that called it.
 struct QueueCallbacks {

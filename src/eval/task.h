@@ -66,8 +66,4 @@ struct LoadedTask {
   std::vector<Example> examples;
 };
 
-/// Reads and renders the instances, the first `limit` of them. Throws Error(kInput) naming the
-/// file, the row and the key of the definition for data that the definition does not fit.
-LoadedTask load_task(const Task& task, std::optional<std::int64_t> limit = std::nullopt);
-
 }  // namespace olmo::eval

@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/format.h"
 #include "core/nearest.h"
 #include "data/python_text.h"
-#include "eval/data_files.h"
+#include "eval/evaluation_files.h"
 #include "eval/rendering.h"
 
 namespace olmo::eval {
@@ -94,12 +95,6 @@ std::vector<std::string> texts_of(const Json& object, const std::string& key,
   return texts;
 }
 
-std::string join(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const auto& text : texts) joined += (joined.empty() ? "" : ", ") + text;
-  return joined;
-}
-
 std::vector<std::string> keys_of(const Json& object) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : object.items()) keys.push_back(key);
@@ -113,7 +108,7 @@ const Convention& find_convention(std::string_view name) {
     known.emplace_back(convention.name);
   }
   throw Error(ErrorKind::kUsage,
-              "there is no convention `" + std::string(name) + "`; there are " + join(known));
+              "there is no convention `" + std::string(name) + "`; there are " + joined(known));
 }
 
 /// `over` laid over `under`: a key of `over` replaces the whole value.
@@ -319,9 +314,7 @@ const DefinitionFile* TaskCatalog::perplexity_suite(std::string_view name) const
 
 TaskCatalog::Target TaskCatalog::find(const std::string& name, bool& answers_only) const {
   auto found = names_.find(name);
-  answers_only =
-      found == names_.end() && name.size() > kAnswersSuffix.size() &&
-      name.compare(name.size() - kAnswersSuffix.size(), std::string::npos, kAnswersSuffix) == 0;
+  answers_only = found == names_.end() && name.ends_with(kAnswersSuffix);
   if (answers_only) found = names_.find(name.substr(0, name.size() - kAnswersSuffix.size()));
   if (found != names_.end() && !(answers_only && found->second.task.empty())) return found->second;
   std::vector<std::string> known;
@@ -347,7 +340,7 @@ Task TaskCatalog::resolve_one(const std::string& name, std::string_view conventi
       asked.push_back(target.task + ":" + variant);
     }
     throw Error(ErrorKind::kUsage, "the task `" + name + "` is not defined under the convention " +
-                                       part + "; " + entry.origin + " has " + join(asked));
+                                       part + "; " + entry.origin + " has " + joined(asked));
   }
   Json keys = overlay(*entry.keys, own[part]);
   if (answers_only) {

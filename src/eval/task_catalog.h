@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "eval/definition_files.h"
+#include "eval/evaluation_files.h"
 #include "eval/task.h"
 
 namespace olmo::eval {

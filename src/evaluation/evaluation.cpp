@@ -1,13 +1,13 @@
 #include "evaluation/evaluation.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "core/log.h"
+#include "eval/load_task.h"
 #include "eval/perplexity.h"
 #include "eval/perplexity_summary.h"
 #include "eval/rank_classification.h"
@@ -35,10 +35,10 @@ struct Evaluation {
   }
   void progress(const std::string& task, double fraction) const {
     if (!on_progress) return;
-    std::array<char, 16> share{};
-    std::snprintf(share.data(), share.size(), "%.1f %%", 100 * fraction);
-    on_progress(
-        {.what = task, .fraction = fraction, .tokens = outcome.rows, .facts = {{share.data(), 0}}});
+    on_progress({.what = task,
+                 .fraction = fraction,
+                 .tokens = outcome.rows,
+                 .facts = {{formatted("%.1f %%", 100 * fraction), 0}}});
   }
 };
 
@@ -212,8 +212,8 @@ Json to_json(const EvaluationPlan& plan) {
     suites.push_back({{"name", suite.name}, {"convention", to_string(suite.convention)}});
   return {{"tasks", tasks},
           {"suites", suites},
-          {"limit", plan.limit ? Json(*plan.limit) : Json(nullptr)},
-          {"only_documents", plan.only_documents ? Json(*plan.only_documents) : Json(nullptr)},
+          {"limit", or_null(plan.limit)},
+          {"only_documents", or_null(plan.only_documents)},
           {"max_length", plan.max_length},
           {"eos_token_id", plan.eos_token_id},
           {"prefix_token", plan.prefix_token},

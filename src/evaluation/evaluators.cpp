@@ -6,6 +6,7 @@
 
 #include "core/host_tensor.h"
 #include "core/log.h"
+#include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"

@@ -2,7 +2,11 @@
 // spoilt it, and the checkpoint to go back to. All throw Error(kDiverged).
 #pragma once
 
-#include "train/run_place.h"
+#include <optional>
+#include <string>
+
+#include "core/named_tensors.h"
+#include "train/saver.h"
 #include "train/stepper.h"
 
 namespace olmo::train {
@@ -17,5 +21,9 @@ namespace olmo::train {
 /// Looks at every weight and moment before a save: no checkpoint is made of a state that nothing
 /// can come of.
 void require_finite_state(const Stepper& stepper, const RunPlace& place);
+
+/// The name of the first tensor that holds a NaN or an infinity; nothing if none does. Floats only;
+/// tensors are contiguous.
+std::optional<std::string> first_not_finite(const NamedTensors& tensors);
 
 }  // namespace olmo::train

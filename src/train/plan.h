@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "model/model_size.h"
 #include "train/preparation.h"
-#include "train/step_time.h"
+#include "train/speed.h"
 
 namespace olmo::train {
 

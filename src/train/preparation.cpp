@@ -1,14 +1,17 @@
 #include "train/preparation.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdio>
+#include <sstream>
 
+#include <ATen/Parallel.h>
 #include <unistd.h>
 
+#include "core/files.h"
+#include "core/format.h"
+#include "core/hash.h"
 #include "data/public/fetch.h"
-#include "model/model_size.h"
+#include "data/sidecar.h"
 
 namespace olmo::train {
 namespace {
@@ -23,18 +26,6 @@ void check_ids(const data::Dataset& dataset) {
   for (const auto& file : dataset.files())
     bytes += file.size() * data::bytes_per_token(file.dtype());
   if (bytes <= kCheckIdsUpTo) dataset.check_all_ids();
-}
-
-/// Token files, label masks and tokenizer, with their digests.
-std::vector<store::InputRecord> check_inputs(const config::TrainConfig& config,
-                                             const data::Dataset& dataset,
-                                             const std::optional<fs::path>& tokenizer) {
-  check_ids(dataset);
-  const std::vector<fs::path> masks(config.data.label_mask_paths.begin(),
-                                    config.data.label_mask_paths.end());
-  auto inputs = describe_inputs(dataset, masks, tokenizer);
-  require_sidecars_agree(inputs);
-  return inputs;
 }
 
 /// Whether there are token files to look at: that none, or URLs, are named is told already.
@@ -57,10 +48,8 @@ fs::path existing_part(const fs::path& folder) {
 }
 
 std::string gibibytes(double bytes) {
-  std::array<char, 32> text{};
   const double size = bytes / 0x1p30;
-  std::snprintf(text.data(), text.size(), size < 9.95 ? "%.1f GiB" : "%.0f GiB", size);
-  return text.data();
+  return formatted(size < 9.95 ? "%.1f GiB" : "%.0f GiB", size);
 }
 
 std::optional<std::int64_t> checkpoints_kept(const config::TrainConfig& config,
@@ -72,6 +61,88 @@ std::optional<std::int64_t> checkpoints_kept(const config::TrainConfig& config,
   if (config.save_interval && *config.save_interval > 0 && keep != 0)
     count += (*steps - 1) / *config.save_interval;
   return count;
+}
+
+constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
+constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kSamples = 64;
+constexpr char kSampled[] = "sampled:";
+
+std::string sampled_digest(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update_u64(bytes.size());
+  for (std::uint64_t i = 0; i < kSamples; ++i) {
+    const std::uint64_t at =
+        (bytes.size() - std::min<std::uint64_t>(kSampleBytes, bytes.size())) / (kSamples - 1) * i;
+    hash.update(bytes.data() + at, std::min<std::uint64_t>(kSampleBytes, bytes.size() - at));
+  }
+  return kSampled + hash.finish().hex();
+}
+
+store::InputRecord describe(const std::string& kind, const fs::path& path, bool whole) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  return {kind, fs::absolute(path).string(), static_cast<std::int64_t>(bytes.size()),
+          whole ? sha256(bytes).hex() : sampled_digest(bytes)};
+}
+
+/// Every regular file of a folder (one level), or the file itself.
+std::vector<fs::path> files_of(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+using Inputs = std::vector<std::pair<std::string, fs::path>>;  // kind, path
+
+std::uint64_t bytes_of(const Inputs& inputs) {
+  std::uint64_t bytes = 0;
+  for (const auto& [kind, path] : inputs) bytes += fs::file_size(path);
+  return bytes;
+}
+
+std::vector<store::InputRecord> describe_all(const Inputs& inputs, bool whole) {
+  std::vector<store::InputRecord> records(inputs.size());
+  at::parallel_for(
+      0, static_cast<std::int64_t>(inputs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          records[i] =
+              describe(inputs[i].first, inputs[i].second, whole || inputs[i].first == "tokenizer");
+        }
+      });
+  return records;
+}
+
+/// Digests of the files that decide the result: token files, label masks, tokenizer. Token files
+/// are hashed whole up to 8 GiB in all; beyond that by size and evenly spaced samples (`sampled:`
+/// before the digest), since hashing a released data set would take longer than many a run.
+std::vector<store::InputRecord> describe_inputs(const config::TrainConfig& config,
+                                                const data::Dataset& dataset,
+                                                const std::optional<fs::path>& tokenizer) {
+  Inputs inputs;
+  for (const auto& file : dataset.files()) inputs.emplace_back("tokens", file.path());
+  for (const auto& path : config.data.label_mask_paths) inputs.emplace_back("label_mask", path);
+  const bool whole = bytes_of(inputs) <= kHashWholeUpTo;
+  if (tokenizer) inputs.emplace_back("tokenizer", *tokenizer);
+  return describe_all(inputs, whole);
+}
+
+/// A token file that was hashed whole must have the SHA-256 that its sidecar says.
+void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
+  for (const auto& input : inputs) {
+    if (input.kind != "tokens" || input.sha256.starts_with(kSampled)) continue;
+    const auto sidecar = data::read_sidecar(input.path);
+    if (!sidecar || !sidecar->sha256 || *sidecar->sha256 == input.sha256) continue;
+    throw Error(ErrorKind::kInput,
+                input.path + ": has SHA-256 " + input.sha256 + ", but its sidecar " +
+                    data::sidecar_path(input.path).filename().string() + " says " +
+                    *sidecar->sha256 +
+                    ": one of the two was changed or replaced; tokenize the text again");
+  }
 }
 
 }  // namespace
@@ -94,7 +165,9 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems) {
   if (has_local_data(config)) {
     problems.check([&] {
       data::BatchSource batches(config::batch_config(config));
-      ready.inputs = check_inputs(config, batches.dataset(), ready.tokenizer.path);
+      check_ids(batches.dataset());
+      ready.inputs = describe_inputs(config, batches.dataset(), ready.tokenizer.path);
+      require_sidecars_agree(ready.inputs);
       ready.batches.emplace(std::move(batches));
     });
   }
@@ -163,6 +236,38 @@ std::vector<std::string> shortages(const Needs& needs, const fs::path& run_dir) 
                     existing_part(run_dir).string() + ": choose another --run-dir");
   }
   return lines;
+}
+
+void Problems::keep(ErrorKind kind, const std::string& message) {
+  const bool known = std::any_of(all_.begin(), all_.end(),
+                                 [&](const Error& other) { return other.what() == message; });
+  if (!known) all_.emplace_back(kind, message);
+}
+
+void Problems::add(const Error& problem) {
+  std::istringstream lines(problem.what());
+  std::string message;
+  for (std::string line; std::getline(lines, line);) {
+    if (!message.empty() && !line.starts_with(' ')) {
+      keep(problem.kind(), message);
+      message.clear();
+    }
+    message += (message.empty() ? "" : "\n") + line;
+  }
+  keep(problem.kind(), message);
+}
+
+void Problems::throw_if_any() const {
+  if (all_.empty()) return;
+  std::string text;
+  for (const auto& problem : all_) text += (text.empty() ? "" : "\n") + std::string(problem.what());
+  throw Error(all_.front().kind(), text);
+}
+
+std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
+  Inputs inputs;
+  for (const auto& file : files_of(weights)) inputs.emplace_back("weights", file);
+  return describe_all(inputs, bytes_of(inputs) <= kHashWholeUpTo);
 }
 
 }  // namespace olmo::train

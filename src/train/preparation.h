@@ -10,15 +10,47 @@
 
 #include "config/tokenizer_check.h"
 #include "config/train_config.h"
+#include "core/error.h"
 #include "core/machine.h"
 #include "core/policy.h"
 #include "data/batch.h"
+#include "data/dataset.h"
+#include "data/tokenizer/tokenizer.h"
 #include "evaluation/evaluators.h"
 #include "model/model_size.h"
-#include "train/problems.h"
-#include "train/run_inputs.h"
+#include "store/run_records.h"
 
 namespace olmo::train {
+
+/// What keeps a run from starting: every check says its own, so that a user meets all of them at
+/// once.
+class Problems {
+ public:
+  /// Runs a check. An Error that it throws is kept, as add() says, and false returned.
+  template <class Check>
+  bool check(const Check& run) {
+    try {
+      run();
+      return true;
+    } catch (const Error& error) {
+      add(error);
+      return false;
+    }
+  }
+  /// A message of several lines is as many problems; indented lines belong to the one above. The
+  /// same one is kept once.
+  void add(const Error& problem);
+
+  [[nodiscard]] const std::vector<Error>& all() const { return all_; }
+  /// Throws if there is any: a single one as it is, several with a line each and the kind of the
+  /// first.
+  void throw_if_any() const;
+
+ private:
+  void keep(ErrorKind kind, const std::string& message);
+
+  std::vector<Error> all_;
+};
 
 /// What a run takes of the machine, beside what is there.
 struct Needs {
@@ -55,5 +87,8 @@ std::vector<std::string> shortages(const Needs& needs, const std::filesystem::pa
 
 /// The memory of a step, as it is cut by the config.
 model::MemoryEstimate memory_of(const config::TrainConfig& config);
+
+/// Digests of the weights to start from, a file or the files of a folder.
+std::vector<store::InputRecord> describe_weights(const std::filesystem::path& weights);
 
 }  // namespace olmo::train

@@ -10,7 +10,6 @@
 #include "store/checkpoint_folder.h"
 #include "store/recorded_run.h"
 #include "store/run_identity.h"
-#include "train/json_difference.h"
 #include "train/resume_checks.h"
 
 namespace olmo::train {
@@ -18,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string listed(const std::vector<std::string>& sentences) {
+std::string lines_of(const std::vector<std::string>& sentences) {
   std::string text;
   for (const auto& sentence : sentences) text += "\n  " + sentence;
   return text;
@@ -29,7 +28,7 @@ std::string listed(const std::vector<std::string>& sentences) {
   throw Error(ErrorKind::kUsage, what +
                                      ": was made with another config, so resuming would be another "
                                      "training (load_weights starts a new run from its weights):" +
-                                     listed(differences(before, to_json(config))));
+                                     lines_of(differences(before, to_json(config))));
 }
 
 /// Finds the parts of a Resumption, in the order in which they depend on each other.
@@ -177,7 +176,7 @@ class Search {
     for (const auto& why : passed_over_) log_warning("passing over a checkpoint: " + why);
     log_warning("going on from " + start.path.string());
     note("fallback", "from " + start.path.string() +
-                         ", since newer ones cannot be used:" + listed(passed_over_));
+                         ", since newer ones cannot be used:" + lines_of(passed_over_));
   }
 
   [[noreturn]] void throw_none_sound() {
@@ -186,7 +185,7 @@ class Search {
                 options_.run_dir.string() +
                     ": none of its checkpoints can be resumed from, and a training is not started "
                     "anew beside them: put back a sound one, or choose another --run-dir:" +
-                    listed(passed_over_));
+                    lines_of(passed_over_));
   }
 
   [[noreturn]] void throw_other_run(const Start& start) {

@@ -8,7 +8,7 @@
 
 #include "store/run_db.h"
 #include "train/session.h"
-#include "train/start.h"
+#include "train/train_state.h"
 
 namespace olmo::train {
 

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/key_table.h"
 #include "core/error.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
-#include "train/json_difference.h"
 
 namespace olmo::train {
 namespace {
@@ -75,8 +75,11 @@ void check_batch(const store::RunDb& db, const Start& start, const std::string& 
                                      ": the token files have another order or content");
 }
 
-/// What `fast` computes with and a user can set.
-constexpr const char* kSettable[] = {"device", "isa", "threads"};
+/// Whether a key says where something lies or what computes. Such a key is not compared itself: the
+/// content of the files, the folders and the policy are.
+bool is_placement(const std::string& key) {
+  return config::rule_of(key).effect == config::Effect::kPlacement;
+}
 
 void check_policy(const Json& before, const Json& now, const std::optional<fs::path>& checkpoint) {
   if (before.value("numerics", Json()) != now["numerics"]) {
@@ -87,28 +90,38 @@ void check_policy(const Json& before, const Json& now, const std::optional<fs::p
             ", and one run keeps to one; set it as it was, " + way_on(checkpoint));
   }
   if (now["numerics"] != "fast") return;
-  for (const char* key : kSettable) {
+  for (const auto& [key, is] : now.items()) {  // `fast` computes with what a user can set
     const Json was = before.value(key, Json());
-    if (was == now[key]) continue;
-    throw Error(ErrorKind::kUsage, std::string("under numerics=fast `") + key +
-                                       "` decides the bits: it was " + was.dump() + ", is " +
-                                       now[key].dump() + "; set it as it was, " +
+    if (was == is || !is_placement(key)) continue;
+    throw Error(ErrorKind::kUsage, "under numerics=fast `" + key + "` decides the bits: it was " +
+                                       was.dump() + ", is " + is.dump() + "; set it as it was, " +
                                        way_on(checkpoint));
   }
 }
 
-void add(std::vector<std::string>& changes, const std::string& of,
-         const std::vector<std::string>& more) {
-  for (const auto& change : more) changes.push_back(of + change);
+/// What the config says beside what is compared by itself.
+Json without_placement(const Json& config, const std::string& group = "") {
+  Json rest = Json::object();
+  for (const auto& [key, value] : config.items()) {
+    if (is_placement(group + key)) continue;
+    rest[key] = value.is_object() ? without_placement(value, group + key + ".") : value;
+  }
+  return rest;
 }
 
-/// What the config says beside what is compared by content or by the policy.
-Json without_checked(Json config) {
-  for (const char* key : {"numerics", "device", "isa", "threads"}) config.erase(key);
-  if (config.contains("data")) {
-    for (const char* key : {"paths", "datasets", "label_mask_paths"}) config["data"].erase(key);
+void collect(const std::string& path, const Json& before, const Json& now,
+             std::vector<std::string>& out) {
+  if (before == now) return;
+  if (!before.is_object() || !now.is_object()) {
+    out.push_back("`" + path + "` was " + before.dump() + ", is " + now.dump());
+    return;
   }
-  return config;
+  const auto inner = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  for (const auto& [key, value] : before.items())
+    collect(inner(key), value, now.value(key, Json()), out);
+  for (const auto& [key, value] : now.items()) {
+    if (!before.contains(key)) collect(inner(key), Json(), value, out);
+  }
 }
 
 }  // namespace
@@ -152,8 +165,9 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
     Json before = Json::parse(last.policy), policy = store::policy_json(now.policy);
     check_policy(before, policy, checkpoint);
     for (Json* each : {&before, &policy}) each->erase("switches");
-    add(changes, "", differences(before, policy));
-    add(changes, "build: ", differences(Json::parse(last.build), store::build_json()));
+    changes = differences(before, policy);
+    for (const auto& change : differences(Json::parse(last.build), store::build_json()))
+      changes.push_back("build: " + change);
   }
   const auto recorded = store::read_inputs(db.records(), run_id);
   std::vector<std::string> kinds = {"tokens", "label_mask", "tokenizer"};
@@ -161,10 +175,17 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   for (const auto& kind : kinds)
     check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
   if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
-  const Json config =
-      now.start ? *now.start->contents.config : Json::parse(db.run(run_id).config);
-  add(changes, "", differences(without_checked(config), without_checked(to_json(now.config))));
+  const Json config = now.start ? *now.start->contents.config : Json::parse(db.run(run_id).config);
+  for (auto& change :
+       differences(without_placement(config), without_placement(to_json(now.config))))
+    changes.push_back(std::move(change));
   return changes;
+}
+
+std::vector<std::string> differences(const Json& before, const Json& now) {
+  std::vector<std::string> out;
+  collect("", before, now, out);
+  return out;
 }
 
 }  // namespace olmo::train

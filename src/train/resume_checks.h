@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "core/policy.h"
 #include "data/batch.h"
 #include "store/run_db.h"
-#include "train/start.h"
+#include "train/train_state.h"
 
 namespace olmo::train {
 
@@ -36,5 +37,9 @@ struct Successor {
 /// must name it.
 std::vector<std::string> check_successor(const store::RunDb& db, const std::string& run_id,
                                          const Successor& now, data::BatchSource& batches);
+
+/// One sentence for each leaf in which two configs differ: "`optimizer.learning_rate` was 0.001, is
+/// 0.002".
+std::vector<std::string> differences(const Json& before, const Json& now);
 
 }  // namespace olmo::train

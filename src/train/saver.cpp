@@ -12,6 +12,17 @@
 
 namespace olmo::train {
 
+void RunPlace::warn(std::int64_t step, const std::string& text) const {
+  log_warning(text);
+  db.event(step, "warning", text);
+}
+
+std::string RunPlace::last_checkpoint() const {
+  const auto there = store::list_checkpoints(run_dir);
+  return there.empty() ? "no checkpoint had been saved"
+                       : "the last checkpoint is " + there.back().path.string();
+}
+
 Saver::Saver(const Stepper& stepper, RunPlace place, bool resumed)
     : stepper_(stepper),
       config_(stepper.config()),

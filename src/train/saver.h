@@ -5,10 +5,23 @@
 #include <string>
 
 #include "store/checkpoint_writer.h"
-#include "train/run_place.h"
+#include "store/run_db.h"
+#include "store/run_lock.h"
 #include "train/stepper.h"
 
 namespace olmo::train {
+
+/// Where a training run puts what it makes.
+struct RunPlace {
+  std::filesystem::path run_dir;
+  const store::RunLock& lock;  ///< of `run_dir`; without it nothing is saved any more
+  store::RunDb& db;
+
+  /// Logs and records a warning.
+  void warn(std::int64_t step, const std::string& text) const;
+  /// Names the newest whole checkpoint, or says that there is none.
+  [[nodiscard]] std::string last_checkpoint() const;
+};
 
 /// Saves the state of a Stepper as checkpoints when the config says so, records them and deletes
 /// those that it does not keep. Within a run a failed save is a warning, up to

@@ -5,22 +5,21 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/format.h"
 #include "core/hash_chain.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "energy/meter.h"
 #include "model/model_size.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"
 #include "store/run_identity.h"
 #include "store/run_lock.h"
-#include "train/peak_flops.h"
 #include "train/preparation.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
-#include "train/run_inputs.h"
-#include "train/start.h"
+#include "train/speed.h"
+#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {
@@ -61,7 +60,7 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
                                       std::int64_t start_step, const std::string& command_line,
                                       const PeakFlops& peak) {
   Json where = store::environment_json();
-  where["peak_flops"] = peak.value() ? Json(*peak.value()) : Json(nullptr);
+  where["peak_flops"] = or_null(peak.value());
   where["peak_source"] = peak.source();
   store::AttemptRecord attempt;
   attempt.start_step = start_step;
@@ -75,9 +74,8 @@ store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<
 
 /// What the MFU of the progress line is a share of.
 void say_peak(const PeakFlops& peak) {
-  char text[64];
-  std::snprintf(text, sizeof text, "MFU: of %.4g GFLOP/s, ", peak.value().value_or(0) / 1e9);
-  log_line((peak.value() ? text : "MFU: ") + peak.source());
+  const std::string share = peak.value() ? formatted("of %.4g GFLOP/s, ", *peak.value() / 1e9) : "";
+  log_line("MFU: " + share + peak.source());
 }
 
 /// Where a start finds itself, once the folder is its own.
@@ -162,10 +160,6 @@ void check_start(const SessionOptions& options, const config::TrainConfig& confi
   });
 }
 
-const char* word_of(Outcome outcome) {
-  return outcome == Outcome::kFinished ? "finished" : "stopped";
-}
-
 /// What a start needs beside its folder; throws all that is wrong with it at once.
 Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options) {
   Problems problems;
@@ -207,30 +201,6 @@ void note_changes(Beginning& beginning, const store::RunDb& db, const config::Tr
   const Successor successor{config, *ready.policy, beginning.inputs, beginning.start};
   for (const auto& change : check_successor(db, *beginning.continued, successor, *ready.batches))
     beginning.events.push_back({"change", change});
-}
-
-/// Trains, and says in the record how the attempt ended, whatever happens.
-TrainResult train_and_record(Stepper& stepper, const RunPlace& place, Trainer& trainer,
-                             evaluation::Evaluators& evaluators, const StopSignals& signals) {
-  store::RunDb& db = place.db;
-  energy::EnergyMeter energy;
-  try {
-    const TrainResult result = trainer.run(signals, evaluators, energy);
-    energy.finish(db);
-    place.lock.require_held();
-    db.event(result.step, result.outcome == Outcome::kFinished ? "finish" : "stop",
-             "step " + std::to_string(result.step));
-    db.end_attempt(word_of(result.outcome));
-    db.flush();  // from here on a row that cannot be written is an error
-    return result;
-  } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
-    const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
-    if (!diverged) db.event(stepper.state().step, "error", error.what());
-    energy.finish(db);
-    db.end_attempt(diverged ? "diverged" : "failed");
-    throw;
-  }
 }
 
 }  // namespace
@@ -284,10 +254,12 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
 
   const bool resumed = beginning.start && beginning.with_state;
   beginning.start.reset();  // its tensors have been copied
-  const RunPlace place{options.run_dir, lock, db};
-  Trainer trainer(stepper, place, peak, resumed);
-  return {train_and_record(stepper, place, trainer, *ready.evaluators, signals), db.run_id(),
-          database};
+  const TrainingParts parts{.place = {options.run_dir, lock, db},
+                            .evaluators = *ready.evaluators,
+                            .signals = signals,
+                            .peak = peak,
+                            .resumed = resumed};
+  return {train(stepper, parts), db.run_id(), database};
 }
 
 }  // namespace olmo::train

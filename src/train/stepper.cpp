@@ -2,12 +2,51 @@
 
 #include <cmath>
 
+#include <ATen/Parallel.h>
+
+#include "core/error.h"
+#include "core/format.h"
 #include "core/hash_chain.h"
+#include "core/host_tensor.h"
+#include "core/progress_line.h"
+#include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "optim/lr_schedule.h"
-#include "train/tensor_hashes.h"
 
 namespace olmo::train {
+
+GradientTree::GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make)
+    : policy_(std::move(policy)), make_(std::move(make)), sets_{std::move(total)} {}
+
+const NamedTensors& GradientTree::leaf() {
+  if (levels_.size() == sets_.size()) sets_.push_back(make_());
+  return sets_[levels_.size()];
+}
+
+// Like a binary counter: level k stands for a sum of 2^k micro-batches, and two neighbours of one
+// level are added at once. So the order of additions depends on the number of micro-batches alone,
+// and only log2(n) sets of gradients are held.
+void GradientTree::push() {
+  levels_.push_back(0);
+  while (levels_.size() >= 2 && levels_.back() == levels_[levels_.size() - 2]) merge_last_two();
+}
+
+// What is left over, from the right: the last and smallest sums are added first.
+void GradientTree::finish() {
+  OLMO_CHECK(!levels_.empty());
+  while (levels_.size() >= 2) merge_last_two();
+  levels_.clear();
+}
+
+void GradientTree::merge_last_two() {
+  const NamedTensors& right = sets_[levels_.size() - 1];
+  const NamedTensors& left = sets_[levels_.size() - 2];
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    ops::add(policy_, left[i].tensor, right[i].tensor, left[i].tensor);
+  }
+  levels_.pop_back();
+  ++levels_.back();
+}
 
 bool StepGradients::finite() const {
   return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
@@ -142,6 +181,38 @@ std::vector<store::StateHash> Stepper::state_hashes() const {
     hashes.insert(hashes.end(), optim.begin(), optim.end());
   }
   return hashes;
+}
+
+std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors) {
+  std::vector<store::StateHash> hashes(tensors.size());
+  at::parallel_for(
+      0, static_cast<std::int64_t>(tensors.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensors[i].tensor)).hex()};
+        }
+      });
+  return hashes;
+}
+
+Progress progress_of(const store::StepRecord& row, std::int64_t first_step,
+                     std::int64_t last_step) {
+  Progress progress;
+  progress.what = formatted("step %lld/%lld", static_cast<long long>(row.step),
+                            static_cast<long long>(last_step));
+  progress.fraction = static_cast<double>(row.step - first_step + 1) /
+                      static_cast<double>(last_step - first_step + 1);
+  progress.last = row.step == last_step;
+  auto& facts = progress.facts;
+  facts.push_back({formatted("loss %.4f", row.ce_loss), 1});
+  if (row.z_loss) facts.push_back({formatted("z %.1e", *row.z_loss), 9});
+  facts.push_back({formatted("gnorm %.3f", row.grad_norm), 5});
+  facts.push_back({formatted("lr %.2e", row.lr), 6});
+  facts.push_back({row.seconds < 1 ? formatted("%.0f ms", 1000 * row.seconds)
+                                   : formatted("%.2f s", row.seconds),
+                   8});
+  facts.push_back({format_token_rate(row.tokens_per_second), 4});
+  if (row.mfu) facts.push_back({formatted("MFU %.0f%%", 100 * *row.mfu), 7});
+  return progress;
 }
 
 }  // namespace olmo::train

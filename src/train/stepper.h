@@ -1,17 +1,24 @@
+// The computation of a step: loss, gradients, update, and the row that they make.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "config/train_config.h"
 #include "core/hash.h"
+#include "core/named_tensors.h"
 #include "core/op_trace.h"
+#include "core/policy.h"
+#include "core/progress.h"
 #include "data/batch.h"
 #include "model/olmo.h"
 #include "optim/duration.h"
 #include "optim/optimizer.h"
 #include "store/run_records.h"
-#include "train/gradient_tree.h"
 
 namespace olmo::train {
 
@@ -44,6 +51,32 @@ struct StepGradients {
 
   /// False: the update would spoil the weights.
   [[nodiscard]] bool finite() const;
+};
+
+/// Adds the gradients of micro-batches 0..n-1 along one binary tree that depends on n alone:
+/// neighbours are added as soon as both are there, as in a binary counter, and what is left at the
+/// end from right to left. Holds at most floor(log2 n) + 1 gradient sets. A rank that owns an
+/// interval of micro-batches can later add the nodes that lie in it.
+class GradientTree {
+ public:
+  /// `total` is where the sum ends up; `make` gives further sets of the same tensors.
+  GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make);
+
+  /// The set into which the next micro-batch's gradient has to be written.
+  const NamedTensors& leaf();
+  /// The leaf has been written.
+  void push();
+  /// Every micro-batch has been pushed: their sum is in `total`, and the tree is empty again.
+  void finish();
+
+ private:
+  void merge_last_two();
+
+  Policy policy_;
+  std::function<NamedTensors()> make_;
+  std::vector<NamedTensors>
+      sets_;                 ///< a stack of subtrees, the leftmost first; sets_[0] is `total`
+  std::vector<int> levels_;  ///< height of each subtree on the stack
 };
 
 /// The computation of a training, step by step: model, optimizer and data order. Writes nothing:
@@ -88,5 +121,11 @@ class Stepper {
   GradientTree tree_;
   TrainState state_;
 };
+
+/// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
+std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors);
+
+/// What a person sees of a step, of those from `first_step` to `last_step`.
+Progress progress_of(const store::StepRecord& row, std::int64_t first_step, std::int64_t last_step);
 
 }  // namespace olmo::train

@@ -6,13 +6,10 @@
 
 #include "core/error.h"
 #include "core/hash_chain.h"
+#include "models/read_weights.h"
 
 namespace olmo::train {
 namespace {
-
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 template <class T>
 T get(const Json& object, const char* key, const std::string& where) {
@@ -53,8 +50,8 @@ Json to_json(const TrainState& state, const std::string& run_id, const config::T
 }
 
 Json to_json(const optim::ClipLimits& limits) {
-  return {{"max_grad_norm", number_or_null(limits.max_grad_norm)},
-          {"max_grad_norm_ratio", number_or_null(limits.max_grad_norm_ratio)}};
+  return {{"max_grad_norm", or_null(limits.max_grad_norm)},
+          {"max_grad_norm_ratio", or_null(limits.max_grad_norm_ratio)}};
 }
 
 SavedState read_state(const Json& trainer, const std::string& where) {
@@ -76,6 +73,32 @@ SavedState read_state(const Json& trainer, const std::string& where) {
 optim::ClipLimits read_limits(const Json& optim_state, const std::string& where) {
   return {optional_number(optim_state, "max_grad_norm", where),
           optional_number(optim_state, "max_grad_norm_ratio", where)};
+}
+
+Start read_start(const std::filesystem::path& checkpoint) {
+  Start start{checkpoint, store::read_checkpoint(checkpoint), {}};
+  if (start.contents.kind != store::CheckpointKind::kFull) {
+    throw Error(ErrorKind::kUsage,
+                checkpoint.string() +
+                    ": holds weights only; start from it with load_weights=" + checkpoint.string());
+  }
+  start.saved = read_state(*start.contents.trainer, checkpoint.string());
+  return start;
+}
+
+void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state) {
+  const config::TrainConfig& config = stepper.config();
+  model::Olmo& model = stepper.model();
+  if (start) {
+    model.load_weights(start->contents.model);
+  } else if (config.load_weights) {
+    model.load_weights(models::read_weights(*config.load_weights, config.model));
+  } else {
+    model.init_weights(config.seed);
+  }
+  if (!start || !with_state) return;
+  const auto limits = read_limits(*start->contents.optim_state, start->path.string());
+  stepper.restore(start->saved.state, {start->contents.optim, limits});
 }
 
 }  // namespace olmo::train

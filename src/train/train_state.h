@@ -1,7 +1,12 @@
-// The trainer's state as a checkpoint keeps it.
+// The trainer's state as a checkpoint keeps it, and where a training begins: at a checkpoint, at
+// given weights, or at initial ones.
 #pragma once
 
+#include <filesystem>
+#include <optional>
+
 #include "core/json.h"
+#include "store/checkpoint.h"
 #include "train/stepper.h"
 
 namespace olmo::train {
@@ -22,5 +27,19 @@ struct SavedState {
 };
 SavedState read_state(const Json& trainer, const std::string& where);
 optim::ClipLimits read_limits(const Json& optim_state, const std::string& where);
+
+/// A full checkpoint, read and verified.
+struct Start {
+  std::filesystem::path path;
+  store::CheckpointContents contents;
+  SavedState saved;
+};
+
+/// Throws as CheckpointReader, and Error(kUsage) for a checkpoint that holds weights only.
+Start read_start(const std::filesystem::path& checkpoint);
+
+/// Gives the stepper its weights before the first step: the checkpoint's, those of load_weights, or
+/// drawn ones; and, `with_state`, the checkpoint's counters and moments.
+void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state);
 
 }  // namespace olmo::train

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sched.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"

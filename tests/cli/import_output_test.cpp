@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/import_config.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "support/catch.h"

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/training.h"
 #include "core/error.h"
 #include "core/terminal.h"

@@ -18,8 +18,8 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 #include "train/session.h"
-#include "train/start.h"
 #include "train/stepper.h"
+#include "train/train_state.h"
 
 namespace olmo::config {
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.h"
+#include "eval/load_task.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

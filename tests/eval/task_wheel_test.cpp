@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "data/public/fetch.h"
 #include "data/tokenizer/tokenizer.h"
-#include "eval/request_file.h"
+#include "eval/load_task.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "eval/request_file.h"
+#include "eval/load_task.h"
 #include "eval/task_catalog.h"
 #include "fuzz/target.h"
 

@@ -7,7 +7,7 @@
 #include "core/host_tensor.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
-#include "train/start.h"
+#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {

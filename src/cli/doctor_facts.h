@@ -1,0 +1,44 @@
+// What `olmo-harness doctor` finds out, each part as JSON; doctor.cpp shows it.
+#pragma once
+
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/policy.h"
+
+namespace olmo::cli {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// The instruction sets that this machine has, the plainest first.
+std::vector<Isa> machine_isas();
+
+/// {"model", "cores_online", "cores_usable", "isas", "caches": [{"name", "bytes"}]}
+OrderedJson processor_facts();
+/// {"total_bytes", "available_bytes", "cgroup_limit_bytes" or null}
+OrderedJson memory_facts();
+/// Graphics processors on the bus by vendor, and each run-time library: {"on_bus": {"nvidia",
+/// "amd"}, "libraries": [{"name", "for", "found", "problem"}]}. Libraries are loaded, no device is
+/// touched.
+OrderedJson gpu_facts();
+/// {"open_files", "cores_restricted", "cgroup_cpus" or null, "file_bytes" or null,
+/// "thread_variables"}
+OrderedJson limit_facts();
+/// {"cache", "evaluation_data", "current", "current_free_bytes", "current_writable"}
+OrderedJson folder_facts();
+/// The energy sensors that a training would read: [{"source", "device", "readable", "note"}].
+OrderedJson sensor_facts();
+
+/// One step of a very small model by every instruction set of this machine, on one thread and on
+/// several: {"same", "ways": […], "operations": [{"name", "same", "sha256"}]}.
+OrderedJson self_check();
+
+/// Less than two seconds of measuring: {"fma_gflops", "product_gflops", "memory_gb_per_s",
+/// "disk_mb_per_s" or null}, on the policy's threads and in the current folder.
+OrderedJson measured_limits(const Policy& policy);
+
+/// What would be wanted and is not there: [{"what", "why", "command"}], from the facts above.
+OrderedJson missing_things(const OrderedJson& facts);
+
+}  // namespace olmo::cli

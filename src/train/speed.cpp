@@ -1,0 +1,255 @@
+#include "train/speed.h"
+
+#include <algorithm>
+
+#include <ATen/ops/arange.h>
+
+#include "core/tensor.h"
+#include "model/model_size.h"
+#include "model/olmo.h"
+#include "ops/fma_peak.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/workspace.h"
+#include "optim/optimizer.h"
+
+namespace olmo::train {
+namespace {
+
+constexpr double kMeasureSeconds = 0.008;
+constexpr int kLeastMeasurements = 3, kMostMeasurements = 25;
+/// A rise by less is noise, for which no recorded row is changed.
+constexpr double kRise = 1.01;
+/// Between measurements while training; the time doubles with each that found nothing more.
+constexpr std::chrono::duration<double> kFirstPause{1}, kLongestPause{60};
+
+/// Portable products use the policy's instruction set, a library the widest.
+Policy with_isa_of_products(Policy policy) {
+  if (policy.numerics == Numerics::kFast) policy.isa = best_isa();
+  return policy;
+}
+
+std::string measured_on(const Policy& policy) {
+  return "measured: fused multiply-adds, " + to_string(policy.isa) + ", " +
+         std::to_string(policy.threads) + (policy.threads == 1 ? " thread" : " threads");
+}
+
+constexpr double kSeconds = 0.7;                        ///< of one measurement
+constexpr std::int64_t kBytes = std::int64_t{1} << 30;  ///< that it may take
+
+/// A micro-batch of the config, or something like it that is smaller.
+struct Sample {
+  model::ModelConfig model;
+  std::int64_t batch = 1;
+
+  [[nodiscard]] double flops() const {
+    const auto token = model::flops_per_token(model, model.max_sequence_length);
+    return static_cast<double>(token.model_forward + token.model_backward) *
+           static_cast<double>(batch * model.max_sequence_length);
+  }
+  [[nodiscard]] double parameters() const {
+    return static_cast<double>(model::count_parameters(model).total);
+  }
+  [[nodiscard]] std::int64_t bytes() const {
+    return model::estimate_memory(
+               model, {.batch = batch, .length = model.max_sequence_length, .gradient_sets = 1})
+        .total();
+  }
+};
+
+Sample whole_micro_batch(const config::TrainConfig& config) {
+  return {config.model,
+          std::min(config.device_train_microbatch_size, config.global_train_batch_size)};
+}
+
+void set_vocabulary(model::ModelConfig& model, std::int64_t size) {
+  model.vocab_size = size;
+  model.embedding_size = std::nullopt;
+  model.eos_token_id = 0;
+  model.pad_token_id = 0;
+}
+
+/// Half as many heads of the same size; false if they are few or cannot be halved.
+bool halve_width(model::ModelConfig& model) {
+  constexpr std::int64_t kNarrow = 1024;
+  if (model.d_model <= kNarrow || model.n_heads % 2 != 0 || model.kv_heads() % 2 != 0) return false;
+  if (model.mlp_hidden_size.value_or(0) % 4 != 0) return false;
+  model.d_model /= 2;
+  model.n_heads /= 2;
+  if (model.n_kv_heads) *model.n_kv_heads /= 2;
+  if (model.mlp_hidden_size) *model.mlp_hidden_size /= 2;
+  return true;
+}
+
+/// Halves what costs least accuracy first; false if there is nothing left to halve.
+bool shrink(Sample& sample) {
+  auto& model = sample.model;
+  constexpr std::int64_t kShort = 256, kShortest = 32, kSmallVocabulary = 4096;
+  if (sample.batch > 1) {
+    sample.batch /= 2;
+  } else if (model.max_sequence_length > kShort) {
+    model.max_sequence_length /= 2;
+  } else if (model.n_layers > 1) {
+    model.n_layers /= 2;
+  } else if (model.vocab_size > kSmallVocabulary) {
+    set_vocabulary(model, std::max(model.vocab_size / 2, kSmallVocabulary));
+  } else if (!halve_width(model)) {
+    if (model.max_sequence_length <= kShortest) return false;
+    model.max_sequence_length /= 2;
+  }
+  return true;
+}
+
+struct Times {
+  double micro_batch = 0;
+  double update = 0;
+};
+
+template <class Work>
+double shortest(int rounds, const Work& work) {
+  using Clock = std::chrono::steady_clock;
+  double best = 0, spent = 0;
+  for (int round = 0; round < rounds && (round == 0 || spent < kSeconds / 2); ++round) {
+    const auto start = Clock::now();
+    work();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = round == 0 ? seconds : std::min(best, seconds);
+    spent += seconds;
+  }
+  return best;
+}
+
+Times measure(const Sample& sample, const config::TrainConfig& config, const Policy& policy) {
+  model::Olmo model(sample.model, policy);
+  const auto gradients = model.make_gradients();
+  for (const auto* tensors : {&model.parameters(), &gradients})
+    for (const auto& [name, tensor] : *tensors) tensor.fill_(0.01F);
+  const auto length = sample.model.max_sequence_length;
+  const auto ids = at::arange(sample.batch * length, at::kLong)
+                       .mul(37)
+                       .remainder(sample.model.vocab_size)
+                       .reshape({sample.batch, length});
+  const model::TokenBatch batch{ids, model::next_token_labels(ids)};
+  const model::LossWeights weights{1.0F / static_cast<float>(ids.numel()),
+                                   static_cast<float>(config.z_multiplier())};
+  optim::Optimizer optimizer(config.optimizer, {config.max_grad_norm, config.max_grad_norm_ratio},
+                             model.parameters(), gradients);
+  Times times;
+  times.micro_batch =
+      shortest(4, [&] { model.forward_backward(batch, weights, gradients, /*accumulate=*/false); });
+  times.update = shortest(3, [&] {
+    optimizer.step(policy, optimizer.plan_clip(policy, 1), 1e-6,
+                   {config.max_grad_norm, config.max_grad_norm_ratio});
+    ops::norm(policy, model.parameters());
+  });
+  return times;
+}
+
+std::string of(std::int64_t part, std::int64_t whole, const char* what) {
+  return part == whole ? std::string()
+                       : std::to_string(part) + " of " + std::to_string(whole) + " " + what;
+}
+
+/// "1 of 16 layers, 256 of 2048 tokens".
+std::string described(const Sample& sample, const Sample& whole) {
+  std::string text;
+  for (const auto& part :
+       {of(sample.batch, whole.batch, "sequences"),
+        of(sample.model.max_sequence_length, whole.model.max_sequence_length, "tokens"),
+        of(sample.model.n_layers, whole.model.n_layers, "layers"),
+        of(sample.model.d_model, whole.model.d_model, "channels"),
+        of(sample.model.vocab_size, whole.model.vocab_size, "words")}) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  }
+  return text;
+}
+
+}  // namespace
+
+PeakFlops::PeakFlops(const Policy& policy)
+    : policy_(with_isa_of_products(policy)), pause_(kFirstPause) {
+  if (policy.device != Device::kCpu) {
+    source_ = "unknown: a GPU's peak is not measured; name a cluster file in the report";
+    return;
+  }
+  for (int done = 0, since_rise = 0; done < kMostMeasurements; ++done) {
+    since_rise = measure() ? 0 : since_rise + 1;
+    if (since_rise >= kLeastMeasurements) break;
+  }
+  next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
+}
+
+bool PeakFlops::measure() {
+  const double measured = ops::measure_fma_peak(policy_, kMeasureSeconds);
+  if (value_ && measured < *value_ * kRise) return false;
+  value_ = measured;
+  source_ = measured_on(policy_);
+  return true;
+}
+
+bool PeakFlops::update(double rate) {
+  if (!value_ || (rate <= *value_ && Clock::now() < next_)) return false;
+  bool rose = measure();
+  if (rate > *value_) {  // the machine can do what a step did, whatever was measured
+    value_ = rate;
+    source_ =
+        "measured: the fastest step; other programs left too little of the processor to "
+        "measure its multiply-adds";
+    rose = true;
+  }
+  pause_ = rose ? kFirstPause : std::min(2 * pause_, kLongestPause);
+  next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
+  return rose;
+}
+
+double measure_product_flops(const Policy& policy) {
+  constexpr std::int64_t kRows = 256, kInner = 512, kColumns = 512;
+  constexpr double kSeconds = 0.2;
+  const at::Tensor x = new_tensor({kRows, kInner}, at::kFloat).fill_(1);
+  const at::Tensor w = new_tensor({kColumns, kInner}, at::kFloat).fill_(1);
+  at::Tensor y = new_tensor({kRows, kColumns}, at::kFloat);
+  ops::Workspace workspace(policy.threads);
+  const ops::Context context(policy, workspace);
+  double best = 0;
+  for (double spent = 0; spent < kSeconds;) {
+    const auto start = std::chrono::steady_clock::now();
+    ops::linear(context, x, w, y);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    spent += seconds.count();
+    best = std::max(best, 2.0 * kRows * kInner * kColumns / seconds.count());
+  }
+  return best;
+}
+
+StepTime estimate_step_time(const config::TrainConfig& config, const Policy& policy) {
+  const Sample whole = whole_micro_batch(config);
+  Sample smallest = whole;
+  while (smallest.bytes() > kBytes / 16 || smallest.flops() > 2e8) {
+    if (!shrink(smallest)) break;
+  }
+  Sample sample = smallest;
+  Times times = measure(sample, config, policy);
+  // Small products are slow ones: what is reckoned from them grows with what they show.
+  for (int round = 0; round < 3 && times.micro_batch < kSeconds / 2; ++round) {
+    const double rate = sample.flops() / times.micro_batch;
+    Sample larger = whole;
+    while (larger.bytes() > kBytes || larger.flops() > rate * kSeconds) {
+      if (!shrink(larger)) break;
+    }
+    if (larger.flops() <= sample.flops()) break;
+    sample = larger;
+    times = measure(sample, config, policy);
+  }
+  const auto micro_batches =
+      static_cast<double>(config.global_train_batch_size) / static_cast<double>(whole.batch);
+  StepTime time;
+  time.seconds = micro_batches * times.micro_batch * whole.flops() / sample.flops() +
+                 times.update * whole.parameters() / sample.parameters();
+  const std::string part = described(sample, whole);
+  time.how = part.empty()
+                 ? "measured: a micro-batch forward and backward, and the optimizer's update"
+                 : "reckoned by FLOPs from a part of a micro-batch that was measured: " + part;
+  return time;
+}
+
+}  // namespace olmo::train
