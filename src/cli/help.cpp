@@ -29,6 +29,16 @@ std::string footer_line(const std::string& line, std::size_t width) {
          wrapped(text.substr(command), width, indent + 4, indent + command, " \\");
 }
 
+/// A name, and beside it in its column what there is to say of it: below, where the name is long.
+std::string entry(const std::string& name, const std::string& text, std::size_t width,
+                  std::size_t column = kNameColumn) {
+  const std::string line = "  " + name;
+  const auto used = display_width(line);
+  const bool has_room = used + 2 <= column;
+  return line + (has_room ? "" : "\n") + std::string(has_room ? column - used : column, ' ') +
+         wrapped(text, width, column, column) + "\n";
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,
@@ -75,7 +85,7 @@ class HelpFormatter : public CLI::Formatter {
     if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
     if (!is_positional && option->get_required()) text += " (required)";
     for (const auto* needed : option->get_needs()) text += " (with " + needed->get_name() + ")";
-    return entry(name, text);
+    return entry(name, text, width_);
   }
 
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode) const override {
@@ -87,7 +97,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 
   std::string make_subcommand(const CLI::App* command) const override {
-    return entry(command->get_name(), command->get_description());
+    return entry(command->get_name(), command->get_description(), width_);
   }
 
   std::string make_footer(const CLI::App* app) const override {
@@ -102,16 +112,8 @@ class HelpFormatter : public CLI::Formatter {
   /// What Command::overrides() takes is no argument to the parser.
   [[nodiscard]] std::string overrides(const CLI::App& app) const {
     if (!app.get_allow_extras()) return {};
-    return entry("key.path=value", "Sets a key of the config, e.g. data.paths=[corpus.npy]");
-  }
-
-  [[nodiscard]] std::string entry(const std::string& name, const std::string& text) const {
-    const std::string line = "  " + name;
-    const auto width = display_width(line);
-    const bool has_room = width + 2 <= kNameColumn;
-    return line + (has_room ? "" : "\n") +
-           std::string(has_room ? kNameColumn - width : kNameColumn, ' ') +
-           wrapped(text, width_, kNameColumn, kNameColumn) + "\n";
+    return entry("key.path=value", "Sets a key of the config, e.g. data.paths=[corpus.npy]",
+                 width_);
   }
 
   std::size_t width_ = help_width();
@@ -138,6 +140,24 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
     }
     out += word;
     column += size;
+  }
+  return out;
+}
+
+std::string fitted(const std::string& text) {
+  const auto width = help_width();
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = std::min(line.find_first_not_of(' '), line.size());
+    const auto gap = line.find("  ", begin);
+    const auto second = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
+    if (second == std::string::npos) {
+      out += std::string(begin, ' ') + wrapped(line.substr(begin), width, begin, begin) + "\n";
+    } else {
+      out += entry(line.substr(begin, gap - begin), line.substr(second), width,
+                   std::min(second, kNameColumn));
+    }
   }
   return out;
 }

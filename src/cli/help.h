@@ -21,6 +21,10 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent,
                     std::size_t used = 0, const std::string& end = "");
 
+/// Lines as wide as help is. What stands behind two spaces or more is a second column, in which its
+/// line goes on.
+std::string fitted(const std::string& text);
+
 /// The commands by what they are for, one line each.
 std::string overview(const CLI::App& app);
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "config/key_help.h"
 #include "config/key_table.h"
 #include "core/environment.h"
@@ -139,7 +140,7 @@ std::optional<std::string> config_reference(const std::vector<std::string>& word
   if (words.size() == 2 && words[0] == "train" && words[1] == "--print-schema")
     return json_text(config::config_schema(), 2) + "\n";
   const auto key = key_asked_for(words);
-  return key ? std::optional(config::key_help(*key)) : std::nullopt;
+  return key ? std::optional(fitted(config::key_help(*key))) : std::nullopt;
 }
 
 void add_train(const Command& program, const char* group) {

@@ -37,11 +37,11 @@ EffectText text_of(Effect effect) {
 const char* text_of(MismatchClass mismatch) {
   switch (mismatch) {
     case MismatchClass::kFatal:
-      return "they are not comparable";
+      return "Runs that differ in it cannot be compared.";
     case MismatchClass::kConfound:
-      return "a confound, so they are never EQUIVALENT";
+      return "Runs that differ in it can be compared, but are never called EQUIVALENT.";
     case MismatchClass::kBenign:
-      return "no matter";
+      return "Runs that differ in it can be compared.";
   }
   OLMO_CHECK(false);
 }
@@ -109,7 +109,7 @@ std::string key_help(const std::string& path) {
   line("values", row->absent ? accepted_by(*row) : words_of(*row));
   line("default", row->default_value);
   line("effect", std::string(text_of(effect).word) + ". " + text_of(effect).sentence);
-  line("differs", std::string("two runs that differ in it: ") + text_of(mismatch) + ". " + reason);
+  line("compared", std::string(text_of(mismatch)) + " " + reason);
   line("where", where_of(*row));
   return text + keys_of_group(*row);
 }

@@ -56,6 +56,18 @@ void check_refused(const std::vector<std::pair<Words, Words>>& cases) {
 
 }  // namespace
 
+TEST_CASE("what help says of a key fits the terminal", "[cli]") {
+  for (const auto* key : {"data.paths", "optimizer", "numerics", "stop_after"}) {
+    const auto said = say({"help", key});
+    REQUIRE(said.code == 0);
+    std::istringstream lines(said.out);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(key << ": " << line);
+      CHECK(display_width(line) <= 80);
+    }
+  }
+}
+
 TEST_CASE("help explains a key of a config, and train prints the schema", "[cli]") {
   for (const Words& words : {Words{"train", "--help", "scheduler.t_warmup"},
                              {"help", "train", "scheduler.t_warmup"},

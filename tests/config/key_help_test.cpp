@@ -104,10 +104,10 @@ TEST_CASE("the schema takes every config that we ship, and no misspelt key or wo
 
 TEST_CASE("help on a key says what it is, what it does and where it belongs", "[config]") {
   const auto help = key_help("model.n_kv_heads");
-  for (const auto* part :
-       {"model.n_kv_heads\n  Heads of keys and values", "integer or null", "default   null",
-        "identity. It decides what is computed", "they are not comparable. Another model.",
-        "in `model`, or model.n_kv_heads=VALUE"})
+  for (const auto* part : {"model.n_kv_heads\n  Heads of keys and values", "integer or null",
+                           "default   null", "identity. It decides what is computed",
+                           "compared  Runs that differ in it cannot be compared. Another model.",
+                           "in `model`, or model.n_kv_heads=VALUE"})
     CHECK(help.find(part) != std::string::npos);
   CHECK(key_help("optimizer.name").find("adamw, lionw") != std::string::npos);
   CHECK(key_help("fsdp").find("ignored. ") != std::string::npos);
