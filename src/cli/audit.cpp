@@ -94,7 +94,10 @@ config::TrainConfig config_here(const audit::AuditedRun& recorded, const Argumen
                                        " is another experiment; an audit may set paths only");
   }
   if (!arguments.data.empty()) {
-    for (auto* paths : {&config.data.paths, &config.data.label_mask_paths})
+    std::vector<std::vector<std::string>*> lists = {&config.data.paths,
+                                                    &config.data.label_mask_paths};
+    for (auto& [label, paths] : config.data.datasets) lists.push_back(&paths);
+    for (auto* paths : lists)
       for (auto& path : *paths)
         path = (fs::path(arguments.data) / fs::path(path).filename()).string();
   }

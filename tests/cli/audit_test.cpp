@@ -92,6 +92,18 @@ TEST_CASE("an auditor needs the record, the checkpoints and the token files, whe
   CHECK(ended.code == 0);
 }
 
+TEST_CASE("an audit looks for the files of data.datasets in --data, too", "[cli]") {
+  const Scene scene;
+  const std::string datasets = "data.datasets={made: [" + (scene / "tokens.npy").string() + "]}";
+  REQUIRE(scene.train("run", {"data.paths=null", datasets, "stop_at=2"}).code == 0);
+  const TemporaryDirectory elsewhere;
+  fs::rename(scene / "tokens.npy", elsewhere / "tokens.npy");
+  const auto ended = harness(scene / "out", {"audit", (scene / "run").string(), "--data",
+                                             (elsewhere / "").string(), "--steps", "1..2"});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+}
+
 TEST_CASE("an altered field of a step is named", "[cli]") {
   const Audited& scene = the_run();
   const auto run = scene.copy("altered-field");
