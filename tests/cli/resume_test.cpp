@@ -225,6 +225,20 @@ TEST_CASE("nothing starts anew beside checkpoints that are all damaged", "[cli]"
   CHECK(scene.record("run").value("SELECT count(*) FROM attempts") == "1");
 }
 
+TEST_CASE("a run that takes over the weights alone is recorded from its own step 0", "[cli]") {
+  const FourSteps scene;
+  const auto start_step = [&](const std::string& run, Words more) {
+    more.insert(more.end(), {"load_path=" + (scene / "run" / "step4").string(), "stop_after=1"});
+    const auto ended = scene.train(run, more);
+    INFO(ended.err);
+    CHECK(ended.code == 75);
+    return scene.record(run).value("SELECT start_step FROM attempts");
+  };
+  CHECK(start_step("whole", {}) == "4");
+  CHECK(start_step("weights", {"reset_optimizer_state=true", "reset_trainer_state=true"}) == "0");
+  CHECK(scene.record("weights").steps() == "1..1");
+}
+
 TEST_CASE("a finished run that is resumed says so and gets no attempt", "[cli]") {
   const Scene scene;
   REQUIRE(scene.train("run", {"stop_at=2"}).code == 0);
