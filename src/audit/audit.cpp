@@ -135,7 +135,7 @@ class Auditor {
     if (!is_recorded && !checkpoint) return;
     const auto hashes = training.stepper().state_hashes();
     const auto compare = [&](const std::string& source, const auto& expected) {
-      result.tensors_compared += static_cast<std::int64_t>(hashes.size());
+      result.tensors_compared += std::ssize(hashes);
       append(result.findings, compare_states(training.step(), source, expected, hashes));
     };
     if (is_recorded) compare("the record", recorded->second);
@@ -194,7 +194,7 @@ class Auditor {
 };
 
 bool covers(const std::vector<Stretch>& stretches, std::int64_t step) {
-  return std::any_of(stretches.begin(), stretches.end(), [&](const Stretch& stretch) {
+  return std::ranges::any_of(stretches, [&](const Stretch& stretch) {
     return stretch.first <= step && step <= stretch.last;
   });
 }

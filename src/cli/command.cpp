@@ -58,7 +58,7 @@ Option& Option::required() {
 Option& Option::one_of(std::vector<std::string> words) {
   option_->check(
       [words = std::move(words)](const std::string& text) -> std::string {
-        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        if (std::ranges::find(words, text) != words.end()) return {};
         const auto close = nearest(text, words);
         return "expected " + listed(words) + ", got `" + replace_bad_utf8(text) + "`" +
                (close ? "; did you mean `" + *close + "`?" : "");

@@ -38,6 +38,14 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
+/// The instruction sets that this machine has, the plainest first.
+std::vector<Isa> machine_isas() {
+  std::vector<Isa> found;
+  for (const Isa isa : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512})
+    if (isa <= best_isa()) found.push_back(isa);
+  return found;
+}
+
 /// The number of graphics processors of a PCI vendor.
 int on_bus(const std::string& vendor) {
   int count = 0;
@@ -167,13 +175,6 @@ OrderedJson disk_rate() {
 }
 
 }  // namespace
-
-std::vector<Isa> machine_isas() {
-  std::vector<Isa> found;
-  for (const Isa isa : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512})
-    if (isa <= best_isa()) found.push_back(isa);
-  return found;
-}
 
 OrderedJson processor_facts() {
   const Json facts = environment();
@@ -319,7 +320,7 @@ OrderedJson self_check() {
     operations.push_back(
         {{"name", first[i].name}, {"same", bool{same[i]}}, {"sha256", first[i].sha256}});
   }
-  const bool all = std::find(same.begin(), same.end(), false) == same.end();
+  const bool all = std::ranges::find(same, false) == same.end();
   return {{"same", all}, {"ways", ways}, {"operations", operations}};
 }
 

@@ -1,8 +1,6 @@
 // What `olmo-harness doctor` finds out, each part as JSON; doctor.cpp shows it.
 #pragma once
 
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/policy.h"
@@ -10,9 +8,6 @@
 namespace olmo::cli {
 
 using OrderedJson = nlohmann::ordered_json;
-
-/// The instruction sets that this machine has, the plainest first.
-std::vector<Isa> machine_isas();
 
 /// {"model", "cores_online", "cores_usable", "isas", "caches": [{"name", "bytes"}]}
 OrderedJson processor_facts();

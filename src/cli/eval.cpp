@@ -97,8 +97,8 @@ std::optional<fs::path> tokenizer_file(const Options& options, const models::Loa
 
 bool needs_text(const eval::Selection& asked) {
   if (!asked.tasks.empty()) return true;
-  return std::any_of(asked.suites.begin(), asked.suites.end(), [](const auto& suite) {
-    return std::any_of(suite.sources.begin(), suite.sources.end(), [](const auto& source) {
+  return std::ranges::any_of(asked.suites, [](const auto& suite) {
+    return std::ranges::any_of(suite.sources, [](const auto& source) {
       return !source.files.empty() &&
              eval::file_kind(source.files.front().path) != eval::FileKind::kTokens;
     });

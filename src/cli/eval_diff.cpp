@@ -115,8 +115,7 @@ std::vector<std::string> common_tasks(const RecordedEvaluation& a, const Recorde
   const auto of_b = evaluation::recorded_tasks(b.entry.record.settings);
   for (const auto& task : evaluation::recorded_tasks(a.entry.record.settings)) {
     const bool wanted =
-        options.tasks.empty() ||
-        std::find(options.tasks.begin(), options.tasks.end(), task.name) != options.tasks.end();
+        options.tasks.empty() || std::ranges::find(options.tasks, task.name) != options.tasks.end();
     if (wanted && std::any_of(of_b.begin(), of_b.end(),
                               [&](const auto& other) { return other.name == task.name; }))
       tasks.push_back(task.name);

@@ -19,15 +19,14 @@ using OrderedJson = nlohmann::ordered_json;
 
 const EvaluationMetric* find(const std::vector<EvaluationMetric>& metrics, const std::string& name,
                              const std::string& scope = "") {
-  const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) {
-    return metric.metric == name && metric.scope == scope;
-  });
+  const auto found = std::ranges::find_if(
+      metrics, [&](const auto& metric) { return metric.metric == name && metric.scope == scope; });
   return found == metrics.end() ? nullptr : &*found;
 }
 
 const eval::Task* find_task(std::span<const eval::Task> tasks, const std::string& name) {
   const auto found =
-      std::find_if(tasks.begin(), tasks.end(), [&](const auto& task) { return task.name == name; });
+      std::ranges::find_if(tasks, [&](const auto& task) { return task.name == name; });
   return found == tasks.end() ? nullptr : &*found;
 }
 
@@ -110,7 +109,7 @@ void print_tasks(std::ostream& out, const evaluation::EvaluationOutcome& outcome
       table.add({result.name, "0", result.error ? "failed" : "", "", "", "", "", "", "", "", ""});
       continue;
     }
-    const bool cost = std::any_of(task->metrics.begin(), task->metrics.end(), [&](const auto& m) {
+    const bool cost = std::ranges::any_of(task->metrics, [&](const auto& m) {
       return m.name == task->primary_metric && eval::find_score(m.score).is_cost;
     });
     if (!cost) primaries.push_back(*primary);
@@ -144,7 +143,7 @@ void print_suites(std::ostream& out, const evaluation::EvaluationOutcome& outcom
     if (result.error) table.add({result.name, "failed", "", "", "", "", "", "", ""});
     std::vector<std::string> scopes;
     for (const auto& metric : result.metrics) {
-      if (std::find(scopes.begin(), scopes.end(), metric.scope) == scopes.end() &&
+      if (std::ranges::find(scopes, metric.scope) == scopes.end() &&
           metric.scope.find("subdomain=") == std::string::npos)
         scopes.push_back(metric.scope);
     }

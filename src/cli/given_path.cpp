@@ -1,7 +1,6 @@
 #include "cli/given_path.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
@@ -98,7 +97,7 @@ Kind kind_of(const fs::path& path) {
     return Kind::kCheckpoint;
   const std::string extension = path.extension();
   const auto any = [&](std::initializer_list<const char*> names) {
-    return std::find(names.begin(), names.end(), extension) != names.end();
+    return std::ranges::find(names, extension) != names.end();
   };
   if (extension == ".safetensors") return Kind::kWeights;
   if (extension == ".npy") return Kind::kTokens;

@@ -173,7 +173,7 @@ std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
   if (!first.steps_known)
     notes.emplace_back(
         "no step is known: the tokens are the axis (--tokens-per-step N tells the steps)");
-  const bool tokens = std::all_of(logs.begin(), logs.end(), [](const StepLog& log) {
+  const bool tokens = std::ranges::all_of(logs, [](const StepLog& log) {
     return std::all_of(log.steps.begin(), log.steps.end(),
                        [](const auto& row) { return row.tokens.has_value(); });
   });

@@ -63,20 +63,16 @@ void print_result(const train::SessionResult& result, const Options& options) {
   const bool finished = train.outcome == train::Outcome::kFinished;
   const bool trained = train.step >= train.first_step;
   if (options.json) {
-    Json summary = {{"run_id", result.run_id},
-                    {"database", result.database.string()},
-                    {"outcome", finished ? "finished" : "stopped"},
-                    {"step", train.step},
-                    {"first_step", train.first_step},
-                    {"first_ce_loss", Json()},
-                    {"ce_loss", Json()},
-                    {"tokens_per_second", Json()}};
-    if (trained) {
-      summary["first_ce_loss"] = train.first_loss;
-      summary["ce_loss"] = train.last_loss;
-      summary["tokens_per_second"] = train.tokens_per_second;
-    }
-    summary["checkpoint"] = or_null(train.checkpoint);
+    const auto if_trained = [&](double value) { return trained ? Json(value) : Json(); };
+    const Json summary = {{"run_id", result.run_id},
+                          {"database", result.database.string()},
+                          {"outcome", finished ? "finished" : "stopped"},
+                          {"step", train.step},
+                          {"first_step", train.first_step},
+                          {"first_ce_loss", if_trained(train.first_loss)},
+                          {"ce_loss", if_trained(train.last_loss)},
+                          {"tokens_per_second", if_trained(train.tokens_per_second)},
+                          {"checkpoint", or_null(train.checkpoint)}};
     std::cout << json_text(summary, 2) << "\n";
     return;
   }

@@ -50,7 +50,7 @@ std::uint64_t size_on_disk(const std::filesystem::path& path) {
 }  // namespace
 
 TextCounts count_text(std::string_view text) {
-  TextCounts counts{.bytes = static_cast<std::int64_t>(text.size()), .chars = 0, .words = 1};
+  TextCounts counts{.bytes = std::ssize(text), .chars = 0, .words = 1};
   bool in_space = false;
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode_valid_utf8(text.data() + at);
@@ -141,8 +141,6 @@ DocumentReader::DocumentReader(const std::vector<SuiteSource>& sources,
                                std::optional<std::int64_t> limit)
     : state_(std::make_unique<State>(sources, limit)) {}
 DocumentReader::~DocumentReader() = default;
-DocumentReader::DocumentReader(DocumentReader&&) noexcept = default;
-DocumentReader& DocumentReader::operator=(DocumentReader&&) noexcept = default;
 
 bool DocumentReader::next(Document& document) {
   State& state = *state_;

@@ -35,8 +35,6 @@ class DocumentReader {
   /// `limit`: at most so many documents of each of the sources. They must outlive the reader.
   DocumentReader(const std::vector<SuiteSource>& sources, std::optional<std::int64_t> limit);
   ~DocumentReader();
-  DocumentReader(DocumentReader&&) noexcept;
-  DocumentReader& operator=(DocumentReader&&) noexcept;
 
   /// The next document, false after the last. Lines without a character are passed over. Throws
   /// Error(kInput) naming file and line for one that is no document (not JSON, no `text`, not

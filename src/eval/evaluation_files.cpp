@@ -1,7 +1,6 @@
 #include "eval/evaluation_files.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>

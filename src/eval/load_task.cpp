@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parallel.h"
 #include "data/arrow/arrow_stream.h"
 #include "data/text_reader.h"
 #include "eval/rendering.h"
@@ -17,8 +17,6 @@ namespace olmo::eval {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kRowsPerThread = 64;  // at least; a row takes microseconds
 
 std::vector<Json> read_lines(const fs::path& file) {
   std::vector<Json> rows;
@@ -43,14 +41,10 @@ std::vector<Example> render_file(const Rendering& rendering, const fs::path& fil
   const std::size_t count = std::min(rows.size() * prompts, limit);
   std::vector<Example> examples(count);
   const std::string name = file.string();
-  at::parallel_for(
-      0, static_cast<std::int64_t>(count), kRowsPerThread,
-      [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          examples[i] = render_example(rendering, rows[i / prompts], rendering.prompts[i % prompts],
-                                       shots, name, i / prompts);
-        }
-      });
+  for_each_in_parallel(count, [&](std::size_t i) {
+    examples[i] = render_example(rendering, rows[i / prompts], rendering.prompts[i % prompts],
+                                 shots, name, i / prompts);
+  });
   return examples;
 }
 
@@ -158,8 +152,7 @@ class RequestReader {
                            .options = {}});
     }
     Example& example = examples_[place->second];
-    if (request.idx != static_cast<std::int64_t>(example.options.size()) ||
-        request.idx >= kMaxOptions) {
+    if (request.idx != std::ssize(example.options) || request.idx >= kMaxOptions) {
       refuse("`idx` must be " + std::to_string(example.options.size()) + ", got " +
              std::to_string(request.idx));
     }

@@ -95,7 +95,7 @@ class Pass {
 
   void add_documents(std::vector<Document>& documents) {
     const std::int64_t first = next_index_;
-    next_index_ += static_cast<std::int64_t>(documents.size());
+    next_index_ += std::ssize(documents);
     std::vector<std::int64_t> indices;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < documents.size(); ++i) {
@@ -114,14 +114,14 @@ class Pass {
     const TextCounts counts = count_text(document.text);
     SequenceGroup group{.sequences =
                             rolling_windows(ids, options_.eos_token_id, options_.max_length)};
-    const auto windows = static_cast<std::int64_t>(group.sequences.size());
+    const auto windows = std::ssize(group.sequences);
     add({.suite = suite_.name,
          .source = document.source,
          .subdomain = document.subdomain,
          .index = index,
          .document = document.id,
          .windows = windows,
-         .tokens = static_cast<std::int64_t>(ids.size()),
+         .tokens = std::ssize(ids),
          .bytes = counts.bytes,
          .chars = counts.chars,
          .words = counts.words,
@@ -157,7 +157,7 @@ class Pass {
     const std::int64_t number = stream.instances++;
     const std::int64_t index = next_index_++;
     if (skip(index)) return;
-    const auto scored = static_cast<std::int64_t>(ids.size()) - 1;
+    const auto scored = std::ssize(ids) - 1;
     SequenceGroup group;
     group.sequences.push_back({.tokens = {ids.begin(), ids.end()}, .scored = scored});
     add({.suite = suite_.name,

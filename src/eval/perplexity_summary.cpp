@@ -82,7 +82,7 @@ void add(Quantities& sum, const Quantities& term) {
 }
 
 bool has_tokens(const Group& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const auto* row) { return row->tokens > 0; });
+  return std::ranges::any_of(rows, [](const auto* row) { return row->tokens > 0; });
 }
 
 class Summary {
@@ -251,7 +251,7 @@ class Summary {
   }
 
   static void add_interval(EvaluationMetric& metric, std::vector<double>& values) {
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const auto count = static_cast<double>(values.size());
     double sum = 0;
     for (const double value : values) sum += value;

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <set>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include <ATen/Parallel.h>
-
-#include "core/error.h"
+#include "core/parallel.h"
 #include "core/utf8.h"
 #include "eval/scoring.h"
 
@@ -89,14 +83,13 @@ EncodedPair encode_pair(Encoding encoding, std::string_view context, std::string
 
 // Keeps the last `max_length` inputs; of these, the scored tokens need as many as they are.
 ScoredSequence make_sequence(const EncodedPair& pair, std::int64_t max_length) {
-  const auto scored = static_cast<std::int64_t>(pair.continuation.size());
+  const auto scored = std::ssize(pair.continuation);
   if (scored == 0) throw Error(ErrorKind::kInput, "it has no tokens");
   if (scored > max_length)
     throw Error(ErrorKind::kInput, "it has " + std::to_string(scored) +
                                        " tokens, and the model takes " +
                                        std::to_string(max_length));
-  const std::int64_t kept =
-      std::min(static_cast<std::int64_t>(pair.context.size()), max_length + 1 - scored);
+  const std::int64_t kept = std::min(std::ssize(pair.context), max_length + 1 - scored);
   ScoredSequence sequence{.tokens = Tokens(pair.context.end() - kept, pair.context.end()),
                           .scored = scored};
   sequence.tokens.insert(sequence.tokens.end(), pair.continuation.begin(), pair.continuation.end());
@@ -114,7 +107,7 @@ OptionRow describe_option(const Task& task, const Example& example, std::size_t 
   row.native_id = example.native_id;
   row.label = example.label;
   row.cont_chars = count_code_points(text);
-  row.cont_bytes = static_cast<std::int64_t>(text.size());
+  row.cont_bytes = std::ssize(text);
   row.request_hash = request_hash(option.context, option.continuation);
   return row;
 }
@@ -127,8 +120,8 @@ void encode_option(const Task& task, const Example& example, std::size_t index,
       encode_pair(task.encoding, option.context, option.continuation, options.prefix_token, texts);
   ScoredSequence sequence = make_sequence(pair, options.max_length);
   row.cont_tokens = sequence.scored;
-  row.ctx_tokens = static_cast<std::int64_t>(sequence.tokens.size()) - sequence.scored;
-  row.truncated_tokens = static_cast<std::int64_t>(pair.context.size()) - row.ctx_tokens;
+  row.ctx_tokens = std::ssize(sequence.tokens) - sequence.scored;
+  row.truncated_tokens = std::ssize(pair.context) - row.ctx_tokens;
   encoded.rows.push_back(std::move(row));
   encoded.group.sequences.push_back(std::move(sequence));
 }
@@ -237,18 +230,13 @@ std::vector<EncodedExample> encode_examples(const Task& task,
   std::vector<EncodedExample> encoded(examples.size());
   // The first bad instance is the one reported, whichever thread meets its own first.
   std::vector<std::optional<Error>> errors(examples.size());
-  constexpr std::int64_t kGrain = 16;
-  at::parallel_for(0, static_cast<std::int64_t>(examples.size()), kGrain,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (auto i = static_cast<std::size_t>(begin);
-                          i < static_cast<std::size_t>(end); ++i) {
-                       try {
-                         encoded[i] = encode_example(task, *examples[i], tokenizer, options);
-                       } catch (const Error& error) {
-                         errors[i] = error;
-                       }
-                     }
-                   });
+  for_each_in_parallel(examples.size(), [&](std::size_t i) {
+    try {
+      encoded[i] = encode_example(task, *examples[i], tokenizer, options);
+    } catch (const Error& error) {
+      errors[i] = error;
+    }
+  });
   for (const auto& error : errors)
     if (error) throw Error(*error);
   return encoded;

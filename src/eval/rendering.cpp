@@ -132,7 +132,7 @@ class Compiler {
 
   /// The row's own columns, once each.
   std::vector<std::string> columns(const Rendering& rendering) {
-    std::sort(columns_.begin(), columns_.end());
+    std::ranges::sort(columns_);
     columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
     std::erase_if(columns_, [&](const std::string& name) {
       return name == "option" || std::any_of(rendering.fields.begin(), rendering.fields.end(),
@@ -166,7 +166,7 @@ std::int64_t label_of(const LabelRule& rule, const TemplateScope& scope) {
     value = meant->second;
   if (rule.in) {
     const auto known = render_all(*rule.in, scope);
-    const auto found = std::find(known.begin(), known.end(), value);
+    const auto found = std::ranges::find(known, value);
     if (found == known.end())
       refuse_label(scope, "`" + value + "` is none of those that the task knows");
     return found - known.begin();

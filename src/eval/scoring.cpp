@@ -48,7 +48,7 @@ using Instance = std::span<const OptionRow* const>;
 std::vector<const OptionRow*> sorted_rows(std::span<const OptionRow> rows) {
   std::vector<const OptionRow*> sorted;
   for (const auto& row : rows) sorted.push_back(&row);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const OptionRow* a, const OptionRow* b) {
+  std::ranges::stable_sort(sorted, [](const OptionRow* a, const OptionRow* b) {
     return std::pair(a->doc_id, a->cont_id) < std::pair(b->doc_id, b->cont_id);
   });
   return sorted;
@@ -69,7 +69,7 @@ bool is_complete(Instance instance) {
   for (std::size_t i = 0; i < instance.size(); ++i)
     if (instance[i]->cont_id != static_cast<std::int64_t>(i)) return false;
   const std::int64_t label = instance.front()->label;
-  return label >= 0 && label < static_cast<std::int64_t>(instance.size());
+  return label >= 0 && label < std::ssize(instance);
 }
 
 // What the instance adds to the metric: whether the right option is chosen, or its cost.
@@ -98,7 +98,7 @@ EvaluationMetric mean_metric(const Task& task, const std::string& name,
   metric.task = task.name;
   metric.metric = name;
   metric.value = sum / n;
-  metric.n = static_cast<std::int64_t>(values.size());
+  metric.n = std::ssize(values);
   if (values.size() > 1) {
     double squares = 0;
     for (const double value : values) squares += (value - metric.value) * (value - metric.value);
@@ -144,7 +144,7 @@ const ScoreDefinition& find_score(std::string_view name) {
 void rank_options(const Task& task, std::span<OptionRow> rows) {
   const ScoreDefinition* score = &find_score(primary_metric(task).score);
   const auto lacks = [&](const OptionRow& row) { return !score->of(row); };
-  if (std::any_of(rows.begin(), rows.end(), lacks)) score = &find_score("sum");
+  if (std::ranges::any_of(rows, lacks)) score = &find_score("sum");
   std::vector<double> values;
   for (const auto& row : rows)
     values.push_back(score->is_cost ? -*score->of(row) : *score->of(row));
@@ -176,8 +176,8 @@ std::vector<EvaluationMetric> aggregate(const Task& task, std::span<const Option
     chance.standard_error.reset();
     metrics.push_back(std::move(chance));
   }
-  const auto truncated = static_cast<std::size_t>(
-      std::count_if(instances.begin(), instances.end(), [](Instance instance) {
+  const auto truncated =
+      static_cast<std::size_t>(std::ranges::count_if(instances, [](Instance instance) {
         return std::any_of(instance.begin(), instance.end(),
                            [](const OptionRow* row) { return row->truncated_tokens > 0; });
       }));

@@ -68,7 +68,7 @@ void append_rows(const QueuedSequence& queued, std::int64_t shared, Rows& rows,
   const Tokens inputs = queued.inputs();
   rows.path.resize(static_cast<std::size_t>(shared));
   for (auto i = static_cast<std::size_t>(shared); i < inputs.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(forest.ids.size());
+    const auto row = std::ssize(forest.ids);
     const std::int64_t parent = i == 0 ? -1 : rows.path[i - 1];
     const bool branches = parent != row - 1;
     // The parent's segment ends with it, so its first child starts one as well.
@@ -100,7 +100,7 @@ std::vector<TokenSegment> make_segments(const Rows& rows) {
       segments.push_back(segment);
     }
     ++segments.back().length;
-    segment_of[row] = static_cast<std::int64_t>(segments.size()) - 1;
+    segment_of[row] = std::ssize(segments) - 1;
   }
   return segments;
 }
@@ -119,7 +119,7 @@ SequenceForest build_forest(std::span<const QueuedSequence> sequences,
   }
   result.forest.segments = make_segments(rows);
 
-  std::sort(rows.uses.begin(), rows.uses.end());
+  std::ranges::sort(rows.uses);
   result.target_of.resize(rows.uses.size());
   auto& targets = result.forest.targets;
   for (const Use& use : rows.uses) {
@@ -150,7 +150,7 @@ class Chunk {
     const auto& sequences = all_[group].sequences;
     for (std::uint32_t i = 0; i < sequences.size(); ++i) insert({&sequences[i], slot, i});
     // Sequences of which only the last token differs take no rows; the targets are bounded as well.
-    const auto count = static_cast<std::int64_t>(sequences_.size());
+    const auto count = std::ssize(sequences_);
     if (!empty() && std::max(rows_, count) > limit) {
       std::erase_if(sequences_, [slot](const auto& queued) { return queued.slot == slot; });
       rows_ = rows;
@@ -227,7 +227,7 @@ std::vector<std::size_t> run_order(std::span<const SequenceGroup> groups) {
     const auto& sequences = groups[group].sequences;
     return sequences.empty() ? std::span<const std::uint32_t>() : sequences.front().tokens;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     if (groups[a].order != groups[b].order) return groups[a].order < groups[b].order;
     return tokens_less(first_tokens(a), first_tokens(b));
   });

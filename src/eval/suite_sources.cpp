@@ -73,7 +73,7 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     entries.push_back(it->path());
   if (error) cannot_list(folder, error);
-  std::sort(entries.begin(), entries.end());
+  std::ranges::sort(entries);
   return entries;
 }
 
@@ -87,7 +87,7 @@ std::vector<fs::path> list_files(const fs::path& folder) {
       files.push_back(it->path());
   }
   if (error) cannot_list(folder, error);
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -9,7 +9,6 @@
 #include "core/format.h"
 #include "core/nearest.h"
 #include "data/python_text.h"
-#include "eval/evaluation_files.h"
 #include "eval/rendering.h"
 
 namespace olmo::eval {
@@ -71,7 +70,7 @@ void check_keys(const Json& object, const std::string& origin, const std::string
   std::vector<std::string> known;
   for (const auto* keys : allowed) known.insert(known.end(), keys->begin(), keys->end());
   for (const auto& [key, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::ranges::find(known, key) != known.end()) continue;
     const auto close = nearest(key, known);
     refuse(origin, where.empty() ? key : where + "." + key,
            "is no key of a task" + (close ? "; is `" + *close + "` meant?" : std::string()));
@@ -186,9 +185,8 @@ void set_metrics(Task& task, const Json& keys, const Convention& convention) {
   task.metrics = metrics_of(keys, convention, task.origin);
   const bool answers_only = keys.value("answers_only", false);
   task.primary_metric = text_of(keys, "primary_metric", task.origin, answers_only ? "bpb" : "acc");
-  const bool known = std::any_of(task.metrics.begin(), task.metrics.end(), [&](const auto& metric) {
-    return metric.name == task.primary_metric;
-  });
+  const bool known = std::ranges::any_of(
+      task.metrics, [&](const auto& metric) { return metric.name == task.primary_metric; });
   if (!known) {
     refuse(task.origin, "primary_metric",
            "`" + task.primary_metric + "` is none of the task's metrics");
@@ -306,7 +304,7 @@ std::vector<SuiteSummary> TaskCatalog::suites() const {
 }
 
 const DefinitionFile* TaskCatalog::perplexity_suite(std::string_view name) const {
-  const auto found = std::find_if(definitions_.begin(), definitions_.end(), [&](const auto& file) {
+  const auto found = std::ranges::find_if(definitions_, [&](const auto& file) {
     return file.folder == "suites" && file.name == name && file.kind() == "perplexity";
   });
   return found == definitions_.end() ? nullptr : &*found;

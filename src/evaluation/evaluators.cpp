@@ -35,7 +35,7 @@ std::optional<std::int64_t> sample_limit(const Json& evaluator, const config::Tr
 std::int64_t whole_instances(const eval::Task& task, std::int64_t samples) {
   std::int64_t count = 0;
   for (const auto& example : eval::load_task(task).examples) {
-    samples -= static_cast<std::int64_t>(example.options.size());
+    samples -= std::ssize(example.options);
     if (samples < 0) break;
     ++count;
   }
@@ -159,7 +159,7 @@ void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> 
     std::optional<std::int64_t> limit;
     if (samples) limit = whole_instances(tasks.front(), *samples);
     // Tasks with the same limit share a plan, and so a queue.
-    auto plan = std::find_if(plans_.begin(), plans_.end(), [&](const EvaluationPlan& other) {
+    auto plan = std::ranges::find_if(plans_, [&](const EvaluationPlan& other) {
       return other.suites.empty() && other.limit == limit;
     });
     if (plan == plans_.end()) {
@@ -199,9 +199,7 @@ void Evaluators::add_suite(const std::string& label, const Json& data,
 }
 
 std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, std::int64_t step,
-                                                            std::int64_t attempt,
-                                                            const std::string& run_id,
-                                                            store::RecordDatabase& database,
+                                                            store::RunDb& run,
                                                             const StopSignals& signals) {
   const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
   EvaluationPlan all = empty_plan();
@@ -211,10 +209,10 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
   }
   auto record =
       describe_evaluation(model, models::weights_digest(model.parameters()), tokenizer, all);
-  record.run_id = run_id;
-  record.attempt = attempt;
+  record.run_id = run.run_id();
+  record.attempt = run.attempt();
   record.step = step;
-  store::EvaluationDb db(database);
+  store::EvaluationDb db(run.records());
   db.begin(record);
   std::vector<std::pair<std::string, double>> metrics;
   try {

@@ -10,6 +10,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "eval/task_catalog.h"
 #include "evaluation/evaluation.h"
+#include "store/run_db.h"
 
 namespace olmo::evaluation {
 
@@ -34,13 +35,11 @@ class Evaluators {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   /// Evaluates the weights as they are after `step`. Rows and metrics go to the record as an
-  /// evaluation of the running attempt; returned are OLMo's metrics
+  /// evaluation of the running attempt of `run`; returned are OLMo's metrics
   /// (`eval/downstream/arc_easy_acc`, `eval/LABEL/CrossEntropyLoss`, …). A signal ends it early:
   /// then nothing is returned, and the training decides what follows.
   std::vector<std::pair<std::string, double>> run(model::Olmo& model, std::int64_t step,
-                                                  std::int64_t attempt, const std::string& run_id,
-                                                  store::RecordDatabase& database,
-                                                  const StopSignals& signals);
+                                                  store::RunDb& run, const StopSignals& signals);
 
  private:
   void add_task(const std::string& label, std::optional<std::int64_t> samples,

@@ -33,8 +33,7 @@ std::string content_key(const Policy& policy, const store::EvaluationRecord& rec
 
 bool has_failures(const EvaluationOutcome& outcome) {
   const auto failed = [](const TaskOutcome& task) { return task.error.has_value(); };
-  return std::any_of(outcome.tasks.begin(), outcome.tasks.end(), failed) ||
-         std::any_of(outcome.suites.begin(), outcome.suites.end(), failed);
+  return std::ranges::any_of(outcome.tasks, failed) || std::ranges::any_of(outcome.suites, failed);
 }
 
 }  // namespace

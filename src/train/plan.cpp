@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/format.h"
-#include "core/json.h"
 #include "core/progress_line.h"
 #include "optim/lr_schedule.h"
 
@@ -27,7 +26,7 @@ std::vector<std::int64_t> steps_to_show(std::int64_t warmup, std::int64_t last) 
   const std::int64_t begin = warmup < last ? warmup : 0;
   if (begin > 0) steps.push_back(begin / 2);
   for (std::int64_t i = 0; i < kPoints; ++i) steps.push_back(begin + (last - begin) / kPoints * i);
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   steps.erase(
       std::remove_if(steps.begin(), steps.end(), [&](std::int64_t s) { return s < 1 || s > last; }),

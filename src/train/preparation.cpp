@@ -4,12 +4,12 @@
 #include <bit>
 #include <sstream>
 
-#include <ATen/Parallel.h>
 #include <unistd.h>
 
 #include "core/files.h"
 #include "core/format.h"
 #include "core/hash.h"
+#include "core/parallel.h"
 #include "data/public/fetch.h"
 #include "data/sidecar.h"
 
@@ -33,7 +33,7 @@ bool has_local_data(const config::TrainConfig& config) {
   std::vector<std::string> paths = config.data.paths;
   for (const auto& [label, more] : config.data.datasets)
     paths.insert(paths.end(), more.begin(), more.end());
-  return !paths.empty() && std::none_of(paths.begin(), paths.end(), [](const auto& path) {
+  return !paths.empty() && std::ranges::none_of(paths, [](const auto& path) {
     return path.find("://") != std::string::npos;
   });
 }
@@ -82,7 +82,7 @@ std::string sampled_digest(std::span<const std::byte> bytes) {
 store::InputRecord describe(const std::string& kind, const fs::path& path, bool whole) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
-  return {kind, fs::absolute(path).string(), static_cast<std::int64_t>(bytes.size()),
+  return {kind, fs::absolute(path).string(), std::ssize(bytes),
           whole ? sha256(bytes).hex() : sampled_digest(bytes)};
 }
 
@@ -93,7 +93,7 @@ std::vector<fs::path> files_of(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -107,13 +107,10 @@ std::uint64_t bytes_of(const Inputs& inputs) {
 
 std::vector<store::InputRecord> describe_all(const Inputs& inputs, bool whole) {
   std::vector<store::InputRecord> records(inputs.size());
-  at::parallel_for(
-      0, static_cast<std::int64_t>(inputs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          records[i] =
-              describe(inputs[i].first, inputs[i].second, whole || inputs[i].first == "tokenizer");
-        }
-      });
+  for_each_in_parallel(inputs.size(), [&](std::size_t i) {
+    const auto& [kind, path] = inputs[i];
+    records[i] = describe(kind, path, whole || kind == "tokenizer");
+  });
   return records;
 }
 

@@ -153,8 +153,7 @@ class Search {
   /// Nothing if it is damaged: then it is among those that are passed over.
   std::optional<Start> try_read(const fs::path& path) {
     if (cached_ && cached_->path == path) return std::exchange(cached_, std::nullopt);
-    if (std::find(unreadable_.begin(), unreadable_.end(), path) != unreadable_.end())
-      return std::nullopt;
+    if (std::ranges::find(unreadable_, path) != unreadable_.end()) return std::nullopt;
     cached_.reset();  // its tensors, before those of the next one
     try {
       cached_ = read_start(path);

@@ -24,9 +24,8 @@ std::string steps_text(std::int64_t first, std::int64_t last) {
 std::vector<InputRecord> of_kind(const std::vector<InputRecord>& inputs, const std::string& kind) {
   std::vector<InputRecord> found;
   for (const auto& input : inputs) {
-    const bool again = std::any_of(found.begin(), found.end(), [&](const InputRecord& other) {
-      return other.path == input.path;
-    });
+    const bool again = std::ranges::any_of(
+        found, [&](const InputRecord& other) { return other.path == input.path; });
     if (input.kind == kind && !again) found.push_back(input);
   }
   return found;

@@ -2,12 +2,11 @@
 
 #include <cmath>
 
-#include <ATen/Parallel.h>
-
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hash_chain.h"
 #include "core/host_tensor.h"
+#include "core/parallel.h"
 #include "core/progress_line.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -134,7 +133,7 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
   row.max_grad_norm = plan.limits.max_grad_norm;
   row.clipping_rate = plan.clipping_rate();
   row.param_norm = ops::norm(policy_, model_.parameters());
-  row.masked_instances = std::count(batch.instance_mask.begin(), batch.instance_mask.end(), 0);
+  row.masked_instances = std::ranges::count(batch.instance_mask, 0);
   row.batch_hash = batch.digest.hex();
   row.loss_hash = losses.digest.hex();
   row.chain_hash = state_.chain.hex();
@@ -185,12 +184,9 @@ std::vector<store::StateHash> Stepper::state_hashes() const {
 
 std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors) {
   std::vector<store::StateHash> hashes(tensors.size());
-  at::parallel_for(
-      0, static_cast<std::int64_t>(tensors.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensors[i].tensor)).hex()};
-        }
-      });
+  for_each_in_parallel(tensors.size(), [&](std::size_t i) {
+    hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensors[i].tensor)).hex()};
+  });
   return hashes;
 }
 

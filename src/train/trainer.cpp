@@ -171,8 +171,7 @@ class Trainer {
   void evaluate(ProgressLine* line = nullptr) {
     if (evaluators_.empty()) return;
     if (line != nullptr) line->finish();
-    const auto metrics = evaluators_.run(stepper_.model(), state_.step, db_.attempt(), db_.run_id(),
-                                         db_.records(), signals_);
+    const auto metrics = evaluators_.run(stepper_.model(), state_.step, db_, signals_);
     for (const auto& [name, value] : metrics) {
       db_.record_metric(state_.step, name, value);
       log_line("step " + std::to_string(state_.step) + "  " + name + " " + std::to_string(value));
