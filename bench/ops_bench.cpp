@@ -11,9 +11,9 @@
 #include "core/policy.h"
 #include "core/tensor.h"
 #include "ops/attention.h"
+#include "ops/context.h"
 #include "ops/fma_peak.h"
 #include "ops/linear.h"
-#include "ops/workspace.h"
 
 namespace {
 

@@ -10,16 +10,15 @@
 
 #include "core/policy.h"
 #include "core/tensor.h"
-#include "ops/clip.h"
+#include "ops/context.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
-#include "ops/reduce.h"
+#include "ops/optimizer_update.h"
 #include "ops/rope.h"
 #include "ops/swiglu.h"
-#include "ops/workspace.h"
 
 namespace {
 

@@ -22,8 +22,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/hash.h"
+#include "core/input_file.h"
+#include "core/output_file.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace {

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "core/clean_stream.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/process.h"
+#include "core/safe_text.h"
+#include "core/terminal.h"
 
 namespace {
 

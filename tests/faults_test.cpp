@@ -3,7 +3,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/files.h"
+#include "core/input_file.h"
 #include "support/catch.h"
 #include "support/test_cases.h"
 

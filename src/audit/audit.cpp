@@ -5,8 +5,8 @@
 
 #include "audit/replay.h"
 #include "core/error.h"
-#include "core/pcg64.h"
-#include "core/progress_line.h"
+#include "core/random.h"
+#include "core/terminal.h"
 #include "train/stepper.h"
 
 namespace olmo::audit {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/format.h"
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace olmo::audit {
 namespace {

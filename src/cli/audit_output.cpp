@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/format.h"
-#include "core/hash_chain.h"
-#include "core/progress_line.h"
+#include "core/hash.h"
+#include "core/terminal.h"
+#include "core/text.h"
 #include "store/provenance.h"
 
 namespace olmo::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "core/json.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "models/convert_model.h"
 
 namespace olmo::cli {

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "core/build_info.h"
 #include "core/error.h"
+#include "core/process.h"
 
 namespace olmo::cli {
 namespace {

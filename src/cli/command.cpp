@@ -9,8 +9,7 @@
 #include "cli/given_path.h"
 #include "cli/help.h"
 #include "cli/usage.h"
-#include "core/nearest.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::cli {
 

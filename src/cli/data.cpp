@@ -4,11 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/format.h"
 #include "core/json.h"
-#include "core/log.h"
 #include "core/policy.h"
-#include "core/progress_line.h"
+#include "core/terminal.h"
+#include "core/text.h"
 #include "data/public/corpus.h"
 #include "data/public/fetch.h"
 #include "data/tokenize.h"

@@ -8,10 +8,10 @@
 #include "cli/doctor_facts.h"
 #include "cli/help.h"
 #include "cli/table.h"
-#include "core/build_info.h"
-#include "core/determinism.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/policy.h"
+#include "core/process.h"
 #include "core/terminal.h"
 #include "store/provenance.h"
 

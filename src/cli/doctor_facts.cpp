@@ -10,18 +10,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/environment.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/hash.h"
-#include "core/host_tensor.h"
 #include "core/json.h"
 #include "core/machine.h"
+#include "core/named_tensors.h"
+#include "core/output_file.h"
+#include "core/process.h"
 #include "core/tensor.h"
 #include "energy/channel.h"
 #include "model/olmo.h"
 #include "ops/optimizer_update.h"
-#include "ops/reduce.h"
 #include "train/speed.h"
 
 namespace olmo::cli {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
-#include "core/files.h"
-#include "core/format.h"
 #include "core/json.h"
+#include "core/output_file.h"
+#include "core/text.h"
 #include "eval/scoring.h"
 
 namespace olmo::cli {

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/log.h"
+#include "core/terminal.h"
 #include "data/public/fetch.h"
 #include "store/evaluation_seal.h"
 #include "store/recorded_run.h"

@@ -4,12 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/build_info.h"
-#include "core/environment.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/json.h"
-#include "core/log.h"
+#include "core/output_file.h"
+#include "core/process.h"
+#include "core/terminal.h"
 #include "report/page/parity_page.h"
 #include "report/page/run_page.h"
 

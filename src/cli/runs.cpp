@@ -11,8 +11,8 @@
 #include "cli/usage.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/log.h"
 #include "core/output_file.h"
+#include "core/terminal.h"
 #include "store/evaluation_db.h"
 #include "store/run_export.h"
 

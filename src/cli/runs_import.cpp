@@ -6,10 +6,10 @@
 
 #include "cli/commands.h"
 #include "cli/import_output.h"
-#include "core/environment.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/log.h"
+#include "core/process.h"
+#include "core/terminal.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
 #include "store/imported_run.h"

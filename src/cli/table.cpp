@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "core/format.h"
 #include "core/json.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
+#include "core/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -7,8 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/error.h"
-#include "core/nearest.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/words.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"
-#include "core/nearest.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {

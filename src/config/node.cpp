@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {

@@ -7,8 +7,7 @@
 #include "config/keys.h"
 #include "config/train_config.h"
 #include "core/error.h"
-#include "core/nearest.h"
-#include "core/words.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {

@@ -6,7 +6,7 @@
 #include <glob.h>
 
 #include "config/file.h"
-#include "core/words.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {

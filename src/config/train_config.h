@@ -15,7 +15,7 @@
 #include "core/policy.h"
 #include "data/data_config.h"
 #include "model/model_config.h"
-#include "optim/duration.h"
+#include "optim/lr_schedule.h"
 #include "optim/optim_config.h"
 
 namespace olmo::config {

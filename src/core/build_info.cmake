@@ -7,7 +7,7 @@ if(NOT revision)
 elseif(dirty)
   string(APPEND revision "-dirty")
 endif()
-set(text "#include \"core/build_info.h\"
+set(text "#include \"core/process.h\"
 
 namespace olmo {
 const BuildInfo& build_info() {

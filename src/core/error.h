@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace olmo {
 
@@ -29,7 +30,11 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-[[noreturn]] void fail_check(const char* condition, const char* file, int line);
+[[noreturn]] inline void fail_check(const char* condition, std::string_view file, int line) {
+  throw Error(ErrorKind::kFailure, "internal check failed: " + std::string(condition) + " at " +
+                                       std::string(file.substr(file.rfind('/') + 1)) + ":" +
+                                       std::to_string(line));
+}
 
 }  // namespace olmo
 

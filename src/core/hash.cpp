@@ -1,5 +1,6 @@
 #include "core/hash.h"
 
+#include <bit>
 #include <vector>
 
 #include <openssl/evp.h>
@@ -8,6 +9,15 @@
 #include "core/input_file.h"
 
 namespace olmo {
+namespace {
+
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+Sha256& update(Sha256& hash, const Digest& digest) {
+  return hash.update(digest.bytes.data(), digest.bytes.size());
+}
+
+}  // namespace
 
 std::string Digest::hex() const {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -37,20 +47,14 @@ Digest Digest::from_hex(std::string_view hex) {
   return digest;
 }
 
-struct Sha256::State {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
-                                                                  &EVP_MD_CTX_free};
-};
-
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  OLMO_CHECK(EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1);
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  OLMO_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
 }
-Sha256::~Sha256() = default;
-Sha256::Sha256(Sha256&&) noexcept = default;
-Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::Free::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 
 Sha256& Sha256::update(const void* data, std::size_t size) {
-  OLMO_CHECK(EVP_DigestUpdate(state_->context.get(), data, size) == 1);
+  OLMO_CHECK(EVP_DigestUpdate(context_.get(), data, size) == 1);
   return *this;
 }
 
@@ -63,8 +67,7 @@ Sha256& Sha256::update_u64(std::uint64_t value) {
 Digest Sha256::finish() {
   Digest digest;
   unsigned size = 0;
-  OLMO_CHECK(EVP_DigestFinal_ex(state_->context.get(), digest.bytes.data(), &size) == 1 &&
-             size == 32);
+  OLMO_CHECK(EVP_DigestFinal_ex(context_.get(), digest.bytes.data(), &size) == 1 && size == 32);
   return digest;
 }
 
@@ -80,6 +83,33 @@ Digest sha256_file(const std::filesystem::path& path) {
   std::vector<char> buffer(1 << 20);
   while (const std::size_t size = file.read(buffer)) hash.update(buffer.data(), size);
   return hash.finish();
+}
+
+Digest losses_digest(std::span<const MicroBatchLoss> micro_batches) {
+  Sha256 hash;
+  hash.update("olmo-losses-2").update_u64(micro_batches.size());
+  for (const auto& loss : micro_batches)
+    hash.update_u64(bits(loss.ce_sum)).update_u64(bits(loss.z_sum));
+  return hash.finish();
+}
+
+Digest chain_start(const Digest& experiment, std::int64_t format) {
+  Sha256 hash;
+  hash.update(format == 1 ? "olmo-harness chain 1" : "olmo-harness chain 2");
+  return update(hash, experiment).finish();
+}
+
+Digest chain_next(const Digest& previous, const StepProof& proof, std::int64_t format) {
+  Sha256 hash;
+  if (format != 1) hash.update("olmo-link-2");
+  update(hash, previous).update_u64(static_cast<std::uint64_t>(proof.step));
+  update(hash, proof.batch);
+  if (format != 1) update(hash, proof.losses);
+  hash.update_u64(bits(proof.ce_loss));
+  if (format != 1) hash.update_u64(proof.z_loss ? 1 : 0);
+  return hash.update_u64(bits(proof.z_loss.value_or(0.0)))
+      .update_u64(std::bit_cast<std::uint32_t>(proof.grad_norm))
+      .finish();
 }
 
 }  // namespace olmo

@@ -1,11 +1,13 @@
-// Opening files for reading. Opening never blocks, and a folder, pipe or device is refused in one
-// sentence.
+// Reading files: as a stream, whole, or mapped into memory. Opening never blocks, and a folder,
+// pipe or device is refused in one sentence.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
+#include <string>
 
 namespace olmo {
 
@@ -33,7 +35,6 @@ class InputFile {
 
  private:
   void wait_for_writer() const;
-  [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_;
   int fd_ = -1;
@@ -44,5 +45,41 @@ class InputFile {
 
 /// For libraries that open a file by its name. Throws as InputFile does.
 void check_regular_file(const std::filesystem::path& path);
+
+/// Whole file as bytes. Throws Error(kInput) naming the path if it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// A read-only memory map of a whole file. An empty file maps to an empty span. Once one was made,
+/// reading a part of a mapped file that is no longer there (the file was cut while it was in use,
+/// or its disk fails) ends the process with one sentence and exit code 3 instead of a signal.
+class MappedFile {
+ public:
+  /// Throws Error(kInput) naming the path if it cannot be opened or mapped.
+  explicit MappedFile(const std::filesystem::path& path);
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {data_.get(), data_ ? data_.get_deleter().size : 0};
+  }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// Asks the kernel to read ahead what lies there; a part of bytes().
+  void prefetch(std::span<const std::byte> part) const noexcept;
+  /// Gives the memory of whole pages of a part of bytes() back to the kernel, which reads them
+  /// again if they are looked at again.
+  void drop(std::span<const std::byte> part) const noexcept;
+
+ private:
+  struct Unmap {
+    std::size_t size;
+    void operator()(const std::byte* data) const noexcept;
+  };
+  std::filesystem::path path_;
+  std::unique_ptr<const std::byte, Unmap> data_;
+};
+
+/// Reads `file` at `offset`, which lies within it, and throws Error(kInput) naming file and place
+/// where a look at it would end the process. A training uses it, because it has weights to save
+/// before it ends.
+void copy_mapped(const MappedFile& file, std::uint64_t offset, std::span<std::byte> into);
 
 }  // namespace olmo

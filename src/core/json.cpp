@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/files.h"
+#include "core/input_file.h"
 
 template class nlohmann::basic_json<>;  // see precompiled.h
 

@@ -8,9 +8,15 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+extern char** environ;
 
 namespace olmo {
 namespace {
@@ -85,14 +91,59 @@ std::optional<std::uint64_t> limit_in(const fs::path& path) {
   return limit < kNoLimit ? std::optional(limit) : std::nullopt;
 }
 
-/// Kilobytes of a row of /proc/meminfo, in bytes.
-std::optional<std::uint64_t> memory_row(const fs::path& root, const std::string& name) {
-  std::ifstream in(root / "proc/meminfo");
+/// The value of `key` in a file of lines "key<separator>value", unquoted; empty if there is none.
+std::string value_in(const fs::path& path, std::string_view key, char separator) {
+  std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
-    if (line.rfind(name + ":", 0) == 0)
-      return std::strtoull(line.c_str() + name.size() + 1, nullptr, 10) * 1024;
+    const auto at = line.find(separator);
+    if (at == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
+    if (line.find_first_not_of(" \t", key.size()) != at) continue;
+    auto value = line.substr(at + 1);
+    value.erase(0, value.find_first_not_of(" \t\""));
+    value.erase(value.find_last_not_of(" \t\"") + 1);
+    return value;
   }
-  return std::nullopt;
+  return "";
+}
+
+/// Kilobytes of a row of /proc/meminfo, in bytes.
+std::optional<std::uint64_t> memory_row(const fs::path& root, std::string_view name) {
+  const std::string row = value_in(root / "proc/meminfo", name, ':');
+  return row.empty() ? std::nullopt
+                     : std::optional(std::strtoull(row.c_str(), nullptr, 10) * std::uint64_t{1024});
+}
+
+/// Variables that can change what a run computes, how fast, or where it is.
+bool is_relevant(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {
+      "OMP_",      "GOMP_",    "KMP_",   "MKL_",    "ATEN_",   "ONEDNN_", "DNNL_",
+      "OPENBLAS_", "PYTORCH_", "TORCH_", "CUDA_",   "CUBLAS_", "NVIDIA_", "NCCL_",
+      "RCCL_",     "ROCBLAS_", "HIP_",   "MIOPEN_", "HSA_",    "SLURM_",  "FI_"};
+  constexpr std::string_view kNames[] = {"LD_LIBRARY_PATH", "LD_PRELOAD",     "RANK",
+                                         "LOCAL_RANK",      "WORLD_SIZE",     "MASTER_ADDR",
+                                         "MASTER_PORT",     "GLIBC_TUNABLES", "MALLOC_CONF"};
+  return std::ranges::count(kNames, name) > 0 ||
+         std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+bool is_secret(std::string_view name) {
+  constexpr std::string_view kWords[] = {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "JWT"};
+  return std::ranges::any_of(kWords, [&](auto word) { return name.find(word) != name.npos; });
+}
+
+Json relevant_variables() {
+  Json variables = Json::object();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto name = text.substr(0, equals);
+    if (!is_relevant(name)) continue;
+    // A record is shared: what looks like a credential stays behind.
+    variables[std::string(name)] =
+        is_secret(name) ? std::string("(withheld)") : std::string(text.substr(equals + 1));
+  }
+  return variables;
 }
 
 }  // namespace
@@ -124,6 +175,29 @@ MachineMemory machine_memory(const fs::path& root) {
     lower(memory.limit, limit_in(group / "memory.limit_in_bytes"));
   }
   return memory;
+}
+
+Json environment() {
+  Json facts = Json::object();
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) facts[key] = value;
+  };
+  utsname system{};
+  if (::uname(&system) == 0) {
+    facts["host"] = system.nodename;
+    facts["kernel"] = std::string(system.sysname) + " " + system.release;
+    facts["architecture"] = system.machine;
+  }
+  set("os", value_in("/etc/os-release", "PRETTY_NAME", '='));
+  set("cpu", value_in("/proc/cpuinfo", "model name", ':'));
+  set("cpu_flags", value_in("/proc/cpuinfo", "flags", ':'));
+  facts["cores_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+  facts["cores_usable"] = usable_cores().usable;
+  if (const auto bytes = machine_memory().total) facts["memory_bytes"] = *bytes;
+  facts["devices"] = Json::array({{{"kind", "cpu"}}});
+  facts["pid"] = ::getpid();
+  facts["variables"] = relevant_variables();
+  return facts;
 }
 
 }  // namespace olmo

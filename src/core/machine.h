@@ -1,10 +1,12 @@
-// What this process may take of the machine that it runs on. `root` holds `proc` and `sys`, as
-// tests make them.
+// The machine that this process runs on, and what it may take of it. `root` holds `proc` and `sys`,
+// as tests make them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+
+#include "core/json.h"
 
 namespace olmo {
 
@@ -30,5 +32,9 @@ struct MachineMemory {
 };
 
 MachineMemory machine_memory(const std::filesystem::path& root = "/");
+
+/// Where this process runs: host, processor, cores, memory, kernel, operating system, devices,
+/// relevant environment variables and Slurm ids. What cannot be read is absent, never a guess.
+Json environment();
 
 }  // namespace olmo

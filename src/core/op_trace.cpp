@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 #include "core/parallel.h"
 
 namespace olmo {

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/log.h"
+#include "core/terminal.h"
 
 namespace olmo {
 namespace {
@@ -22,6 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::size_t kLongestName = 255;
 constexpr mode_t kPermissionBits = 0777;
+
+[[noreturn]] void fail(const fs::path& path, const char* what) {
+  throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
+}
 
 /// `NAME.tmp-` and 16 digits beside `target`, another one with every call.
 fs::path name_beside(const fs::path& target) {
@@ -110,7 +113,7 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
     open_beside(without_links(path),
                 exists ? std::optional<unsigned>(status.st_mode & kPermissionBits) : std::nullopt);
   }
-  if (fd_ < 0) fail("cannot be opened for writing");
+  if (fd_ < 0) fail(path_, "cannot be opened for writing");
 }
 
 void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mode) {
@@ -132,7 +135,7 @@ void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mod
     ::unlink(temporary_.c_str());
     ::close(std::exchange(fd_, -1));
     errno = error;
-    fail("cannot be given the permissions of the file that it replaces");
+    fail(path_, "cannot be given the permissions of the file that it replaces");
   }
 }
 
@@ -141,23 +144,12 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      target_(std::move(other.target_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      fd_(std::exchange(other.fd_, -1)),
-      buffer_(std::move(other.buffer_)) {}
-
-void OutputFile::fail(const char* what) const {
-  throw Error(ErrorKind::kFailure, path_.string() + ": " + what + ": " + std::strerror(errno));
-}
-
 void OutputFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written == 0) errno = EIO;  // a file takes something, or says why not
-    if (written <= 0) fail("cannot be written");
+    if (written <= 0) fail(path_, "cannot be written");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -176,19 +168,20 @@ void OutputFile::append(std::string_view bytes) {
 
 void OutputFile::close() {
   // A network file system may say only now that a write failed. After EINTR it is closed, too.
-  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) fail("cannot be closed");
+  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) fail(path_, "cannot be closed");
 }
 
 void OutputFile::finish() {
   if (fd_ < 0) return;
   flush();
-  if (!target_.empty() && !sync(fd_)) fail("cannot be synced to disk");
+  if (!target_.empty() && !sync(fd_)) fail(path_, "cannot be synced to disk");
   close();
 }
 
 void OutputFile::rename_into_place() {
   if (temporary_.empty()) return;
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot be renamed into place");
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+    fail(path_, "cannot be renamed into place");
   temporary_.clear();
 }
 
@@ -242,8 +235,23 @@ void OutputFolder::publish() {
   fsync_path(target_.parent_path());
 }
 
-bool make_folders(const std::filesystem::path& path) {
-  namespace fs = std::filesystem;
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  OutputFile file(path);
+  file.append(bytes);
+  file.publish();
+}
+
+void fsync_path(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path, "cannot be opened to sync it");
+  const bool synced = sync(fd);
+  const int error = errno;  // of fsync
+  ::close(fd);
+  errno = error;
+  if (!synced) fail(path, "cannot be synced to disk");
+}
+
+bool make_folders(const fs::path& path) {
   fs::path level;
   bool made = false;
   for (const auto& part : path) {

@@ -24,10 +24,8 @@ class OutputFile {
   /// (a full disk included).
   explicit OutputFile(const std::filesystem::path& path);
   ~OutputFile();
-  OutputFile(OutputFile&& other) noexcept;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  OutputFile& operator=(OutputFile&&) = delete;
 
   void append(std::string_view bytes);
   /// Writes out, syncs and closes, without taking the name yet.
@@ -46,7 +44,6 @@ class OutputFile {
   void write(std::string_view bytes);
   void close();
   void rename_into_place();
-  [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_;       ///< as it was asked for
   std::filesystem::path target_;     ///< the same without links; empty if written straight to
@@ -78,6 +75,13 @@ class OutputFolder {
   Existing existing_;
   bool published_ = false;
 };
+
+/// Writes a whole OutputFile. Throws as it does.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// fsync of a file or a directory (a rename is durable only after its directory is synced). Throws
+/// Error(kFailure).
+void fsync_path(const std::filesystem::path& path);
 
 /// Makes the folder `path` and every level above it that is missing, and syncs the folder that each
 /// new one lies in: after a power loss the whole path is there. True if `path` itself was missing.

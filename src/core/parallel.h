@@ -8,15 +8,15 @@
 
 namespace olmo {
 
-/// Runs `work(i)` for every i below `count` on LibTorch's threads. Each thread takes the next index
-/// when it is done, so that parts of unlike sizes keep all threads busy; put the largest first.
+/// Runs `work(i)` for every i below `count` on at most `threads` of LibTorch's threads. Each takes
+/// the next index when it is done, so that parts of unlike sizes keep all of them busy; put the
+/// largest first.
 template <typename Work>
-void for_each_in_parallel(std::size_t count, const Work& work) {
+void for_each_in_parallel(std::size_t count, const Work& work,
+                          int threads = at::get_num_threads()) {
   std::atomic<std::size_t> next{0};
-  at::parallel_for(0, at::get_num_threads(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (; begin < end; ++begin) {
-      for (std::size_t i; (i = next++) < count;) work(i);
-    }
+  at::parallel_for(0, threads, 1, [&](std::int64_t, std::int64_t) {
+    for (std::size_t i; (i = next++) < count;) work(i);
   });
 }
 

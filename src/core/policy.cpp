@@ -1,10 +1,13 @@
 #include "core/policy.h"
 
+#include <cstdlib>
+
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <c10/core/CPUAllocator.h>
 #include <omp.h>
 
-#include "core/determinism.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/machine.h"
@@ -13,13 +16,22 @@
 namespace olmo {
 namespace {
 
-/// The names of all precisions; nowhere else are they written.
-constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
-    {Precision::kFp32, "fp32"},
-    {Precision::kAmpBf16, "amp_bf16"},
-    {Precision::kAmpFp16, "amp_fp16"},
-    {Precision::kPureBf16, "pure_bf16"},
-};
+// The names of all values of an enum, in its order; nowhere else are they written.
+constexpr std::string_view kIsas[] = {"plain", "avx2", "avx512"};
+constexpr std::string_view kDevices[] = {"cpu", "cuda", "rocm"};
+constexpr std::string_view kPrecisions[] = {"fp32", "amp_bf16", "amp_fp16", "pure_bf16"};
+
+template <class Enum>
+std::string name_of(Enum value, std::span<const std::string_view> names) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+template <class Enum>
+std::optional<Enum> named(std::string_view name, std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
 
 bool machine_has(Isa isa) {
 #if defined(__x86_64__)
@@ -37,18 +49,68 @@ bool machine_has(Isa isa) {
 }
 
 void set_device(Policy& policy, const std::string& name) {
-  if (name == to_string(Device::kCpu)) return;
-  for (const Device device : {Device::kCuda, Device::kRocm}) {
-    if (name == to_string(device)) policy.device = device;
-  }
-  if (policy.device == Device::kCpu)
+  const auto device = named<Device>(name, kDevices);
+  if (!device)
     throw Error(ErrorKind::kUsage, "`device` must be cpu, cuda or rocm, got '" + name + "'");
+  if (device == Device::kCpu) return;
   if (policy.numerics != Numerics::kPortable) {
     throw Error(ErrorKind::kUsage, "`device` " + name +
                                        " runs the portable kernels only: take numerics=portable, "
                                        "or device=cpu");
   }
+  policy.device = *device;
   policy.gpu = Gpu::open(policy.device, gpu_library_folder());
+}
+
+at::Context& context() { return at::globalContext(); }
+
+// Not here: MKL_CBWR, since LibTorch aligns its memory and fixes MKL's thread count, which is all
+// that run-to-run needs, and on other vendors' processors it would take the slowest kernels.
+// Nor NCCL's and RCCL's: collectives only move our bytes.
+constexpr DeterminismSwitch kSwitches[] = {
+    {"deterministic_algorithms", "true",
+     "operations whose fast form adds in the order in which threads arrive take another or stop",
+     [] { context().setDeterministicAlgorithms(true, /*warn_only=*/false); }},
+    {"fill_uninitialized_memory", "false",
+     "a debugging aid that comes with the former; costs a pass over memory, changes no result",
+     [] { context().setDeterministicFillUninitializedMemory(false); }},
+    {"flush_denormal", "false", "the definitions keep subnormals, as IEEE 754 does",
+     [] { context().setFlushDenormal(false); }},
+    {"omp_dynamic", "false", "a library's sums are cut by threads: their number must not vary",
+     [] { omp_set_dynamic(0); }},
+    {"mkldnn_deterministic", "true", "oneDNN may otherwise share a sum out without an order",
+     [] { context().setDeterministicMkldnn(true); }},
+    {"cudnn_deterministic", "true", "cuDNN and MIOpen have kernels with atomic additions",
+     [] { context().setDeterministicCuDNN(true); }},
+    {"cudnn_benchmark", "false", "it times kernels and takes the winner, which may be another",
+     [] { context().setBenchmarkCuDNN(false); }},
+    {"float32_matmul_precision", "highest",
+     "no TF32 (10 bits) or bf16 in products of fp32 by cuBLAS, rocBLAS or oneDNN",
+     [] { context().setFloat32MatmulPrecision("highest"); }},
+    {"cudnn_allow_tf32", "false", "the same in cuDNN, where TF32 is the default",
+     [] { context().setAllowTF32CuDNN(false); }},
+    {"fp16_reduced_precision_reduction", "false", "partial sums of fp16 products stay fp32",
+     [] { context().setAllowFP16ReductionCuBLAS(false); }},
+    {"bf16_reduced_precision_reduction", "false", "partial sums of bf16 products stay fp32",
+     [] { context().setAllowBF16ReductionCuBLAS(false); }},
+    {"fp16_reduced_precision_reduction_cpu", "false", "the same on ARM64 processors",
+     [] { context().setAllowFP16ReductionCPU(false); }},
+    {"CUBLAS_WORKSPACE_CONFIG", ":4096:8",
+     "without a fixed workspace, cuBLAS picks kernels by the memory that happens to be free; "
+     "another "
+     "value that is set already is kept, and LibTorch refuses one that is not deterministic",
+     [] { ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0); }},
+    {"NVIDIA_TF32_OVERRIDE", "0", "cuBLAS and cuDNN obey this variable above every other setting",
+     [] { ::setenv("NVIDIA_TF32_OVERRIDE", "0", /*overwrite=*/1); }},
+};
+
+/// The value of `key` in LibTorch's list "…, KEY=value, …"; empty if there is none.
+std::string configured(const std::string& key) {
+  const std::string config = at::show_config();
+  const auto at = config.find(key + "=");
+  if (at == std::string::npos) return "";
+  const auto begin = at + key.size() + 1;
+  return config.substr(begin, config.find_first_of(",\n", begin) - begin);
 }
 
 }  // namespace
@@ -57,51 +119,23 @@ std::string to_string(Numerics numerics) {
   return numerics == Numerics::kPortable ? "portable" : "fast";
 }
 
-std::string to_string(Isa isa) {
-  switch (isa) {
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kPlain:
-      break;
-  }
-  return "plain";
+std::string to_string(Isa isa) { return name_of(isa, kIsas); }
+std::string to_string(Device device) { return name_of(device, kDevices); }
+std::string to_string(Precision precision) { return name_of(precision, kPrecisions); }
+
+std::optional<Precision> precision_named(std::string_view name) {
+  return named<Precision>(name, kPrecisions);
+}
+
+std::string precision_names() {
+  std::string list;
+  for (const auto name : kPrecisions) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
 }
 
 Isa best_isa() {
   if (machine_has(Isa::kAvx512)) return Isa::kAvx512;
   return machine_has(Isa::kAvx2) ? Isa::kAvx2 : Isa::kPlain;
-}
-
-std::string to_string(Device device) {
-  switch (device) {
-    case Device::kCuda:
-      return "cuda";
-    case Device::kRocm:
-      return "rocm";
-    case Device::kCpu:
-      break;
-  }
-  return "cpu";
-}
-
-std::string to_string(Precision precision) {
-  return std::string(kPrecisions[static_cast<std::size_t>(precision)].second);
-}
-
-std::optional<Precision> precision_named(std::string_view name) {
-  for (const auto& [precision, known] : kPrecisions) {
-    if (name == known) return precision;
-  }
-  return std::nullopt;
-}
-
-std::string precision_names() {
-  std::string list;
-  for (const auto& [precision, name] : kPrecisions)
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
 }
 
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
@@ -114,13 +148,11 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
   }
   policy.isa = best_isa();
   if (isa != "auto") {
-    bool known = false;
-    for (const Isa candidate : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512}) {
-      if (isa == to_string(candidate)) policy.isa = candidate, known = true;
-    }
-    if (!known)
+    const auto wanted = named<Isa>(isa, kIsas);
+    if (!wanted)
       throw Error(ErrorKind::kUsage,
                   "`isa` must be auto, plain, avx2 or avx512, got '" + isa + "'");
+    policy.isa = *wanted;
     if (!machine_has(policy.isa)) {
       throw Error(ErrorKind::kUsage, "`isa` is " + isa +
                                          ", which this processor lacks; the widest here is " +
@@ -139,9 +171,17 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
 void apply_policy(const Policy& policy) {
   at::set_num_threads(policy.threads);
   omp_set_num_threads(policy.threads);  // our files' OpenMP may be another copy than LibTorch's
-  set_determinism_switches();
+  for (const auto& each : kSwitches) each.set();
   c10::SetCPUAllocator(policy.gpu != nullptr ? policy.gpu.get() : c10::GetDefaultCPUAllocator(),
                        /*priority=*/1);
+}
+
+std::span<const DeterminismSwitch> determinism_switches() { return kSwitches; }
+
+std::string matrix_library() {
+  if (at::hasMKL()) return at::get_mkl_version();
+  const std::string name = configured("BLAS_INFO");
+  return name.empty() ? "unknown" : name;
 }
 
 }  // namespace olmo

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -59,7 +60,25 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
                       const std::string& device = "cpu");
 
 /// Sets thread counts and LibTorch's determinism switches for the process, and takes the memory of
-/// tensors from the policy's device from now on. Call once, before the first tensor.
+/// tensors from the policy's device from now on. Call once, before the first tensor and before a
+/// second thread: some switches are environment variables.
 void apply_policy(const Policy& policy);
+
+/// A setting of LibTorch, or of a library beneath it, that decides whether the same program gives
+/// the same bits again. Most of them matter under Numerics::kFast only. They are always set,
+/// because an operation of LibTorch might be called by mistake.
+struct DeterminismSwitch {
+  const char* name;
+  const char* value;  ///< what it is set to, as the record shows it
+  const char* reason;
+  void (*set)();
+};
+
+/// Every switch, in the order in which they are set.
+std::span<const DeterminismSwitch> determinism_switches();
+
+/// The library that multiplies matrices under Numerics::kFast, with its version, as LibTorch names
+/// it: "Intel(R) oneAPI Math Kernel Library Version 2024.2-…", or "open" (OpenBLAS).
+std::string matrix_library();
 
 }  // namespace olmo

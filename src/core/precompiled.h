@@ -1,4 +1,5 @@
-// What most files parse, precompiled once for all of them. A file still includes what it uses: the preset `nopch` builds without this.
+// What most files parse, precompiled once for all of them. A file still includes what it uses: the
+// preset `nopch` builds without this.
 #pragma once
 
 #include <nlohmann/json.hpp>

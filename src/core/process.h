@@ -1,10 +1,32 @@
-// What every command does first, its streams and signals; and where other programs lie.
+// This process: its build and command line, its streams and signals, and where it finds other
+// programs, libraries and its cache.
 #pragma once
 
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace olmo {
+
+/// Version, revision, compiler and flags of this program. Every run's record holds them.
+struct BuildInfo {
+  std::string version;       ///< of olmo-harness
+  std::string git_revision;  ///< full hash, "-dirty" appended if tracked files had changes,
+                             ///< "unknown" without git
+  std::string compiler;
+  std::string flags;
+  std::string libtorch;  ///< version of the LibTorch headers
+};
+
+const BuildInfo& build_info();
+
+/// A word as a shell reads it back.
+std::string shell_quoted(const std::string& word);
+
+/// The words that started this process, quoted where a shell needs it.
+std::string command_line();
 
 /// Opens /dev/null on those of the descriptors 0, 1 and 2 that are closed: otherwise the next file
 /// gets the number, and progress is written into it. Results cannot be written to a closed stdout;
@@ -21,9 +43,59 @@ void keep_writes_from_killing();
 /// because it has work to lose.
 void outlive_stdout();
 
+/// What a signal has asked for.
+enum class StopRequest {
+  kNone,
+  kStop,       ///< SIGTERM and the like: save and exit 75
+  kInterrupt,  ///< SIGINT (Ctrl-C): save and exit 130; a second one kills at once
+};
+
+/// While an object lives, signals that would end the process are noted instead: SIGTERM,
+/// SIGUSR1, SIGUSR2, SIGXCPU (what batch systems send), SIGHUP (a lost terminal, unless it was
+/// ignored from the start, as by nohup), SIGINT, SIGPWR, and the timers SIGALRM, SIGVTALRM and
+/// SIGPROF. SIGQUIT still kills at once. A reader of stdout or stderr that goes away ends nothing
+/// either. One at a time.
+class StopSignals {
+ public:
+  StopSignals();
+  /// If a signal was noted, signals stay noted, because the process is ending. Otherwise they act
+  /// as they did before.
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  [[nodiscard]] StopRequest requested() const;
+  /// The signal that asked last, e.g. `SIGTERM`.
+  [[nodiscard]] std::string name() const;
+  /// Throws Error(kStopped) or Error(kInterrupted) with `consequence`, if a signal has asked.
+  void throw_if_requested(const std::string& consequence) const;
+};
+
 /// Where PATH has the program `name`; a name with a slash is taken as it is. The folders of PATH
 /// that are named relative to the current one (`.`, an empty entry) are passed over: what lies
 /// there by chance, or by somebody's intent, is not what was meant.
 std::optional<std::string> find_program(const std::string& name);
+
+/// A library that is opened at run time, if this machine has it. Closed with its last copy.
+class SharedLibrary {
+ public:
+  /// The first of `names` that can be loaded; else `problem` is what the loader said of the last.
+  static SharedLibrary open(const std::vector<std::string>& names, std::string* problem);
+
+  [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
+  /// A function of the library as a pointer of type F; nullptr if it has none of that name.
+  template <typename F>
+  [[nodiscard]] F* function(const char* name) const {
+    return reinterpret_cast<F*>(address_of(name));
+  }
+
+ private:
+  [[nodiscard]] void* address_of(const char* name) const;
+  std::shared_ptr<void> handle_;
+};
+
+/// Where downloads and other things that can be made again live: $OLMO_HARNESS_CACHE, else
+/// $XDG_CACHE_HOME/olmo-harness, else ~/.cache/olmo-harness.
+std::filesystem::path cache_directory();
 
 }  // namespace olmo

@@ -1,6 +1,7 @@
 // LibTorch's tensor type, and the only LibTorch include in headers. <ATen/ATen.h>, which has every
 // operation, costs a second in each file that sees it, precompiled or not: what calls an operation
-// that is no member of at::Tensor includes <ATen/ops/NAME.h> in its .cpp.
+// that is no member of at::Tensor includes <ATen/ops/NAME.h> in its .cpp. Only includes stand here,
+// so that our edits never rebuild the precompiled header.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +20,3 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
-
-namespace olmo {
-
-/// A new tensor in the memory of the CPU; its elements are not set.
-at::Tensor new_tensor(at::IntArrayRef shape, at::ScalarType type);
-
-}  // namespace olmo

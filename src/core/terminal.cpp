@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/utf8.h"
+#include "core/safe_text.h"
+#include "core/text.h"
 
 namespace olmo {
 namespace {
@@ -18,26 +18,20 @@ namespace {
 using Range = std::pair<std::uint32_t, std::uint32_t>;
 
 // Unicode's East Asian Width W and F, and emoji; whole blocks, ascending.
-constexpr std::array<Range, 20> kWide = {
-    {{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC},   {0x25FD, 0x25FE},
-     {0x2614, 0x2615}, {0x2648, 0x2653}, {0x26AA, 0x26AB}, {0x26BD, 0x26BE},   {0x2E80, 0x303E},
-     {0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0xA4CF}, {0xA960, 0xA97F},   {0xAC00, 0xD7A3},
-     {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}};
+constexpr Range kWide[] = {
+    {0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC},   {0x25FD, 0x25FE},
+    {0x2614, 0x2615}, {0x2648, 0x2653}, {0x26AA, 0x26AB}, {0x26BD, 0x26BE},   {0x2E80, 0x303E},
+    {0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0xA4CF}, {0xA960, 0xA97F},   {0xAC00, 0xD7A3},
+    {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
 
 // Marks that stand on the character before them, joiners and variation selectors.
-constexpr std::array<Range, 7> kNoWidth = {{{0x0300, 0x036F},
-                                            {0x1AB0, 0x1AFF},
-                                            {0x1DC0, 0x1DFF},
-                                            {0x200B, 0x200F},
-                                            {0x20D0, 0x20FF},
-                                            {0xFE00, 0xFE0F},
-                                            {0xE0100, 0xE01EF}}};
+constexpr Range kNoWidth[] = {{0x0300, 0x036F},  {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                              {0x200B, 0x200F},  {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                              {0xE0100, 0xE01EF}};
 
-template <std::size_t Size>
-bool holds(const std::array<Range, Size>& ranges, std::uint32_t code) {
-  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
-    return range.first <= code && code <= range.second;
-  });
+bool holds(std::span<const Range> ranges, std::uint32_t code) {
+  return std::ranges::any_of(
+      ranges, [&](const Range& range) { return range.first <= code && code <= range.second; });
 }
 
 std::size_t width_of(std::uint32_t code) {
@@ -66,6 +60,19 @@ std::vector<Glyph> glyphs_of(std::string_view text) {
     at += point.size;
   }
   return glyphs;
+}
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), pattern, args...);
+  return text.data();
+}
+
+std::string joined(std::span<const ProgressPart> parts, const std::string& separator) {
+  std::string line;
+  for (const auto& part : parts) line += (line.empty() ? "" : separator) + safe_line(part.text);
+  return line;
 }
 
 }  // namespace
@@ -101,6 +108,116 @@ std::string shortened(std::string_view text, std::size_t width, Keep keep) {
   std::string out;
   for (const auto bytes : kept) out += bytes;
   return keep == Keep::kEnd ? "…" + out : out + "…";
+}
+
+void log_line(std::string_view line) {
+  // On a terminal a line of progress may stand where this one goes.
+  const std::string text =
+      (::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") + safe_text(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void log_warning(std::string_view line) { log_line("warning: " + std::string(line)); }
+
+std::string progress_text(std::span<const ProgressPart> parts, const std::string& separator,
+                          std::optional<std::size_t> columns) {
+  std::vector<ProgressPart> kept(parts.begin(), parts.end());
+  std::string line = joined(kept, separator);
+  if (!columns) return line;
+  while (kept.size() > 1 && display_width(line) > *columns) {
+    // Of equal ranks the last goes first.
+    kept.erase(std::max_element(kept.rbegin(), kept.rend(),
+                                [](const auto& a, const auto& b) { return a.rank < b.rank; })
+                   .base() -
+               1);
+    line = joined(kept, separator);
+  }
+  return shortened(line, *columns);
+}
+
+std::optional<double> Pace::seconds_left(const Progress& progress, double now) {
+  const auto& [what, fraction, tokens, facts, last] = progress;
+  if (!start_ || fraction < start_->fraction || (tokens && tokens == start_->tokens)) {
+    start_ = {now, fraction, tokens};
+    return std::nullopt;
+  }
+  if (fraction <= start_->fraction) return std::nullopt;
+  return (now - start_->now) * (1 - fraction) / (fraction - start_->fraction);
+}
+
+ProgressLine::ProgressLine() = default;
+
+ProgressLine::~ProgressLine() { finish(); }
+
+void ProgressLine::show(const Progress& progress) {
+  std::vector<ProgressPart> parts = {{progress.what, 0}};
+  parts.insert(parts.end(), progress.facts.begin(), progress.facts.end());
+  const double now_seconds = seconds();
+  if (progress.tokens)
+    parts.push_back(
+        {format_token_rate(static_cast<double>(*progress.tokens) / std::max(now_seconds, 1e-3)),
+         3});
+  if (const auto left = pace_.seconds_left(progress, now_seconds))
+    parts.push_back({"eta " + format_duration(*left), 1});
+  const auto columns = terminal_width(STDERR_FILENO);
+  const auto now = Clock::now();
+  const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::seconds(10);
+  const bool too_soon = shown_ && !progress.last && now - *shown_ < pause;
+  if (too_soon && !columns) return;
+  // A line that fills the last column leaves the cursor where terminals disagree.
+  const auto room = columns ? std::optional(std::max<std::size_t>(*columns, 2) - 1) : std::nullopt;
+  const std::string text = progress_text(parts, " | ", room);
+  waiting_ = too_soon ? text : std::string();
+  if (too_soon) return;
+  shown_ = now;
+  if (columns) {
+    write(text, *columns);
+  } else {
+    log_line(text);
+  }
+}
+
+void ProgressLine::write(const std::string& text, std::size_t columns) {
+  // A window made narrower has folded the line that stands there into several.
+  const std::size_t folds = width_ > 0 ? (width_ - 1) / std::max<std::size_t>(columns, 1) : 0;
+  std::string line;
+  if (folds > 0) line += "\x1b[" + std::to_string(folds) + "A";
+  line += "\r" + text + "\x1b[J";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  width_ = std::max<std::size_t>(display_width(text), 1);
+}
+
+void ProgressLine::finish() {
+  if (!waiting_.empty()) write(waiting_, terminal_width(STDERR_FILENO).value_or(waiting_.size()));
+  waiting_.clear();
+  if (width_ > 0) std::fputc('\n', stderr);
+  width_ = 0;
+}
+
+double ProgressLine::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+std::string format_duration(double seconds) {
+  const auto total = static_cast<long long>(seconds + 0.5);
+  if (total >= 3600) return format("%lldh%02lldm", total / 3600, total / 60 % 60);
+  if (total >= 60) return format("%lldm%02llds", total / 60, total % 60);
+  return format("%llds", total);
+}
+
+std::string format_token_rate(double rate) {
+  if (rate < 1e4) return format("%.0f tokens/s", rate);
+  return rate < 1e6 ? format("%.1fk tokens/s", rate / 1e3) : format("%.2fM tokens/s", rate / 1e6);
+}
+
+std::string format_bytes(double bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000 && unit < 4) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
 }  // namespace olmo

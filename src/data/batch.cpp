@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 #include "data/instance_filter.h"
 
 namespace olmo::data {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/pcg64.h"
+#include "core/random.h"
 
 namespace olmo::data {
 

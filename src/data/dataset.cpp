@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/bus_error.h"
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace olmo::data {
 

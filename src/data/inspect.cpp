@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 
 namespace olmo::data {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/bus_error.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "data/arrow/foreign_bytes.h"
 #include "data/sidecar.h"
 

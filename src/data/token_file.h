@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/files.h"
+#include "core/input_file.h"
 
 namespace olmo::data {
 

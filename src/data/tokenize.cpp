@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/json.h"
-#include "core/progress_line.h"
+#include "core/output_file.h"
+#include "core/terminal.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
 #include "data/token_writer.h"

@@ -11,7 +11,7 @@
 
 #include "core/hash.h"
 #include "core/json.h"
-#include "core/progress.h"
+#include "core/terminal.h"
 #include "data/byte_source.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"

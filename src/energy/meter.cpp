@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <condition_variable>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <sstream>
 #include <vector>
 
-#include "core/log.h"
-#include "energy/slurm.h"
-#include "energy/tally.h"
+#include "core/process.h"
+#include "core/terminal.h"
 
 namespace olmo::energy {
 namespace {
@@ -19,42 +22,37 @@ constexpr auto kBetweenSamples = std::chrono::seconds(1);
 /// A month of a node with eight devices is some 100 MB at this rate.
 constexpr int kSamplesPerPowerRow = 10;
 
-/// The channels of one kind of sensor, each read as soon as they are open.
-class Tallies {
- public:
-  explicit Tallies(Clock::time_point start) : start_(start) {}
-
-  void add(std::vector<EnergyChannel> channels) {
-    for (auto& channel : channels) {
-      tallies_.emplace_back(std::move(channel));
-      tallies_.back().sample(now());
-    }
-  }
-  void sample() {
-    for (auto& tally : tallies_) tally.sample(now());
-  }
-  [[nodiscard]] std::vector<store::EnergyRecord> energy() const {
-    std::vector<store::EnergyRecord> rows;
-    for (const auto& tally : tallies_) rows.push_back(tally.record());
-    return rows;
-  }
-  void append_power(std::vector<store::PowerSample>& rows) {
-    for (auto& tally : tallies_) {
-      if (auto row = tally.power()) rows.push_back(std::move(*row));
-    }
-  }
-
- private:
-  [[nodiscard]] double now() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
-  Clock::time_point start_;
-  std::vector<EnergyTally> tallies_;
-};
-
 std::optional<std::string> slurm_job() {
   const char* job = std::getenv("SLURM_JOB_ID");
   return job != nullptr ? std::optional<std::string>(job) : std::nullopt;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() < 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// What a shell command writes, at most 64 KiB; nothing if it fails.
+std::optional<std::string> output_of(const std::string& command) {
+  constexpr std::size_t kMost = 65536;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  std::array<char, 1024> part{};
+  std::size_t size = 0;
+  while (text.size() < kMost && (size = std::fread(part.data(), 1, part.size(), pipe)) > 0)
+    text.append(part.data(), size);
+  return ::pclose(pipe) == 0 ? std::optional(text) : std::nullopt;
+}
+
+/// The largest number that is a line of its own: the job's, as its steps are parts of it.
+std::uint64_t largest_line(const std::string& text) {
+  std::uint64_t largest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (is_number(line)) largest = std::max<std::uint64_t>(largest, std::stoull(line));
+  }
+  return largest;
 }
 
 }  // namespace
@@ -106,18 +104,27 @@ EnergyMeter::~EnergyMeter() { end_thread(); }
 
 void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
   const auto start = Clock::now();
-  Tallies tallies(start);
-  for (const auto open : all_sensors()) tallies.add(open(sources));
+  std::vector<EnergyTally> tallies;
+  const auto sample = [&](EnergyTally& tally) {
+    tally.sample(std::chrono::duration<double>(Clock::now() - start).count());
+  };
+  for (const auto open : all_sensors()) {
+    for (auto& channel : open(sources)) sample(tallies.emplace_back(std::move(channel)));
+  }
   auto next = start;
   bool more = true;
   for (std::int64_t samples = 1; more; ++samples) {
     // A sensor that blocks must not be made up for.
     next = std::max(next + kBetweenSamples, Clock::now());
     more = shared.wait_until(next);
-    tallies.sample();
+    std::ranges::for_each(tallies, sample);
     const std::lock_guard lock(shared.mutex);
-    shared.energy = tallies.energy();
-    if (!more || samples % kSamplesPerPowerRow == 0) tallies.append_power(shared.power);
+    shared.energy.clear();
+    for (const auto& tally : tallies) shared.energy.push_back(tally.record());
+    if (more && samples % kSamplesPerPowerRow != 0) continue;
+    for (auto& tally : tallies) {
+      if (auto row = tally.power()) shared.power.push_back(std::move(*row));
+    }
   }
   auto slurm = ask_slurm(slurm_job(), sources.sacct);
   const std::lock_guard lock(shared.mutex);
@@ -154,6 +161,92 @@ void EnergyMeter::record(store::RunDb& db) {
 void EnergyMeter::finish(store::RunDb& db) {
   end_thread();
   record(db);
+}
+
+EnergyTally::EnergyTally(EnergyChannel channel) : channel_(std::move(channel)) {}
+
+std::optional<double> EnergyTally::between(const Reading& before, const Reading& after) const {
+  const double seconds = after.seconds - before.seconds;
+  double joules = channel_.kind == EnergyChannel::Kind::kPower
+                      ? (before.value + after.value) / 2 * seconds
+                      : after.value - before.value;
+  if (joules < 0) joules += channel_.wraps_at;
+  return joules >= 0 && joules <= kMostWatts * std::max(1.0, seconds) ? std::optional(joules)
+                                                                      : std::nullopt;
+}
+
+void EnergyTally::sample(double seconds) {
+  if (!channel_.read) return;
+  const auto value = channel_.read();
+  if (!value || !(std::isfinite(*value) && *value >= 0)) {
+    // A counter goes on by itself; what power was meanwhile nobody knows.
+    if (channel_.kind == EnergyChannel::Kind::kPower) last_.reset();
+    return;
+  }
+  samples_ += 1;
+  const Reading now{seconds, *value};
+  if (last_) {
+    if (const auto joules = between(*last_, now)) {
+      joules_ += *joules;
+      seconds_ += now.seconds - last_->seconds;
+    } else {
+      resets_ += 1;
+    }
+  }
+  last_ = now;
+}
+
+std::optional<store::PowerSample> EnergyTally::power() {
+  if (!last_ || !(seconds_ > told_seconds_)) return std::nullopt;
+  store::PowerSample sample{.seconds = last_->seconds,
+                            .source = channel_.source,
+                            .device = channel_.device,
+                            .watts = (joules_ - told_joules_) / (seconds_ - told_seconds_)};
+  told_joules_ = joules_;
+  told_seconds_ = seconds_;
+  return sample;
+}
+
+store::EnergyRecord EnergyTally::record() const {
+  store::EnergyRecord row{.source = channel_.source,
+                          .device = channel_.device,
+                          .covers = channel_.covers,
+                          .samples = samples_,
+                          .note = channel_.note};
+  if (joules_ > 0) {
+    row.joules = joules_;
+    row.seconds = seconds_;
+  } else if (channel_.read) {
+    row.note += samples_ < 2 ? "; not read twice yet" : "; it has not moved";
+  }
+  if (resets_ > 0)
+    row.note += "; without " + std::to_string(resets_) + " intervals in which it was reset";
+  return row;
+}
+
+store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::string& sacct) {
+  store::EnergyRecord row{.source = "slurm", .device = "job", .covers = "job"};
+  if (!job || !is_number(*job)) {
+    row.note = "SLURM_JOB_ID names no job";
+    return row;
+  }
+  row.device += "-" + *job;
+  const auto timeout = find_program("timeout");
+  const auto program = find_program(sacct);
+  const auto text = timeout && program ? output_of(*timeout + " 5 '" + *program + "' -j " + *job +
+                                                   " -n -P -o ConsumedEnergyRaw 2>/dev/null")
+                                       : std::nullopt;
+  if (!text) {
+    row.note = "sacct did not answer";
+    return row;
+  }
+  row.samples = 1;
+  const auto joules = largest_line(*text);
+  if (joules > 0) row.joules = static_cast<double>(joules);
+  row.note = joules > 0
+                 ? "the whole job until this attempt's end, with its other attempts"
+                 : "sacct reports 0: Slurm counts no energy here, or not before the job ends";
+  return row;
 }
 
 }  // namespace olmo::energy

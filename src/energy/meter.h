@@ -2,10 +2,13 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "energy/channel.h"
 #include "store/run_db.h"
+#include "store/run_records.h"
 
 namespace olmo::energy {
 
@@ -36,5 +39,42 @@ class EnergyMeter {
   std::chrono::milliseconds patience_;
   std::thread thread_;
 };
+
+/// More power than any processor, device or node draws. A counter that would mean more was reset;
+/// it has not passed its range.
+inline constexpr double kMostWatts = 20'000;
+
+/// The energy of one channel since its first reading.
+class EnergyTally {
+ public:
+  explicit EnergyTally(EnergyChannel channel);
+
+  /// Reads the channel at `seconds` of a monotonic clock.
+  void sample(double seconds);
+  /// Mean power since the last such call that gave one; nothing without a reading since.
+  [[nodiscard]] std::optional<store::PowerSample> power();
+  /// Joules are absent while nothing was measured, and where a counter has not moved: 0 is no
+  /// measurement.
+  [[nodiscard]] store::EnergyRecord record() const;
+
+ private:
+  struct Reading {
+    double seconds = 0, value = 0;
+  };
+  /// Joules between two readings; nothing if the counter was reset.
+  [[nodiscard]] std::optional<double> between(const Reading& before, const Reading& after) const;
+
+  EnergyChannel channel_;
+  std::optional<Reading> last_;
+  double joules_ = 0, seconds_ = 0;  ///< of the intervals that were measured
+  double told_joules_ = 0, told_seconds_ = 0;
+  std::int64_t samples_ = 0, resets_ = 0;
+};
+
+/// The energy of this job as Slurm's accounting (sacct) tells it, asked once when an attempt ends.
+/// `job`: its number, as in SLURM_JOB_ID; nothing, if no job runs this. `sacct`: the program to
+/// ask. Takes a few seconds at most. Slurm counts the job from its start, with all its attempts and
+/// nodes.
+store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::string& sacct);
 
 }  // namespace olmo::energy

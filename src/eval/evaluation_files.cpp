@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/nearest.h"
+#include "core/input_file.h"
+#include "core/text.h"
 #include "data/public/fetch.h"
 
 namespace olmo::eval {

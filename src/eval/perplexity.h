@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/evaluation_rows.h"
-#include "core/token_forest.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"

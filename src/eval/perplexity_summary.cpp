@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/pcg64.h"
+#include "core/random.h"
 #include "core/sorted_quantile.h"
 
 namespace olmo::eval {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/parallel.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "eval/scoring.h"
 
 namespace olmo::eval {

@@ -13,7 +13,6 @@
 
 #include "core/error.h"
 #include "core/evaluation_rows.h"
-#include "core/token_forest.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/token_forest.h"
+#include "core/evaluation_rows.h"
 
 namespace olmo::eval {
 

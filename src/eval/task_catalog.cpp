@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/format.h"
-#include "core/nearest.h"
+#include "core/text.h"
 #include "data/python_text.h"
 #include "eval/rendering.h"
 

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/nearest.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "data/python_text.h"
 
 namespace olmo::eval {

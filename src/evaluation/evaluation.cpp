@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/format.h"
-#include "core/log.h"
+#include "core/terminal.h"
+#include "core/text.h"
 #include "eval/load_task.h"
 #include "eval/perplexity.h"
 #include "eval/perplexity_summary.h"

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/evaluation_rows.h"
 #include "core/json.h"
-#include "core/progress.h"
+#include "core/terminal.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"

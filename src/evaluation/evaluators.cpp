@@ -4,8 +4,8 @@
 #include <ATen/ops/randperm.h>
 #include <nlohmann/json.hpp>
 
-#include "core/host_tensor.h"
-#include "core/log.h"
+#include "core/named_tensors.h"
+#include "core/terminal.h"
 #include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/train_config.h"
-#include "core/stop_request.h"
+#include "core/process.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/task_catalog.h"
 #include "evaluation/evaluation.h"

@@ -4,10 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/build_info.h"
 #include "core/json.h"
-#include "core/log.h"
-#include "core/stop_request.h"
+#include "core/process.h"
+#include "core/terminal.h"
 #include "store/provenance.h"
 
 namespace olmo::evaluation {

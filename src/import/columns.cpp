@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "core/error.h"
-#include "core/nearest.h"
+#include "core/text.h"
 #include "import/log.h"
 
 namespace olmo::import {

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/words.h"
+#include "core/text.h"
 #include "import/text.h"
 
 namespace olmo::import {

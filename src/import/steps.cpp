@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/hash.h"
+#include "core/input_file.h"
 #include "import/foreign.h"
 #include "import/metrics.h"
 

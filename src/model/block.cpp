@@ -1,8 +1,6 @@
 #include "model/block.h"
 
 #include "core/error.h"
-#include "ops/attention.h"
-#include "ops/clip.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"

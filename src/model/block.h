@@ -1,9 +1,8 @@
 #pragma once
 
-#include "model/buffer.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
-#include "ops/attention_forest.h"
+#include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/rope.h"
 

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "model/parameters.h"
+#include "ops/cross_entropy.h"
+
 namespace olmo::model {
 namespace {
 
@@ -13,9 +16,9 @@ constexpr std::int64_t kMaxLength = 1 << 24;
 constexpr std::int64_t kMaxLayers = 1 << 12;
 
 void check_attention_shape(ConfigChecks& checks, const ModelConfig& config) {
-  const bool widths = checks.between("d_model", config.d_model, 1, kMaxWidth) &
-                      checks.between("n_heads", config.n_heads, 1, kMaxWidth);
-  if (!widths) return;
+  const bool width = checks.between("d_model", config.d_model, 1, kMaxWidth);
+  const bool heads = checks.between("n_heads", config.n_heads, 1, kMaxWidth);
+  if (!width || !heads) return;
   const bool divides =
       checks.expect(config.d_model % config.n_heads == 0, "n_heads",
                     "must divide `model.d_model`, got " + std::to_string(config.n_heads) + " and " +
@@ -77,6 +80,23 @@ void check_kinds(ConfigChecks& checks, const ModelConfig& config) {
   }
 }
 
+std::int64_t elements(const ParameterSpec& spec) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : spec.shape) count *= extent;
+  return count;
+}
+
+/// Floats per token that one block keeps (BlockSaved).
+std::int64_t saved_per_token(const ModelConfig& config) {
+  const std::int64_t d = config.d_model, kv = config.kv_heads() * config.head_dim();
+  std::int64_t floats = 3 * d + config.qkv_size() + config.fused_mlp_size() +
+                        config.n_heads;  // x, heads, mid, qkv, u, lse
+  if (config.attention_layer_norm) floats += d + kv;
+  if (config.norm_after) floats += 2 * d;
+  if (config.clip_qkv) floats += config.qkv_size() / 4;  // one byte each
+  return floats;
+}
+
 }  // namespace
 
 std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
@@ -97,5 +117,41 @@ std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
 }
 
 void validate(const ModelConfig& config) { require_none(problems_of(config)); }
+
+ParameterCount count_parameters(const ModelConfig& config) {
+  ParameterCount count;
+  for (const auto& spec : parameter_specs(config)) {
+    count.total += elements(spec);
+    if (spec.role != ParameterRole::kEmbedding) count.non_embedding += elements(spec);
+  }
+  return count;
+}
+
+FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t length) {
+  const ParameterCount count = count_parameters(config);
+  const std::int64_t attention = config.n_layers * config.d_model * length;
+  const std::int64_t head = config.embedding_rows() * config.d_model;
+  const std::int64_t blocks = count.non_embedding - (config.weight_tying ? 0 : head);
+  FlopsPerToken flops;
+  flops.olmo_forward = 2 * count.non_embedding + 4 * attention;
+  flops.olmo_backward = 4 * count.total + 8 * attention;
+  flops.model_forward = 2 * blocks + 2 * attention + 2 * head;
+  flops.model_backward = 2 * flops.model_forward;
+  return flops;
+}
+
+MemoryEstimate estimate_memory(const ModelConfig& config, const MemoryQuery& query) {
+  constexpr std::int64_t kFloat = 4;
+  const std::int64_t tokens = query.batch * query.length, d = config.d_model;
+  MemoryEstimate bytes;
+  bytes.weights = kFloat * count_parameters(config).total;
+  bytes.gradients = query.gradient_sets * bytes.weights;
+  bytes.moments = query.moments * bytes.weights;
+  bytes.saved_activations = kFloat * tokens * config.n_layers * saved_per_token(config);
+  bytes.scratch = kFloat * tokens * (6 * d + config.fused_mlp_size() + config.qkv_size());
+  const std::int64_t vocabulary = config.embedding_rows();
+  bytes.head = kFloat * std::min(tokens, ops::head_chunk(vocabulary)) * vocabulary;
+  return bytes;
+}
 
 }  // namespace olmo::model

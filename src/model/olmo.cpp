@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "model/init.h"
+#include "core/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
@@ -45,6 +45,38 @@ void begin_gradients(const ModelTensors& gradients) {
     for (const NormTensors* norm : {&block.attn_norm, &block.ff_norm, &block.q_norm, &block.k_norm})
       zero(*norm);
   }
+}
+
+at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
+  const at::Tensor tensor = new_tensor({std::ssize(values)}, at::kLong);
+  std::ranges::copy(values, mutable_host_span<std::int64_t>(tensor).begin());
+  return tensor;
+}
+
+at::Tensor positions_of(const TokenForest& forest) {
+  std::vector<std::int64_t> positions;
+  positions.reserve(forest.ids.size());
+  for (const auto& segment : forest.segments) {
+    for (std::int64_t i = 0; i < segment.length; ++i) positions.push_back(segment.position + i);
+  }
+  return to_tensor(positions);
+}
+
+/// The rows that have targets, and the targets with rows counted among those.
+struct Targets {
+  std::vector<std::int64_t> rows;
+  std::vector<TokenTarget> targets;
+};
+
+Targets distinct_rows(const TokenForest& forest) {
+  Targets distinct;
+  const auto rows = static_cast<std::int64_t>(forest.ids.size());
+  for (const auto& [row, label] : forest.targets) {
+    OLMO_CHECK(row >= (distinct.rows.empty() ? 0 : distinct.rows.back()) && row < rows);
+    if (distinct.rows.empty() || row != distinct.rows.back()) distinct.rows.push_back(row);
+    distinct.targets.push_back({static_cast<std::int64_t>(distinct.rows.size()) - 1, label});
+  }
+  return distinct;
 }
 
 }  // namespace
@@ -184,21 +216,27 @@ LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weig
   return to_sums(loss);
 }
 
-LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe) {
+LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe,
+                       const ops::HeadTokenValues& values) {
   check_batch(batch);
   const BlockContext pass = context(batch.ids_BL);
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, observe);
   return to_sums(ops::head_loss(pass.compute, head_,
-                                {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})}));
-}
-
-LossSums Olmo::token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values) {
-  check_batch(batch);
-  const BlockContext pass = context(batch.ids_BL);
-  const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, {});
-  return to_sums(ops::head_loss(pass.compute, head_,
                                 {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})},
                                 values));
+}
+
+void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
+  OLMO_CHECK(scores.size() == forest.targets.size());
+  const auto shape = shape_of(1, static_cast<std::int64_t>(forest.ids.size()));
+  auto plan = ops::plan_forest(policy_, shape, forest.segments);
+  const auto [rows, targets] = distinct_rows(forest);
+  if (targets.empty()) return;
+  ForestRows forest_rows{std::move(plan), positions_of(forest), to_tensor(rows)};
+  const auto longest = host_value<std::int64_t>(forest_rows.positions_M.max()) + 1;
+  const BlockContext pass = context(shape, longest, &forest_rows);
+  const at::Tensor final_RD = run_forward(pass, to_tensor(forest.ids), /*training=*/false, {});
+  ops::head_scores(pass.compute, head_, final_RD, weights_.head, targets, scores);
 }
 
 at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {

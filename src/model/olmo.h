@@ -2,16 +2,16 @@
 
 #include <functional>
 
+#include "core/evaluation_rows.h"
 #include "core/named_tensors.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
-#include "core/token_forest.h"
 #include "model/block.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "ops/context.h"
 #include "ops/cross_entropy.h"
 #include "ops/rope.h"
-#include "ops/workspace.h"
 
 namespace olmo::model {
 
@@ -84,13 +84,13 @@ class Olmo {
                             const NamedTensors& gradients, bool accumulate,
                             OpTrace* trace = nullptr);
 
-  /// Loss alone; needs the activations of one block only.
-  LossSums forward(const TokenBatch& batch, const Observer& observe = {});
-  /// As forward, and fills what is defined in `values`, whose tensors are (M): each token's
-  /// cross-entropy and logsumexp (0 where there is no label), and the likeliest token.
-  LossSums token_losses(const TokenBatch& batch, const ops::HeadTokenValues& values);
+  /// Loss alone; needs the activations of one block only. Fills what is defined in `values`, whose
+  /// tensors are (M): each token's cross-entropy and logsumexp (0 where there is no label), and the
+  /// likeliest token.
+  LossSums forward(const TokenBatch& batch, const Observer& observe = {},
+                   const ops::HeadTokenValues& values = {});
   /// Scores the forest's targets, one each, in their order. Portable: the bits are those that
-  /// token_losses gives for each path alone, whatever the paths share. Memory: the activations of
+  /// forward gives for each path alone, whatever the paths share. Memory: the activations of
   /// one block. Throws Error(kInput) for ids or labels outside of the embedding; a forest of
   /// impossible shape is an error of the caller.
   void score(const TokenForest& forest, std::span<TokenScore> scores);

@@ -1,6 +1,11 @@
+// The parameters of a model: which there are, the memory of their tensors, their initial values.
 #pragma once
 
+#include <initializer_list>
+
 #include "core/named_tensors.h"
+#include "core/policy.h"
+#include "core/tensor.h"
 #include "model/model_config.h"
 
 namespace olmo::model {
@@ -54,6 +59,27 @@ struct ModelTensors {
   std::vector<BlockTensors> blocks;
 };
 
+/// Memory that is allocated once, grows when a larger shape is asked for, and is used again: fresh
+/// pages cost more than most operations on them.
+class Buffer {
+ public:
+  explicit Buffer(at::ScalarType dtype = at::kFloat) : dtype_(dtype) {}
+
+  /// A contiguous tensor over the start of the memory; contents undefined after growth. Earlier
+  /// views stay valid, but may then be of the old memory.
+  at::Tensor shaped(std::initializer_list<std::int64_t> shape);
+  /// The last shaped() tensor.
+  [[nodiscard]] const at::Tensor& get() const { return view_; }
+
+ private:
+  at::ScalarType dtype_;
+  at::Tensor memory_;
+  at::Tensor view_;
+};
+
+/// Contiguous CPU tensor with undefined contents; asks the kernel for huge pages if it is large.
+at::Tensor empty_tensor(at::IntArrayRef shape, at::ScalarType dtype);
+
 /// Fresh fp32 tensors, one per spec, in order; contents undefined. Large ones ask for huge pages.
 NamedTensors make_tensors(const std::vector<ParameterSpec>& specs);
 
@@ -70,5 +96,21 @@ void copy_tensors(const NamedTensors& source, const NamedTensors& target);
 /// `source` in the order of the specs, each tensor itself if it is contiguous and fp32, or a matrix
 /// in bf16, else in fp32. Strict as copy_tensors.
 NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source);
+
+/// Standard deviation of a parameter's initial values and where they are cut off, in standard
+/// deviations.
+struct InitRule {
+  double std = 0.0;
+  std::optional<double> cutoff;
+};
+
+/// OLMo's initialisations `mitchell`, `normal`, `full_megatron` (olmo/model.py, reset_parameters).
+/// Norms have std 0 here: their weights are 1, their biases 0.
+InitRule init_rule(const ModelConfig& config, const ParameterSpec& spec);
+
+/// Draws every parameter from the Philox stream keyed by (seed, its name): the values depend on
+/// nothing else.
+void init_parameters(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
+                     const NamedTensors& parameters);
 
 }  // namespace olmo::model

@@ -8,7 +8,7 @@
 
 #include "config/train_config.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/output_file.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"

@@ -2,7 +2,7 @@
 
 #include "config/tokenizer_check.h"
 #include "core/error.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 
 namespace olmo::models {
 namespace {

@@ -6,10 +6,8 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
 #include "core/named_tensors.h"
 #include "core/parallel.h"
-#include "model/buffer.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
 #include "store/olmo_keys.h"

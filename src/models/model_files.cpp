@@ -7,7 +7,7 @@
 #include "config/file.h"
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "data/tokenizer/find_tokenizer.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"

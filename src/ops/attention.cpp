@@ -1,16 +1,11 @@
 #include "ops/attention.h"
 
-#include <atomic>
 #include <cmath>
 
-#include <ATen/Parallel.h>
-
 #include "core/error.h"
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
-#include "ops/kernels/attention.h"
-#include "ops/workspace.h"
+#include "core/named_tensors.h"
+#include "core/parallel.h"
+#include "ops/dispatch.h"
 
 namespace olmo::ops {
 
@@ -92,18 +87,15 @@ std::vector<AttentionPart> backward_parts(const Context& context, const Attentio
   return parts;
 }
 
-// Threads take the next part when they are free; each output belongs to one part, so their order
-// does not matter.
+// Each output belongs to one part, so their order does not matter.
 void run_parts(const Context& context, const AttentionKernels& kernels,
                const AttentionProblem& problem, const std::vector<AttentionPart>& parts) {
   const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
   CallWorkspace workspace(context);
-  std::atomic<std::size_t> next{0};
-  at::parallel_for(0, context.policy.threads, 1, [&](std::int64_t, std::int64_t) {
-    float* scratch = workspace.reserve(floats);
-    for (auto i = next.fetch_add(1); i < parts.size(); i = next.fetch_add(1))
-      kernels.run(problem, parts[i], scratch);
-  });
+  for_each_in_parallel(
+      parts.size(),
+      [&](std::size_t i) { kernels.run(problem, parts[i], workspace.reserve(floats)); },
+      context.policy.threads);
 }
 
 /// A tile of queries (or keys) of a head and at most 128 of its output columns each.
@@ -142,6 +134,187 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
               backward_parts(context, problem));
   }
   context.traced(dqkv);
+}
+
+OLMO_ISA_TABLE(ForestKernels, forest_kernels)
+
+namespace {
+
+void check_segments(std::span<const TokenSegment> segments, std::int64_t rows) {
+  std::int64_t next_row = 0;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto& s = segments[i];
+    OLMO_CHECK(s.begin == next_row && s.length > 0 && s.length <= rows - next_row);
+    OLMO_CHECK(s.parent >= -1 && s.parent < static_cast<std::int64_t>(i));
+    const auto* parent = s.parent < 0 ? nullptr : &segments[static_cast<std::size_t>(s.parent)];
+    OLMO_CHECK(s.position == (parent == nullptr ? 0 : parent->position + parent->length));
+    next_row += s.length;
+  }
+  OLMO_CHECK(next_row == rows);
+}
+
+/// Cuts the segments into pieces, and the pieces' queries into tiles: the first pieces of siblings
+/// see the same keys before their own and share tiles, any other piece has one of its own.
+class Planner {
+ public:
+  Planner(const ForestKernels& kernels, std::span<const TokenSegment> segments, ForestPlan& plan)
+      : kernels_(kernels), segments_(segments), plan_(plan) {}
+
+  void run() {
+    std::vector<std::vector<std::int64_t>> siblings(segments_.size() + 1);  // by parent + 1
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      first_piece_.push_back(static_cast<std::int64_t>(plan_.pieces.size()));
+      add_pieces(segments_[i]);
+      siblings[static_cast<std::size_t>(segments_[i].parent + 1)].push_back(
+          static_cast<std::int64_t>(i));
+    }
+    first_piece_.push_back(static_cast<std::int64_t>(plan_.pieces.size()));
+    for (const auto& children : siblings) {
+      share_tiles(children);
+      for (const auto child : children) tile_later_pieces(child);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::int64_t first_piece(std::int64_t segment) const {
+    return first_piece_[static_cast<std::size_t>(segment)];
+  }
+  [[nodiscard]] std::int64_t rows_of(std::int64_t piece) const {
+    return plan_.pieces[static_cast<std::size_t>(piece)].rows;
+  }
+
+  void add_pieces(const TokenSegment& segment) {
+    for (std::int64_t offset = 0; offset < segment.length; offset += kAttentionTile) {
+      const auto rows = std::min(kAttentionTile, segment.length - offset);
+      plan_.pieces.push_back({segment.begin + offset, rows, plan_.panel_floats});
+      plan_.panel_floats += kernels_.panel_floats(rows, plan_.shape.head_dim);
+    }
+  }
+
+  /// The path up to `segment`: pieces from its root on.
+  void add_path(std::int64_t segment) {
+    const auto begin = static_cast<std::ptrdiff_t>(plan_.path.size());
+    for (; segment >= 0; segment = segments_[static_cast<std::size_t>(segment)].parent) {
+      for (auto piece = first_piece(segment + 1); piece-- > first_piece(segment);)
+        plan_.path.push_back(piece);
+    }
+    std::reverse(plan_.path.begin() + begin, plan_.path.end());
+  }
+
+  void begin_tile(std::int64_t path_begin, std::int64_t keys) {
+    const auto runs = static_cast<std::int64_t>(plan_.runs.size());
+    plan_.tiles.push_back(
+        {path_begin, static_cast<std::int64_t>(plan_.path.size()), keys, runs, runs, 0});
+  }
+
+  void add_run(std::int64_t piece) {
+    ForestTile& tile = plan_.tiles.back();
+    plan_.runs.push_back({piece, tile.queries});
+    ++tile.run_end;
+    tile.queries += rows_of(piece);
+  }
+
+  void share_tiles(const std::vector<std::int64_t>& children) {
+    if (children.empty()) return;
+    const auto& first = segments_[static_cast<std::size_t>(children.front())];
+    const auto path_begin = static_cast<std::int64_t>(plan_.path.size());
+    add_path(first.parent);
+    bool begun = false;
+    for (const auto child : children) {
+      const auto piece = first_piece(child);
+      if (!begun || plan_.tiles.back().queries + rows_of(piece) > kAttentionTile) {
+        begin_tile(path_begin, first.position);
+        begun = true;
+      }
+      add_run(piece);
+    }
+  }
+
+  void tile_later_pieces(std::int64_t segment) {
+    const auto begin = first_piece(segment), end = first_piece(segment + 1);
+    if (end - begin < 2) return;
+    const auto& s = segments_[static_cast<std::size_t>(segment)];
+    const auto path_begin = static_cast<std::int64_t>(plan_.path.size());
+    add_path(s.parent);
+    for (auto piece = begin + 1; piece < end; ++piece) {
+      plan_.path.push_back(piece - 1);
+      begin_tile(path_begin, s.position + (piece - begin) * kAttentionTile);
+      add_run(piece);
+    }
+  }
+
+  const ForestKernels& kernels_;
+  std::span<const TokenSegment> segments_;
+  ForestPlan& plan_;
+  std::vector<std::int64_t> first_piece_;  ///< of each segment, and the end
+};
+
+ForestProblem problem_of(const ForestPlan& plan, const at::Tensor& qkv, const at::Tensor& out) {
+  const auto& s = plan.shape;
+  require("attention_forest", "qkv", qkv, {s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
+  require("attention_forest", "out", out, {s.length, s.n_heads * s.head_dim});
+  std::int64_t most_keys = 0;
+  for (const auto& tile : plan.tiles) most_keys = std::max(most_keys, tile.keys);
+  auto* packed = kernel_output<float>(plan.packed);
+  return {.rows = s.length,
+          .n_heads = s.n_heads,
+          .n_kv_heads = s.n_kv_heads,
+          .head_dim = s.head_dim,
+          .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+          .qkv = kernel_input<float>(qkv),
+          .out = kernel_output<float>(out),
+          .pieces = plan.pieces.data(),
+          .path = plan.path.data(),
+          .runs = plan.runs.data(),
+          .tiles = plan.tiles.data(),
+          .most_keys = most_keys,
+          .panels = packed,
+          .values = packed + s.n_kv_heads * plan.panel_floats,
+          .panel_floats = plan.panel_floats,
+          .value_floats = plan.value_floats};
+}
+
+/// Calls work(i, kv_head) for i < count and every head, a head's one after the other.
+template <class Work>
+void share_out(const Context& context, std::size_t count, std::int64_t kv_heads, const Work& work) {
+  for_each_in_parallel(
+      count * static_cast<std::size_t>(kv_heads),
+      [&](std::size_t i) {
+        work(static_cast<std::int64_t>(i % count), static_cast<std::int64_t>(i / count));
+      },
+      context.policy.threads);
+}
+
+}  // namespace
+
+ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
+                       std::span<const TokenSegment> segments) {
+  OLMO_CHECK(shape.n_kv_heads > 0 && shape.n_heads > 0 && shape.n_heads % shape.n_kv_heads == 0);
+  OLMO_CHECK(shape.batch == 1 && shape.head_dim > 0);
+  check_segments(segments, shape.length);
+  const auto& kernels = forest_kernels_for(context.policy.isa);
+  ForestPlan plan;
+  plan.shape = shape;
+  Planner(kernels, segments, plan).run();
+  plan.value_floats = kernels.value_floats(shape.length, shape.head_dim);
+  plan.packed =
+      new_tensor({shape.n_kv_heads * (plan.panel_floats + plan.value_floats)}, at::kFloat);
+  return plan;
+}
+
+void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
+                      at::Tensor& out) {
+  const auto problem = problem_of(plan, qkv, out);
+  const auto& kernels = forest_kernels_for(context.policy.isa);
+  share_out(context, plan.pieces.size(), problem.n_kv_heads,
+            [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
+  const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
+  CallWorkspace workspace(context);
+  share_out(context, plan.tiles.size(), problem.n_kv_heads,
+            [&](std::int64_t tile, std::int64_t head) {
+              kernels.run(problem, tile, head, workspace.reserve(floats));
+            });
+  context.traced(out);
 }
 
 }  // namespace olmo::ops

@@ -1,7 +1,11 @@
 // What an operation computes with, beside its tensors.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/policy.h"
 #include "core/tensor.h"
@@ -12,7 +16,28 @@ class OpTrace;
 
 namespace olmo::ops {
 
-class Workspace;
+/// Scratch memory of operations, a piece for each thread, which is kept between calls: fresh pages
+/// cost more than the arithmetic on them. It only grows. Whoever calls operations again and again
+/// owns one and hands it over in the Context; one operation uses it at a time.
+class Workspace {
+ public:
+  /// For operations on at most `threads` threads.
+  explicit Workspace(int threads) : of_thread_(static_cast<std::size_t>(threads)) {}
+
+  /// For a thread of at::parallel_for: at least `floats` floats, on a 64-byte boundary, with
+  /// whatever they held; valid until the thread's next call.
+  float* reserve(std::size_t floats);
+
+ private:
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  struct Piece {
+    std::unique_ptr<float, Free> memory;
+    std::size_t capacity = 0;
+  };
+  std::vector<Piece> of_thread_;
+};
 
 /// The first argument of every operation. A handful of pointers, made for one call or one pass: it
 /// must not outlive what it points to. A policy converts to one that has nothing else.
@@ -36,6 +61,17 @@ struct Context {
 
  private:
   void record(const at::Tensor& output, std::string_view part) const;
+};
+
+/// The workspace of one call: the context's, or one of its own where the context has none.
+class CallWorkspace {
+ public:
+  explicit CallWorkspace(const Context& context);
+  float* reserve(std::size_t floats) { return used_.reserve(floats); }
+
+ private:
+  std::optional<Workspace> own_;
+  Workspace& used_;
 };
 
 }  // namespace olmo::ops

@@ -5,11 +5,9 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
-#include "ops/kernels/loss.h"
+#include "core/named_tensors.h"
+#include "ops/dispatch.h"
+#include "ops/kernels/row_ops.h"
 #include "ops/linear.h"
 
 namespace olmo::ops {
@@ -53,12 +51,7 @@ void check_tokens(const char* op, const HeadTokenValues& tokens, std::int64_t co
 
 /// Grows the buffers where needed and returns the tokens per chunk.
 std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
-  constexpr std::int64_t kLogits = 26 * 1024 * 1024;
-  const auto wanted =
-      workspace.chunk > 0
-          ? workspace.chunk
-          : std::max<std::int64_t>(64,
-                                   kLogits / std::max<std::int64_t>(1, sizes.vocabulary) / 64 * 64);
+  const auto wanted = workspace.chunk > 0 ? workspace.chunk : head_chunk(sizes.vocabulary);
   const auto chunk = std::max<std::int64_t>(1, std::min(wanted, sizes.tokens));
   const auto fits = [](const at::Tensor& t, std::int64_t n) {
     return t.defined() && t.numel() >= n;
@@ -193,6 +186,11 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
 }
 
 }  // namespace
+
+std::int64_t head_chunk(std::int64_t vocabulary) {
+  constexpr std::int64_t kLogits = 26 * 1024 * 1024, kUnit = 64;
+  return std::max(kUnit, kLogits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
+}
 
 HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/evaluation_rows.h"
 #include "core/tensor.h"
-#include "core/token_forest.h"
 #include "ops/context.h"
 
 namespace olmo::ops {
@@ -24,8 +24,11 @@ struct HeadLoss {
 struct HeadWorkspace {
   at::Tensor logits;       ///< of one chunk of tokens, then their gradient
   at::Tensor values;       ///< ce and lse of each token
-  std::int64_t chunk = 0;  ///< tokens per chunk; 0: about 104 MiB of logits
+  std::int64_t chunk = 0;  ///< tokens per chunk; 0: head_chunk()
 };
+
+/// Tokens of a chunk unless the caller says otherwise: about 104 MiB of logits.
+std::int64_t head_chunk(std::int64_t vocabulary);
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.
 struct HeadTokenValues {

@@ -2,9 +2,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
+#include "core/error.h"
+#include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {
@@ -13,53 +12,46 @@ OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 
+/// Runs `kernel` on the elements of tensors of `count` elements each; on a GPU `gpu_kernel`.
+template <class Kernel, class GpuKernel, class... Arguments>
+void run(const char* op, const Context& context, std::initializer_list<at::Tensor> tensors,
+         Kernel kernel, const GpuKernel& gpu_kernel, std::int64_t blocks, std::int64_t count,
+         Arguments... arguments) {
+  if (on_gpu(context, op, tensors)) {
+    launch(context, gpu_kernel, blocks, arguments..., count);
+  } else {
+    at::parallel_for(0, count, row_grain(1), [&](std::int64_t begin, std::int64_t end) {
+      kernel(arguments..., begin, end);
+    });
+  }
+}
+
 void run_unary(const char* op, const Context& context, PointwiseKernels::Unary kernel,
                const GpuKernel<const float*, float*, std::int64_t>& gpu_kernel, const at::Tensor& x,
                const at::Tensor& out) {
-  require(op, "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  require_contiguous(op, "x", x);
   require(op, "out", out, x.sizes());
-  const auto* in = kernel_input<float>(x);
-  auto* result = kernel_output<float>(out);
-  if (on_gpu(context, op, {x, out})) {
-    launch(context, gpu_kernel, blocks_of_elements(x.numel()), in, result, x.numel());
-  } else {
-    at::parallel_for(0, x.numel(), row_grain(1),
-                     [&](std::int64_t begin, std::int64_t end) { kernel(in, result, begin, end); });
-  }
+  run(op, context, {x, out}, kernel, gpu_kernel, blocks_of_elements(x.numel()), x.numel(),
+      kernel_input<float>(x), kernel_output<float>(out));
   context.traced(out);
 }
 
 }  // namespace
 
 void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out) {
-  require("add", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
+  require_contiguous("add", "x", x);
   require("add", "y", y, x.sizes());
   require("add", "out", out, x.sizes());
-  const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* a = kernel_input<float>(x);
-  const auto* b = kernel_input<float>(y);
-  auto* sum = kernel_output<float>(out);
-  if (on_gpu(context, "add", {x, y, out})) {
-    launch(context, gpu_kernels::kAdd, blocks_of_elements(x.numel()), a, b, sum, x.numel());
-  } else {
-    at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
-      kernels.add(a, b, sum, begin, end);
-    });
-  }
+  run("add", context, {x, y, out}, pointwise_kernels_for(context.policy.isa).add, gpu_kernels::kAdd,
+      blocks_of_elements(x.numel()), x.numel(), kernel_input<float>(x), kernel_input<float>(y),
+      kernel_output<float>(out));
   context.traced(out);
 }
 
 void scale(const Context& context, const at::Tensor& x, float factor) {
-  require("scale", "x", x, x.defined() ? x.sizes() : at::IntArrayRef{});
-  const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* data = kernel_output<float>(x);
-  if (on_gpu(context, "scale", {x})) {
-    launch(context, gpu_kernels::kScale, blocks_of_elements(x.numel()), data, factor, x.numel());
-  } else {
-    at::parallel_for(0, x.numel(), row_grain(1), [&](std::int64_t begin, std::int64_t end) {
-      kernels.scale(data, factor, begin, end);
-    });
-  }
+  require_contiguous("scale", "x", x);
+  run("scale", context, {x}, pointwise_kernels_for(context.policy.isa).scale, gpu_kernels::kScale,
+      blocks_of_elements(x.numel()), x.numel(), kernel_output<float>(x), factor);
   context.traced(x);
 }
 
@@ -114,6 +106,27 @@ void log(const Context& context, const at::Tensor& x, const at::Tensor& out) {
 void sigmoid(const Context& context, const at::Tensor& x, const at::Tensor& out) {
   run_unary("sigmoid", context, pointwise_kernels_for(context.policy.isa).sigmoid,
             gpu_kernels::kSigmoid, x, out);
+}
+
+void clamp(const Context& context, const at::Tensor& x, float limit, const at::Tensor& mask_u8) {
+  require_contiguous("clamp", "x", x);
+  require("clamp", "mask", mask_u8, x.sizes(), at::kByte);
+  if (!(limit >= 0))
+    throw Error(ErrorKind::kFailure,
+                "clamp: limit must not be negative, got " + std::to_string(limit));
+  run("clamp", context, {x, mask_u8}, pointwise_kernels_for(context.policy.isa).clamp,
+      gpu_kernels::kClamp, blocks_of_threads(x.numel()), x.numel(), kernel_output<float>(x), limit,
+      kernel_output<std::uint8_t>(mask_u8));
+  context.traced(x);
+}
+
+void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at::Tensor& dx) {
+  require_contiguous("clamp_backward", "dx", dx);
+  require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
+  run("clamp_backward", context, {mask_u8, dx}, pointwise_kernels_for(context.policy.isa).mask,
+      gpu_kernels::kMask, blocks_of_threads(dx.numel()), dx.numel(),
+      kernel_input<std::uint8_t>(mask_u8), kernel_output<float>(dx));
+  context.traced(dx);
 }
 
 }  // namespace olmo::ops

@@ -3,10 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
+#include "core/named_tensors.h"
+#include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {

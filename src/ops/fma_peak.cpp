@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "core/machine.h"
-#include "ops/isa_table.h"
-#include "ops/kernels/fma_peak.h"
+#include "ops/dispatch.h"
+#include "ops/kernels/gemm.h"
 
 namespace olmo::ops {
 namespace {

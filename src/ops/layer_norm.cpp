@@ -2,10 +2,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
-#include "ops/kernels/norm.h"
+#include "ops/dispatch.h"
+#include "ops/kernels/row_ops.h"
 
 namespace olmo::ops {
 

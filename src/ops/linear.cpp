@@ -7,11 +7,8 @@
 #include <ATen/ops/mm.h>
 #include <unistd.h>
 
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
+#include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
-#include "ops/workspace.h"
 
 namespace olmo::ops {
 
@@ -91,35 +88,33 @@ void multiply_on_gpu(const Context& context, const GemmProblem& g) {
   launch(context, kernel, tiles(g.m, side) * tiles(g.n, side), g);
 }
 
-/// One of a product's inputs, fp32 or bf16.
-struct Operand {
-  const float* fp32;
-  const std::uint16_t* bf16;
-};
-
-Operand operand(const at::Tensor& t) {
-  if (t.scalar_type() == at::kBFloat16) return {nullptr, kernel_input_bf16(t)};
-  return {kernel_input<float>(t), nullptr};
-}
-
-/// The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
-at::Tensor left_operand(const Context& context, const at::Tensor& t) {
-  return context.policy.gpu != nullptr ? t.to(at::kFloat) : t;
-}
-
-void multiply(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors,
-              const GemmProblem& whole) {
-  if (whole.m == 0 || whole.n == 0) return;
-  if (on_gpu(context, op, tensors)) {
-    multiply_on_gpu(context, whole);
+/// `problem` with its pointers; `left` and `right` are its A and B.
+void multiply(const Context& context, const char* op, GemmProblem problem, const at::Tensor& left,
+              const at::Tensor& right, const at::Tensor& out) {
+  if (problem.m == 0 || problem.n == 0) return;
+  // The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
+  const at::Tensor a = context.policy.gpu != nullptr ? left.to(at::kFloat) : left;
+  if (a.scalar_type() == at::kBFloat16) {
+    problem.a_bf16 = kernel_input_bf16(a);
+  } else {
+    problem.a = kernel_input<float>(a);
+  }
+  if (right.scalar_type() == at::kBFloat16) {
+    problem.b_bf16 = kernel_input_bf16(right);
+  } else {
+    problem.b = kernel_input<float>(right);
+  }
+  problem.c = kernel_output<float>(out);
+  if (on_gpu(context, op, {a, right, out})) {
+    multiply_on_gpu(context, problem);
     return;
   }
   const auto& kernels = gemm_kernels_for(context.policy.isa);
-  const auto grid = choose_grid(kernels, whole.m, whole.n, context.policy.threads);
+  const auto grid = choose_grid(kernels, problem.m, problem.n, context.policy.threads);
   CallWorkspace workspace(context);
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
-      const auto piece = piece_of(whole, kernels, grid, index);
+      const auto piece = piece_of(problem, kernels, grid, index);
       const auto blocking = kernels.blocking(piece.m, piece.n, piece.k, l2_bytes());
       const auto floats = kernels.workspace(piece, blocking);
       kernels.gemm(piece, blocking, workspace.reserve(static_cast<std::size_t>(floats)));
@@ -127,54 +122,53 @@ void multiply(const Context& context, const char* op, std::initializer_list<at::
   });
 }
 
+/// Checks an input of a product: a matrix in fp32 or bf16.
+void require_input(const char* op, const char* name, const at::Tensor& t) {
+  require_matrix(op, name, t);
+  require_fp32_or_bf16(op, name, t, t.sizes());
+}
+
 }  // namespace
 
 void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_NK,
             at::Tensor& y_MN) {
-  require_matrix("linear", "x", x_MK);
+  require_input("linear", "x", x_MK);
   require_matrix("linear", "w", w_NK);
   const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
-  require_fp32_or_bf16("linear", "x", x_MK, {m, k});
   require_fp32_or_bf16("linear", "w", w_NK, {n, k});
   require("linear", "y", y_MN, {m, n});
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
   } else {
-    const at::Tensor left_MK = left_operand(context, x_MK);
-    const auto x = operand(left_MK), w = operand(w_NK);
-    multiply(context, "linear", {left_MK, w_NK, y_MN},
-             {m, n, k, x.fp32, k, 1, w.fp32, 1, k, kernel_output<float>(y_MN), n, false, w.bf16,
-              x.bf16});
+    const GemmProblem problem{
+        .m = m, .n = n, .k = k, .a_row = k, .a_k = 1, .b_k = 1, .b_column = k, .c_row = n};
+    multiply(context, "linear", problem, x_MK, w_NK, y_MN);
   }
   context.traced(y_MN);
 }
 
 void linear_backward_input(const Context& context, const at::Tensor& dy_MN, const at::Tensor& w_NK,
                            at::Tensor& dx_MK) {
-  require_matrix("linear_backward_input", "dy", dy_MN);
+  require_input("linear_backward_input", "dy", dy_MN);
   require_matrix("linear_backward_input", "w", w_NK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = w_NK.size(1);
-  require_fp32_or_bf16("linear_backward_input", "dy", dy_MN, {m, n});
   require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
   require("linear_backward_input", "dx", dx_MK, {m, k});
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
   } else {
-    const at::Tensor left_MN = left_operand(context, dy_MN);
-    const auto dy = operand(left_MN), w = operand(w_NK);
-    multiply(context, "linear_backward_input", {left_MN, w_NK, dx_MK},
-             {m, k, n, dy.fp32, n, 1, w.fp32, k, 1, kernel_output<float>(dx_MK), k, false, w.bf16,
-              dy.bf16});
+    const GemmProblem problem{
+        .m = m, .n = k, .k = n, .a_row = n, .a_k = 1, .b_k = k, .b_column = 1, .c_row = k};
+    multiply(context, "linear_backward_input", problem, dy_MN, w_NK, dx_MK);
   }
   context.traced(dx_MK);
 }
 
 void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
                             at::Tensor& dw_NK, bool accumulate) {
-  require_matrix("linear_backward_weight", "dy", dy_MN);
+  require_input("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);
-  require_fp32_or_bf16("linear_backward_weight", "dy", dy_MN, {m, n});
   require_fp32_or_bf16("linear_backward_weight", "x", x_MK, {m, k});
   require("linear_backward_weight", "dw", dw_NK, {n, k});
   if (context.policy.numerics == Numerics::kFast) {
@@ -185,11 +179,16 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
       at::mm_out(dw_NK, dy.t(), x);
     }
   } else {
-    const at::Tensor left_MN = left_operand(context, dy_MN);
-    const auto dy = operand(left_MN), x = operand(x_MK);
-    multiply(context, "linear_backward_weight", {left_MN, x_MK, dw_NK},
-             {n, k, m, dy.fp32, 1, n, x.fp32, k, 1, kernel_output<float>(dw_NK), k, accumulate,
-              x.bf16, dy.bf16});
+    const GemmProblem problem{.m = n,
+                              .n = k,
+                              .k = m,
+                              .a_row = 1,
+                              .a_k = n,
+                              .b_k = k,
+                              .b_column = 1,
+                              .c_row = k,
+                              .accumulate = accumulate};
+    multiply(context, "linear_backward_weight", problem, dy_MN, x_MK, dw_NK);
   }
   context.traced(dw_NK);
 }

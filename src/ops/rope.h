@@ -1,3 +1,4 @@
+// Rotary position embeddings, and the elementary functions that they are made with.
 #pragma once
 
 #include "core/tensor.h"
@@ -5,6 +6,21 @@
 #include "ops/context.h"
 
 namespace olmo::ops {
+
+// Elementary functions of doubles for the host: the same bits on every machine, where libm's
+// differ. Built from + - * / only.
+
+struct SinCos {
+  double sin;
+  double cos;
+};
+
+/// For 0 <= x < 2^24 that is a binary32 number; absolute error below 2^-50.
+SinCos portable_sin_cos(double x);
+
+/// e^x for |x| <= 700, natural logarithm of a positive normal x; relative error below 2^-49.
+double portable_exp(double x);
+double portable_log(double x);
 
 /// Cosines and sines of rotary position embeddings, (length, head_dim / 2) each, fp32.
 struct RopeTable {

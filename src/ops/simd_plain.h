@@ -15,110 +15,54 @@ struct Mask16 {
   std::int32_t v[16];  // 0 or -1
 };
 
-#define OLMO_LANES(expression)   \
-  for (int l = 0; l < 16; ++l) { \
-    r.v[l] = (expression);       \
-  }                              \
+/// Returns the Type whose lane l is the expression.
+#define OLMO_LANES(Type, expression)                  \
+  Type r;                                             \
+  for (int l = 0; l < 16; ++l) r.v[l] = (expression); \
   return r
 
-OLMO_INLINE F32x16 load(const float* p) {
-  F32x16 r;
-  OLMO_LANES(p[l]);
-}
+OLMO_INLINE F32x16 load(const float* p) { OLMO_LANES(F32x16, p[l]); }
 OLMO_INLINE void store(float* p, F32x16 x) {
   for (int l = 0; l < 16; ++l) p[l] = x.v[l];
 }
 OLMO_INLINE F32x16 load_n(const float* p, std::int64_t n) {
-  F32x16 r;
-  OLMO_LANES(l < n ? p[l] : 0.0F);
+  OLMO_LANES(F32x16, l < n ? p[l] : 0.0F);
 }
 OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
   for (int l = 0; l < n; ++l) p[l] = x.v[l];
 }
-OLMO_INLINE F32x16 broadcast(float x) {
-  F32x16 r;
-  OLMO_LANES(x);
-}
+OLMO_INLINE F32x16 broadcast(float x) { OLMO_LANES(F32x16, x); }
 OLMO_INLINE F32x16 zero() { return broadcast(0.0F); }
 
-OLMO_INLINE F32x16 operator+(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] + b.v[l]);
-}
-OLMO_INLINE F32x16 operator-(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] - b.v[l]);
-}
-OLMO_INLINE F32x16 operator*(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] * b.v[l]);
-}
-OLMO_INLINE F32x16 operator/(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] / b.v[l]);
-}
+OLMO_INLINE F32x16 operator+(F32x16 a, F32x16 b) { OLMO_LANES(F32x16, a.v[l] + b.v[l]); }
+OLMO_INLINE F32x16 operator-(F32x16 a, F32x16 b) { OLMO_LANES(F32x16, a.v[l] - b.v[l]); }
+OLMO_INLINE F32x16 operator*(F32x16 a, F32x16 b) { OLMO_LANES(F32x16, a.v[l] * b.v[l]); }
+OLMO_INLINE F32x16 operator/(F32x16 a, F32x16 b) { OLMO_LANES(F32x16, a.v[l] / b.v[l]); }
 OLMO_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
-  F32x16 r;
-  OLMO_LANES(__builtin_fmaf(a.v[l], b.v[l], c.v[l]));
+  OLMO_LANES(F32x16, __builtin_fmaf(a.v[l], b.v[l], c.v[l]));
 }
-OLMO_INLINE F32x16 sqrt(F32x16 a) {
-  F32x16 r;
-  OLMO_LANES(__builtin_sqrtf(a.v[l]));
-}
+OLMO_INLINE F32x16 sqrt(F32x16 a) { OLMO_LANES(F32x16, __builtin_sqrtf(a.v[l])); }
 OLMO_INLINE F32x16 max(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] > b.v[l] ? a.v[l] : b.v[l]);
+  OLMO_LANES(F32x16, a.v[l] > b.v[l] ? a.v[l] : b.v[l]);
 }
 OLMO_INLINE F32x16 min(F32x16 a, F32x16 b) {
-  F32x16 r;
-  OLMO_LANES(a.v[l] < b.v[l] ? a.v[l] : b.v[l]);
+  OLMO_LANES(F32x16, a.v[l] < b.v[l] ? a.v[l] : b.v[l]);
 }
 
-OLMO_INLINE Mask16 operator<(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] < b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator<=(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] <= b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator>(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] > b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator>=(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] >= b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator==(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] == b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator!=(F32x16 a, F32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] != b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator&(Mask16 a, Mask16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] & b.v[l]);
-}
-OLMO_INLINE Mask16 operator|(Mask16 a, Mask16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] | b.v[l]);
-}
+OLMO_INLINE Mask16 operator<(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] < b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator<=(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] <= b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator>(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] > b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator>=(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] >= b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator==(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] == b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator!=(F32x16 a, F32x16 b) { OLMO_LANES(Mask16, a.v[l] != b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator&(Mask16 a, Mask16 b) { OLMO_LANES(Mask16, a.v[l] & b.v[l]); }
+OLMO_INLINE Mask16 operator|(Mask16 a, Mask16 b) { OLMO_LANES(Mask16, a.v[l] | b.v[l]); }
 OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
-  F32x16 r;
-  OLMO_LANES(m.v[l] != 0 ? yes.v[l] : no.v[l]);
+  OLMO_LANES(F32x16, m.v[l] != 0 ? yes.v[l] : no.v[l]);
 }
 
-OLMO_INLINE I32x16 broadcast_int(std::int32_t x) {
-  I32x16 r;
-  OLMO_LANES(x);
-}
-OLMO_INLINE I32x16 load_int(const std::int32_t* p) {
-  I32x16 r;
-  OLMO_LANES(p[l]);
-}
+OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { OLMO_LANES(I32x16, x); }
+OLMO_INLINE I32x16 load_int(const std::int32_t* p) { OLMO_LANES(I32x16, p[l]); }
 OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
   for (int l = 0; l < 16; ++l) p[l] = x.v[l];
 }
@@ -132,54 +76,31 @@ OLMO_INLINE F32x16 from_bits(I32x16 x) {
   __builtin_memcpy(&r, &x, sizeof r);
   return r;
 }
-OLMO_INLINE F32x16 to_float(I32x16 x) {
-  F32x16 r;
-  OLMO_LANES(static_cast<float>(x.v[l]));
-}
+OLMO_INLINE F32x16 to_float(I32x16 x) { OLMO_LANES(F32x16, static_cast<float>(x.v[l])); }
 // Integer sums wrap, as in the vector instruction sets.
 OLMO_INLINE I32x16 operator+(I32x16 a, I32x16 b) {
-  I32x16 r;
-  OLMO_LANES(static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) +
-                                       static_cast<std::uint32_t>(b.v[l])));
+  OLMO_LANES(I32x16, static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) +
+                                               static_cast<std::uint32_t>(b.v[l])));
 }
 OLMO_INLINE I32x16 operator-(I32x16 a, I32x16 b) {
-  I32x16 r;
-  OLMO_LANES(static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) -
-                                       static_cast<std::uint32_t>(b.v[l])));
+  OLMO_LANES(I32x16, static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) -
+                                               static_cast<std::uint32_t>(b.v[l])));
 }
-OLMO_INLINE I32x16 operator&(I32x16 a, I32x16 b) {
-  I32x16 r;
-  OLMO_LANES(a.v[l] & b.v[l]);
-}
-OLMO_INLINE I32x16 operator|(I32x16 a, I32x16 b) {
-  I32x16 r;
-  OLMO_LANES(a.v[l] | b.v[l]);
-}
-OLMO_INLINE I32x16 operator^(I32x16 a, I32x16 b) {
-  I32x16 r;
-  OLMO_LANES(a.v[l] ^ b.v[l]);
-}
+OLMO_INLINE I32x16 operator&(I32x16 a, I32x16 b) { OLMO_LANES(I32x16, a.v[l] & b.v[l]); }
+OLMO_INLINE I32x16 operator|(I32x16 a, I32x16 b) { OLMO_LANES(I32x16, a.v[l] | b.v[l]); }
+OLMO_INLINE I32x16 operator^(I32x16 a, I32x16 b) { OLMO_LANES(I32x16, a.v[l] ^ b.v[l]); }
 template <int kCount>
 OLMO_INLINE I32x16 shift_left(I32x16 a) {
-  I32x16 r;
-  OLMO_LANES(static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) << kCount));
+  OLMO_LANES(I32x16, static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[l]) << kCount));
 }
 template <int kCount>
 OLMO_INLINE I32x16 shift_right(I32x16 a) {
-  I32x16 r;
-  OLMO_LANES(a.v[l] >> kCount);
+  OLMO_LANES(I32x16, a.v[l] >> kCount);
 }
-OLMO_INLINE Mask16 operator>(I32x16 a, I32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] > b.v[l] ? -1 : 0);
-}
-OLMO_INLINE Mask16 operator==(I32x16 a, I32x16 b) {
-  Mask16 r;
-  OLMO_LANES(a.v[l] == b.v[l] ? -1 : 0);
-}
+OLMO_INLINE Mask16 operator>(I32x16 a, I32x16 b) { OLMO_LANES(Mask16, a.v[l] > b.v[l] ? -1 : 0); }
+OLMO_INLINE Mask16 operator==(I32x16 a, I32x16 b) { OLMO_LANES(Mask16, a.v[l] == b.v[l] ? -1 : 0); }
 OLMO_INLINE I32x16 select(Mask16 m, I32x16 yes, I32x16 no) {
-  I32x16 r;
-  OLMO_LANES(m.v[l] != 0 ? yes.v[l] : no.v[l]);
+  OLMO_LANES(I32x16, m.v[l] != 0 ? yes.v[l] : no.v[l]);
 }
 
 OLMO_INLINE float tree_sum(F32x16 x) {

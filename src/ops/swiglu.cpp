@@ -2,9 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "ops/arguments.h"
-#include "ops/gpu/launch.h"
-#include "ops/isa_table.h"
+#include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
 
 namespace olmo::ops {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/nearest.h"
+#include "core/text.h"
 
 namespace olmo::report {
 namespace {

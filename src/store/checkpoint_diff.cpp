@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
@@ -133,8 +133,7 @@ TensorDifference compare_tensors(const std::string& name, const at::Tensor& a,
   TensorDifference difference{.name = name, .elements = a.numel()};
   const at::Tensor x = a.contiguous();
   const at::Tensor y = b.contiguous();
-  if (std::ranges::equal(host_bytes(x), host_bytes(y)))
-    return difference;
+  if (std::ranges::equal(host_bytes(x), host_bytes(y))) return difference;
   difference.verdict = Verdict::kDifferent;
   switch (a.scalar_type()) {
     case at::kFloat:

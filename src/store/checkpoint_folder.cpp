@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/log.h"
+#include "core/input_file.h"
+#include "core/output_file.h"
+#include "core/terminal.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_manifest.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 #include "store/structure_driver.h"
 
 namespace olmo::store {

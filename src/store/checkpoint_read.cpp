@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/host_tensor.h"
+#include "core/input_file.h"
 #include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "core/tensor.h"

@@ -9,11 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/build_info.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/log.h"
 #include "core/output_file.h"
+#include "core/process.h"
+#include "core/terminal.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"

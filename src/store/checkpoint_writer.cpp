@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
-#include "core/log.h"
+#include "core/named_tensors.h"
 #include "core/tensor.h"
+#include "core/terminal.h"
 
 namespace olmo::store {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/build_info.h"
-#include "core/determinism.h"
-#include "core/environment.h"
 #include "core/gpu.h"
 #include "core/json.h"
+#include "core/machine.h"
+#include "core/policy.h"
+#include "core/process.h"
 #include "store/library_versions.h"
 
 namespace olmo::store {

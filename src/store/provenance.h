@@ -11,7 +11,7 @@ namespace olmo::store {
 Json policy_json(const Policy& policy);
 /// Version, revision, compiler, flags and library versions.
 Json build_json();
-/// core/environment.h, with bytes that are not UTF-8 replaced.
+/// core/machine.h, with bytes that are not UTF-8 replaced.
 Json environment_json();
 
 }  // namespace olmo::store

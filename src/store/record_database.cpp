@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/input_file.h"
-#include "core/log.h"
+#include "core/terminal.h"
 #include "store/file_system.h"
 #include "store/schema.h"
 

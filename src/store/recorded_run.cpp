@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {

@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/json.h"
+#include "core/output_file.h"
 
 namespace olmo::store {
 namespace {

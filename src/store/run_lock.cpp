@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/log.h"
 #include "core/output_file.h"
+#include "core/terminal.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 

@@ -19,7 +19,7 @@ struct RunRecord {
   std::uint64_t seed = 0;
   std::int64_t n_parameters = 0;
   std::int64_t max_steps = 0;
-  std::int64_t chain_format = 1;  ///< core/hash_chain.h
+  std::int64_t chain_format = 1;  ///< core/hash.h
 };
 
 struct AttemptRecord {
@@ -61,7 +61,7 @@ struct StepRecord {
   double tokens_per_second = 0;
   std::optional<double> mfu;
   std::string batch_hash;
-  std::string loss_hash;  ///< `losses` of core/hash_chain.h; empty in format 1
+  std::string loss_hash;  ///< `losses` of core/hash.h; empty in format 1
   std::string chain_hash;
 };
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
 #include "core/json.h"
+#include "core/named_tensors.h"
 
 namespace olmo::store {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/named_tensors.h"
 
 // The safetensors format: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes

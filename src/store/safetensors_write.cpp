@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/host_tensor.h"
 #include "core/json.h"
+#include "core/named_tensors.h"
 #include "core/output_file.h"
 #include "store/safetensors.h"
 

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 
 namespace olmo::store {
 namespace {

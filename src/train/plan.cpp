@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/format.h"
-#include "core/progress_line.h"
+#include "core/terminal.h"
+#include "core/text.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::train {

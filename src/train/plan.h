@@ -8,7 +8,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "train/preparation.h"
 #include "train/speed.h"
 

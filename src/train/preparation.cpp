@@ -6,10 +6,10 @@
 
 #include <unistd.h>
 
-#include "core/files.h"
-#include "core/format.h"
 #include "core/hash.h"
+#include "core/input_file.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "data/public/fetch.h"
 #include "data/sidecar.h"
 

@@ -17,7 +17,7 @@
 #include "data/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "evaluation/evaluators.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "store/run_records.h"
 
 namespace olmo::train {

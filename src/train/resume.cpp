@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
-#include "core/log.h"
+#include "core/hash.h"
+#include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "store/recorded_run.h"
 #include "store/run_identity.h"

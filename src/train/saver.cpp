@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/log.h"
+#include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "train/divergence.h"
 #include "train/train_state.h"

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/format.h"
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "core/json.h"
-#include "core/log.h"
-#include "model/model_size.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "model/model_config.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"

@@ -4,13 +4,14 @@
 
 #include <ATen/ops/arange.h>
 
+#include "core/named_tensors.h"
 #include "core/tensor.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "model/olmo.h"
+#include "ops/context.h"
 #include "ops/fma_peak.h"
 #include "ops/linear.h"
-#include "ops/reduce.h"
-#include "ops/workspace.h"
+#include "ops/optimizer_update.h"
 #include "optim/optimizer.h"
 
 namespace olmo::train {

@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/format.h"
-#include "core/hash_chain.h"
-#include "core/host_tensor.h"
+#include "core/hash.h"
+#include "core/named_tensors.h"
 #include "core/parallel.h"
-#include "core/progress_line.h"
+#include "core/terminal.h"
+#include "core/text.h"
 #include "ops/elementwise.h"
-#include "ops/reduce.h"
+#include "ops/optimizer_update.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::train {

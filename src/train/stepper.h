@@ -13,10 +13,10 @@
 #include "core/named_tensors.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
-#include "core/progress.h"
+#include "core/terminal.h"
 #include "data/batch.h"
 #include "model/olmo.h"
-#include "optim/duration.h"
+#include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "store/run_records.h"
 

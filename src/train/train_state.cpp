@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "models/read_weights.h"
 
 namespace olmo::train {

@@ -23,7 +23,7 @@ struct SavedState {
   TrainState state;
   std::string run_id;
   std::string experiment_digest;
-  std::int64_t chain_format = 1;  ///< core/hash_chain.h
+  std::int64_t chain_format = 1;  ///< core/hash.h
 };
 SavedState read_state(const Json& trainer, const std::string& where);
 optim::ClipLimits read_limits(const Json& optim_state, const std::string& where);

@@ -3,10 +3,9 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/log.h"
-#include "core/progress_line.h"
+#include "core/terminal.h"
 #include "energy/meter.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "store/audit_records.h"
 #include "store/state_seal.h"
 #include "train/divergence.h"

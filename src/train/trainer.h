@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/stop_request.h"
+#include "core/process.h"
 #include "evaluation/evaluators.h"
 #include "train/saver.h"
 #include "train/speed.h"

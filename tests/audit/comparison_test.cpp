@@ -1,6 +1,6 @@
 #include "audit/comparison.h"
 
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "support/catch.h"
 
 namespace olmo::audit {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/run_identity.h"
 #include "store/schema.h"
 #include "store/sqlite.h"

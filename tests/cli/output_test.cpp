@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/files.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -3,7 +3,7 @@
 #include <sqlite3.h>
 
 #include "cli/training.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -10,7 +10,7 @@
 #include "config/file.h"
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/json.h"
 #include "support/catch.h"
 

@@ -7,7 +7,7 @@
 
 #include "config/tokenizer_check.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "support/catch.h"
 
 using olmo::Error;

@@ -6,7 +6,6 @@
 
 #include <omp.h>
 
-#include "core/determinism.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "support/catch.h"

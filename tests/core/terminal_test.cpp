@@ -1,6 +1,6 @@
 #include "core/terminal.h"
 
-#include "core/utf8.h"
+#include "core/text.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -32,3 +32,43 @@ TEST_CASE("a text is shortened by columns, at either end, and never within a cha
 }
 
 TEST_CASE("what is no terminal has no width", "[core]") { CHECK_FALSE(terminal_width(-1)); }
+
+TEST_CASE("durations are short and rounded to what matters", "[core]") {
+  CHECK(format_duration(0) == "0s");
+  CHECK(format_duration(59.4) == "59s");
+  CHECK(format_duration(59.6) == "1m00s");
+  CHECK(format_duration(3599.4) == "59m59s");
+  CHECK(format_duration(3725) == "1h02m");
+  CHECK(format_duration(200 * 3600.0) == "200h00m");
+}
+
+TEST_CASE("a line of progress is never wider than the terminal, and keeps what matters most",
+          "[core]") {
+  const std::vector<ProgressPart> parts = {
+      {"step 123/4000", 0}, {"loss 5.4097", 1}, {"gnorm 1.203", 4}, {"lr 4.00e-04", 5},
+      {"123 ms", 7},        {"MFU 40%", 6},     {"eta 1h02m", 2}};
+  CHECK(progress_text(parts, " | ", std::nullopt) ==
+        "step 123/4000 | loss 5.4097 | gnorm 1.203 | lr 4.00e-04 | 123 ms | MFU 40% | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 79) ==
+        "step 123/4000 | loss 5.4097 | gnorm 1.203 | lr 4.00e-04 | MFU 40% | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 40) == "step 123/4000 | loss 5.4097 | eta 1h02m");
+  CHECK(progress_text(parts, " | ", 20) == "step 123/4000");
+  CHECK(progress_text(parts, " | ", 6) == "step …");
+  for (std::size_t columns = 0; columns < 120; ++columns) {
+    INFO(columns);
+    CHECK(display_width(progress_text(parts, " | ", columns)) <= columns);
+  }
+}
+
+TEST_CASE("the time that is left follows the pace of what was computed in this process", "[core]") {
+  Pace pace;
+  const auto left = [&](double fraction, std::int64_t tokens, double now) {
+    return pace.seconds_left({.what = "arc_easy", .fraction = fraction, .tokens = tokens}, now);
+  };
+  CHECK_FALSE(left(0, 0, 0));
+  CHECK_FALSE(left(0.5, 0, 1));  // an earlier process had done this half
+  CHECK(left(0.75, 100, 11) == 10.0);
+  CHECK(left(1, 200, 21) == 0.0);
+  CHECK_FALSE(left(0, 200, 22));  // another part begins
+  CHECK(left(0.5, 300, 32) == 10.0);
+}

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/pcg64.h"
+#include "core/random.h"
 #include "data/batch.h"
 #include "data/instance_filter.h"
 #include "support/catch.h"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
-#include "core/files.h"
 #include "data/scratch.h"
 #include "data/sidecar.h"
 #include "support/catch.h"

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "energy/slurm.h"
-#include "energy/tally.h"
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/json.h"
 #include "data/scratch.h"
 #include "support/catch.h"

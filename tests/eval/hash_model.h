@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/token_forest.h"
+#include "core/evaluation_rows.h"
 #include "support/catch.h"
 
 namespace olmo::eval::test {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/pcg64.h"
+#include "core/random.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

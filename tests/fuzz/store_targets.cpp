@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/hash.h"
+#include "core/input_file.h"
 #include "fuzz/target.h"
 #include "import/instances.h"
 #include "import/steps.h"

@@ -1,7 +1,7 @@
 #include "model/hf_names.h"
 
 #include "core/error.h"
-#include "model/init.h"
+#include "model/parameters.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"

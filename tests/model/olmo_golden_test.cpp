@@ -55,7 +55,7 @@ TEST_CASE("small reference models: cross-entropy and logsumexp of every token, a
     const auto batch = batch_of(golden);
     const at::Tensor ce = at::full_like(golden.at("ce"), -1.0), lse = at::full_like(ce, -1.0);
     const auto sums =
-        model.token_losses(batch, {.ce_M = ce.view({-1}), .lse_M = lse.view({-1}), .argmax_M = {}});
+        model.forward(batch, {}, {.ce_M = ce.view({-1}), .lse_M = lse.view({-1}), .argmax_M = {}});
     const at::Tensor labelled = batch.labels_BL.ne(olmo::model::kIgnoredLabel);
     CHECK(max_abs_difference(ce, golden.at("ce")) < 5e-6);
     CHECK(max_abs_difference(lse * labelled, golden.at("lse")) < 5e-6);
@@ -176,8 +176,8 @@ TEST_CASE("large reference models: hidden states, logits and losses", "[.golden]
         logits.index_select(2, columns), golden.forward.at(whole ? "logits" : "logits_at_columns"));
     const at::Tensor ce = at::empty({batch, length}), lse = at::empty({batch, length});
     const auto sums =
-        model.token_losses({ids, olmo::model::next_token_labels(ids)},
-                           {.ce_M = ce.view({-1}), .lse_M = lse.view({-1}), .argmax_M = {}});
+        model.forward({ids, olmo::model::next_token_labels(ids)}, {},
+                      {.ce_M = ce.view({-1}), .lse_M = lse.view({-1}), .argmax_M = {}});
     const double ce_error =
         max_abs_difference(ce.narrow(1, 0, length - 1), golden.forward.at("ce_per_token"));
     const double z_error = max_abs_difference(1e-4 * lse.narrow(1, 0, length - 1).square(),

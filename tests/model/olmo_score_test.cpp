@@ -75,14 +75,14 @@ at::Tensor path_of(const TokenForest& forest, std::int64_t row) {
   return at::tensor(ids, at::kLong).view({1, -1});
 }
 
-/// What token_losses says of one target's path alone.
+/// What forward says of one target's path alone.
 TokenScore alone(Olmo& model, const TokenForest& forest, const TokenTarget& target) {
   const at::Tensor ids = path_of(forest, target.row);
   const auto last = ids.numel() - 1;
   at::Tensor labels = at::full_like(ids, olmo::model::kIgnoredLabel);
   labels[0][last] = target.label;
   const at::Tensor ce = at::empty({last + 1}), argmax = at::empty({last + 1}, at::kLong);
-  model.token_losses({ids, labels}, {.ce_M = ce, .lse_M = {}, .argmax_M = argmax});
+  model.forward({ids, labels}, {}, {.ce_M = ce, .lse_M = {}, .argmax_M = argmax});
   return {.log_prob = -ce[last].item<float>(),
           .logit = model.logits(ids)[0][last][target.label].item<float>(),
           .is_likeliest = argmax[last].item<std::int64_t>() == target.label};

@@ -6,7 +6,6 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/row_reference.h"
-#include "ops/workspace.h"
 #include "support/catch.h"
 
 namespace olmo::ops {

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "ops/host_math.h"
+#include "ops/rope.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
-#include "ops/clip.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"
 #include "ops/swiglu.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "ops/isa_table.h"
+#include "ops/dispatch.h"
 #include "ops/kernels/simd_steps.h"
 #include "support/catch.h"
 

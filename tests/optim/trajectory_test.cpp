@@ -8,10 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "optim/duration.h"
-#include "optim/grad_clip.h"
 #include "optim/lr_schedule.h"
-#include "optim/param_groups.h"
+#include "optim/optimizer.h"
 #include "store/safetensors.h"
 #include "support/catch.h"
 

@@ -5,7 +5,7 @@
 #include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "model/model_size.h"
+#include "model/model_config.h"
 #include "support/catch.h"
 
 namespace olmo::report {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_manifest.h"

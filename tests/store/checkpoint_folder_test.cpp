@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
+#include "core/output_file.h"
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_manifest.h"
 #include "support/catch.h"

@@ -9,9 +9,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "core/build_info.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/process.h"
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_manifest.h"

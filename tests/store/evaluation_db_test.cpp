@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/run_db.h"
 #include "store/schema.h"
 #include "support/catch.h"

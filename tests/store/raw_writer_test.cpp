@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/hash_chain.h"
+#include "core/hash.h"
 #include "store/run_db.h"
 #include "store/state_seal.h"
 #include "support/catch.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 #include "support/catch.h"

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/output_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

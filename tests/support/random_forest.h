@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/token_forest.h"
+#include "core/evaluation_rows.h"
 
 namespace olmo::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/input_file.h"
 
 namespace olmo::test {
 

@@ -4,7 +4,7 @@
 
 #include "cli/training.h"
 #include "config/train_config.h"
-#include "core/host_tensor.h"
+#include "core/named_tensors.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
 #include "train/train_state.h"

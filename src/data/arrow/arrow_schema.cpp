@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {

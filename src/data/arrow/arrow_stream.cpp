@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/utf8.h"
+#include "core/input_file.h"
+#include "core/text.h"
 #include "data/arrow/arrow_schema.h"
 
 namespace olmo::data {

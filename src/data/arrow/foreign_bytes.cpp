@@ -5,7 +5,7 @@
 #include <bitset>
 #include <string_view>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {

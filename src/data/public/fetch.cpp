@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/hash.h"
-#include "core/log.h"
 #include "core/output_file.h"
 #include "core/process.h"
+#include "core/terminal.h"
 #include "data/public/wheel.h"
 
 extern char** environ;

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

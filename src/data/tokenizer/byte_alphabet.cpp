@@ -1,6 +1,6 @@
 #include "data/tokenizer/byte_alphabet.h"
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 

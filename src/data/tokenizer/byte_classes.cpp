@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/utf8.h"
+#include "core/text.h"
 #include "data/tokenizer/byte_masks.h"
 
 namespace olmo::data {

@@ -7,7 +7,7 @@
 #include <utf8proc.h>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {

@@ -9,7 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "data/tokenizer/byte_alphabet.h"
 #include "data/tokenizer/nfc.h"
 #include "data/tokenizer/pre_token_cache.h"

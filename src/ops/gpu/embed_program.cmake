@@ -1,4 +1,4 @@
-# Writes OUT: the kernels' source for GPUs as a C++ table (program.h). FILES are relative to SOURCE_DIR, the first is
+# Writes OUT: the kernels' source for GPUs as a C++ table (gpu_program() in dispatch.h). FILES are relative to SOURCE_DIR, the first is
 # compiled.
 set(rows "")
 foreach(file IN LISTS FILES)
@@ -12,7 +12,7 @@ foreach(file IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", R\"cpp~(${text})cpp~\"},\n")
 endforeach()
 file(WRITE "${OUT}" "// Made by embed_program.cmake.
-#include \"ops/gpu/program.h\"
+#include \"ops/dispatch.h\"
 
 namespace olmo::ops {
 namespace {

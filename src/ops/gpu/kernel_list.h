@@ -6,10 +6,8 @@
 
 #include "ops/kernels/attention.h"
 #include "ops/kernels/gemm.h"
-#include "ops/kernels/loss.h"
-#include "ops/kernels/norm.h"
 #include "ops/kernels/pointwise.h"
-#include "ops/optimizer_steps.h"
+#include "ops/kernels/row_ops.h"
 
 namespace olmo::ops {
 

@@ -7,11 +7,8 @@
 
 #include "ops/gpu/attention.h"
 #include "ops/gpu/gemm.h"
-#include "ops/kernels/loss.cpp"
-#include "ops/kernels/norm.cpp"
-#include "ops/kernels/optimizer_kernels.cpp"
 #include "ops/kernels/pointwise.cpp"
-#include "ops/kernels/reduce.cpp"
+#include "ops/kernels/row_ops.cpp"
 
 namespace olmo::ops::OLMO_ISA {
 namespace {

@@ -9,13 +9,13 @@ namespace olmo::ops {
 /// of strides is 1. C has unit column stride. A and B may each be bf16, widened while it is packed.
 struct GemmProblem {
   std::int64_t m, n, k;
-  const float* a;
+  const float* a = nullptr;
   std::int64_t a_row, a_k;
-  const float* b;
+  const float* b = nullptr;
   std::int64_t b_k, b_column;
-  float* c;
+  float* c = nullptr;
   std::int64_t c_row;
-  bool accumulate;
+  bool accumulate = false;
   const std::uint16_t* b_bf16 = nullptr;  ///< in place of b
   const std::uint16_t* a_bf16 = nullptr;  ///< in place of a
 };
@@ -36,6 +36,12 @@ struct GemmKernels {
   std::int64_t (*workspace)(const GemmProblem& problem, const GemmBlocking& blocking);
   /// On the calling thread.
   void (*gemm)(const GemmProblem& problem, const GemmBlocking& blocking, float* workspace);
+};
+
+/// Independent chains of fused multiply-adds, on one thread.
+struct FmaPeak {
+  double operations_per_round;  ///< floating-point operations
+  float (*run)(std::int64_t rounds);
 };
 
 }  // namespace olmo::ops

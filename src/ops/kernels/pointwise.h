@@ -14,6 +14,31 @@ struct RopeArgs {
   const float* sin;
 };
 
+/// Numbers of one AdamW update, rounded to fp32 from doubles.
+struct AdamWStep {
+  float grad_scale = 1.0F;  ///< clip coefficient
+  float decay = 1.0F;       ///< 1 - lr * weight_decay
+  float one_minus_beta1 = 0.0F;
+  float beta2 = 0.0F;
+  float one_minus_beta2 = 0.0F;
+  float inverse_sqrt_bias_correction2 = 1.0F;  ///< 1 / sqrt(1 - beta2^t)
+  float eps = 0.0F;
+  float step_size = 0.0F;  ///< lr / (1 - beta1^t)
+  bool selective = false;  ///< leave an element alone where its scaled gradient is 0
+};
+
+/// Numbers of one LionW update, rounded to fp32 from doubles.
+struct LionWStep {
+  float grad_scale = 1.0F;
+  float decay = 1.0F;  ///< 1 - lr * weight_decay
+  float beta1 = 0.0F;
+  float one_minus_beta1 = 0.0F;
+  float beta2 = 0.0F;
+  float one_minus_beta2 = 0.0F;
+  float learning_rate = 0.0F;
+  bool selective = false;
+};
+
 /// Every function works on elements, rows or columns [begin, end). Definitions: the op's header.
 struct PointwiseKernels {
   using Unary = void (*)(const float* x, float* out, std::int64_t begin, std::int64_t end);
@@ -31,6 +56,11 @@ struct PointwiseKernels {
                           std::int64_t begin, std::int64_t end);
   /// sign: 1 forward, -1 backward.
   void (*rope)(const RopeArgs& args, float sign, std::int64_t begin, std::int64_t end);
+  // Over `count` elements.
+  void (*adamw)(const AdamWStep& step, const float* grad, float* parameter, float* exp_avg,
+                float* exp_avg_sq, std::int64_t count);
+  void (*lionw)(const LionWStep& step, const float* grad, float* parameter, float* exp_avg,
+                std::int64_t count);
 };
 
 }  // namespace olmo::ops

@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/philox.h"
+#include "core/random.h"
 #include "core/sorted_quantile.h"
 #include "report/stats/checks.h"
 #include "report/stats/distributions.h"

@@ -2,7 +2,7 @@
 
 #include <zip.h>
 
-#include "core/files.h"
+#include "core/input_file.h"
 #include "data/public/wheel.h"
 #include "data/scratch.h"
 #include "support/catch.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/text.h"
 #include "support/catch.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "core/error.h"
-#include "ops/gpu/program.h"
+#include "ops/dispatch.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/dispatch.h"
 #include "ops/gpu/emulated.h"
-#include "ops/gpu/launch.h"
 
 namespace olmo::ops::emulated {
 namespace {

@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "ops/attention_forest.h"
+#include "ops/attention.h"
 #include "ops/gpu/emulated.h"
 
 namespace olmo::ops::emulated {

@@ -1,12 +1,11 @@
 #include <ATen/ATen.h>
 
 #include "core/named_tensors.h"
-#include "ops/clip.h"
+#include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/gpu/emulated.h"
 #include "ops/layer_norm.h"
 #include "ops/optimizer_update.h"
-#include "ops/reduce.h"
 #include "ops/rope.h"
 #include "ops/swiglu.h"
 

@@ -1,0 +1,76 @@
+#include "ops/dispatch.h"
+
+#include <array>
+
+#include "core/error.h"
+#include "core/named_tensors.h"
+
+namespace olmo::ops {
+namespace {
+
+std::string describe(const at::Tensor& t) {
+  if (!t.defined()) return "none";
+  return std::string(at::toString(t.scalar_type())) + " " + shape_text(t.sizes()) +
+         (t.is_contiguous() ? "" : ", not contiguous") + (t.is_cpu() ? "" : ", not on the CPU");
+}
+
+[[noreturn]] void fail(const char* op, const char* name, const std::string& expected,
+                       const at::Tensor& t) {
+  throw Error(ErrorKind::kFailure,
+              std::string(op) + ": " + name + " must be " + expected + ", got " + describe(t));
+}
+
+}  // namespace
+
+void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
+             at::ScalarType type) {
+  if (t.defined() && t.is_cpu() && t.scalar_type() == type && t.sizes() == sizes &&
+      t.is_contiguous())
+    return;
+  fail(op, name,
+       std::string("a contiguous ") + at::toString(type) + " CPU tensor " + shape_text(sizes), t);
+}
+
+void require_contiguous(const char* op, const char* name, const at::Tensor& t) {
+  require(op, name, t, t.defined() ? t.sizes() : at::IntArrayRef{});
+}
+
+void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
+                          at::IntArrayRef sizes) {
+  const bool is_bf16 = t.defined() && t.scalar_type() == at::kBFloat16;
+  require(op, name, t, sizes, is_bf16 ? at::kBFloat16 : at::kFloat);
+}
+
+void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
+                  std::int64_t columns) {
+  if (t.defined() && t.is_cpu() && t.scalar_type() == at::kFloat && t.dim() == 2 &&
+      t.size(0) == rows && t.size(1) == columns && (columns <= 1 || t.stride(1) == 1) &&
+      (rows <= 1 || t.stride(0) >= columns)) {
+    return;
+  }
+  fail(op, name, "an fp32 CPU tensor " + shape_text(std::array{rows, columns}) + " with dense rows",
+       t);
+}
+
+void require_matrix(const char* op, const char* name, const at::Tensor& t) {
+  if (!t.defined() || t.dim() != 2) fail(op, name, "a matrix", t);
+}
+
+std::int64_t row_grain(std::int64_t columns) {
+  constexpr std::int64_t kElements = 16384;
+  return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, columns));
+}
+
+bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors) {
+  if (context.policy.gpu == nullptr) return false;
+  for (const auto& tensor : tensors) {
+    if (!tensor.defined() || tensor.numel() == 0) continue;
+    if (memory_device(tensor) == context.policy.device) continue;
+    throw Error(ErrorKind::kFailure, std::string(op) + ": a tensor lies in memory that " +
+                                         context.policy.gpu->name() +
+                                         " does not share with the host");
+  }
+  return true;
+}
+
+}  // namespace olmo::ops

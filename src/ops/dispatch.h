@@ -1,0 +1,100 @@
+// What an operation's .cpp is made with: checks of its arguments, so that a wrong shape becomes an
+// error with a sentence instead of a crash; and the way to its kernels, on the CPU and on a GPU.
+#pragma once
+
+#include <initializer_list>
+
+#include "core/gpu.h"
+#include "core/policy.h"
+#include "core/tensor.h"
+#include "ops/context.h"
+#include "ops/gpu/kernel_list.h"
+
+/// How an op's .cpp reaches the copies of its kernel that olmo_isa_kernels compiles: declares
+/// `const Type name` of each instruction set's namespace (defined by a file in kernels/)
+/// and the function `const Type& name##_for(Isa)` that picks one. Use it inside namespace olmo::ops
+/// of the op's .cpp.
+#if defined(__x86_64__)
+#define OLMO_ISA_TABLE(Type, name)                               \
+  namespace isa_plain {                                          \
+  extern const Type name;                                        \
+  }                                                              \
+  namespace isa_avx2 {                                           \
+  extern const Type name;                                        \
+  }                                                              \
+  namespace isa_avx512 {                                         \
+  extern const Type name;                                        \
+  }                                                              \
+  static inline const Type& name##_for(Isa isa) {                \
+    if (isa == Isa::kAvx512) return isa_avx512::name;            \
+    return isa == Isa::kAvx2 ? isa_avx2::name : isa_plain::name; \
+  }
+#else
+#define OLMO_ISA_TABLE(Type, name) \
+  namespace isa_plain {            \
+  extern const Type name;          \
+  }                                \
+  static inline const Type& name##_for(Isa) { return isa_plain::name; }
+#endif
+
+namespace olmo::ops {
+
+/// `t` must be a contiguous CPU tensor of `type` with these sizes; throws Error(kFailure) "op: name
+/// …" otherwise.
+void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
+             at::ScalarType type = at::kFloat);
+
+/// As require, of any sizes.
+void require_contiguous(const char* op, const char* name, const at::Tensor& t);
+
+/// As require, of either type.
+void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
+                          at::IntArrayRef sizes);
+
+/// `t` must be an fp32 CPU tensor (rows, columns) with dense rows, at least `columns` apart.
+void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
+                  std::int64_t columns);
+
+/// `t` must be defined and have two dimensions (for a call whose sizes come from it).
+void require_matrix(const char* op, const char* name, const at::Tensor& t);
+
+/// Where a kernel finds the elements of a tensor, in the memory of the device that the operation
+/// runs on. What the host itself reads or writes goes through core/named_tensors.h.
+template <class T>
+const T* kernel_input(const at::Tensor& t) {
+  return t.const_data_ptr<T>();
+}
+template <class T>
+T* kernel_output(const at::Tensor& t) {
+  return t.mutable_data_ptr<T>();
+}
+inline const std::uint16_t* kernel_input_bf16(const at::Tensor& t) {
+  return reinterpret_cast<const std::uint16_t*>(kernel_input<at::BFloat16>(t));
+}
+
+/// Rows a thread takes at least, so that small work is not split: about 16 Ki elements.
+std::int64_t row_grain(std::int64_t columns);
+
+/// True where the policy has a GPU; then every tensor that is defined must lie in its memory, else
+/// Error(kFailure) "op: …".
+bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors);
+
+/// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows; 64 elements;
+/// or 16 columns. Or whose threads each take one of `count` elements.
+constexpr std::int64_t blocks_of_rows(std::int64_t count) { return (count + 15) / 16; }
+constexpr std::int64_t blocks_of_elements(std::int64_t count) { return (count + 1023) / 1024; }
+constexpr std::int64_t blocks_of_columns(std::int64_t count) { return (count + 255) / 256; }
+constexpr std::int64_t blocks_of_threads(std::int64_t count) { return (count + 255) / 256; }
+
+/// The source text of gpu/kernels.cu and of all that it includes, which the binary carries.
+GpuProgram gpu_program();
+
+/// Runs the kernel in `blocks` blocks on the context's stream and waits for it.
+template <class... P>
+void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t blocks,
+            std::type_identity_t<P>... arguments) {
+  void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+  context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, blocks, pointers);
+}
+
+}  // namespace olmo::ops

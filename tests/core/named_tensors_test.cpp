@@ -1,0 +1,44 @@
+#include "core/named_tensors.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "support/catch.h"
+
+namespace olmo {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("the host reads and writes a tensor's elements in order", "[core]") {
+  const at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3});
+  mutable_host_span<float>(tensor)[4] = 40;
+  const auto values = host_span<float>(tensor);
+  CHECK(std::vector<float>(values.begin(), values.end()) == std::vector<float>{0, 1, 2, 3, 40, 5});
+  CHECK(host_bytes(tensor).size() == 24);
+  CHECK(host_bytes(tensor).data() == static_cast<const void*>(values.data()));
+  CHECK(host_value<std::int64_t>(at::full({}, 7, at::kLong)) == 7);
+  CHECK(host_span<float>(at::empty({0}, at::kFloat)).empty());
+}
+
+TEST_CASE("a tensor that the host cannot read as it asks is refused with what it is", "[core]") {
+  const at::Tensor matrix = at::zeros({2, 3});
+  CHECK_THROWS_WITH(host_span<float>(matrix.t()),
+                    Contains("tensor (3, 2): the host expected contiguous elements"));
+  CHECK_THROWS_WITH(host_span<float>(matrix.to(at::kDouble)),
+                    Contains("expected contiguous Float in its own memory, got Double"));
+  CHECK_THROWS_WITH(host_bytes(at::empty({2}, at::device(at::kMeta))), Contains("on meta"));
+  CHECK_THROWS_WITH(host_bytes({}), Contains("there is none"));
+}
+
+TEST_CASE("a new tensor has the shape and type asked for and lies in one piece", "[core]") {
+  const at::Tensor tensor = new_tensor({2, 3}, at::kBFloat16);
+  CHECK(tensor.sizes() == at::IntArrayRef({2, 3}));
+  CHECK(tensor.scalar_type() == at::kBFloat16);
+  CHECK(tensor.is_contiguous());
+  CHECK(tensor.device().is_cpu());
+  CHECK(new_tensor({}, at::kFloat).numel() == 1);
+}
+
+}  // namespace
+}  // namespace olmo
