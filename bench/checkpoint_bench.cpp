@@ -25,7 +25,6 @@
 #include "core/policy.h"
 #include "core/tensor.h"
 #include "store/checkpoint.h"
-#include "store/checkpoint_writer.h"
 
 namespace {
 

@@ -13,9 +13,8 @@
 #include "core/json.h"
 #include "core/terminal.h"
 #include "data/inspect.h"
-#include "data/sidecar.h"
-#include "data/token_stats.h"
-#include "data/tokenizer/find_tokenizer.h"
+#include "data/public/fetch.h"
+#include "data/token_file.h"
 #include "store/recorded_run.h"
 
 namespace olmo::cli {

@@ -12,7 +12,6 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
-#include "data/tokenizer/find_tokenizer.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
 #include "store/provenance.h"

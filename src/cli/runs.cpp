@@ -14,7 +14,7 @@
 #include "core/output_file.h"
 #include "core/terminal.h"
 #include "store/evaluation_db.h"
-#include "store/run_export.h"
+#include "store/run_db.h"
 
 namespace olmo::cli {
 namespace {

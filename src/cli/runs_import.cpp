@@ -12,7 +12,7 @@
 #include "core/terminal.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
-#include "store/imported_run.h"
+#include "store/run_db.h"
 
 namespace olmo::cli {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "config/key_help.h"
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/json.h"

@@ -51,45 +51,9 @@ ConfigNode* child_for(ConfigNode& node, std::string_view part, std::string_view 
   return &node.children.back();
 }
 
-}  // namespace
-
-bool is_yaml_name(const std::string& name) {
-  const auto extension = std::filesystem::path(name).extension();
-  return extension == ".yaml" || extension == ".yml";
-}
-
-ConfigDocument parse_config_document(std::string_view text, const std::string& name) {
-  check_size(text.size(), name);
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark)
-    text.remove_prefix(kByteOrderMark.size());
-  check_utf8(text, name);
-  auto document =
-      is_yaml_name(name) ? parse_yaml_config(text, name) : parse_json_config(text, name);
-  if (document.root.kind != ConfigNode::Kind::kMap) {
-    throw Error(ErrorKind::kUsage, name + ":1: is no config: expected keys and values at the top");
-  }
-  return document;
-}
-
-ConfigDocument read_config_file(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  if (error)
-    throw Error(
-        ErrorKind::kUsage,
-        file.string() + ": cannot be read as a config (" +
-            (error == std::errc::not_supported ? "it is not a regular file" : error.message()) +
-            ")");
-  check_size(size, file.string());
-  return parse_config_document(read_file(file), file.string());
-}
-
-namespace {
-
 void apply_override(ConfigDocument& document, std::string_view override_text) {
   std::string_view text = override_text;
-  while (text.substr(0, 1) == "-") text.remove_prefix(1);
+  while (text.starts_with('-')) text.remove_prefix(1);
   const auto equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
     fail_override(override_text, "is not key.path=value");
@@ -114,6 +78,37 @@ void apply_override(ConfigDocument& document, std::string_view override_text) {
 }
 
 }  // namespace
+
+bool is_yaml_name(const std::string& name) {
+  const auto extension = std::filesystem::path(name).extension();
+  return extension == ".yaml" || extension == ".yml";
+}
+
+ConfigDocument parse_config_document(std::string_view text, const std::string& name) {
+  check_size(text.size(), name);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  check_utf8(text, name);
+  auto document =
+      is_yaml_name(name) ? parse_yaml_config(text, name) : parse_json_config(text, name);
+  if (document.root.kind != ConfigNode::Kind::kMap) {
+    throw Error(ErrorKind::kUsage, name + ":1: is no config: expected keys and values at the top");
+  }
+  return document;
+}
+
+ConfigDocument read_config_file(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  if (error)
+    throw Error(
+        ErrorKind::kUsage,
+        file.string() + ": cannot be read as a config (" +
+            (error == std::errc::not_supported ? "it is not a regular file" : error.message()) +
+            ")");
+  check_size(size, file.string());
+  return parse_config_document(read_file(file), file.string());
+}
 
 std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
                                            const std::vector<std::string>& overrides) {

@@ -1,6 +1,5 @@
-#include "config/key_help.h"
-
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -17,33 +16,22 @@ struct EffectText {
 };
 
 EffectText text_of(Effect effect) {
-  switch (effect) {
-    case Effect::kIdentity:
-      return {"identity", "It decides what is computed, so it belongs to the experiment digest."};
-    case Effect::kPlacement:
-      return {"placement", "It says where something lies or what computes: the same bits."};
-    case Effect::kLimit:
-      return {"limit", "It decides whether a process starts and when it ends: the same bits."};
-    case Effect::kRecord:
-      return {"record", "It decides what is kept and shown: the same bits."};
-    case Effect::kIgnored:
-      return {"ignored", "It is accepted and not honoured."};
-    case Effect::kRefused:
-      return {"refused", "Any other value keeps a run from starting."};
-  }
-  OLMO_CHECK(false);
+  constexpr std::array<EffectText, 6> kTexts = {
+      {{"identity", "It decides what is computed, so it belongs to the experiment digest."},
+       {"placement", "It says where something lies or what computes: the same bits."},
+       {"limit", "It decides whether a process starts and when it ends: the same bits."},
+       {"record", "It decides what is kept and shown: the same bits."},
+       {"ignored", "It is accepted and not honoured."},
+       {"refused", "Any other value keeps a run from starting."}}};
+  return kTexts.at(static_cast<std::size_t>(effect));
 }
 
 const char* text_of(MismatchClass mismatch) {
-  switch (mismatch) {
-    case MismatchClass::kFatal:
-      return "Runs that differ in it cannot be compared.";
-    case MismatchClass::kConfound:
-      return "Runs that differ in it can be compared, but are never called EQUIVALENT.";
-    case MismatchClass::kBenign:
-      return "Runs that differ in it can be compared.";
-  }
-  OLMO_CHECK(false);
+  constexpr std::array<const char*, 3> kTexts = {
+      "Runs that differ in it cannot be compared.",
+      "Runs that differ in it can be compared, but are never called EQUIVALENT.",
+      "Runs that differ in it can be compared."};
+  return kTexts.at(static_cast<std::size_t>(mismatch));
 }
 
 std::string sentence(std::string text) {

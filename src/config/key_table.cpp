@@ -15,75 +15,39 @@ struct TypeFacts {
   Json schema;
 };
 
+TypeFacts facts_of(const bool&) { return {"true or false", {{"type", "boolean"}}}; }
+TypeFacts facts_of(const std::int64_t&) { return {"integer", {{"type", "integer"}}}; }
+TypeFacts facts_of(const std::uint64_t&) {
+  return {"integer", {{"type", "integer"}, {"minimum", 0}}};
+}
+TypeFacts facts_of(const double&) { return {"number", {{"type", "number"}}}; }
+TypeFacts facts_of(const std::string&) { return {"text", {{"type", "string"}}}; }
+TypeFacts facts_of(const Precision&) { return facts_of(std::string()); }
+TypeFacts facts_of(const std::array<double, 2>&) {
+  return {"two numbers",
+          {{"type", "array"}, {"items", {{"type", "number"}}}, {"minItems", 2}, {"maxItems", 2}}};
+}
+TypeFacts facts_of(const std::vector<std::string>&) {
+  return {"list of texts", {{"type", {"array", "null"}}, {"items", {{"type", "string"}}}}};
+}
+TypeFacts facts_of(const std::map<std::string, std::vector<std::string>>&) {
+  return {"lists of texts by label",
+          {{"type", {"object", "null"}},
+           {"additionalProperties", facts_of(std::vector<std::string>()).schema}}};
+}
+TypeFacts facts_of(const optim::Duration&) {
+  return {"steps, tokens or epochs",
+          {{"type", {"integer", "string"}}, {"pattern", "^[0-9][0-9._eE+]* *(T|ep)?$"}}};
+}
+TypeFacts facts_of(const RawJson&) {
+  return {"list of maps",
+          {{"type", {"array", "null"}}, {"items", {{"type", "object"}, {"required", {"label"}}}}}};
+}
 template <class T>
-struct TypeOf;
-template <>
-struct TypeOf<bool> {
-  static TypeFacts facts() { return {"true or false", {{"type", "boolean"}}}; }
-};
-template <>
-struct TypeOf<std::int64_t> {
-  static TypeFacts facts() { return {"integer", {{"type", "integer"}}}; }
-};
-template <>
-struct TypeOf<std::uint64_t> {
-  static TypeFacts facts() { return {"integer", {{"type", "integer"}, {"minimum", 0}}}; }
-};
-template <>
-struct TypeOf<double> {
-  static TypeFacts facts() { return {"number", {{"type", "number"}}}; }
-};
-template <>
-struct TypeOf<std::string> {
-  static TypeFacts facts() { return {"text", {{"type", "string"}}}; }
-};
-template <>
-struct TypeOf<Precision> {
-  static TypeFacts facts() { return TypeOf<std::string>::facts(); }
-};
-template <>
-struct TypeOf<std::array<double, 2>> {
-  static TypeFacts facts() {
-    return {"two numbers",
-            {{"type", "array"}, {"items", {{"type", "number"}}}, {"minItems", 2}, {"maxItems", 2}}};
-  }
-};
-template <>
-struct TypeOf<std::vector<std::string>> {
-  static TypeFacts facts() {
-    return {"list of texts", {{"type", {"array", "null"}}, {"items", {{"type", "string"}}}}};
-  }
-};
-template <>
-struct TypeOf<std::map<std::string, std::vector<std::string>>> {
-  static TypeFacts facts() {
-    return {"lists of texts by label",
-            {{"type", {"object", "null"}},
-             {"additionalProperties", TypeOf<std::vector<std::string>>::facts().schema}}};
-  }
-};
-template <>
-struct TypeOf<optim::Duration> {
-  static TypeFacts facts() {
-    return {"steps, tokens or epochs",
-            {{"type", {"integer", "string"}}, {"pattern", "^[0-9][0-9._eE+]* *(T|ep)?$"}}};
-  }
-};
-template <>
-struct TypeOf<RawJson> {
-  static TypeFacts facts() {
-    return {
-        "list of maps",
-        {{"type", {"array", "null"}}, {"items", {{"type", "object"}, {"required", {"label"}}}}}};
-  }
-};
-template <class T>
-struct TypeOf<std::optional<T>> {
-  static TypeFacts facts() {
-    TypeFacts facts = TypeOf<T>::facts();
-    return {facts.text + " or null", {{"anyOf", {facts.schema, {{"type", "null"}}}}}};
-  }
-};
+TypeFacts facts_of(const std::optional<T>&) {
+  const TypeFacts facts = facts_of(T{});
+  return {facts.text + " or null", {{"anyOf", {facts.schema, {{"type", "null"}}}}}};
+}
 
 Json schema_of(const Key& key, Json schema) {
   if (!key.words.empty()) schema["enum"] = key.words;
@@ -113,7 +77,7 @@ class TableBuilder {
       row.type = "group or null";
       add_group(std::move(row), *value);
     } else {
-      const TypeFacts facts = TypeOf<T>::facts();
+      const TypeFacts facts = facts_of(value);
       row.type = facts.text;
       row.default_value = at(row.path).dump();
       row.schema = schema_of(key, facts.schema).dump();

@@ -28,6 +28,18 @@ struct Findings {
     const int number = node == nullptr ? -1 : node->line;
     return {number, document.where(number) + ": `" + path + "` " + what};
   }
+
+  /// Names each key of a map that is none of `names`, which blanks separate.
+  void require_keys(const ConfigNode& map, const std::string& path, std::string_view names) {
+    const auto words = split_words(names);
+    const std::vector<std::string> known(words.begin(), words.end());
+    for (std::size_t i = 0; i < map.keys.size(); ++i) {
+      if (std::find(known.begin(), known.end(), map.keys[i]) != known.end()) continue;
+      const auto close = nearest(map.keys[i], known);
+      errors.push_back(line(&map.children[i], path + "." + map.keys[i],
+                            "is not a key" + (close ? "; did you mean `" + *close + "`?" : "")));
+    }
+  }
 };
 
 /// OLMo's rules (olmo/train.py, Trainer.max_steps): 1000 or 1e3 steps, 2e12T tokens, 2ep epochs.
@@ -65,11 +77,6 @@ std::string shown(const ConfigNode& node) {
   return node.style == ConfigNode::Style::kPlain ? "`" + text + "`" : "the text \"" + text + "\"";
 }
 
-std::vector<std::string> words_of(std::string_view text) {
-  const auto words = split_words(text);
-  return {words.begin(), words.end()};
-}
-
 /// Reads the values of one map into a struct: the visitor of visit_keys.
 class GroupReader {
  public:
@@ -84,7 +91,8 @@ class GroupReader {
   void operator()(const Key& key, const Absent& absent) {
     const auto* node = map_.find(key.name);
     if (node == nullptr) return;
-    if (!absent.children.empty()) report_unknown_children(*node, prefix_ + key.name, absent);
+    if (!absent.children.empty() && node->kind == Kind::kMap)
+      findings_.require_keys(*node, prefix_ + key.name, absent.children);
     report_absent(*node, key, absent);
   }
 
@@ -117,31 +125,29 @@ class GroupReader {
     return false;
   }
 
+  template <class T>
+  void take(const ConfigNode& node, const std::string& path, const std::string& what,
+            const std::optional<T>& parsed, T& value) {
+    if (!parsed) return expected(node, path, what);
+    value = *parsed;
+  }
+
   void read(const ConfigNode& node, const std::string& path, bool& value) {
-    if (!number(node, path, "true or false")) return;
-    if (const auto parsed = read_bool(node.text)) {
-      value = *parsed;
-    } else {
-      expected(node, path, "true or false");
-    }
+    constexpr const char* kWhat = "true or false";
+    if (number(node, path, kWhat)) take(node, path, kWhat, read_bool(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, std::int64_t& value) {
-    if (!number(node, path, "an integer")) return;
-    if (const auto parsed = read_int(node.text)) {
-      value = *parsed;
-    } else {
-      expected(node, path, "an integer");
-    }
+    constexpr const char* kWhat = "an integer";
+    if (number(node, path, kWhat)) take(node, path, kWhat, read_int(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, std::uint64_t& value) {
-    if (!number(node, path, "an integer of at least 0")) return;
-    if (const auto parsed = read_int(node.text); parsed && *parsed >= 0) {
-      value = static_cast<std::uint64_t>(*parsed);
-    } else {
-      expected(node, path, "an integer of at least 0");
-    }
+    constexpr const char* kWhat = "an integer of at least 0";
+    if (!number(node, path, kWhat)) return;
+    const auto parsed = read_int(node.text);
+    if (!parsed || *parsed < 0) return expected(node, path, kWhat);
+    value = static_cast<std::uint64_t>(*parsed);
   }
 
   void read(const ConfigNode& node, const std::string& path, double& value) {
@@ -212,18 +218,12 @@ class GroupReader {
 
   void read(const ConfigNode& node, const std::string& path, optim::Duration& value) {
     constexpr const char* kWhat = "steps (1000), tokens (2e12T) or epochs (2ep)";
-    if (!scalar(node, path, kWhat)) return;
-    const auto duration = parse_duration(node.text);
-    if (!duration) return expected(node, path, kWhat);
-    value = *duration;
+    if (scalar(node, path, kWhat)) take(node, path, kWhat, parse_duration(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, Precision& value) {
     const auto what = "one of " + precision_names();
-    if (!scalar(node, path, what)) return;
-    const auto named = precision_named(node.text);
-    if (!named) return expected(node, path, what);
-    value = *named;
+    if (scalar(node, path, what)) take(node, path, what, precision_named(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, RawJson& value) {
@@ -282,18 +282,6 @@ class GroupReader {
       findings_.unread.push_back(*meant);
     }
     findings_.errors.push_back(findings_.line(&node, path, "is not a key" + hint));
-  }
-
-  void report_unknown_children(const ConfigNode& node, const std::string& path,
-                               const Absent& absent) {
-    const auto children = words_of(absent.children);
-    for (std::size_t i = 0; node.kind == Kind::kMap && i < node.keys.size(); ++i) {
-      if (std::find(children.begin(), children.end(), node.keys[i]) != children.end()) continue;
-      const auto close = nearest(node.keys[i], children);
-      findings_.errors.push_back(
-          findings_.line(&node.children[i], path + "." + node.keys[i],
-                         "is not a key" + (close ? "; did you mean `" + *close + "`?" : "")));
-    }
   }
 
   void report_absent(const ConfigNode& node, const Key& key, const Absent& absent) {
@@ -363,8 +351,6 @@ void require_yaml_keys(Findings& findings) {
 void check_evaluators(Findings& findings) {
   const auto* list = findings.document.root.at_path("evaluators");
   if (list == nullptr || list->kind != Kind::kList) return;
-  const std::vector<std::string> known = {"label", "type", "data", "device_eval_batch_size",
-                                          "subset_num_batches"};
   for (std::size_t i = 0; i < list->children.size(); ++i) {
     const auto& item = list->children[i];
     const auto path = "evaluators." + std::to_string(i);
@@ -372,13 +358,7 @@ void check_evaluators(Findings& findings) {
       findings.errors.push_back(findings.line(&item, path, "expects a map with the key `label`"));
       continue;
     }
-    for (std::size_t k = 0; k < item.keys.size(); ++k) {
-      if (std::find(known.begin(), known.end(), item.keys[k]) != known.end()) continue;
-      const auto close = nearest(item.keys[k], known);
-      findings.errors.push_back(
-          findings.line(&item.children[k], path + "." + item.keys[k],
-                        "is not a key" + (close ? "; did you mean `" + *close + "`?" : "")));
-    }
+    findings.require_keys(item, path, "label type data device_eval_batch_size subset_num_batches");
   }
 }
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/tokenizer/find_tokenizer.h"
+#include "data/public/fetch.h"
 
 namespace olmo::config {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/policy.h"
-#include "data/data_config.h"
+#include "data/dataset.h"
 #include "model/model_config.h"
 #include "optim/lr_schedule.h"
 #include "optim/optim_config.h"

@@ -7,8 +7,8 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
-#include "config/builder.h"
 #include "config/file.h"
+#include "config/node.h"
 #include "core/error.h"
 
 namespace olmo::config {

@@ -78,6 +78,11 @@ CodePoint last_code_point(std::string_view text) {
   return decode_valid_utf8(text.data() + at);
 }
 
+std::int64_t count_code_points(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (code < 0x80) {
@@ -148,6 +153,10 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
     }
   }
   return best;
+}
+
+std::string_view without_leading_space(std::string_view text) {
+  return text.starts_with(' ') ? text.substr(1) : text;
 }
 
 }  // namespace olmo

@@ -43,6 +43,9 @@ CodePoint last_code_point(std::string_view text);
 
 void append_utf8(std::string& text, std::uint32_t code);
 
+/// Of well-formed UTF-8.
+std::int64_t count_code_points(std::string_view text);
+
 /// Python's str.isspace() of a code point, and \s of its `re`: Unicode's white space and
 /// U+001C..U+001F.
 bool is_python_space(std::uint32_t code);
@@ -54,6 +57,9 @@ std::string replace_bad_utf8(std::string_view bytes);
 std::string_view trimmed(std::string_view text);
 /// The words between blanks, tabs and carriage returns.
 std::vector<std::string_view> split_words(std::string_view text);
+
+/// Without the one blank that a continuation begins with.
+std::string_view without_leading_space(std::string_view text);
 
 /// The name in `known` with the smallest edit distance to `name`, if one is close enough to be
 /// meant.

@@ -1,3 +1,4 @@
+// The batches of a training: their order, their contents, their digests.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,6 @@
 
 #include "core/hash.h"
 #include "core/tensor.h"
-#include "data/data_config.h"
-#include "data/data_order.h"
 #include "data/dataset.h"
 
 namespace olmo::data {
@@ -43,6 +42,39 @@ Digest row_digest(const Batch& batch, std::int64_t row);
 Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
 /// Of a batch with all its rows.
 Digest batch_digest(const Batch& batch);
+
+/// A stretch [start, end) in which a sequence of `period` tokens repeats back to back; `times` =
+/// (end - start) / period.
+struct PeriodicRun {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::int64_t period = 0;
+  std::int64_t times = 0;
+  friend bool operator==(const PeriodicRun&, const PeriodicRun&) = default;
+};
+
+/// OLMo's `find_periodic_sequences` (olmo/data/util.py) run for run, its blind spots included: the
+/// ids are cut into rows of `period`, and only a row that equals the whole row before it betrays a
+/// run; so a run must repeat at least 3 times. Periods [min_period, min(max_period, size / 3)]; ids
+/// must not be negative.
+std::vector<PeriodicRun> find_periodic_runs(std::span<const std::int64_t> ids,
+                                            std::int64_t max_period, std::int64_t min_period = 1);
+
+/// False if some run repeats `repetition_max_count` times or more: OLMo keeps such an instance in
+/// the batch and masks all its labels.
+bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config);
+
+/// What the order of an epoch depends on (OLMo's IterableDataset).
+struct OrderConfig {
+  std::uint64_t instances = 0;  ///< N: must be below 2^32 - 1
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+};
+
+/// The order of an epoch: 0..N-1 as uint32, shuffled by PCG64(seed + epoch). Step s (from 0) takes
+/// [s*B, (s+1)*B) of it. Throws Error(kInput) if N is too large, Error(kUsage) if seed + epoch
+/// overflows.
+std::vector<std::uint32_t> build_order(const OrderConfig& config, std::uint64_t epoch);
 
 /// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The
 /// order of the epoch last asked for is kept (4 bytes an instance).

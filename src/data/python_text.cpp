@@ -10,60 +10,26 @@
 namespace olmo::data {
 namespace {
 
-struct TitleCase {
-  std::uint32_t code;
-  const char* title;
+// Letters whose title case is several characters (SpecialCasing.txt), each before it: the rest is
+// utf8proc's.
+// clang-format off
+constexpr std::string_view kTitleCases[] = {
+    "\u00DF" "Ss", "\u0149" "\u02BCN", "\u01F0" "J\u030C", "\u0390" "\u0399\u0308\u0301",
+    "\u03B0" "\u03A5\u0308\u0301", "\u0587" "\u0535\u0582", "\u1E96" "H\u0331", "\u1E97" "T\u0308",
+    "\u1E98" "W\u030A", "\u1E99" "Y\u030A", "\u1E9A" "A\u02BE", "\u1F50" "\u03A5\u0313",
+    "\u1F52" "\u03A5\u0313\u0300", "\u1F54" "\u03A5\u0313\u0301", "\u1F56" "\u03A5\u0313\u0342",
+    "\u1FB2" "\u1FBA\u0345", "\u1FB4" "\u0386\u0345", "\u1FB6" "\u0391\u0342",
+    "\u1FB7" "\u0391\u0342\u0345", "\u1FC2" "\u1FCA\u0345", "\u1FC4" "\u0389\u0345",
+    "\u1FC6" "\u0397\u0342", "\u1FC7" "\u0397\u0342\u0345", "\u1FD2" "\u0399\u0308\u0300",
+    "\u1FD3" "\u0399\u0308\u0301", "\u1FD6" "\u0399\u0342", "\u1FD7" "\u0399\u0308\u0342",
+    "\u1FE2" "\u03A5\u0308\u0300", "\u1FE3" "\u03A5\u0308\u0301", "\u1FE4" "\u03A1\u0313",
+    "\u1FE6" "\u03A5\u0342", "\u1FE7" "\u03A5\u0308\u0342", "\u1FF2" "\u1FFA\u0345",
+    "\u1FF4" "\u038F\u0345", "\u1FF6" "\u03A9\u0342", "\u1FF7" "\u03A9\u0342\u0345", "\uFB00" "Ff",
+    "\uFB01" "Fi", "\uFB02" "Fl", "\uFB03" "Ffi", "\uFB04" "Ffl", "\uFB05" "St", "\uFB06" "St",
+    "\uFB13" "\u0544\u0576", "\uFB14" "\u0544\u0565", "\uFB15" "\u0544\u056B",
+    "\uFB16" "\u054E\u0576", "\uFB17" "\u0544\u056D",
 };
-
-// Letters whose title case is several characters (SpecialCasing.txt): the rest is utf8proc's.
-constexpr TitleCase kTitleCases[] = {{0x00DF, "Ss"},
-                                     {0x0149, "\u02BCN"},
-                                     {0x01F0, "J\u030C"},
-                                     {0x0390, "\u0399\u0308\u0301"},
-                                     {0x03B0, "\u03A5\u0308\u0301"},
-                                     {0x0587, "\u0535\u0582"},
-                                     {0x1E96, "H\u0331"},
-                                     {0x1E97, "T\u0308"},
-                                     {0x1E98, "W\u030A"},
-                                     {0x1E99, "Y\u030A"},
-                                     {0x1E9A, "A\u02BE"},
-                                     {0x1F50, "\u03A5\u0313"},
-                                     {0x1F52, "\u03A5\u0313\u0300"},
-                                     {0x1F54, "\u03A5\u0313\u0301"},
-                                     {0x1F56, "\u03A5\u0313\u0342"},
-                                     {0x1FB2, "\u1FBA\u0345"},
-                                     {0x1FB4, "\u0386\u0345"},
-                                     {0x1FB6, "\u0391\u0342"},
-                                     {0x1FB7, "\u0391\u0342\u0345"},
-                                     {0x1FC2, "\u1FCA\u0345"},
-                                     {0x1FC4, "\u0389\u0345"},
-                                     {0x1FC6, "\u0397\u0342"},
-                                     {0x1FC7, "\u0397\u0342\u0345"},
-                                     {0x1FD2, "\u0399\u0308\u0300"},
-                                     {0x1FD3, "\u0399\u0308\u0301"},
-                                     {0x1FD6, "\u0399\u0342"},
-                                     {0x1FD7, "\u0399\u0308\u0342"},
-                                     {0x1FE2, "\u03A5\u0308\u0300"},
-                                     {0x1FE3, "\u03A5\u0308\u0301"},
-                                     {0x1FE4, "\u03A1\u0313"},
-                                     {0x1FE6, "\u03A5\u0342"},
-                                     {0x1FE7, "\u03A5\u0308\u0342"},
-                                     {0x1FF2, "\u1FFA\u0345"},
-                                     {0x1FF4, "\u038F\u0345"},
-                                     {0x1FF6, "\u03A9\u0342"},
-                                     {0x1FF7, "\u03A9\u0342\u0345"},
-                                     {0xFB00, "Ff"},
-                                     {0xFB01, "Fi"},
-                                     {0xFB02, "Fl"},
-                                     {0xFB03, "Ffi"},
-                                     {0xFB04, "Ffl"},
-                                     {0xFB05, "St"},
-                                     {0xFB06, "St"},
-                                     {0xFB13, "\u0544\u0576"},
-                                     {0xFB14, "\u0544\u0565"},
-                                     {0xFB15, "\u0544\u056B"},
-                                     {0xFB16, "\u054E\u0576"},
-                                     {0xFB17, "\u0544\u056D"}};
+// clang-format on
 
 constexpr std::uint32_t kCapitalIWithDot = 0x130;  // the only letter whose lower case is two
 constexpr std::uint32_t kCapitalSigma = 0x3A3;
@@ -161,10 +127,11 @@ std::string capitalize(std::string_view text) {
   if (text.empty()) return out;
   out.reserve(text.size());
   const CodePoint first = decode_valid_utf8(text.data());
-  const auto special = std::find_if(std::begin(kTitleCases), std::end(kTitleCases),
-                                    [&](const TitleCase& row) { return row.code == first.code; });
+  const auto special = std::find_if(std::begin(kTitleCases), std::end(kTitleCases), [&](auto row) {
+    return decode_valid_utf8(row.data()).code == first.code;
+  });
   if (special != std::end(kTitleCases)) {
-    out += special->title;
+    out += special->substr(first.size);
   } else {
     append_utf8(out, static_cast<std::uint32_t>(
                          utf8proc_totitle(static_cast<utf8proc_int32_t>(first.code))));

@@ -3,17 +3,95 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <bitset>
+#include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/input_file.h"
-#include "data/arrow/foreign_bytes.h"
-#include "data/sidecar.h"
+#include "core/json.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t kSample = 4096;
+constexpr std::size_t kLeastUtf8 = 32;
+constexpr std::size_t kLeastOther = 1024;
+constexpr std::size_t kLeastLetters = 6;  // fewer may be a few ids over and over
+
+struct Format {
+  std::string_view magic;
+  const char* what;
+};
+
+constexpr char kUnpack[] = "; unpack it, and if it holds text, `data tokenize` makes token files";
+constexpr std::array<Format, 8> kFormats = {{
+    {"\x1f\x8b\x08"sv, "gzip data"},
+    {"\x28\xb5\x2f\xfd"sv, "zstd data"},
+    {"BZh91AY"sv, "bzip2 data"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     "xz data"},
+    {"PK\x03\x04"sv, "a zip archive (NumPy's .npz, PyTorch's .pt)"},
+    {"PAR1"sv, "a Parquet file"},
+    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
+    {"SQLite format 3\0"sv, "an SQLite database"},
+}};
+
+/// RFC 1952 fixes more than the three bytes, which one file in 17 million has by chance.
+bool may_be_gzip(std::string_view bytes) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  return bytes.size() >= 18 && (at(3) & 0xE0U) == 0 && (at(8) == 0 || at(8) == 2 || at(8) == 4) &&
+         (at(9) <= 13 || at(9) == 255);
+}
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && std::string_view("\t\n\r\f\b\x1b").find(c) == std::string_view::npos) ||
+         byte == 0x7F;
+}
+
+bool is_text(std::string_view sample) {
+  if (sample.size() < kLeastUtf8 || std::any_of(sample.begin(), sample.end(), is_control))
+    return false;
+  std::bitset<256> letters;
+  for (const char c : sample) letters.set(static_cast<unsigned char>(c));
+  if (letters.count() < kLeastLetters) return false;
+  if (sample.size() >= kLeastOther) return true;
+  return is_utf8(sample);
+}
+
+/// What the bytes of a file are, if they can hardly be token ids: text, or another program's format
+/// by its first bytes; a sentence's end with what to do. Token files have no header, so only strong
+/// evidence counts. Text: 32 bytes or more of UTF-8, or 1024 of anything else, in which no control
+/// character stands. A file of ids has those: the high byte of every id below 8192 is one, and of
+/// ids drawn evenly from 50,000 words a quarter has one somewhere.
+std::optional<std::string> foreign_to_token_files(std::span<const std::byte> bytes) {
+  const std::string_view sample(reinterpret_cast<const char*>(bytes.data()),
+                                std::min(bytes.size(), kSample));
+  if (sample.starts_with("\x93NUMPY")) {
+    return "begins with NumPy's own .npy header, but OLMo's token files are raw ids without one; "
+           "write it again with numpy.load(FILE).tofile(NEW_FILE)";
+  }
+  for (const auto& [magic, what] : kFormats) {
+    if (sample.starts_with(magic) && (magic != kFormats[0].magic || may_be_gzip(sample)))
+      return std::string("is ") + what + ", expected token ids" + kUnpack;
+  }
+  if (is_text(sample))
+    return "holds text, expected token ids; `olmo-harness data tokenize` makes a token file of it";
+  return std::nullopt;
+}
 
 static_assert(std::endian::native == std::endian::little,
               "token files are mapped as they are: little-endian");
@@ -70,6 +148,29 @@ void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uin
                                        std::to_string(*sidecar->tokens) +
                                        " tokens, but the file holds " + std::to_string(tokens) +
                                        "; it was cut or replaced, tokenize the text again");
+  }
+}
+
+std::optional<std::string> text_at(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return std::nullopt;
+  return object[key].get<std::string>();
+}
+
+std::optional<std::uint64_t> number_at(const Json& object, const char* key) {
+  if (!object.contains(key) || !object[key].is_number_unsigned()) return std::nullopt;
+  return object[key].get<std::uint64_t>();
+}
+
+/// A key that is there says something: it is refused rather than passed over.
+void check_types(const Json& facts, const std::string& path) {
+  const auto refuse = [&](const char* key, const char* expected) {
+    throw Error(ErrorKind::kInput, path + ": `" + key + "` must be " + expected + ", got " +
+                                       facts[key].dump(-1, ' ', true).substr(0, 60));
+  };
+  if (facts.contains("dtype") && !facts["dtype"].is_string()) refuse("dtype", "uint16 or uint32");
+  for (const char* key : {"tokens", "eos_token_id"}) {
+    if (facts.contains(key) && !facts[key].is_number_unsigned() && !facts[key].is_null())
+      refuse(key, "a whole number from 0");
   }
 }
 
@@ -152,6 +253,34 @@ void TokenFile::check_ids_below(std::uint64_t vocab_size) const {
                   std::to_string(vocab_size) +
                   "; another tokenizer made the file, or it has another dtype than " +
                   to_string(dtype_));
+}
+
+std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
+  const auto path = sidecar_path(token_file);
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const Json facts = read_json_file(path);
+  if (!facts.is_object())
+    throw Error(ErrorKind::kInput,
+                path.string() + ": is not a sidecar of a token file: expected a JSON object");
+  check_types(facts, path.string());
+  Sidecar sidecar;
+  if (const auto dtype = text_at(facts, "dtype")) {
+    if (*dtype != "uint16" && *dtype != "uint32")
+      throw Error(ErrorKind::kInput,
+                  path.string() + ": dtype is '" + *dtype + "', expected uint16 or uint32");
+    sidecar.dtype = parse_token_dtype(*dtype);
+  }
+  sidecar.tokens = number_at(facts, "tokens");
+  sidecar.sha256 = text_at(facts, "sha256");
+  if (const auto eos = number_at(facts, "eos_token_id");
+      eos && *eos <= std::numeric_limits<std::uint32_t>::max()) {
+    sidecar.eos_token_id = static_cast<std::uint32_t>(*eos);
+  }
+  if (facts.contains("tokenizer")) {
+    sidecar.tokenizer_path = text_at(facts["tokenizer"], "path");
+    sidecar.tokenizer_sha256 = text_at(facts["tokenizer"], "sha256");
+  }
+  return sidecar;
 }
 
 }  // namespace olmo::data

@@ -21,7 +21,7 @@ std::size_t bytes_per_token(TokenDtype dtype);
 /// The narrowest dtype that holds the ids [0, vocab_size).
 TokenDtype narrowest_dtype(std::size_t vocab_size);
 
-/// Where the sidecar of a token file lies: its name plus ".json" (data/sidecar.h).
+/// Where the sidecar of a token file lies: its name plus ".json".
 std::filesystem::path sidecar_path(const std::filesystem::path& token_file);
 
 /// A token file as OLMo's memory-mapped data set reads it, mapped and never copied.
@@ -59,5 +59,21 @@ class TokenFile {
   TokenDtype dtype_;
   std::uint64_t size_ = 0;
 };
+
+/// What the sidecar of a token file says (written by `tokenize`, JSON). Only these keys are read
+/// back; the rest is for people: documents, sources with their hashes, skipped
+/// lines, warnings.
+struct Sidecar {
+  std::optional<TokenDtype> dtype;
+  std::optional<std::uint64_t> tokens;
+  std::optional<std::string> sha256;  ///< of the token file
+  std::optional<std::uint32_t> eos_token_id;
+  std::optional<std::string> tokenizer_path;
+  std::optional<std::string> tokenizer_sha256;
+};
+
+/// Nothing if the token file has no sidecar. Throws Error(kInput) if it has one that is not a JSON
+/// object.
+std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file);
 
 }  // namespace olmo::data

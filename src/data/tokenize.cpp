@@ -16,7 +16,6 @@
 #include "core/terminal.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
-#include "data/token_writer.h"
 
 namespace olmo::data {
 namespace {
@@ -312,8 +311,7 @@ class Run {
     }
     writer.finish();
     report_.sources = std::move(reader_.sources());
-    for (const TokenWriter::Part& part : writer.parts())
-      report_.outputs.push_back({part.path, part.digest, part.tokens, part.documents});
+    report_.outputs = writer.parts();
     writer.publish();
     for (std::size_t part = 0; part < report_.outputs.size(); ++part) {
       write_file_atomically(sidecar_path(report_.outputs[part].path),
@@ -322,7 +320,7 @@ class Run {
   }
 
   [[nodiscard]] Json sidecar(std::size_t part) const {
-    const OutputReport& output = report_.outputs[part];
+    const TokenWriter::Part& output = report_.outputs[part];
     Json facts = to_json(report_);
     facts.erase("outputs");
     facts["format"] = "olmo-harness-tokens-1";
@@ -371,7 +369,7 @@ Json to_json(const TokenizeReport& report) {
     json["bad_lines"]["first"].push_back(
         {{"file", bad.file}, {"line", bad.line}, {"problem", bad.problem}});
   }
-  for (const OutputReport& output : report.outputs) {
+  for (const TokenWriter::Part& output : report.outputs) {
     json["outputs"].push_back({{"path", output.path.string()},
                                {"sha256", output.digest.hex()},
                                {"tokens", output.tokens},

@@ -12,8 +12,8 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/terminal.h"
-#include "data/byte_source.h"
-#include "data/token_file.h"
+#include "data/text_reader.h"
+#include "data/token_writer.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace olmo::data {
@@ -54,15 +54,8 @@ struct SourceReport {
   std::uint64_t bad_lines = 0;
 };
 
-struct OutputReport {
-  std::filesystem::path path;
-  Digest digest;
-  std::uint64_t tokens = 0;
-  std::uint64_t documents = 0;  ///< that end in this file
-};
-
 struct TokenizeReport {
-  std::vector<OutputReport> outputs;
+  std::vector<TokenWriter::Part> outputs;
   std::vector<SourceReport> sources;
   std::vector<BadLine> bad_lines;  ///< the first kMaxListedBadLines
   std::uint64_t bad_line_count = 0;

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "data/sidecar.h"
 #include "data/token_file.h"
 #include "eval/document_reader.h"
 

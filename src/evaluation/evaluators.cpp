@@ -10,7 +10,7 @@
 #include "eval/scoring.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
-#include "models/mapped_weights.h"
+#include "models/read_weights.h"
 
 namespace olmo::evaluation {
 namespace {

@@ -12,8 +12,6 @@
 namespace olmo::import {
 namespace {
 
-using Json = nlohmann::json;
-
 std::string to_string(ImportMetric metric) {
   return metric == ImportMetric::kAcc ? "acc" : "acc_norm";
 }

@@ -17,8 +17,6 @@
 namespace olmo::import {
 namespace {
 
-using Json = nlohmann::json;
-
 /// One line of a file; failures name it.
 struct Source {
   const std::string& file;
@@ -49,15 +47,6 @@ struct Source {
     return *number;
   }
 };
-
-std::int64_t count_code_points(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
-std::string_view without_leading_space(std::string_view text) {
-  return text.starts_with(' ') ? text.substr(1) : text;
-}
 
 bool is_true(const Json& value) { return value == Json(true) || value == Json("True"); }
 

@@ -1,9 +1,15 @@
-// Several files of one run: their order, and what each supersedes of those before it.
+// Several files of one run: their order, what each supersedes of those before it, and the run that
+// they make in the database.
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
+#include "core/json.h"
 #include "import/steps.h"
+#include "store/run_db.h"
 
 namespace olmo::import {
 namespace {
@@ -75,18 +81,45 @@ void supersede(StepLog& earlier, StepLog& later) {
   std::erase_if(earlier.metrics, [&](const auto& metric) { return metric.position >= first; });
 }
 
+std::string describe(const StepLog& log, const ImportedRun& run) {
+  Json facts = Json::parse(run.machine);
+  facts.update({{"imported", true},
+                {"format", to_string(log.format)},
+                {"columns", log.columns},
+                {"steps_known", log.steps_known},
+                {"rows_without_loss", log.skipped}});
+  if (!log.scales.empty()) facts["scales"] = log.scales;
+  if (run.devices) facts["device_count"] = *run.devices;
+  return json_text(facts);
+}
+
+store::ImportedFile file_of(const StepLog& log, const ImportedRun& run, bool first) {
+  store::ImportedFile file;
+  if (!first && log.steps_known && !log.steps.empty())
+    file.attempt.start_step = std::max<std::int64_t>(0, log.steps[0].position - 1);
+  file.attempt.command_line = run.command_line;
+  file.attempt.policy = file.attempt.build = "{}";
+  file.attempt.environment = describe(log, run);
+  file.log = {"log", log.path, log.bytes, log.sha256};
+  file.steps = log.steps;
+  for (const auto& metric : log.metrics)
+    file.metrics.push_back(
+        {.step = metric.position, .name = log.metric_names[metric.name], .value = metric.value});
+  for (const auto& restart : log.restarts) {
+    file.events.push_back({.step = restart.position,
+                           .utc = {},
+                           .kind = restart.of_file ? "resume" : "restart",
+                           .message = restart.message});
+  }
+  return file;
+}
+
 }  // namespace
 
 std::string_view to_string(FileOrder order) {
-  switch (order) {
-    case FileOrder::kTime:
-      return "by the times of their first rows";
-    case FileOrder::kSteps:
-      return "by their first steps";
-    case FileOrder::kGiven:
-      return "as given";
-  }
-  return "";
+  constexpr std::array<const char*, 3> kWords = {"by the times of their first rows",
+                                                 "by their first steps", "as given"};
+  return kWords.at(static_cast<std::size_t>(order));
 }
 
 FileOrder join_step_logs(std::vector<StepLog>& logs, bool as_given) {
@@ -96,6 +129,18 @@ FileOrder join_step_logs(std::vector<StepLog>& logs, bool as_given) {
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (!logs[earlier].steps.empty()) supersede(logs[earlier], logs[later]);
   return order;
+}
+
+std::string write_step_logs(store::RecordDatabase& records, const std::vector<StepLog>& logs,
+                            const ImportedRun& run) {
+  store::RunRecord record{
+      .name = run.name, .config = run.config, .experiment_digest = "", .seed = run.seed};
+  std::vector<store::ImportedFile> files;
+  for (const auto& log : logs) {
+    files.push_back(file_of(log, run, files.empty()));
+    if (!log.steps.empty()) record.max_steps = log.steps.back().step.value_or(record.max_steps);
+  }
+  return store::write_imported_run(records, record, std::move(files), run.tags);
 }
 
 }  // namespace olmo::import

@@ -55,4 +55,9 @@ std::string in_quotes(std::string_view text);
 /// strings of that name. Throws Error(kInput) "FILE:LINE: …", also for what is nested too deep.
 nlohmann::json parse_log_json(std::string_view text, const std::string& file, std::int64_t line);
 
+/// Throws Error(kInput) for files that are no text and yet are what trainers leave (Parquet, W&B's
+/// own .wandb, TensorBoard's events, databases, compressed files, UTF-16), with the command that
+/// makes a readable file of them.
+void refuse_foreign_log(std::string_view bytes, const std::string& file);
+
 }  // namespace olmo::import

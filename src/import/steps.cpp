@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/input_file.h"
-#include "import/foreign.h"
-#include "import/metrics.h"
+#include "import/columns.h"
+#include "import/log.h"
 
 namespace olmo::import {
 namespace {

@@ -13,7 +13,6 @@
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
 #include "store/checkpoint.h"
-#include "store/olmo_keys.h"
 #include "store/safetensors.h"
 
 namespace olmo::models {

@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t kLargest = std::int64_t{1} << 40;  // of any integer in a config
 
 /// Typed access to the keys of an object; a key that is absent or null has no value.
-class Reader {
+class HfConfigReader {
  public:
-  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+  HfConfigReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
     if (!json_.is_object()) throw Error(ErrorKind::kInput, where_ + ": is not a JSON object");
   }
 
@@ -27,28 +27,18 @@ class Reader {
   }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& key) const {
     const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number_integer() || *value < -kLargest || *value > kLargest)
+    if (value != nullptr && value->is_number_integer() && (*value < -kLargest || *value > kLargest))
       fail(key, "expects an integer, got " + shown(*value));
-    return value->get<std::int64_t>();
+    return read<std::int64_t>(key, &Json::is_number_integer, "an integer");
   }
   [[nodiscard]] std::optional<double> number(const std::string& key) const {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number()) fail(key, "expects a number, got " + shown(*value));
-    return value->get<double>();
+    return read<double>(key, &Json::is_number, "a number");
   }
   [[nodiscard]] bool boolean(const std::string& key, bool fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_boolean()) fail(key, "expects true or false, got " + shown(*value));
-    return value->get<bool>();
+    return read<bool>(key, &Json::is_boolean, "true or false").value_or(fallback);
   }
   [[nodiscard]] std::string text(const std::string& key, const std::string& fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_string()) fail(key, "expects text, got " + shown(*value));
-    return value->get<std::string>();
+    return read<std::string>(key, &Json::is_string, "text").value_or(fallback);
   }
   /// Refuses every value but `expected` and null.
   void only(const std::string& key, const Json& expected) const {
@@ -60,6 +50,14 @@ class Reader {
   }
 
  private:
+  template <class T>
+  [[nodiscard]] std::optional<T> read(const std::string& key, bool (Json::*is)() const noexcept,
+                                      const char* expected) const {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!(value->*is)()) fail(key, std::string("expects ") + expected + ", got " + shown(*value));
+    return value->get<T>();
+  }
   static std::string shown(const Json& value) {
     const auto text = json_text(value);
     return text.size() > 60 ? text.substr(0, 57) + "..." : text;
@@ -70,12 +68,12 @@ class Reader {
 };
 
 /// transformers 5 writes rope_parameters, 4 rope_theta and rope_scaling.
-double read_rope_theta(const Reader& reader, const std::string& where) {
+double read_rope_theta(const HfConfigReader& reader, const std::string& where) {
   double theta = reader.number("rope_theta").value_or(10000.0);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* json = reader.find(key);
     if (json == nullptr) continue;
-    const Reader rope(*json, where + ": `" + key + "`");
+    const HfConfigReader rope(*json, where + ": `" + key + "`");
     for (const auto& [name, value] : json->items()) {
       if (name == "rope_type" || name == "type") {
         rope.only(name, "default");
@@ -93,13 +91,13 @@ double read_rope_theta(const Reader& reader, const std::string& where) {
 
 /// The id of a token; none if it has no embedding, as with the defaults of a class on a model with
 /// a small vocabulary.
-std::optional<std::int64_t> read_id(const Reader& reader, const std::string& key,
+std::optional<std::int64_t> read_id(const HfConfigReader& reader, const std::string& key,
                                     std::int64_t rows) {
   const auto id = reader.integer(key);
   return id && *id >= 0 && *id < rows ? id : std::nullopt;
 }
 
-void refuse_unsupported(const Reader& reader, bool olmo2) {
+void refuse_unsupported(const HfConfigReader& reader, bool olmo2) {
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);
@@ -110,7 +108,7 @@ void refuse_unsupported(const Reader& reader, bool olmo2) {
 }  // namespace
 
 HfConfig parse_hf_config(const Json& json, const std::string& where) {
-  const Reader reader(json, where);
+  const HfConfigReader reader(json, where);
   const std::string type = reader.text("model_type", "");
   if (type != "olmo" && type != "olmo2") {
     reader.fail("model_type", "is \"" + type +

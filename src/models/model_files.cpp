@@ -1,6 +1,7 @@
 #include "models/model_files.h"
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -8,11 +9,12 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/input_file.h"
-#include "data/tokenizer/find_tokenizer.h"
+#include "data/public/fetch.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
+#include "store/checkpoint_manifest.h"
 #include "store/safetensors.h"
 
 namespace olmo::models {
@@ -23,7 +25,6 @@ namespace fs = std::filesystem;
 constexpr char kHfConfig[] = "config.json";
 constexpr char kOlmoConfig[] = "config.yaml";
 constexpr char kTokenizer[] = "tokenizer.json";
-constexpr char kManifest[] = "manifest.json";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path.string() + ": " + what);
@@ -169,19 +170,9 @@ void refuse_pickles(const fs::path& folder) {
 }  // namespace
 
 std::string to_string(ModelFormat format) {
-  switch (format) {
-    case ModelFormat::kCheckpoint:
-      return "olmo-harness";
-    case ModelFormat::kHf:
-      return "hf-olmo";
-    case ModelFormat::kHf2:
-      return "hf-olmo2";
-    case ModelFormat::kHfOlmo:
-      return "hf_olmo";
-    case ModelFormat::kOlmo:
-      return "olmo";
-  }
-  OLMO_CHECK(false);
+  constexpr std::array<const char*, 5> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2", "hf_olmo",
+                                                 "olmo"};
+  return kNames.at(static_cast<std::size_t>(format));
 }
 
 ModelFiles find_model(const fs::path& path) {
@@ -192,7 +183,7 @@ ModelFiles find_model(const fs::path& path) {
          "is a file; a checkpoint is a folder, with config.json or config.yaml beside "
          "*.safetensors, or one of ours");
   }
-  if (is_file(path / kManifest)) return describe_checkpoint(path);
+  if (is_file(path / store::kManifestName)) return describe_checkpoint(path);
   const bool hf = is_file(path / kHfConfig), olmo = is_file(path / kOlmoConfig);
   if (!store::holds_safetensors(path)) {
     refuse_pickles(path);

@@ -6,7 +6,7 @@
 
 #include "model/model_config.h"
 #include "models/hf_config.h"
-#include "models/mapped_weights.h"
+#include "models/read_weights.h"
 
 namespace olmo::models {
 

@@ -1,12 +1,170 @@
 #include "models/read_weights.h"
 
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
 #include "core/error.h"
-#include "models/mapped_weights.h"
+#include "core/named_tensors.h"
+#include "core/parallel.h"
+#include "model/hf_names.h"
+#include "model/parameters.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
+#include "store/raw_file.h"
 #include "store/safetensors.h"
 
 namespace olmo::models {
+namespace {
+
+using store::SafetensorsEntry;
+using store::SafetensorsFile;
+
+constexpr std::size_t kBlock = std::size_t{1}
+                               << 18;  // values that are widened and hashed at a time
+
+/// A tensor in one of the files.
+struct Source {
+  const SafetensorsFile* file = nullptr;
+  const SafetensorsEntry* entry = nullptr;
+};
+
+/// One of the model's tensors and those whose rows make it.
+struct Assembly {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<Source> parts;
+  at::ScalarType dtype = at::kFloat;
+
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& part : parts) sum += part.entry->bytes;
+    return sum;
+  }
+};
+
+/// The tensors of all files, by name; what has been taken is gone.
+class Sources {
+ public:
+  Sources(const std::filesystem::path& path, const std::vector<SafetensorsFile>& files)
+      : where_(path.string()) {
+    for (const auto& file : files) {
+      for (const auto& entry : file.entries()) {
+        const auto name = model::strip_wrapper_prefixes(store::decode_olmo_key(entry.name));
+        hf_names_ = hf_names_ || model::is_hf_name(name);
+        if (!by_name_.emplace(name, Source{&file, &entry}).second) fail(name, "is there twice");
+      }
+    }
+  }
+
+  [[nodiscard]] bool has_hf_names() const { return hf_names_; }
+
+  Source take(const std::string& name, const std::vector<std::int64_t>& shape) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) fail(name, "is missing");
+    const Source source = found->second;
+    by_name_.erase(found);
+    if (source.entry->shape != shape) {
+      fail(name, "has shape " + shape_text(source.entry->shape) + ", the config asks for " +
+                     shape_text(shape));
+    }
+    const auto& dtype = source.entry->dtype;
+    if (dtype != "F32" && dtype != "BF16" && dtype != "F16" && dtype != "F64")
+      fail(name, "is " + dtype + ", expected F32, BF16, F16 or F64");
+    return source;
+  }
+  [[nodiscard]] bool contains(const std::string& name) const { return by_name_.contains(name); }
+  void expect_none_left() const {
+    if (!by_name_.empty()) fail(by_name_.begin()->first, "is not a parameter of this model");
+  }
+  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
+    throw Error(ErrorKind::kInput, where_ + ": tensor `" + name + "` " + what);
+  }
+
+ private:
+  std::string where_;
+  std::map<std::string, Source> by_name_;
+  bool hf_names_ = false;
+};
+
+/// Finds each parameter of `config` among the sources.
+std::vector<Assembly> plan(Sources& sources, const model::ModelConfig& config, bool keep_bf16) {
+  std::vector<model::HfMapping> map;
+  if (sources.has_hf_names()) map = model::hf_name_map(config);
+  std::vector<Assembly> assemblies;
+  for (const auto& spec : model::parameter_specs(config)) {
+    Assembly assembly{.name = spec.name, .shape = spec.shape, .parts = {}};
+    if (map.empty()) {
+      assembly.parts.push_back(sources.take(spec.name, spec.shape));
+    } else {
+      const auto& mapping = map[assemblies.size()];
+      OLMO_CHECK(mapping.olmo == spec.name);
+      auto shape = spec.shape;
+      for (const auto& part : mapping.parts) {
+        shape.front() = part.rows;
+        assembly.parts.push_back(sources.take(part.name, shape));
+      }
+    }
+    const bool all_bf16 = std::ranges::all_of(
+        assembly.parts, [](const Source& part) { return part.entry->dtype == "BF16"; });
+    if (keep_bf16 && all_bf16 && spec.shape.size() == 2) assembly.dtype = at::kBFloat16;
+    assemblies.push_back(std::move(assembly));
+  }
+  return assemblies;
+}
+
+/// `count` values at `from`, which may lie at any address, as fp32.
+void widen(const std::string& dtype, const std::byte* from, std::size_t count, float* out) {
+  const auto each = [&](auto value, const auto& convert) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(&value, from + i * sizeof value, sizeof value);
+      out[i] = convert(value);
+    }
+  };
+  if (dtype == "F32") {
+    std::memcpy(out, from, count * sizeof(float));
+  } else if (dtype == "BF16") {
+    each(std::uint16_t{}, [](std::uint16_t bits) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+    });
+  } else if (dtype == "F16") {
+    each(at::Half{}, [](at::Half value) { return static_cast<float>(value); });
+  } else {
+    each(double{}, [](double value) { return static_cast<float>(value); });
+  }
+}
+
+/// Copies the rows of all parts into `out`, if it is defined, and hashes their values.
+Digest read(const Assembly& assembly, const at::Tensor& out) {
+  Sha256 hash;
+  std::vector<float> block(kBlock);
+  auto* to = out.defined() ? mutable_host_bytes(out).data() : nullptr;
+  for (const auto& [file, entry] : assembly.parts) {
+    const auto bytes = file->bytes(*entry);
+    file->map().prefetch(bytes);
+    const std::size_t width = entry->dtype == "F64" ? 8 : entry->dtype == "F32" ? 4 : 2;
+    const std::size_t count = bytes.size() / width;
+    for (std::size_t first = 0; first < count; first += kBlock) {
+      const std::size_t size = std::min(kBlock, count - first);
+      const std::byte* from = bytes.data() + first * width;
+      widen(entry->dtype, from, size, block.data());
+      hash.update(block.data(), size * sizeof(float));
+      if (to == nullptr) continue;
+      const bool narrow = assembly.dtype == at::kBFloat16;
+      std::memcpy(to, narrow ? static_cast<const void*>(from) : block.data(),
+                  size * (narrow ? 2 : sizeof(float)));
+      to += size * (narrow ? 2 : sizeof(float));
+    }
+    file->map().drop(bytes);
+  }
+  return hash.finish();
+}
+
+/// A tied model's head, where a file has it nevertheless.
+constexpr char kTiedHead[] = "lm_head.weight";
+
+}  // namespace
 
 namespace fs = std::filesystem;
 
@@ -27,6 +185,66 @@ NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config
   if (!store::holds_safetensors(path))
     return store::read_checkpoint(store::resolve_checkpoint(path), /*weights_only=*/true).model;
   return read_safetensors_weights(path, config, /*keep_bf16=*/false).tensors;
+}
+
+Digest weights_digest(std::vector<TensorDigest> tensors) {
+  std::ranges::sort(tensors, {}, &TensorDigest::name);
+  Sha256 hash;
+  const std::string_view zero("\0", 1);
+  for (const auto& tensor : tensors) {
+    hash.update(tensor.name).update(zero);
+    for (std::size_t i = 0; i < tensor.shape.size(); ++i)
+      hash.update((i == 0 ? "" : ",") + std::to_string(tensor.shape[i]));
+    hash.update(zero).update(tensor.values.bytes.data(), tensor.values.bytes.size());
+  }
+  return hash.finish();
+}
+
+Digest weights_digest(const NamedTensors& tensors) {
+  std::vector<TensorDigest> digests(tensors.size());
+  for_each_in_parallel(tensors.size(), [&](std::size_t i) {
+    const auto& [name, tensor] = tensors[i];
+    digests[i] = {name, tensor.sizes().vec(), sha256(std::as_bytes(host_span<float>(tensor)))};
+  });
+  return weights_digest(std::move(digests));
+}
+
+ModelWeights read_safetensors_weights(const std::filesystem::path& path,
+                                      const model::ModelConfig& config, bool keep_bf16) {
+  const auto files = store::open_safetensors(path);
+  Sources sources(path, files);
+  std::vector<Assembly> assemblies = plan(sources, config, keep_bf16);
+  const std::size_t parameters = assemblies.size();
+  if (config.weight_tying && sources.contains(kTiedHead)) {
+    const auto& shape = assemblies.front().shape;
+    assemblies.push_back(
+        {.name = kTiedHead, .shape = shape, .parts = {sources.take(kTiedHead, shape)}});
+  }
+  sources.expect_none_left();
+
+  const auto order =
+      store::largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
+  std::vector<at::Tensor> tensors(assemblies.size());
+  std::vector<Digest> digests(assemblies.size());
+  for_each_in_parallel(order.size(), [&](std::size_t next) {
+    const std::size_t i = order[next];
+    if (i < parameters) tensors[i] = model::empty_tensor(assemblies[i].shape, assemblies[i].dtype);
+    digests[i] = read(assemblies[i], tensors[i]);
+  });
+  if (assemblies.size() > parameters && digests.back() != digests.front()) {
+    sources.fail(kTiedHead,
+                 "differs from the embedding, but the config says that they are one "
+                 "(tie_word_embeddings)");
+  }
+
+  ModelWeights weights;
+  std::vector<TensorDigest> list;
+  for (std::size_t i = 0; i < parameters; ++i) {
+    weights.tensors.push_back({assemblies[i].name, tensors[i]});
+    list.push_back({assemblies[i].name, assemblies[i].shape, digests[i]});
+  }
+  weights.digest = weights_digest(std::move(list));
+  return weights;
 }
 
 }  // namespace olmo::models

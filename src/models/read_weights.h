@@ -1,7 +1,11 @@
+// Weights from any container, and the digest that is the same for all of them.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
+#include "core/hash.h"
 #include "core/named_tensors.h"
 #include "model/model_config.h"
 
@@ -15,5 +19,37 @@ NamedTensors read_weights(const std::filesystem::path& path, const model::ModelC
 
 /// Throws Error(kInput) with the way to convert it if `path` is named as a Python pickle.
 void refuse_pickle(const std::filesystem::path& path);
+
+/// A tensor's name, shape and digest: the SHA-256 of its values as little-endian fp32.
+struct TensorDigest {
+  std::string name;  ///< OLMo's
+  std::vector<std::int64_t> shape;
+  Digest values;
+};
+
+/// SHA-256 over the tensors sorted by name: of each its name, a zero byte, its shape in decimal
+/// digits joined by `,`, a zero byte, and the 32 bytes of its digest. The same for every container
+/// of equal values.
+Digest weights_digest(std::vector<TensorDigest> tensors);
+
+/// The same of weights in memory: contiguous fp32 under OLMo's names, e.g. those of a model in
+/// training.
+Digest weights_digest(const NamedTensors& tensors);
+
+/// The weights of a model, in the order of its parameter_specs.
+struct ModelWeights {
+  NamedTensors tensors;
+  Digest digest;
+};
+
+/// Reads a .safetensors file, or a folder of them, with OLMo's or Hugging Face's names, as the
+/// weights of a model of `config`: tensor by tensor through memory maps whose pages are given back,
+/// in parallel. fp32; with `keep_bf16`, matrices that are stored in bf16 stay so.
+///
+/// Throws as store::open_safetensors; Error(kInput) naming tensors that are missing, unknown, or of
+/// another shape or dtype than the config asks for. A tied model may carry its head twice, if it
+/// equals the embedding.
+ModelWeights read_safetensors_weights(const std::filesystem::path& path,
+                                      const model::ModelConfig& config, bool keep_bf16);
 
 }  // namespace olmo::models

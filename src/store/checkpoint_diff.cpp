@@ -1,6 +1,7 @@
 #include "store/checkpoint_diff.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -12,7 +13,6 @@
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_folder.h"
-#include "store/olmo_keys.h"
 #include "store/safetensors.h"
 
 namespace olmo::store {
@@ -99,21 +99,9 @@ TensorDifference compare_entries(const TensorSource::Entry& a, const TensorSourc
 }  // namespace
 
 std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kEqual:
-      return "equal";
-    case Verdict::kDifferent:
-      return "different";
-    case Verdict::kOnlyInA:
-      return "only in a";
-    case Verdict::kOnlyInB:
-      return "only in b";
-    case Verdict::kOtherShape:
-      return "other shape";
-    case Verdict::kOtherDtype:
-      return "other dtype";
-  }
-  OLMO_CHECK(false);
+  constexpr std::array<const char*, 6> kWords = {"equal",     "different",   "only in a",
+                                                 "only in b", "other shape", "other dtype"};
+  return kWords.at(static_cast<std::size_t>(verdict));
 }
 
 TensorSource open_tensor_source(const std::filesystem::path& path, bool weights_only) {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
-#include "store/structure_driver.h"
+#include "store/structure_image.h"
 
 namespace olmo::store {
 namespace {
@@ -73,17 +73,21 @@ Handle file_access(StructureImage& image) {
   return access;
 }
 
+Handle text_type(std::size_t bytes) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
+  require(H5Tset_size(type.get(), bytes), "set a text's length");
+  require(H5Tset_cset(type.get(), H5T_CSET_UTF8), "set a text's encoding");
+  require(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "set a text's padding");
+  return type;
+}
+
 /// Raw memory type of a dataset. Text: one string of the document's length.
 Handle file_type(const CheckpointDataset& dataset) {
   if (dataset.dtype == "float32") return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "make a type"};
   if (dataset.dtype == "float64") return {H5Tcopy(H5T_IEEE_F64LE), H5Tclose, "make a type"};
   if (dataset.dtype == "int64") return {H5Tcopy(H5T_STD_I64LE), H5Tclose, "make a type"};
   OLMO_CHECK(dataset.dtype == "json");
-  Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
-  require(H5Tset_size(type.get(), dataset.bytes), "set a text's length");
-  require(H5Tset_cset(type.get(), H5T_CSET_UTF8), "set a text's encoding");
-  require(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "set a text's padding");
-  return type;
+  return text_type(dataset.bytes);
 }
 
 void write_attribute(hid_t object, const std::string& name, hid_t type, const void* value) {
@@ -95,10 +99,7 @@ void write_attribute(hid_t object, const std::string& name, hid_t type, const vo
 }
 
 void write_text_attribute(hid_t object, const std::string& name, const std::string& text) {
-  Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
-  require(H5Tset_size(type.get(), std::max<std::size_t>(1, text.size())), "set a text's length");
-  require(H5Tset_cset(type.get(), H5T_CSET_UTF8), "set a text's encoding");
-  require(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "set a text's padding");
+  const Handle type = text_type(std::max<std::size_t>(1, text.size()));
   write_attribute(object, name, type.get(), text.empty() ? "" : text.data());
 }
 
@@ -155,6 +156,23 @@ std::uint64_t offset_of(hid_t dataset, const CheckpointDataset& description) {
   const haddr_t offset = H5Dget_offset(dataset);
   if (offset == HADDR_UNDEF) fail("HDF5 gave no place to " + description.path);
   return offset;
+}
+
+void check_dataset(hid_t id, const CheckpointDataset& dataset) {
+  const Handle space(H5Dget_space(id), H5Sclose, "read a shape");
+  const Handle type(H5Dget_type(id), H5Tclose, "read a type");
+  const Handle expected_type = file_type(dataset);
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  bool same = rank == static_cast<int>(dataset.shape.size());
+  if (same && rank > 0) {
+    std::vector<hsize_t> dims(dataset.shape.size());
+    same = H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) == rank &&
+           std::equal(dims.begin(), dims.end(), dataset.shape.begin(),
+                      [](hsize_t a, std::int64_t b) { return a == static_cast<hsize_t>(b); });
+  }
+  same = same && H5Tequal(type.get(), expected_type.get()) > 0 &&
+         offset_of(id, dataset) == dataset.offset;
+  if (!same) fail(dataset.path + " is not where or what was planned; nothing was published");
 }
 
 std::string dtype_of(const at::Tensor& tensor, const std::string& path) {
@@ -282,27 +300,6 @@ void lay_out_file(StructureImage& image, const Json& root, const CheckpointConte
   }
   file.close("lay out a file in memory");
 }
-
-namespace {
-
-void check_dataset(hid_t id, const CheckpointDataset& dataset) {
-  const Handle space(H5Dget_space(id), H5Sclose, "read a shape");
-  const Handle type(H5Dget_type(id), H5Tclose, "read a type");
-  const Handle expected_type = file_type(dataset);
-  const int rank = H5Sget_simple_extent_ndims(space.get());
-  bool same = rank == static_cast<int>(dataset.shape.size());
-  if (same && rank > 0) {
-    std::vector<hsize_t> dims(dataset.shape.size());
-    same = H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) == rank &&
-           std::equal(dims.begin(), dims.end(), dataset.shape.begin(),
-                      [](hsize_t a, std::int64_t b) { return a == static_cast<hsize_t>(b); });
-  }
-  same = same && H5Tequal(type.get(), expected_type.get()) > 0 &&
-         offset_of(id, dataset) == dataset.offset;
-  if (!same) fail(dataset.path + " is not where or what was planned; nothing was published");
-}
-
-}  // namespace
 
 void seal_file(StructureImage& image, const std::vector<PlannedDataset>& plan) {
   const auto lock = take_library();

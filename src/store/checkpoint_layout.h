@@ -1,5 +1,5 @@
 // The HDF5 side of a checkpoint. The library works on a StructureImage in memory and on no file:
-// what it makes is written by store/raw_writer.h, where every error is ours to handle.
+// what it makes is written by store/raw_file.h, where every error is ours to handle.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "store/raw_reader.h"
+#include "store/raw_file.h"
 
 namespace olmo::store {
 namespace {

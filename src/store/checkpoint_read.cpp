@@ -11,7 +11,7 @@
 #include "core/tensor.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_manifest.h"
-#include "store/raw_reader.h"
+#include "store/raw_file.h"
 
 namespace olmo::store {
 namespace {
@@ -33,14 +33,24 @@ std::string digest_mismatch(const CheckpointDataset& dataset) {
   return dataset.path + " is damaged: its bytes do not have the SHA-256 with which it was saved";
 }
 
-/// Large ones first, so that no thread is left alone with one at the end.
 std::vector<std::size_t> by_size(const std::vector<const CheckpointDataset*>& datasets) {
-  std::vector<std::size_t> order(datasets.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return datasets[a]->bytes > datasets[b]->bytes;
-  });
-  return order;
+  return largest_first(datasets.size(), [&](std::size_t i) { return datasets[i]->bytes; });
+}
+
+/// Throws Error(kDamaged) unless the bytes are those that were saved.
+void read_verified(const RawReader& reader, const CheckpointDataset& dataset,
+                   const std::filesystem::path& file, std::span<std::byte> out) {
+  if (reader.read_and_hash(dataset.offset, out) != dataset.sha256)
+    damaged(file, digest_mismatch(dataset));
+}
+
+/// The tensors under `prefix`, "/model/" or "/optim/", in the order they were saved.
+std::vector<const CheckpointDataset*> tensors_below(const std::vector<CheckpointDataset>& datasets,
+                                                    const std::string& prefix) {
+  std::vector<const CheckpointDataset*> tensors;
+  for (const auto& dataset : datasets)
+    if (dataset.path.starts_with(prefix) && dataset.dtype != "json") tensors.push_back(&dataset);
+  return tensors;
 }
 
 }  // namespace
@@ -77,11 +87,7 @@ Json CheckpointReader::read_json(const std::string& dataset_path) const {
     damaged(file_, "holds no document " + dataset_path);
   if (dataset->bytes > kMaxDocument) damaged(file_, dataset_path + " is unreasonably large");
   std::string text(dataset->bytes, '\0');
-  const RawReader reader(file_);
-  if (reader.read_and_hash(dataset->offset, std::as_writable_bytes(std::span(text))) !=
-      dataset->sha256) {
-    damaged(file_, digest_mismatch(*dataset));
-  }
+  read_verified(RawReader(file_), *dataset, file_, std::as_writable_bytes(std::span(text)));
   Json json = parse_untrusted(text, file_.string() + ": " + dataset_path);
   if (!json.is_object()) damaged(file_, dataset_path + " is not a JSON object");
   return json;
@@ -94,10 +100,9 @@ Json CheckpointReader::optim_state() const { return read_json("/optim/state"); }
 NamedTensors CheckpointReader::read(const std::string& group) const {
   const std::string prefix = "/" + group + "/";
   NamedTensors tensors;
-  for (const auto& dataset : datasets_) {
-    if (!dataset.path.starts_with(prefix) || dataset.dtype == "json") continue;
-    tensors.push_back({dataset.path.substr(prefix.size()),
-                       new_tensor(dataset.shape, scalar_type(dataset.dtype))});
+  for (const auto* dataset : tensors_below(datasets_, prefix)) {
+    tensors.push_back({dataset->path.substr(prefix.size()),
+                       new_tensor(dataset->shape, scalar_type(dataset->dtype))});
   }
   read_into(group, tensors);
   return tensors;
@@ -106,11 +111,8 @@ NamedTensors CheckpointReader::read(const std::string& group) const {
 void CheckpointReader::read_into(const std::string& group, const NamedTensors& into) const {
   const std::string prefix = "/" + group + "/";
   std::unordered_map<std::string_view, const CheckpointDataset*> by_name;
-  for (const auto& dataset : datasets_) {
-    if (dataset.path.starts_with(prefix) && dataset.dtype != "json") {
-      by_name.emplace(std::string_view(dataset.path).substr(prefix.size()), &dataset);
-    }
-  }
+  for (const auto* dataset : tensors_below(datasets_, prefix))
+    by_name.emplace(std::string_view(dataset->path).substr(prefix.size()), dataset);
   std::vector<const CheckpointDataset*> sources;
   for (const auto& [name, tensor] : into) {
     const auto found = by_name.find(name);
@@ -132,17 +134,13 @@ void CheckpointReader::read_into(const std::string& group, const NamedTensors& i
   const RawReader reader(file_);
   const auto order = by_size(sources);
   for_each_in_parallel(order.size(), [&](std::size_t i) {
-    const CheckpointDataset& dataset = *sources[order[i]];
-    const auto out = mutable_host_bytes(into[order[i]].tensor);
-    if (reader.read_and_hash(dataset.offset, out) != dataset.sha256)
-      damaged(file_, digest_mismatch(dataset));
+    read_verified(reader, *sources[order[i]], file_, mutable_host_bytes(into[order[i]].tensor));
   });
 }
 
 at::Tensor CheckpointReader::read_tensor(const CheckpointDataset& dataset) const {
   at::Tensor tensor = new_tensor(dataset.shape, scalar_type(dataset.dtype));
-  if (RawReader(file_).read_and_hash(dataset.offset, mutable_host_bytes(tensor)) != dataset.sha256)
-    damaged(file_, digest_mismatch(dataset));
+  read_verified(RawReader(file_), dataset, file_, mutable_host_bytes(tensor));
   return tensor;
 }
 

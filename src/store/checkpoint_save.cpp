@@ -17,7 +17,8 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_layout.h"
 #include "store/checkpoint_manifest.h"
-#include "store/raw_writer.h"
+#include "store/raw_file.h"
+#include "store/record_database.h"
 
 namespace olmo::store {
 namespace {
@@ -26,19 +27,6 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
-}
-
-std::string now_utc() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-  const std::time_t seconds = static_cast<std::time_t>(micros / 1'000'000);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
-  char text[48];
-  std::snprintf(text, sizeof text, "%s.%06dZ", date, static_cast<int>(micros % 1'000'000));
-  return text;
 }
 
 std::int64_t step_of(const CheckpointContents& contents) {
@@ -60,7 +48,7 @@ Json make_summary(const CheckpointContents& contents, const SaveOptions& options
                   {"step", static_cast<std::uint64_t>(step_of(contents))},
                   {"sequence", sequence},
                   {"git_revision", build_info().git_revision},
-                  {"created_utc", now_utc()}};
+                  {"created_utc", utc_now(/*digits=*/6)}};
   for (const char* name : {"tokens_seen", "run_id"}) {
     if (contents.trainer->contains(name)) summary[name] = contents.trainer->at(name);
   }

@@ -1,5 +1,3 @@
-#include "store/checkpoint_writer.h"
-
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "core/named_tensors.h"
 #include "core/tensor.h"
 #include "core/terminal.h"
+#include "store/checkpoint.h"
 
 namespace olmo::store {
 namespace {

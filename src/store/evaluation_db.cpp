@@ -194,26 +194,9 @@ void EvaluationDb::end(const std::string& status) {
 }
 
 std::string EvaluationDb::find(const std::string& prefix) const {
-  const std::string where = records_.path().string();
-  std::vector<std::string> ids;
-  if (has_tables()) {
-    records_.query(
-        "SELECT evaluation_id FROM evaluations WHERE substr(evaluation_id, 1, ?) = ? "
-        "ORDER BY rowid DESC LIMIT 3",
-        {static_cast<std::int64_t>(prefix.size()), prefix},
-        [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
-  }
-  if (ids.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        where + (prefix.empty() ? ": holds no evaluation"
-                                : ": holds no evaluation whose id begins with '" + prefix + "'"));
-  }
-  if (!prefix.empty() && ids.size() > 1 && ids[0] != prefix) {
-    throw Error(ErrorKind::kUsage, where + ": '" + prefix + "' names several evaluations (" +
-                                       ids[0] + ", " + ids[1] + ", ...): give more of the id");
-  }
-  return ids.front();
+  const std::string what = "evaluation";
+  return one_id_of(records_, what, prefix,
+                   has_tables() ? ids_from(records_, what, prefix) : std::vector<std::string>());
 }
 
 std::vector<EvaluationEntry> EvaluationDb::list(const std::string& run_id) const {

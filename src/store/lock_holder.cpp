@@ -63,6 +63,22 @@ bool was_requeued(const LockHolder& holder, const LockHolder& self) {
          holder.cluster == self.cluster && holder.restart < self.restart;
 }
 
+/// The members under their names in the file, in its order.
+template <class Holder, class Visit>
+void visit_fields(Holder& holder, const Visit& visit) {
+  visit("host", holder.host);
+  visit("own_host", holder.own_host);
+  visit("boot_id", holder.boot_id);
+  visit("pid", holder.pid);
+  visit("pid_start", holder.pid_start);
+  visit("pid_namespace", holder.pid_namespace);
+  visit("started_utc", holder.started_utc);
+  visit("scheduler", holder.scheduler);
+  visit("job", holder.job);
+  visit("restart", holder.restart);
+  visit("cluster", holder.cluster);
+}
+
 }  // namespace
 
 LockHolder this_process() {
@@ -91,17 +107,8 @@ LockHolder this_process() {
 }
 
 std::string to_text(const LockHolder& holder) {
-  const nlohmann::ordered_json json = {{"host", holder.host},
-                                       {"own_host", holder.own_host},
-                                       {"boot_id", holder.boot_id},
-                                       {"pid", holder.pid},
-                                       {"pid_start", holder.pid_start},
-                                       {"pid_namespace", holder.pid_namespace},
-                                       {"started_utc", holder.started_utc},
-                                       {"scheduler", holder.scheduler},
-                                       {"job", holder.job},
-                                       {"restart", holder.restart},
-                                       {"cluster", holder.cluster}};
+  nlohmann::ordered_json json;
+  visit_fields(holder, [&](const char* name, const auto& value) { json[name] = value; });
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
@@ -110,17 +117,9 @@ std::optional<LockHolder> parse_holder(const std::string& text) {
   if (!json.is_object()) return std::nullopt;
   try {
     if (json.at("pid").get<std::int64_t>() <= 0) return std::nullopt;
-    return LockHolder{.host = json.at("host"),
-                      .own_host = json.at("own_host"),
-                      .boot_id = json.at("boot_id"),
-                      .pid = json.at("pid"),
-                      .pid_start = json.at("pid_start"),
-                      .pid_namespace = json.at("pid_namespace"),
-                      .started_utc = json.at("started_utc"),
-                      .scheduler = json.at("scheduler"),
-                      .job = json.at("job"),
-                      .restart = json.at("restart"),
-                      .cluster = json.at("cluster")};
+    LockHolder holder;
+    visit_fields(holder, [&](const char* name, auto& value) { json.at(name).get_to(value); });
+    return holder;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

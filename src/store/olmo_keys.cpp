@@ -1,9 +1,9 @@
-#include "store/olmo_keys.h"
-
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "store/safetensors.h"
 
 namespace olmo::store {
 namespace {

@@ -1,15 +1,28 @@
 #include "store/provenance.h"
 
+#include <hdf5.h>
 #include <nlohmann/json.hpp>
+#include <sqlite3.h>
 
 #include "core/gpu.h"
 #include "core/json.h"
 #include "core/machine.h"
 #include "core/policy.h"
 #include "core/process.h"
-#include "store/library_versions.h"
 
 namespace olmo::store {
+namespace {
+
+/// Versions of the libraries that are loaded, not those that were compiled against.
+std::vector<std::pair<std::string, std::string>> library_versions() {
+  // The library refuses to run under another version than that of its header. Asking it would make
+  // it clean up at exit, see store/structure_image.h.
+  return {{"sqlite", sqlite3_libversion()},
+          {"hdf5", std::to_string(H5_VERS_MAJOR) + "." + std::to_string(H5_VERS_MINOR) + "." +
+                       std::to_string(H5_VERS_RELEASE)}};
+}
+
+}  // namespace
 
 Json policy_json(const Policy& policy) {
   Json switches = Json::object();
@@ -36,7 +49,7 @@ Json build_json() {
                 {"compiler", info.compiler},
                 {"flags", info.flags},
                 {"libtorch", info.libtorch}};
-  for (const auto& [library, version] : store::library_versions()) build[library] = version;
+  for (const auto& [library, version] : library_versions()) build[library] = version;
   return build;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -49,18 +50,20 @@ bool lacks_journal(const Database& db) {
 
 }  // namespace
 
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const auto seconds = std::chrono::system_clock::to_time_t(now);
-  const auto millis =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+std::string utc_now(int digits) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const auto seconds = static_cast<std::time_t>(micros / 1'000'000);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   std::array<char, 32> date{};
   std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis));
-  return text.data();
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%s.%06d", date.data(),
+                static_cast<int>(micros % 1'000'000));
+  return std::string(text.data())
+             .substr(0, std::strlen(date.data()) + 1 + static_cast<std::size_t>(digits)) +
+         "Z";
 }
 
 std::string new_record_id() {
@@ -70,6 +73,33 @@ std::string new_record_id() {
   std::string id = utc_now().substr(0, 19);  // 2026-01-31T23:59:59
   for (const char c : {'-', ':'}) id.erase(std::remove(id.begin(), id.end(), c), id.end());
   return id + "-" + suffix.data();
+}
+
+std::vector<std::string> ids_from(const RecordDatabase& records, const std::string& what,
+                                  const std::string& prefix) {
+  const std::string id = what + "_id";
+  std::vector<std::string> ids;
+  records.query(
+      "SELECT " + id + " FROM " + what + "s WHERE substr(" + id +
+          ", 1, ?) = ? ORDER BY rowid DESC LIMIT 3",
+      {static_cast<std::int64_t>(prefix.size()), prefix},
+      [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
+  return ids;
+}
+
+std::string one_id_of(const RecordDatabase& records, const std::string& what,
+                      const std::string& prefix, const std::vector<std::string>& ids) {
+  const std::string where = records.path().string();
+  if (ids.empty()) {
+    throw Error(ErrorKind::kUsage,
+                where + ": holds no " + what +
+                    (prefix.empty() ? "" : " whose id begins with '" + prefix + "'"));
+  }
+  if (!prefix.empty() && ids.size() > 1 && ids[0] != prefix) {
+    throw Error(ErrorKind::kUsage, where + ": '" + prefix + "' names several " + what + "s (" +
+                                       ids[0] + ", " + ids[1] + ", ...): give more of the id");
+  }
+  return ids.front();
 }
 
 bool holds_tables(const std::filesystem::path& path) {

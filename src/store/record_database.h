@@ -111,8 +111,16 @@ class RecordDatabase {
 /// nothing was recorded there. Throws as Database.
 bool holds_tables(const std::filesystem::path& path);
 
-/// Now, as `2026-01-31T23:59:59.123Z`.
-std::string utc_now();
+/// The ids of `what`s (run, evaluation) that begin with `prefix`: the latest first, at most three.
+std::vector<std::string> ids_from(const RecordDatabase& records, const std::string& what,
+                                  const std::string& prefix);
+/// The id that `prefix` names unambiguously among `ids` (of ids_from); empty: the latest. Throws
+/// Error(kUsage).
+std::string one_id_of(const RecordDatabase& records, const std::string& what,
+                      const std::string& prefix, const std::vector<std::string>& ids);
+
+/// Now, as `2026-01-31T23:59:59.123Z`, with up to six digits of a second.
+std::string utc_now(int digits = 3);
 
 /// A name that no other record has: `20260131T235959-` and eight hexadecimal digits.
 std::string new_record_id();

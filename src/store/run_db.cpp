@@ -1,9 +1,37 @@
 #include "store/run_db.h"
 
+#include <algorithm>
+#include <array>
+
 #include "core/error.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
+namespace {
+
+struct ExportedTable {
+  const char* name;
+  const char* order;
+};
+
+constexpr std::array<ExportedTable, 14> kTables = {{
+    {"steps", "step"},
+    {"imported_steps", "2"},
+    {"energy", "attempt, source, device"},
+    {"power_samples", "attempt, source, device, seconds"},
+    {"attempts", "attempt"},
+    {"inputs", "kind, path"},
+    {"metrics", "step, attempt, name"},
+    {"state_seals", "step, attempt"},
+    {"op_traces", "step, attempt, audit, ordinal"},
+    {"audits", "audit"},
+    {"state_hashes", "step, attempt, part, name"},
+    {"checkpoints", "step, attempt"},
+    {"events", "event_id"},
+    {"runs", "run_id"},
+}};
+
+}  // namespace
 
 RunDb RunDb::open(const std::filesystem::path& path, OpenMode mode) {
   return RunDb(std::make_unique<RecordDatabase>(path, mode));
@@ -114,30 +142,12 @@ void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) 
 }
 
 std::string RunDb::find_run(const std::string& prefix) const {
-  const auto ids = ids_from(prefix);
-  if (ids.empty()) {
-    throw Error(ErrorKind::kUsage,
-                path().string() + (prefix.empty()
-                                       ? ": holds no run"
-                                       : ": holds no run whose id begins with '" + prefix + "'"));
-  }
-  if (!prefix.empty() && ids.size() > 1 && ids[0] != prefix) {
-    throw Error(ErrorKind::kUsage, path().string() + ": '" + prefix + "' names several runs (" +
-                                       ids[0] + ", " + ids[1] + ", ...): give more of the id");
-  }
-  return ids.front();
+  return one_id_of(*records_, "run", prefix, ids_from(*records_, "run", prefix));
 }
 
-std::vector<std::string> RunDb::ids_from(const std::string& prefix) const {
-  std::vector<std::string> ids;
-  records_->query(
-      "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY rowid DESC LIMIT 3",
-      {static_cast<std::int64_t>(prefix.size()), prefix},
-      [&](const auto&, const auto& row) { ids.push_back(std::get<std::string>(row[0])); });
-  return ids;
+bool RunDb::has_run(const std::string& prefix) const {
+  return !ids_from(*records_, "run", prefix).empty();
 }
-
-bool RunDb::has_run(const std::string& prefix) const { return !ids_from(prefix).empty(); }
 
 RunRecord RunDb::run(const std::string& run_id) const {
   auto found = read_one(*records_, kRuns, "WHERE run_id = ?", {run_id});
@@ -161,6 +171,91 @@ RunName parse_run_name(const std::string& text) {
   fs::path database = text.substr(0, colon);
   if (fs::is_directory(database, none)) database /= "run.db";
   return {database, text.substr(colon + 1)};
+}
+
+std::string write_imported_run(RecordDatabase& records, RunRecord run,
+                               std::vector<ImportedFile> files,
+                               const std::vector<std::string>& tags) {
+  run.run_id = new_record_id();
+  run.created_utc = utc_now();
+  run.status = "finished";
+  std::vector<RecordDatabase::Row> rows = {row_for<kRuns>("", run)};
+  const auto add = [&](std::vector<RecordDatabase::Row> more) {
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  };
+  std::int64_t number = 0;
+  for (auto& file : files) {
+    file.attempt.attempt = ++number;
+    file.attempt.started_utc = file.attempt.ended_utc = run.created_utc;
+    file.attempt.outcome = "finished";
+    for (auto& metric : file.metrics) metric.attempt = number;
+    for (auto& event : file.events) {
+      event.attempt = number;
+      event.utc = run.created_utc;
+    }
+    rows.push_back(row_for<kAttempts>(run.run_id, file.attempt));
+    rows.push_back(row_for<kInputs>(run.run_id, file.log));
+    add(rows_for<kImportedSteps>(run.run_id, file.steps));
+    add(rows_for<kMetrics, Insert::kReplace>(run.run_id, file.metrics));
+    add(rows_for<kEvents>(run.run_id, file.events));
+  }
+  for (const auto& tag : tags)
+    rows.push_back(row_for<kTags, Insert::kIgnore>("", {.run_id = run.run_id, .tag = tag}));
+  records.write(std::move(rows));
+  return run.run_id;
+}
+
+std::optional<std::string> find_imported_run(const RecordDatabase& records,
+                                             const std::string& sha256) {
+  std::optional<std::string> found;
+  records.query("SELECT max(run_id) FROM inputs WHERE kind = 'log' AND sha256 = ?", {sha256},
+                [&](const auto&, const auto& row) {
+                  if (const auto* id = std::get_if<std::string>(&row[0])) found = *id;
+                });
+  return found;
+}
+
+std::vector<std::string> tables_of_runs() {
+  std::vector<std::string> names;
+  for (const auto& table : kTables) names.emplace_back(table.name);
+  return names;
+}
+
+void for_each_row(const RunDb& db, const std::string& table, const std::string& run_id,
+                  bool all_attempts, const RecordDatabase::OnRow& on_row) {
+  const auto* found = std::find_if(kTables.begin(), kTables.end(),
+                                   [&](const auto& each) { return table == each.name; });
+  OLMO_CHECK(found != kTables.end());
+  bool is_there = false;
+  db.records().query("SELECT 1 FROM sqlite_schema WHERE name = ?", {table},
+                     [&](const auto&, const auto&) { is_there = true; });
+  if (!is_there) return;
+  std::string from = table, order = found->order;
+  if (table == "steps") {
+    if (all_attempts)
+      order = "attempt, step";
+    else
+      from = "surviving_steps";
+  }
+  db.records().query("SELECT * FROM " + from + " WHERE run_id = ? ORDER BY " + order, {run_id},
+                     on_row);
+}
+
+void for_each_overview(const RunDb& db, const std::string& run_id,
+                       const RecordDatabase::OnRow& on_row) {
+  db.records().query(
+      "SELECT o.* FROM runs r JOIN run_overview o USING (run_id) WHERE ?1 = '' OR run_id = ?1 "
+      "ORDER BY r.rowid",
+      {run_id}, on_row);
+}
+
+void for_each_metric(const RunDb& db, const std::string& run_id,
+                     const RecordDatabase::OnRow& on_row) {
+  db.records().query(
+      "SELECT name, count(*) AS points, max(step) AS last_step, value AS last FROM metrics WHERE "
+      "run_id = ? GROUP BY name ORDER BY name",
+      {run_id}, on_row);
 }
 
 }  // namespace olmo::store

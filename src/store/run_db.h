@@ -1,6 +1,9 @@
+// The runs of a database: written by trainings and imports, found and listed by the command line.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,8 +75,6 @@ class RunDb {
 
  private:
   explicit RunDb(std::unique_ptr<RecordDatabase> records) : records_(std::move(records)) {}
-  /// Latest first, at most three.
-  [[nodiscard]] std::vector<std::string> ids_from(const std::string& prefix) const;
 
   std::unique_ptr<RecordDatabase> records_;
   std::string run_id_;
@@ -87,5 +88,44 @@ struct RunName {
   std::string run;  ///< prefix, may be empty
 };
 RunName parse_run_name(const std::string& text);
+
+// Runs of other trainers, written whole (import/steps.h reads their logs).
+
+/// What one of the run's log files told: an attempt.
+struct ImportedFile {
+  AttemptRecord attempt;
+  InputRecord log;
+  std::span<const ImportedStepRecord> steps;
+  std::vector<MetricRecord> metrics;
+  std::vector<EventRecord> events;
+};
+
+/// Writes the run in one transaction and returns its id. Ids, numbers of the attempts, times and
+/// `status` are set here.
+std::string write_imported_run(RecordDatabase& records, RunRecord run,
+                               std::vector<ImportedFile> files,
+                               const std::vector<std::string>& tags);
+
+/// The latest run to which a log with this digest was imported.
+std::optional<std::string> find_imported_run(const RecordDatabase& records,
+                                             const std::string& sha256);
+
+// The tables of a run as rows of named values: what `runs list`, `show` and `export` print.
+
+/// The tables that hold rows of a run.
+std::vector<std::string> tables_of_runs();
+
+/// The run's rows of one of these tables, in a fixed order; `steps` are those that survive unless
+/// `all_attempts`. A file of an older schema has no rows of a table that it lacks.
+void for_each_row(const RunDb& db, const std::string& table, const std::string& run_id,
+                  bool all_attempts, const RecordDatabase::OnRow& on_row);
+
+/// A row of the view run_overview; an empty id: of every run, oldest first.
+void for_each_overview(const RunDb& db, const std::string& run_id,
+                       const RecordDatabase::OnRow& on_row);
+
+/// Of each metric its name, the number of its points, the last point's step and value.
+void for_each_metric(const RunDb& db, const std::string& run_id,
+                     const RecordDatabase::OnRow& on_row);
 
 }  // namespace olmo::store

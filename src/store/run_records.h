@@ -92,7 +92,7 @@ struct StateHash {
   std::int64_t attempt = 0;
 };
 
-/// Over the chain and all hashes of a state (store/state_seal.h).
+/// Over the chain and all hashes of a state (store/verify_record.h).
 struct StateSeal {
   std::int64_t attempt = 0;
   std::int64_t step = 0;

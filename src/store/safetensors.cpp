@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/named_tensors.h"
+#include "core/output_file.h"
 
 namespace olmo::store {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the limit of the reference implementation
 constexpr int kDeepestHeader = 4;  // file, tensor, its lists, and a level to spare
 constexpr std::size_t kMostDimensions = 64;
+// The tensors begin at a multiple, as the reference writer has it.
+constexpr std::size_t kAlignment = 8;
 
 struct Dtype {
   const char* name;
@@ -48,6 +51,13 @@ const Dtype* find_dtype(const std::string& name) {
   const auto found =
       std::ranges::find_if(kDtypes, [&](const Dtype& dtype) { return name == dtype.name; });
   return found == kDtypes.end() ? nullptr : found;
+}
+
+const char* dtype_word(at::ScalarType type) {
+  const auto found = std::ranges::find(kDtypes, type, &Dtype::type);
+  if (found != kDtypes.end() && type != at::ScalarType::Undefined) return found->name;
+  throw Error(ErrorKind::kFailure,
+              std::string("safetensors: no word for dtype ") + c10::toString(type));
 }
 
 [[noreturn]] void damaged(const std::string& where, const std::string& what) {
@@ -166,59 +176,6 @@ void check_cover(const std::string& file, std::vector<SafetensorsEntry>& entries
   }
 }
 
-}  // namespace
-
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
-  const std::string where = path.string();
-  const std::string_view text = header_text(file_);
-  const Json header = parse_header(where, text);
-  const std::size_t begin = kLengthBytes + text.size();
-  const std::size_t end = file_.bytes().size();
-  for (const auto& [name, value] : header.items()) {
-    if (name == "__metadata__") {
-      metadata_ = parse_metadata(where, value);
-    } else {
-      entries_.push_back(parse_entry(where, name, value, begin, end - begin));
-    }
-  }
-  check_cover(where, entries_, begin, end);
-  for (std::size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].name] = i;
-}
-
-bool SafetensorsFile::contains(const std::string& name) const { return index_.contains(name); }
-
-const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) damaged(file_.path().string(), "has no tensor " + name);
-  return entries_[found->second];
-}
-
-at::Tensor SafetensorsFile::tensor(const std::string& name) const {
-  const SafetensorsEntry& entry = this->entry(name);
-  const at::ScalarType type = find_dtype(entry.dtype)->type;
-  if (type == at::ScalarType::Undefined) {
-    damaged(file_.path().string() + ": tensor " + name, "dtype " + entry.dtype + " cannot be read");
-  }
-  at::Tensor tensor = new_tensor(entry.shape, type);
-  if (entry.bytes > 0) {
-    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset,
-                entry.bytes);
-  }
-  return tensor;
-}
-
-at::Tensor SafetensorsFile::float_tensor(const std::string& name) const {
-  const SafetensorsEntry& entry = this->entry(name);
-  const at::ScalarType type = find_dtype(entry.dtype)->type;
-  if (!at::isFloatingType(type)) {
-    damaged(file_.path().string() + ": tensor " + name,
-            "expected dtype F32, F16, BF16 or F64, got " + entry.dtype);
-  }
-  return tensor(name).to(at::kFloat);
-}
-
-namespace {
-
 constexpr char kWholeFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
 
@@ -272,7 +229,82 @@ std::vector<SafetensorsFile> open_shards(const std::filesystem::path& index_path
   return files;
 }
 
+// The length and the JSON, padded with spaces. Keys are written in the tensors' order, which no
+// Json object keeps.
+std::string header(const NamedTensors& tensors, const SafetensorsMetadata& metadata) {
+  std::string json = "{";
+  if (!metadata.empty()) json += "\"__metadata__\":" + Json(metadata).dump() + ",";
+  std::size_t offset = 0;
+  std::set<std::string> names{"__metadata__"};
+  for (const auto& [name, tensor] : tensors) {
+    OLMO_CHECK(names.insert(name).second);
+    OLMO_CHECK(tensor.is_contiguous() && tensor.device().is_cpu());
+    const std::size_t end = offset + tensor.nbytes();
+    json += Json(name).dump() + ":{\"dtype\":\"" + dtype_word(tensor.scalar_type()) +
+            "\",\"shape\":" + Json(tensor.sizes().vec()).dump() + ",\"data_offsets\":[" +
+            std::to_string(offset) + "," + std::to_string(end) + "]},";
+    offset = end;
+  }
+  if (json.back() == ',') json.pop_back();
+  json += "}";
+  json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
+  std::string length;
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    length += static_cast<char>(static_cast<std::uint64_t>(json.size()) >> shift & 0xFFU);
+  }
+  return length + json;
+}
+
 }  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+  const std::string where = path.string();
+  const std::string_view text = header_text(file_);
+  const Json header = parse_header(where, text);
+  const std::size_t begin = kLengthBytes + text.size();
+  const std::size_t end = file_.bytes().size();
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") {
+      metadata_ = parse_metadata(where, value);
+    } else {
+      entries_.push_back(parse_entry(where, name, value, begin, end - begin));
+    }
+  }
+  check_cover(where, entries_, begin, end);
+  for (std::size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].name] = i;
+}
+
+bool SafetensorsFile::contains(const std::string& name) const { return index_.contains(name); }
+
+const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) damaged(file_.path().string(), "has no tensor " + name);
+  return entries_[found->second];
+}
+
+at::Tensor SafetensorsFile::tensor(const std::string& name) const {
+  const SafetensorsEntry& entry = this->entry(name);
+  const at::ScalarType type = find_dtype(entry.dtype)->type;
+  if (type == at::ScalarType::Undefined) {
+    damaged(file_.path().string() + ": tensor " + name, "dtype " + entry.dtype + " cannot be read");
+  }
+  at::Tensor tensor = new_tensor(entry.shape, type);
+  if (entry.bytes > 0) {
+    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset,
+                entry.bytes);
+  }
+  return tensor;
+}
+
+at::Tensor SafetensorsFile::float_tensor(const std::string& name) const {
+  const SafetensorsEntry& entry = this->entry(name);
+  const at::ScalarType type = find_dtype(entry.dtype)->type;
+  if (!at::isFloatingType(type)) {
+    damaged(file_.path().string() + ": tensor " + name,
+            "expected dtype F32, F16, BF16 or F64, got " + entry.dtype);
+  }
+  return tensor(name).to(at::kFloat);
+}
 
 bool holds_safetensors(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return path.extension() == ".safetensors";
@@ -295,6 +327,16 @@ NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype
   NamedTensors tensors;
   for (const SafetensorsFile& file : open_safetensors(path)) append(file, keep_dtype, tensors);
   return tensors;
+}
+
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const SafetensorsMetadata& metadata) {
+  const std::string head = header(tensors, metadata);
+  OutputFile file(path);
+  file.append(head);
+  for (const auto& [name, tensor] : tensors)
+    file.append({reinterpret_cast<const char*>(host_bytes(tensor).data()), tensor.nbytes()});
+  file.publish();
 }
 
 }  // namespace olmo::store

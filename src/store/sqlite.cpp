@@ -1,5 +1,7 @@
 #include "store/sqlite.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,61 +16,123 @@
 namespace olmo::store {
 namespace {
 
-ErrorKind kind_of(int code) {
-  switch (code & 0xff) {
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    case SQLITE_SCHEMA:
-    case SQLITE_FORMAT:
-      return ErrorKind::kDamaged;
-    case SQLITE_CANTOPEN:
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-      return ErrorKind::kUsage;
-    default:
-      return ErrorKind::kFailure;
-  }
-}
+namespace fs = std::filesystem;
 
-std::string advice(int code) {
-  switch (code & 0xff) {
-    case SQLITE_CANTOPEN:
-      return " (does its folder exist, and may you write there?)";
-    case SQLITE_READONLY:
-      return " (the file or its folder is read-only)";
-    case SQLITE_FULL:
-      return " (the disk is full)";
-    case SQLITE_BUSY:
-      return " (another process holds the database)";
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return " (it is damaged, or not a run database; `sqlite3 FILE .recover` may save its rows)";
-    default:
-      return "";
-  }
-}
+/// What a result code of SQLite means.
+struct Meaning {
+  int code;
+  ErrorKind kind;
+  bool may_pass;
+  const char* advice;
+};
 
-bool may_pass(int code) {
-  switch (code & 0xff) {
-    case SQLITE_FULL:
-    case SQLITE_IOERR:
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_NOMEM:
-    case SQLITE_READONLY:
-    case SQLITE_CANTOPEN:
-      return true;
-    default:
-      return false;
-  }
+constexpr const char* kSaveRows =
+    " (it is damaged, or not a run database; `sqlite3 FILE .recover` may save its rows)";
+constexpr std::array<Meaning, 12> kMeanings = {{
+    {SQLITE_CORRUPT, ErrorKind::kDamaged, false, kSaveRows},
+    {SQLITE_NOTADB, ErrorKind::kDamaged, false, kSaveRows},
+    {SQLITE_SCHEMA, ErrorKind::kDamaged, false, ""},
+    {SQLITE_FORMAT, ErrorKind::kDamaged, false, ""},
+    {SQLITE_CANTOPEN, ErrorKind::kUsage, true,
+     " (does its folder exist, and may you write there?)"},
+    {SQLITE_READONLY, ErrorKind::kUsage, true, " (the file or its folder is read-only)"},
+    {SQLITE_PERM, ErrorKind::kUsage, false, ""},
+    {SQLITE_FULL, ErrorKind::kFailure, true, " (the disk is full)"},
+    {SQLITE_BUSY, ErrorKind::kFailure, true, " (another process holds the database)"},
+    {SQLITE_IOERR, ErrorKind::kFailure, true, ""},
+    {SQLITE_LOCKED, ErrorKind::kFailure, true, ""},
+    {SQLITE_NOMEM, ErrorKind::kFailure, true, ""},
+}};
+
+Meaning meaning_of(int code) {
+  const auto found = std::ranges::find(kMeanings, code & 0xff, &Meaning::code);
+  return found == kMeanings.end() ? Meaning{code, ErrorKind::kFailure, false, ""} : *found;
 }
 
 [[noreturn]] void fail(sqlite3* db, int code) {
   const char* name = sqlite3_db_filename(db, "main");
-  throw DatabaseError(kind_of(code),
+  const Meaning meaning = meaning_of(code);
+  throw DatabaseError(meaning.kind,
                       std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
-                          sqlite3_errmsg(db) + advice(code),
-                      may_pass(code));
+                          sqlite3_errmsg(db) + meaning.advice,
+                      meaning.may_pass);
+}
+
+/// What a killed process left of changes that are not, or only half, in the file itself.
+std::vector<fs::path> journals_of(const fs::path& path) {
+  std::vector<fs::path> found;
+  for (const char* suffix : {"-wal", "-journal"}) {
+    fs::path journal = path;
+    journal += suffix;
+    std::error_code error;
+    if (fs::file_size(journal, error) > 0 && !error) found.push_back(journal);
+  }
+  return found;
+}
+
+/// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
+/// it meets a page that is not there. With a journal the pages may be there.
+void require_whole(const fs::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  if (bytes.empty()) {
+    throw Error(ErrorKind::kDamaged,
+                path.string() +
+                    ": is empty: it was made and nothing was ever written to it, "
+                    "or it was cut");
+  }
+  constexpr std::size_t kHeader = 100;
+  if (bytes.size() < kHeader || !journals_of(path).empty())
+    return;  // SQLite says what is wrong, if anything
+  const auto number = [&](std::size_t at, int width) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < width; ++i)
+      value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]);
+    return value;
+  };
+  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
+  const bool counted = number(24, 4) == number(92, 4);  // else an old SQLite wrote it
+  const std::uint64_t expected = number(28, 4) * page;
+  if (!counted || bytes.size() >= expected) return;
+  throw Error(ErrorKind::kDamaged,
+              path.string() + ": is cut: it has " + std::to_string(bytes.size()) + " bytes of " +
+                  std::to_string(expected) + " (`sqlite3 FILE .recover` may save rows)");
+}
+
+/// A path as SQLite's URIs want it.
+std::string uri_of(const fs::path& path) {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(path).string()) {
+    if (c == '?' || c == '#' || c == '%') {
+      char code[4];
+      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(c));
+      uri += code;
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
+
+fs::path copy_with_journals(const fs::path& path) {
+  std::string pattern = (fs::temp_directory_path() / "olmo-harness-XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data()) == nullptr ? "" : pattern;
+  if (folder.empty())
+    throw Error(ErrorKind::kFailure, pattern + ": no folder for a copy of " + path.string() +
+                                         " can be made: " + std::strerror(errno));
+  try {
+    fs::copy_file(path, folder / path.filename());
+    for (const auto& journal : journals_of(path))
+      fs::copy_file(journal, folder / journal.filename());
+  } catch (const fs::filesystem_error& error) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    throw Error(ErrorKind::kFailure, path.string() +
+                                         ": its folder cannot be written to, and a copy "
+                                         "to read cannot be made: " +
+                                         error.what());
+  }
+  return folder;
 }
 
 }  // namespace
@@ -157,89 +221,6 @@ void Database::Close::operator()(sqlite3* db) const {
   if (!copy.empty()) std::filesystem::remove_all(copy, ignored);
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-/// What a killed process left of changes that are not, or only half, in the file itself.
-std::vector<fs::path> journals_of(const fs::path& path) {
-  std::vector<fs::path> found;
-  for (const char* suffix : {"-wal", "-journal"}) {
-    fs::path journal = path;
-    journal += suffix;
-    std::error_code error;
-    if (fs::file_size(journal, error) > 0 && !error) found.push_back(journal);
-  }
-  return found;
-}
-
-/// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
-/// it meets a page that is not there. With a journal the pages may be there.
-void require_whole(const fs::path& path) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
-  if (bytes.empty()) {
-    throw Error(ErrorKind::kDamaged,
-                path.string() +
-                    ": is empty: it was made and nothing was ever written to it, "
-                    "or it was cut");
-  }
-  constexpr std::size_t kHeader = 100;
-  if (bytes.size() < kHeader || !journals_of(path).empty())
-    return;  // SQLite says what is wrong, if anything
-  const auto number = [&](std::size_t at, int width) {
-    std::uint64_t value = 0;
-    for (int i = 0; i < width; ++i)
-      value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]);
-    return value;
-  };
-  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
-  const bool counted = number(24, 4) == number(92, 4);  // else an old SQLite wrote it
-  const std::uint64_t expected = number(28, 4) * page;
-  if (!counted || bytes.size() >= expected) return;
-  throw Error(ErrorKind::kDamaged,
-              path.string() + ": is cut: it has " + std::to_string(bytes.size()) + " bytes of " +
-                  std::to_string(expected) + " (`sqlite3 FILE .recover` may save rows)");
-}
-
-/// A path as SQLite's URIs want it.
-std::string uri_of(const fs::path& path) {
-  std::string uri = "file:";
-  for (const char c : fs::absolute(path).string()) {
-    if (c == '?' || c == '#' || c == '%') {
-      char code[4];
-      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(c));
-      uri += code;
-    } else {
-      uri += c;
-    }
-  }
-  return uri;
-}
-
-fs::path copy_with_journals(const fs::path& path) {
-  std::string pattern = (fs::temp_directory_path() / "olmo-harness-XXXXXX").string();
-  const fs::path folder = ::mkdtemp(pattern.data()) == nullptr ? "" : pattern;
-  if (folder.empty())
-    throw Error(ErrorKind::kFailure, pattern + ": no folder for a copy of " + path.string() +
-                                         " can be made: " + std::strerror(errno));
-  try {
-    fs::copy_file(path, folder / path.filename());
-    for (const auto& journal : journals_of(path))
-      fs::copy_file(journal, folder / journal.filename());
-  } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-    throw Error(ErrorKind::kFailure, path.string() +
-                                         ": its folder cannot be written to, and a copy "
-                                         "to read cannot be made: " +
-                                         error.what());
-  }
-  return folder;
-}
-
-}  // namespace
-
 Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
   int flags = SQLITE_OPEN_READWRITE;
   // A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
@@ -255,10 +236,11 @@ void Database::open(const std::string& name, int flags) {
   const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   db_.reset(raw);
   if (code != SQLITE_OK) {
-    throw DatabaseError(kind_of(code),
+    const Meaning meaning = meaning_of(code);
+    throw DatabaseError(meaning.kind,
                         path_.string() + ": the run database cannot be opened: " +
-                            sqlite3_errstr(code) + advice(code),
-                        may_pass(code));
+                            sqlite3_errstr(code) + meaning.advice,
+                        meaning.may_pass);
   }
   sqlite3_busy_timeout(raw, 30'000);
   sqlite3_extended_result_codes(raw, 1);

@@ -1,10 +1,11 @@
 #include "store/verify_record.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "store/state_seal.h"
 
 namespace olmo::store {
 namespace {
@@ -101,6 +102,19 @@ void verify_seals(const std::map<std::int64_t, std::string>& seals,
         {step, "state_hashes",
          at(step) + "the seal of the state's hashes does not fit them: one was altered"});
   }
+}
+
+Digest seal_of(std::vector<StateHash> hashes, const Digest& chain) {
+  std::sort(hashes.begin(), hashes.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.part, a.name) < std::tie(b.part, b.name);
+  });
+  Sha256 seal;
+  seal.update(chain.bytes.data(), chain.bytes.size());
+  for (const auto& hash : hashes) {
+    for (const std::string* field : {&hash.part, &hash.name, &hash.sha256})
+      seal.update_u64(field->size()).update(*field);
+  }
+  return seal.finish();
 }
 
 }  // namespace olmo::store

@@ -61,4 +61,8 @@ void verify_seals(const std::map<std::int64_t, std::string>& seals,
                   const std::map<std::int64_t, std::vector<StateHash>>& hashes,
                   const std::map<std::int64_t, Digest>& links, std::vector<Finding>& findings);
 
+/// SHA-256 over the hash chain and, in the order of their parts and names, over every part, name
+/// and hash, so that none of them can be altered alone.
+Digest seal_of(std::vector<StateHash> hashes, const Digest& chain);
+
 }  // namespace olmo::store

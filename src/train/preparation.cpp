@@ -11,7 +11,7 @@
 #include "core/parallel.h"
 #include "core/text.h"
 #include "data/public/fetch.h"
-#include "data/sidecar.h"
+#include "data/token_file.h"
 
 namespace olmo::train {
 namespace {

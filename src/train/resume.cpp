@@ -9,7 +9,7 @@
 #include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "store/recorded_run.h"
-#include "store/run_identity.h"
+#include "store/run_folder.h"
 #include "train/resume_checks.h"
 
 namespace olmo::train {

@@ -24,7 +24,7 @@ struct Resumption {
   std::vector<ResumeEvent> events;
 };
 
-/// The run belongs to its folder: run.json says which it is (store/run_identity.h), in folders of
+/// The run belongs to its folder: run.json says which it is (store/run_folder.h), in folders of
 /// an older olmo-harness the checkpoints do, or the folder's own run.db. `latest` takes the newest
 /// sound checkpoint: one that is damaged, of another run, or of a line of steps that was left, is
 /// passed over, with a warning and an event. A folder whose checkpoints are all of this kind is

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "store/checkpoint_writer.h"
+#include "store/checkpoint.h"
 #include "store/run_db.h"
-#include "store/run_lock.h"
+#include "store/run_folder.h"
 #include "train/stepper.h"
 
 namespace olmo::train {

@@ -7,7 +7,7 @@
 #include "energy/meter.h"
 #include "model/model_config.h"
 #include "store/audit_records.h"
-#include "store/state_seal.h"
+#include "store/verify_record.h"
 #include "train/divergence.h"
 
 namespace olmo::train {

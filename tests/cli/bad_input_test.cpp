@@ -9,7 +9,7 @@
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"
-#include "data/public/wheel.h"
+#include "data/public/fetch.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"
 #include "import/instances.h"

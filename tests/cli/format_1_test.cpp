@@ -4,7 +4,7 @@
 
 #include "cli/training.h"
 #include "core/input_file.h"
-#include "store/run_identity.h"
+#include "store/run_folder.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
 #include "support/catch.h"

@@ -1,5 +1,3 @@
-#include "config/key_help.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "data/public/fetch.h"
-#include "data/tokenizer/find_tokenizer.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

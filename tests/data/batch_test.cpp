@@ -2,10 +2,12 @@
 
 #include <cstdlib>
 #include <set>
+#include <span>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/hash.h"
 #include "core/json.h"
 #include "data/scratch.h"
 #include "support/catch.h"
@@ -207,4 +209,68 @@ TEST_CASE("contradictions of a data config are usage errors", "[data]") {
   BatchConfig none = small_config(folder);
   none.data.paths.clear();
   CHECK(refused(none));
+}
+
+using namespace olmo::data;
+using olmo::Json;
+
+namespace {
+
+std::string digest_of(const std::vector<std::uint32_t>& order) {
+  return olmo::sha256(std::as_bytes(std::span(order))).hex();
+}
+
+}  // namespace
+
+TEST_CASE("the order of an epoch equals OLMo's IterableDataset", "[data]") {
+  const Json golden =
+      olmo::read_json_file(std::string(OLMO_TEST_DATA) + "/data/data_order.json").at("orders");
+  for (const Json& row : golden) {
+    INFO(row.dump());
+    const auto order = build_order(
+        {.instances = row.at("n"), .seed = row.at("seed"), .shuffle = row.at("shuffle")},
+        row.at("epoch"));
+    CHECK(digest_of(order) == row.at("order").at("sha256").get<std::string>());
+  }
+}
+
+TEST_CASE("more instances than 32-bit numbers are refused before they are allocated", "[data]") {
+  const auto error = olmo::test::thrown_by([] { build_order({.instances = 0xFFFFFFFFULL}, 0); });
+  REQUIRE(error);
+  CHECK((error->kind == olmo::ErrorKind::kInput && error->says("2^32 - 1")));
+}
+
+using namespace olmo::data;
+using olmo::Json;
+using Ids = std::vector<std::int64_t>;
+
+TEST_CASE("periodic runs equal OLMo's", "[data]") {
+  const Json golden =
+      olmo::read_json_file(std::string(OLMO_TEST_DATA) + "/data/data_order.json").at("filter");
+  for (const Json& row : golden) {
+    const auto ids = row.at("ids").get<Ids>();
+    INFO(row.dump());
+    std::vector<std::vector<std::int64_t>> runs;
+    for (const PeriodicRun& run : find_periodic_runs(ids, 13))
+      runs.push_back({run.start, run.end, run.period, run.times});
+    CHECK(runs == row.at("runs").get<std::vector<std::vector<std::int64_t>>>());
+  }
+}
+
+TEST_CASE("an instance is masked from repetition_max_count repeats on", "[data]") {
+  Ids ids(100, 1);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(1000 + i);
+  std::fill(ids.begin() + 20, ids.begin() + 52, 7);  // 32 times
+  const InstanceFilterConfig config;
+  CHECK_FALSE(keep_instance(ids, config));
+  ids[51] = 8;  // 31 times
+  CHECK(keep_instance(ids, config));
+}
+
+TEST_CASE("periods outside the configured range are not looked at", "[data]") {
+  const Ids ids(64, 7);
+  CHECK_FALSE(keep_instance(
+      ids, {.repetition_max_period = 1, .repetition_min_period = 1, .repetition_max_count = 32}));
+  CHECK(keep_instance(
+      ids, {.repetition_max_period = 13, .repetition_min_period = 3, .repetition_max_count = 32}));
 }

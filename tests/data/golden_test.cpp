@@ -8,7 +8,6 @@
 #include "core/json.h"
 #include "core/random.h"
 #include "data/batch.h"
-#include "data/instance_filter.h"
 #include "support/catch.h"
 
 using namespace olmo::data;

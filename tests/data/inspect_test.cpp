@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "data/scratch.h"
-#include "data/token_stats.h"
 #include "support/catch.h"
 
 using namespace olmo::data;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "data/scratch.h"
-#include "data/sidecar.h"
+#include "data/token_file.h"
 #include "support/catch.h"
 
 using namespace olmo::data;

@@ -4,8 +4,7 @@
 
 #include "core/error.h"
 #include "data/arrow/arrow_stream.h"
-#include "data/public/wheel.h"
-#include "data/sidecar.h"
+#include "data/public/fetch.h"
 #include "data/text_reader.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"

@@ -8,7 +8,7 @@ python3 tests/goldens/make_hf.py
   olmo1_layout/    the same weights as OLMo's own config.yaml and model.safetensors
   olmo1_hf_olmo/   the same weights as the package hf_olmo saves them
   olmo1_tied/      OlmoForCausalLM, tied, in bf16
-  expected.safetensors, expected.json   ids, logits (fp32) and weights_digest (models/mapped_weights.h) of each
+  expected.safetensors, expected.json   ids, logits (fp32) and weights_digest (models/read_weights.h) of each
 """
 
 import hashlib

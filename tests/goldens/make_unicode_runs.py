@@ -67,20 +67,16 @@ def main() -> None:
     for code in [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]:
         flags[code] |= NFC_UNSAFE
     runs = [(code, flags[code]) for code in range(0x110000) if code == 0 or flags[code] != flags[code - 1]]
-    lines, line = [], "   "
+    text, last = "", 0
     for code, flag in runs:
-        item = f" 0x{code << 8 | flag:x},"
-        if len(line) + len(item) > 120:
-            lines.append(line)
-            line = "   "
-        line += item
-    lines.append(line)
+        text += (f"{code - last:x}" if code != last else "") + chr(ord("A") + flag)
+        last = code
+    lines = [text[at : at + 96] for at in range(0, len(text), 96)]
     out = pathlib.Path(__file__).parents[2] / "src/data/tokenizer/unicode_runs.cpp"
     out.write_text(
         f"// Made by tests/goldens/make_unicode_runs.py from tokenizers {tokenizers.__version__}; not edited by hand.\n"
-        '#include "data/tokenizer/unicode_table.h"\n\nnamespace olmo::data {\n\n// clang-format off\n'
-        f"static constexpr std::uint32_t kRuns[{len(runs)}] = {{\n" + "\n".join(lines) + "\n};\n// clang-format on\n\n"
-        "std::span<const std::uint32_t> unicode_runs() { return kRuns; }\n\n}  // namespace olmo::data\n"
+        '#include "data/tokenizer/unicode_table.h"\n\nnamespace olmo::data {\n\n'
+        'std::string_view unicode_runs() {\n  return R"(\n' + "\n".join(lines) + '\n)";\n}\n\n}  // namespace olmo::data\n'
     )
 
 

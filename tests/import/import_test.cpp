@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "import/steps.h"
-#include "store/imported_run.h"
+#include "store/run_db.h"
 #include "store/schema.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "import/foreign.h"
-#include "import/metrics.h"
+#include "import/columns.h"
+#include "import/log.h"
 #include "import/steps.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "store/checkpoint.h"
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_folder.h"
-#include "store/checkpoint_writer.h"
 #include "support/catch.h"
 
 namespace olmo::store::test {

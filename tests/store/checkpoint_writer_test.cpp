@@ -1,8 +1,7 @@
-#include "store/checkpoint_writer.h"
-
 #include <fstream>
 
 #include "core/error.h"
+#include "store/checkpoint.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 

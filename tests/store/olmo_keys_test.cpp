@@ -1,5 +1,4 @@
-#include "store/olmo_keys.h"
-
+#include "store/safetensors.h"
 #include "support/catch.h"
 
 using namespace olmo::store;

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "store/run_db.h"
-#include "store/state_seal.h"
+#include "store/verify_record.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -1,7 +1,6 @@
 #include "store/verify_record.h"
 
 #include "core/hash.h"
-#include "store/state_seal.h"
 #include "support/catch.h"
 
 namespace olmo::store {

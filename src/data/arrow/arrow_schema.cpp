@@ -14,42 +14,20 @@ constexpr std::size_t kMaxFields =
     4096;  // offsets may share tables: a tree may be larger than its message
 
 // Members of the tables in Arrow's Schema.fbs.
-constexpr std::size_t kSchemaEndianness = 0;
-constexpr std::size_t kSchemaFields = 1;
-constexpr std::size_t kFieldName = 0;
-constexpr std::size_t kFieldTypeKind = 2;
-constexpr std::size_t kFieldType = 3;
-constexpr std::size_t kFieldDictionary = 4;
-constexpr std::size_t kFieldChildren = 5;
+enum SchemaMember : std::size_t { kSchemaEndianness, kSchemaFields };
+enum FieldMember : std::size_t {
+  kFieldName,
+  kFieldTypeKind = 2,
+  kFieldType,
+  kFieldDictionary,
+  kFieldChildren
+};
 
 // The union Type.
-constexpr std::array<std::string_view, 27> kTypeNames = {"none",
-                                                         "null",
-                                                         "int",
-                                                         "float",
-                                                         "binary",
-                                                         "utf8",
-                                                         "bool",
-                                                         "decimal",
-                                                         "date",
-                                                         "time",
-                                                         "timestamp",
-                                                         "interval",
-                                                         "list",
-                                                         "struct",
-                                                         "union",
-                                                         "fixed_size_binary",
-                                                         "fixed_size_list",
-                                                         "map",
-                                                         "duration",
-                                                         "large_binary",
-                                                         "large_utf8",
-                                                         "large_list",
-                                                         "run_end_encoded",
-                                                         "binary_view",
-                                                         "utf8_view",
-                                                         "list_view",
-                                                         "large_list_view"};
+constexpr std::string_view kTypeNames =
+    "none null int float binary utf8 bool decimal date time timestamp interval list struct union "
+    "fixed_size_binary fixed_size_list map duration large_binary large_utf8 large_list "
+    "run_end_encoded binary_view utf8_view list_view large_list_view";
 enum TypeKind : std::uint8_t {
   kTypeInt = 2,
   kTypeFloat = 3,
@@ -86,9 +64,7 @@ class SchemaReader {
     return field;
   }
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::kInput, std::string(origin_) + ": " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_arrow(origin_, what); }
 
  private:
   void set_layout(ArrowField& field, const FlatTable& table, const std::string& path) const {
@@ -97,27 +73,23 @@ class SchemaReader {
     if (!type) refuse("column `" + path + "` has no type");
     const bool large = kind == kTypeLargeUtf8 || kind == kTypeLargeList;
     field.width = large ? 8 : 4;
-    std::optional<std::size_t> children;
+    std::size_t children = 0;
     switch (kind) {
       case kTypeUtf8:
       case kTypeLargeUtf8:
         field.layout = ArrowLayout::kText;
-        children = 0;
         break;
       case kTypeInt:
         field.layout =
             type->scalar<std::uint8_t>(1, 0) != 0 ? ArrowLayout::kInt : ArrowLayout::kUint;
         field.width = width_of(type->scalar<std::int32_t>(0, 0), path);
-        children = 0;
         break;
       case kTypeFloat:
         field.layout = ArrowLayout::kFloat;
         field.width = float_width_of(type->scalar<std::int16_t>(0, 0), path);
-        children = 0;
         break;
       case kTypeBool:
         field.layout = ArrowLayout::kBool;
-        children = 0;
         break;
       case kTypeList:
       case kTypeLargeList:
@@ -135,14 +107,15 @@ class SchemaReader {
         if (field.children.empty()) refuse("column `" + path + "` is a struct without fields");
         children = field.children.size();
         break;
-      default:
+      default: {
+        const auto names = split_words(kTypeNames);
         refuse("column `" + path + "` has the type " +
-               (kind < kTypeNames.size() ? std::string(kTypeNames[kind])
-                                         : "number " + std::to_string(kind)) +
+               (kind < names.size() ? std::string(names[kind]) : "number " + std::to_string(kind)) +
                ", which is not supported");
+      }
     }
-    if (field.children.size() != *children) {
-      refuse("column `" + path + "` should have " + std::to_string(*children) +
+    if (field.children.size() != children) {
+      refuse("column `" + path + "` should have " + std::to_string(children) +
              " columns below it, has " + std::to_string(field.children.size()));
     }
   }
@@ -167,6 +140,10 @@ class SchemaReader {
 
 }  // namespace
 
+void refuse_arrow(std::string_view origin, const std::string& what) {
+  throw Error(ErrorKind::kInput, std::string(origin) + ": " + what);
+}
+
 std::vector<ArrowField> read_arrow_schema(const FlatTable& schema, std::string_view origin) {
   SchemaReader reader(origin);
   if (schema.scalar<std::int16_t>(kSchemaEndianness, 0) != 0) reader.refuse("is big-endian");
@@ -177,6 +154,84 @@ std::vector<ArrowField> read_arrow_schema(const FlatTable& schema, std::string_v
   }
   if (fields.empty()) reader.refuse("has no columns");
   return fields;
+}
+
+FlatTable::FlatTable(std::span<const std::byte> message, std::string_view origin)
+    : message_(message), origin_(origin) {
+  open(follow(0));
+}
+
+FlatTable FlatTable::sibling(std::size_t at) const {
+  FlatTable other = *this;
+  other.open(at);
+  return other;
+}
+
+void FlatTable::open(std::size_t at) {
+  at_ = at;
+  const auto fields = static_cast<std::int64_t>(at) - read<std::int32_t>(at);
+  if (fields < 0) fail();
+  fields_ = static_cast<std::size_t>(fields);
+  const std::size_t bytes = read<std::uint16_t>(fields_);
+  need(fields_, bytes);
+  count_ = bytes < 4 ? 0 : (bytes - 4) / 2;
+}
+
+void FlatTable::fail() const {
+  refuse_arrow(origin_, "its metadata is damaged: an offset leads out of a message of " +
+                            std::to_string(message_.size()) + " bytes");
+}
+
+// Every offset of the message comes from a file that may be damaged or hostile, so every read
+// passes here. Written as a subtraction, for at + bytes could wrap around.
+void FlatTable::need(std::size_t at, std::size_t bytes) const {
+  if (at > message_.size() || bytes > message_.size() - at) fail();
+}
+
+std::optional<std::size_t> FlatTable::place_of(std::size_t field) const {
+  if (field >= count_) return std::nullopt;
+  const std::size_t offset = read<std::uint16_t>(fields_ + 4 + 2 * field);
+  if (offset == 0) return std::nullopt;
+  return at_ + offset;
+}
+
+std::size_t FlatTable::follow(std::size_t at) const {
+  const std::size_t to = at + read<std::uint32_t>(at);
+  need(to, 4);
+  return to;
+}
+
+std::optional<FlatTable> FlatTable::table(std::size_t field) const {
+  const auto at = place_of(field);
+  if (!at) return std::nullopt;
+  return sibling(follow(*at));
+}
+
+FlatTable::Vector FlatTable::vector(std::size_t field, std::size_t element_size) const {
+  const auto at = place_of(field);
+  if (!at) return {};
+  const std::size_t begin = follow(*at);
+  const std::size_t count = read<std::uint32_t>(begin);
+  need(begin + 4, count * element_size);
+  return {.begin = begin + 4, .count = count};
+}
+
+std::string_view FlatTable::text(std::size_t field) const {
+  const Vector bytes = vector(field, 1);
+  return {reinterpret_cast<const char*>(message_.data()) + bytes.begin, bytes.count};
+}
+
+std::size_t FlatTable::size(std::size_t field) const { return vector(field, 0).count; }
+
+FlatTable FlatTable::element(std::size_t field, std::size_t index) const {
+  const Vector offsets = vector(field, 4);
+  if (index >= offsets.count) fail();
+  return sibling(follow(offsets.begin + 4 * index));
+}
+
+std::span<const std::byte> FlatTable::structs(std::size_t field, std::size_t struct_size) const {
+  const Vector all = vector(field, struct_size);
+  return message_.subspan(all.begin, all.count * struct_size);
 }
 
 }  // namespace olmo::data

@@ -19,16 +19,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "buffers are copied as they are");
 
 // Members of the tables in Arrow's Message.fbs.
-constexpr std::size_t kMessageHeaderKind = 1;
-constexpr std::size_t kMessageHeader = 2;
-constexpr std::size_t kMessageBodyLength = 3;
-constexpr std::size_t kBatchLength = 0;
-constexpr std::size_t kBatchNodes = 1;
-constexpr std::size_t kBatchBuffers = 2;
-constexpr std::size_t kBatchCompression = 3;
-constexpr std::uint8_t kSchema = 1;
-constexpr std::uint8_t kDictionaryBatch = 2;
-constexpr std::uint8_t kRecordBatch = 3;
+enum MessageMember : std::size_t { kMessageHeaderKind = 1, kMessageHeader, kMessageBodyLength };
+enum BatchMember : std::size_t { kBatchLength, kBatchNodes, kBatchBuffers, kBatchCompression };
+enum HeaderKind : std::uint8_t { kSchema = 1, kDictionaryBatch, kRecordBatch };
 
 constexpr std::uint32_t kContinuation = 0xFFFFFFFF;
 constexpr std::size_t kPairBytes = 16;  // FieldNode and Buffer: two int64 each
@@ -169,29 +162,29 @@ class BatchReader {
   }
 
   [[noreturn]] void refuse(const ArrowField& field, const std::string& what) const {
-    throw Error(ErrorKind::kInput,
-                std::string(origin_) + ": is damaged: column `" + field.name + "` " + what);
+    refuse_arrow(origin_, "is damaged: column `" + field.name + "` " + what);
   }
 
   Bytes nodes_, buffers_, body_;
   std::string_view origin_;
 };
 
+template <typename Signed>
+Json integer_at(const Column& column, std::size_t row) {
+  if (column.field->layout == ArrowLayout::kInt) return load<Signed>(column.values, row);
+  return load<std::make_unsigned_t<Signed>>(column.values, row);
+}
+
 Json number_at(const Column& column, std::size_t row) {
-  const bool is_signed = column.field->layout == ArrowLayout::kInt;
   switch (column.field->width) {
     case 1:
-      return is_signed ? Json(load<std::int8_t>(column.values, row))
-                       : Json(load<std::uint8_t>(column.values, row));
+      return integer_at<std::int8_t>(column, row);
     case 2:
-      return is_signed ? Json(load<std::int16_t>(column.values, row))
-                       : Json(load<std::uint16_t>(column.values, row));
+      return integer_at<std::int16_t>(column, row);
     case 4:
-      return is_signed ? Json(load<std::int32_t>(column.values, row))
-                       : Json(load<std::uint32_t>(column.values, row));
+      return integer_at<std::int32_t>(column, row);
     default:
-      return is_signed ? Json(load<std::int64_t>(column.values, row))
-                       : Json(load<std::uint64_t>(column.values, row));
+      return integer_at<std::int64_t>(column, row);
   }
 }
 
@@ -242,8 +235,7 @@ class ValueReader {
     const std::string_view text(reinterpret_cast<const char*>(column.values.data()) + begin,
                                 column.offset(row + 1) - begin);
     if (!is_utf8(text)) {
-      throw Error(ErrorKind::kInput, std::string(origin_) + ": column `" + column.field->name +
-                                         "` has text that is not UTF-8");
+      refuse_arrow(origin_, "column `" + column.field->name + "` has text that is not UTF-8");
     }
     return std::string(text);
   }
@@ -273,9 +265,7 @@ class StreamReader {
     return Message{table, take(static_cast<std::size_t>(body), "the body of a message")};
   }
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::kInput, std::string(origin_) + ": " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_arrow(origin_, what); }
 
  private:
   std::uint32_t word() { return load<std::uint32_t>(take(4, "the length of a message"), 0); }
@@ -324,10 +314,7 @@ void append_batch(const FlatTable& batch, Bytes body, const std::vector<ArrowFie
                   const std::vector<std::string>& wanted, std::string_view origin,
                   std::vector<Json>& rows) {
   const auto length = batch.scalar<std::int64_t>(kBatchLength, 0);
-  if (length < 0) {
-    throw Error(ErrorKind::kInput,
-                std::string(origin) + ": is damaged: a record batch has a negative length");
-  }
+  if (length < 0) refuse_arrow(origin, "is damaged: a record batch has a negative length");
   BatchReader reader(batch, body, origin);
   std::vector<Column> columns;
   for (const auto& field : schema) {

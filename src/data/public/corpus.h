@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
@@ -40,5 +41,31 @@ CorpusReport make_corpus(const std::filesystem::path& training_folder,
                          const std::filesystem::path& output);
 
 Json to_json(const CorpusReport& report);
+
+/// Remembers the texts of evaluation records, so that training documents which contain them are
+/// found. Texts are compared as sequences of words: runs of ASCII letters and digits, in lower
+/// case. 64-bit hashes stand for the words; a collision can only drop a document too many.
+class EvaluationIndex {
+ public:
+  static constexpr std::size_t kRun =
+      13;  ///< words in a row that betray a text (the length GPT-3's authors used)
+
+  void add(std::string_view text);
+  /// Call once after the last add().
+  void sort();
+
+  /// Whether `text` as a whole is one of the texts.
+  [[nodiscard]] bool is_text(std::string_view text) const;
+  /// Whether `text` shares kRun consecutive words with one of them.
+  [[nodiscard]] bool shares_run(std::string_view text) const;
+
+ private:
+  void compact();
+
+  std::vector<std::uint64_t> texts_;
+  std::vector<std::uint64_t> runs_;
+  std::size_t sorted_runs_ =
+      0;  ///< runs that the last compaction left: the next one comes when they have doubled
+};
 
 }  // namespace olmo::data

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/json.h"
 
 namespace olmo::data {
@@ -52,5 +55,19 @@ Json to_json(const FetchReport& report);
 std::filesystem::path evaluation_data_folder(const std::filesystem::path& data_folder);
 std::filesystem::path training_records_folder(const std::filesystem::path& data_folder);
 std::filesystem::path default_data_folder();
+
+/// Unpacks the entries of a wheel (a zip file) whose new name is not empty into `folder`. `rename`
+/// maps an entry's name to its path below `folder`, or to nothing to leave it out. Checksums of the
+/// zip are checked. Returns the number of files. Throws Error(kInput) naming the wheel and the
+/// entry for damage, for names that lead out of `folder`, and for entries that are larger than 1
+/// GiB.
+std::uint64_t unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& folder,
+                           const std::function<std::string(std::string_view)>& rename);
+
+/// The tokenizer.json that `tokenizer.identifier` means: the file of that path, else among those
+/// that `data fetch` has unpacked the one of that file name, or of that hub name
+/// (`allenai/gpt-neox-olmo-dolma-v1_5` is allenai_gpt-neox-olmo-dolma-v1_5.json); nothing if there
+/// is none here.
+std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
 
 }  // namespace olmo::data

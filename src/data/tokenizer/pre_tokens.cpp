@@ -15,12 +15,8 @@ std::size_t count_bits(std::uint64_t bits) {
   return static_cast<std::size_t>(bits * 0x0101010101010101ULL >> 56);
 }
 
-}  // namespace
-
-/// Length of 's 't 're 've 'm 'll 'd at `at`, where the apostrophe is, or 0.
-std::size_t Gpt2Split::contraction_at(std::size_t at) const {
-  const char first = at + 1 < text_.size() ? text_[at + 1] : '\0';
-  const char second = at + 2 < text_.size() ? text_[at + 2] : '\0';
+/// Length of 's 't 're 've 'm 'll 'd with these letters behind the apostrophe, or 0.
+std::size_t contraction_length(char first, char second) {
   switch (first) {
     case 's':
     case 't':
@@ -35,6 +31,13 @@ std::size_t Gpt2Split::contraction_at(std::size_t at) const {
     default:
       return 0;
   }
+}
+
+}  // namespace
+
+std::size_t Gpt2Split::contraction_at(std::size_t at) const {
+  const auto letter = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
+  return contraction_length(letter(at + 1), letter(at + 2));
 }
 
 std::uint64_t Gpt2Split::starts_of(const ByteClasses& now, const ByteClasses& following,
@@ -76,20 +79,8 @@ std::size_t Cl100kSplit::contraction_at(std::size_t at) const {
   const auto lower = [&](std::size_t i) {
     return i < text_.size() ? static_cast<char>(text_[i] | 0x20) : '\0';
   };
-  switch (lower(at + 1)) {
-    case 's':
-    case 't':
-    case 'm':
-    case 'd':
-      return 2;
-    case 'r':
-    case 'v':
-      return lower(at + 2) == 'e' ? 3 : 0;
-    case 'l':
-      return lower(at + 2) == 'l' ? 3 : 0;
-    default:
-      return text_.substr(at + 1, 2) == "\xC5\xBF" ? 3 : 0;
-  }
+  const std::size_t length = contraction_length(lower(at + 1), lower(at + 2));
+  return length == 0 && text_.substr(at + 1, 2) == "\xC5\xBF" ? 3 : length;
 }
 
 /// Whether the run of white space at `at` has a newline.

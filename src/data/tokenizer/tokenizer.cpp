@@ -10,11 +10,10 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data/tokenizer/byte_alphabet.h"
-#include "data/tokenizer/nfc.h"
 #include "data/tokenizer/pre_token_cache.h"
 #include "data/tokenizer/pre_tokens.h"
 #include "data/tokenizer/tokenizer_json.h"
+#include "data/tokenizer/unicode_table.h"
 
 namespace olmo::data {
 namespace {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace olmo::data {
@@ -20,8 +22,10 @@ enum UnicodeFlag : std::uint8_t {
   kWord = 16,     ///< \w of Rust's regex: decides the single_word flag of added tokens
 };
 
-/// The generated runs: first code point << 8 | flags, ascending, beginning with code point 0.
-std::span<const std::uint32_t> unicode_runs();
+/// The generated runs of code points with equal flags, in order: of each how far it begins behind
+/// the one before (hexadecimal, none for the first), then the flags as a character from 'A' on.
+/// Line ends mean nothing.
+std::string_view unicode_runs();
 
 /// Flags of each code point in two stages, small enough for the first-level cache.
 class UnicodeTable {
@@ -42,5 +46,18 @@ class UnicodeTable {
   std::vector<std::uint16_t> block_of_;
   std::vector<std::uint8_t> blocks_;
 };
+
+/// What one pass over a document finds out.
+struct TextCheck {
+  std::size_t bad_offset = std::string_view::npos;  ///< first byte that is not UTF-8
+  bool nfc = true;                                  ///< false if NFC might change the text
+};
+
+/// Checks UTF-8 and quick-checks NFC; ASCII costs almost nothing.
+TextCheck check_text(const UnicodeTable& table, std::string_view text);
+
+/// Appends the NFC of `text` (well-formed UTF-8) to `out`, as the `tokenizers` library's normalizer
+/// gives it: code points newer than its tables are left alone. Composition itself is utf8proc's.
+void append_nfc(const UnicodeTable& table, std::string_view text, std::string& out);
 
 }  // namespace olmo::data

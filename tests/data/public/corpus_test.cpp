@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/public/evaluation_index.h"
 #include "data/scratch.h"
 #include "data/text_reader.h"
 #include "support/catch.h"

@@ -3,7 +3,6 @@
 #include <zip.h>
 
 #include "core/input_file.h"
-#include "data/public/wheel.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 #include "support/environment.h"

@@ -1,4 +1,4 @@
-#include "store/raw_writer.h"
+#include "store/raw_file.h"
 
 #include <fstream>
 

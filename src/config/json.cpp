@@ -1,6 +1,7 @@
-#include "config/builder.h"
 #include "config/file.h"
+#include "config/node.h"
 #include "core/error.h"
+#include "core/text.h"
 
 namespace olmo::config {
 namespace {
@@ -179,23 +180,6 @@ class JsonReader {
       fail("has half of a surrogate pair");
     }
     append_utf8(out, code);
-  }
-
-  static void append_utf8(std::string& out, std::uint32_t code) {
-    const auto byte = [&](std::uint32_t bits) { out.push_back(static_cast<char>(bits)); };
-    if (code < 0x80) {
-      byte(code);
-    } else if (code < 0x800) {
-      byte(0xC0 | (code >> 6));
-    } else if (code < 0x10000) {
-      byte(0xE0 | (code >> 12));
-      byte(0x80 | ((code >> 6) & 0x3F));
-    } else {
-      byte(0xF0 | (code >> 18));
-      byte(0x80 | ((code >> 12) & 0x3F));
-      byte(0x80 | ((code >> 6) & 0x3F));
-    }
-    if (code >= 0x80) byte(0x80 | (code & 0x3F));
   }
 
   std::string_view text_;

@@ -1,14 +1,39 @@
+// Reading and writing parts of a file by their offsets, past the page cache where that pays.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "core/hash.h"
+#include "core/input_file.h"
 
 namespace olmo::store {
+
+/// Reads parts of a file that may be damaged, or change meanwhile: a short or failed read is an
+/// error, where a memory map would end the process. May be used by several threads at once.
+class RawReader {
+ public:
+  /// Throws Error(kInput) if the file cannot be opened or is no regular file.
+  explicit RawReader(const std::filesystem::path& path) : file_(path) {}
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return file_.size(); }
+
+  /// Fills `out` from `offset`. Throws Error(kDamaged) naming the path if there are fewer bytes.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// As read(), hashing each block while it is in the cache.
+  [[nodiscard]] Digest read_and_hash(std::uint64_t offset, std::span<std::byte> out) const;
+  /// Adds `size` bytes from `offset` to a hash, through a small buffer.
+  void hash(std::uint64_t offset, std::uint64_t size, Sha256& hash) const;
+
+ private:
+  InputFile file_;
+};
 
 /// Bytes and where they belong in a file. Ranges of one call must not overlap.
 struct RawRange {
@@ -37,5 +62,15 @@ void reserve_space(const std::filesystem::path& path, std::uint64_t bytes);
 /// Error(kFailure) naming the path.
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
                               int hash_threads);
+
+/// The numbers below `count`, those of large sizes first: a thread that takes the last one is then
+/// soon done.
+template <typename SizeOf>
+std::vector<std::size_t> largest_first(std::size_t count, const SizeOf& size_of) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), size_of);
+  return order;
+}
 
 }  // namespace olmo::store

@@ -1,4 +1,4 @@
-#include "data/tokenizer/nfc.h"
+#include "data/tokenizer/unicode_table.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "store/run_lock.h"
+#include "store/run_folder.h"
 
 #include <csignal>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "store/raw_writer.h"
+#include "store/raw_file.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,6 +22,8 @@
 namespace olmo::store {
 namespace {
 
+// Stays in the second-level cache between reading and hashing.
+constexpr std::size_t kHashBlock = 1U << 20U;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kBlock = 16U << 20U;
 constexpr int kWriters =
@@ -157,6 +160,50 @@ class Workers {
 
 }  // namespace
 
+void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got =
+        ::pread(file_.descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Error(ErrorKind::kDamaged, file_.path().string() + ": cannot be read at byte " +
+                                           std::to_string(offset) + ": " + std::strerror(errno));
+    }
+    if (got == 0) {
+      throw Error(ErrorKind::kDamaged, file_.path().string() + ": ends at byte " +
+                                           std::to_string(offset) + ", expected " +
+                                           std::to_string(out.size()) + " bytes more");
+    }
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+Digest RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out) const {
+  Sha256 hash;
+  while (!out.empty()) {
+    const auto block = out.first(std::min(kHashBlock, out.size()));
+    read(offset, block);
+    hash.update(block.data(), block.size());
+    out = out.subspan(block.size());
+    offset += block.size();
+  }
+  return hash.finish();
+}
+
+void RawReader::hash(std::uint64_t offset, std::uint64_t size, Sha256& hash) const {
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kHashBlock, size)));
+  while (size > 0) {
+    const auto block = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(kHashBlock, size)));
+    read(offset, block);
+    hash.update(block.data(), block.size());
+    size -= block.size();
+    offset += block.size();
+  }
+}
+
 void check_space(const std::filesystem::path& folder, std::uint64_t bytes) {
   // Beyond its limit a process gets a deadly signal, not an error.
   struct rlimit limit {};
@@ -194,12 +241,8 @@ RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const
   result.digests.resize(ranges.size());
   result.direct =
       std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.direct; });
-  std::vector<std::size_t> by_size(
-      ranges.size());  // large ones first: they decide when the last ends
-  std::iota(by_size.begin(), by_size.end(), 0);
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
-    return ranges[a].bytes.size() > ranges[b].bytes.size();
-  });
+  const auto by_size =
+      largest_first(ranges.size(), [&](std::size_t i) { return ranges[i].bytes.size(); });
 
   std::atomic<std::size_t> next_piece{0};
   std::atomic<std::size_t> next_range{0};
