@@ -9,8 +9,7 @@
 #include "core/output_file.h"
 #include "core/process.h"
 #include "core/terminal.h"
-#include "report/page/parity_page.h"
-#include "report/page/run_page.h"
+#include "report/page/pages.h"
 
 namespace olmo::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/page/run_page.h"
+#include "report/page/pages.h"
 #include "store/record_database.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

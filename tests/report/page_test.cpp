@@ -5,7 +5,6 @@
 #include "core/safe_text.h"
 #include "report/page/chart.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
 #include "report/synthetic_report.h"
 #include "support/catch.h"
 

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "report/page/parity_page.h"
-#include "report/page/run_page.h"
+#include "report/page/pages.h"
 
 namespace olmo::report {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "report/page/chart.h"
-#include "report/page/numbers.h"
+#include "report/page/html.h"
 
 namespace olmo::report::page {
 namespace {

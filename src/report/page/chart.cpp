@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "report/page/html.h"
-#include "report/page/numbers.h"
 
 namespace olmo::report::page {
 namespace {

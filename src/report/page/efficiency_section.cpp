@@ -1,11 +1,8 @@
-#include "report/page/efficiency_section.h"
-
 #include <functional>
 
 #include "report/efficiency.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
-#include "report/page/trajectory_section.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

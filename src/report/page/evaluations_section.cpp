@@ -1,13 +1,10 @@
 // What a run's checkpoints scored, and what its audits found.
-#include "report/page/evaluations_section.h"
-
 #include <algorithm>
 #include <array>
 
 #include "core/safe_text.h"
 #include "report/page/html.h"
-#include "report/page/identity_section.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

@@ -1,9 +1,8 @@
-#include "report/page/findings.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "report/page/numbers.h"
+#include "report/page/html.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "report/page/chart.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
 
 namespace olmo::report::page {
 namespace {

@@ -1,11 +1,9 @@
 // Where the runs part, in sentences that HTML and Markdown share, and what audits measured.
-#include "report/page/identity_section.h"
-
 #include <array>
 
 #include "core/safe_text.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

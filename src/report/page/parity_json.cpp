@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page/json_parts.h"
-#include "report/page/parity_page.h"
+#include "report/page/pages.h"
 
 namespace olmo::report {
 namespace {

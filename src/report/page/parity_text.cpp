@@ -3,10 +3,9 @@
 #include <array>
 
 #include "core/safe_text.h"
-#include "report/page/findings.h"
-#include "report/page/identity_section.h"
-#include "report/page/numbers.h"
-#include "report/page/parity_page.h"
+#include "report/page/html.h"
+#include "report/page/pages.h"
+#include "report/page/sections.h"
 
 namespace olmo::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/page/provenance_section.h"
-
 #include <algorithm>
 #include <map>
 
@@ -7,7 +5,7 @@
 
 #include "core/json.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

@@ -1,12 +1,10 @@
 // Tasks and perplexity.
-#include "report/page/tasks_section.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "report/page/chart.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

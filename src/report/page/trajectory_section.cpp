@@ -1,6 +1,4 @@
 // Noise floor and trajectory.
-#include "report/page/trajectory_section.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +6,7 @@
 #include "report/comparability.h"
 #include "report/page/chart.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

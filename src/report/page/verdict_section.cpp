@@ -1,12 +1,9 @@
 // Verdict and gate.
-#include "report/page/verdict_section.h"
-
 #include <algorithm>
 #include <array>
 
-#include "report/page/findings.h"
 #include "report/page/html.h"
-#include "report/page/numbers.h"
+#include "report/page/sections.h"
 
 namespace olmo::report::page {
 namespace {

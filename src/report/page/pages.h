@@ -1,4 +1,4 @@
-// A parity report as files.
+// The reports on two runs and on one, as files.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/parity.h"
+#include "report/run_report.h"
 
 namespace olmo::report {
 
@@ -18,5 +19,9 @@ std::string parity_markdown(const ParityReport& report);
 /// One line a comparison: section, name, metric, a, b, difference, low95, high95, margin, p,
 /// certified. `p` is that of the equivalence test.
 std::string parity_csv(const ParityReport& report);
+
+std::string run_html(const RunReport& report);
+nlohmann::ordered_json run_json(const RunReport& report);
+std::string run_markdown(const RunReport& report);
 
 }  // namespace olmo::report

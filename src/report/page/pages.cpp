@@ -1,4 +1,4 @@
-#include "report/page/run_page.h"
+#include "report/page/pages.h"
 
 #include <array>
 
@@ -6,19 +6,19 @@
 
 #include "core/json.h"
 #include "core/safe_text.h"
-#include "report/page/efficiency_section.h"
-#include "report/page/evaluations_section.h"
 #include "report/page/html.h"
 #include "report/page/json_parts.h"
-#include "report/page/numbers.h"
-#include "report/page/provenance_section.h"
-#include "report/page/trajectory_section.h"
+#include "report/page/sections.h"
 #include "report/side.h"
 
 namespace olmo::report {
 namespace {
 
 using namespace page;
+
+const Efficiency* pointer(const std::optional<Efficiency>& efficiency) {
+  return efficiency ? &*efficiency : nullptr;
+}
 
 /// Lines of text without markup.
 std::vector<std::string> summary(const RunReport& report) {
@@ -78,6 +78,20 @@ std::string header(const RunReport& report) {
 }
 
 }  // namespace
+
+std::string parity_html(const ParityReport& report) {
+  const std::array<NamedSide, 2> sides = {{{'A', &report.a, pointer(report.efficiency_a)},
+                                           {'B', &report.b, pointer(report.efficiency_b)}}};
+  const std::string body =
+      verdict_section(report) + gate_section(report) + identity_section(report) +
+      noise_section(report) + trajectory_section(report) + tasks_section(report) +
+      perplexity_section(report) + efficiency_section(sides) + provenance_section(sides) +
+      command_section(report.command, report.version, sides);
+  const std::string json = json_text(parity_json(report));
+  return document(std::string(to_string(report.verdict)) + ": " + clip(report.a.label, 80) +
+                      " and " + clip(report.b.label, 80),
+                  body, json);
+}
 
 std::string run_html(const RunReport& report) {
   const std::array<NamedSide, 1> sides = {

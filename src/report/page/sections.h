@@ -1,0 +1,74 @@
+// The sections of the pages.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/identity.h"
+#include "report/parity.h"
+#include "report/run_report.h"
+#include "report/side.h"
+
+namespace olmo::report::page {
+
+// The summary below the verdict: one line for each part of the evidence.
+
+/// How a part of the evidence stands.
+enum class Standing { kGood, kOpen, kWarning, kBad, kAbsent };
+
+struct Finding {
+  const char* section;  ///< id of the section that holds the evidence
+  std::string title;
+  Standing standing = Standing::kAbsent;
+  std::string text;
+};
+std::vector<Finding> findings(const ParityReport& report);
+
+/// The verdict's symbol and the CSS class of its colour.
+struct VerdictLook {
+  const char* symbol;
+  const char* classes;
+};
+VerdictLook look_of(Verdict verdict);
+
+std::string verdict_section(const ParityReport& report);
+/// The settings that differ, by what they mean for the comparison.
+std::string gate_section(const ParityReport& report);
+
+/// Where the runs part, and what audits measured.
+std::string identity_section(const ParityReport& report);
+/// The same as Markdown.
+std::string identity_markdown(const Identity& identity);
+
+/// "the same bits", or what differs.
+std::string audit_result(const AuditedStretch& audit);
+
+std::string noise_section(const ParityReport& report);
+std::string trajectory_section(const ParityReport& report);
+
+// Of one or of two sides.
+std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks);
+std::string throughput_chart(std::span<const NamedSide> sides);
+/// "step 1,200", or the tokens where the run tells no steps.
+std::string place_of(const Mark& mark);
+std::string events_table(std::span<const Mark> marks);
+
+std::string tasks_section(const ParityReport& report);
+std::string perplexity_section(const ParityReport& report);
+
+// What the checkpoints of one run scored, and what its audits found.
+std::string scores_section(const RunReport& report);
+std::string scores_markdown(const RunReport& report);
+std::string audits_section(const RunReport& report);
+std::string audits_markdown(const RunReport& report);
+
+std::string efficiency_section(std::span<const NamedSide> sides);
+
+/// What each side was made of and with: inputs, builds, machines, attempts.
+std::string provenance_section(std::span<const NamedSide> sides);
+/// The command that makes the page again.
+std::string command_section(const std::string& command, const std::string& version,
+                            std::span<const NamedSide> sides);
+
+}  // namespace olmo::report::page
