@@ -68,7 +68,7 @@ int parity(const Options& options) {
           options.json ? report::parity_json(found) : nlohmann::ordered_json());
   const bool passes =
       options.allow_negligible && found.verdict == report::Verdict::kDifferentNegligible;
-  return passes ? 0 : static_cast<int>(found.verdict);
+  return passes ? 0 : report::exit_code(found.verdict);
 }
 
 void one_run(const Options& options) {

@@ -81,12 +81,15 @@ class Comparer {
     gate_.mismatches.push_back({what, a, b, mismatch, reason});
   }
   void same(const std::string& what) { gate_.equal.push_back(what); }
-  void unknown(const std::string& what) { gate_.unknown.push_back(what); }
+  void unknown(const std::string& what, MismatchClass if_different, const std::string& reason,
+               const std::string& a = "", const std::string& b = "") {
+    gate_.unknown.push_back({what, a, b, if_different, reason, ""});
+  }
 
   /// A fingerprint: fatal where both are known and differ.
   void fingerprint(const std::string& what, const std::string& a, const std::string& b,
                    const std::string& reason) {
-    if (a.empty() || b.empty()) return unknown(what);
+    if (a.empty() || b.empty()) return unknown(what, MismatchClass::kFatal, reason, a, b);
     if (a == b) return same(what);
     add(what, a, b, MismatchClass::kFatal, reason);
   }
@@ -138,7 +141,8 @@ Leaves common_to(const Leaves& of, const Leaves& other) {
 void compare_configs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
   const Leaves x = leaves_of(a.config, a.label + ": its config");
   const Leaves y = leaves_of(b.config, b.label + ": its config");
-  if (x.empty() || y.empty()) return compare.unknown("config");
+  if (x.empty() || y.empty())
+    return compare.unknown("config", MismatchClass::kConfound, "Settings that no record tells.");
   const auto by_rule = [](const std::string& key) {
     const auto rule = config::rule_of(key);
     return std::pair{rule.mismatch, rule.reason};
@@ -147,20 +151,22 @@ void compare_configs(Comparer& compare, const store::RecordedRun& a, const store
   if (!a.imported && !b.imported) return compare.leaf_by_leaf(x, y, "", by_rule);
   // Another trainer's config names what it needs, and has defaults of its own for the rest.
   compare.leaf_by_leaf(common_to(x, y), common_to(y, x), "", by_rule);
-  const auto say_unknown = [&](const Leaves& of, const Leaves& other, const char* side) {
+  const auto say_unknown = [&](const Leaves& of, const Leaves& other, char side) {
     for (const auto& [key, value] : of)
       if (!other.contains(key) && config::rule_of(key).mismatch != MismatchClass::kBenign)
-        compare.unknown("config: " + key + " (only " + side + " states it)");
+        compare.unknown(key, config::rule_of(key).mismatch, config::rule_of(key).reason,
+                        side == 'A' ? value : "", side == 'B' ? value : "");
   };
-  say_unknown(x, y, "A");
-  say_unknown(y, x, "B");
+  say_unknown(x, y, 'A');
+  say_unknown(y, x, 'B');
 }
 
 void compare_places(Comparer& compare, const std::string& what, const std::string& a,
                     const std::string& b) {
   const Leaves x = leaves_of(a, what);
   const Leaves y = leaves_of(b, what);
-  if (x.empty() || y.empty()) return compare.unknown(what);  // an import does not tell
+  if (x.empty() || y.empty())  // an import does not tell
+    return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
   if (x == y) return compare.same(what);
   compare.leaf_by_leaf(x, y, what + ".", [](const std::string& key) {
     const bool confound = key == "precision";
@@ -190,9 +196,10 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
   const Comparability found = comparability(a, b);
   const bool trajectory = kind == Kind::kTrajectory;
   if (!found.batch_size_known && a.steps.size() > 0 && b.steps.size() > 0)
-    compare.unknown("tokens a step");
+    compare.unknown("global_train_batch_size", MismatchClass::kConfound, "Another batch size.");
   if (!found.order_known) {
-    compare.unknown("data order");
+    compare.unknown("data order", trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
+                    "Other batches, which would make it no trajectory of one training.");
   } else if (found.same_order) {
     compare.same("data order (the hash of every common batch)");
   } else if (trajectory && found.same_batch_size) {
@@ -200,7 +207,8 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
                 "The same steps saw other batches, so this is no trajectory of one training.");
   }
   if (!found.start_known) {
-    compare.unknown("initial weights");
+    compare.unknown("initial weights", trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
+                    "Another start, which would make it no trajectory of one training.");
   } else if (found.same_start) {
     compare.same("initial weights (the hash of every tensor)");
   } else {

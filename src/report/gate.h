@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "report/claim.h"
 #include "report/recorded_evaluation.h"
 #include "report/side.h"
 #include "report/verdict.h"
@@ -24,7 +25,7 @@ struct Mismatch {
 struct Gate {
   std::vector<Mismatch> mismatches;  ///< fatal ones first
   std::vector<std::string> equal;
-  std::vector<std::string> unknown;  ///< what the records do not tell
+  std::vector<UnknownFact> unknown;
 
   [[nodiscard]] bool has(MismatchClass mismatch) const;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/claim.h"
 #include "report/side.h"
 #include "report/stats/interval.h"
 
@@ -20,6 +21,7 @@ struct NoiseFloor {
   std::optional<double> p;                  ///< label permutation test, with K >= 2 on both sides
   std::optional<double> minimum_p;
   std::optional<Equivalence> equivalence;  ///< Welch, K >= 2 on both sides
+  std::vector<Test> tests;                 ///< about the setups: repeats, branches, published noise
   std::vector<double> envelope_tokens;     ///< |difference| of repeats to their compared run …
   std::vector<double> envelope;            ///< … the largest at that many tokens
   std::string to_run;                      ///< what is missing; empty: nothing

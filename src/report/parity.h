@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/claim.h"
 #include "report/efficiency.h"
 #include "report/gate.h"
 #include "report/identity.h"
@@ -18,7 +19,10 @@ namespace olmo::report {
 /// compute nothing.
 struct ParityReport {
   Verdict verdict = Verdict::kInvalidData;
-  std::string reason;                ///< one sentence
+  std::string reason;         ///< one sentence
+  std::vector<Claim> claims;  ///< models, then setups; those that apply
+  AlphaSpent alpha;           ///< of each claim
+  Margins margins;
   std::vector<std::string> caveats;  ///< why the verdict is not better, what to run, power
   Kind kind = Kind::kTrajectory;
   std::string kind_reason;  ///< one sentence: how it is known

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/claim.h"
 #include "report/marks.h"
 #include "report/noise_floor.h"
 #include "report/stats/growth.h"
@@ -27,6 +28,7 @@ struct Trajectory {
   double margin = 0.002;      ///< nats
   std::string margin_source;  ///< one sentence
   LastStretch last;
+  std::optional<Test> test;  ///< about the two models: the last stretch within its own noise
   std::optional<Interval> last_interval95;
   Interval last_range;            ///< smallest and largest difference in the last stretch
   double last_a = 0, last_b = 0;  ///< mean losses of the last stretch

@@ -6,6 +6,8 @@ namespace olmo::report {
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {
+    case Verdict::kIdentical:
+      return "IDENTICAL";
     case Verdict::kEquivalent:
       return "EQUIVALENT";
     case Verdict::kConsistent:
@@ -22,6 +24,27 @@ const char* to_string(Verdict verdict) {
       break;
   }
   return "INVALID_DATA";
+}
+
+int exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kIdentical:
+    case Verdict::kEquivalent:
+      return 0;
+    case Verdict::kConsistent:
+      return 10;
+    case Verdict::kInconclusive:
+      return 11;
+    case Verdict::kDifferent:
+      return 20;
+    case Verdict::kDifferentNegligible:
+      return 21;
+    case Verdict::kNotComparable:
+      return 30;
+    case Verdict::kInvalidData:
+      break;
+  }
+  return 40;
 }
 
 const char* to_string(Kind kind) {

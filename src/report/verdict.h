@@ -6,20 +6,22 @@
 
 namespace olmo::report {
 
-/// What a parity report says. The value is the exit code of `report parity`; users and checks rely
-/// on these numbers.
-enum class Verdict : int {
-  kEquivalent = 0,            ///< shown to differ by less than the margins, with repeats
-  kConsistent = 10,           ///< no difference found; equivalence not certified, or confounded
-  kInconclusive = 11,         ///< too few data to say either
-  kDifferent = 20,            ///< significantly different, and by more than a margin
-  kDifferentNegligible = 21,  ///< significantly different, by less than the margins
-  kNotComparable = 30,        ///< the gate found a fatal mismatch
-  kInvalidData = 40,          ///< damaged, missing, not finite, or not in order
+/// What a parity report says.
+enum class Verdict {
+  kIdentical,            ///< every recorded bit that both sides have is equal
+  kEquivalent,           ///< certified to differ by less than the margin
+  kConsistent,           ///< no difference found; equivalence not certified, or confounded
+  kInconclusive,         ///< too few data to say either
+  kDifferent,            ///< significantly different, and by more than a margin
+  kDifferentNegligible,  ///< significantly different, by less than the margin
+  kNotComparable,        ///< the gate found a fatal mismatch
+  kInvalidData,          ///< damaged, missing, not finite, or not in order
 };
 
-/// EQUIVALENT, CONSISTENT, …
+/// IDENTICAL, EQUIVALENT, CONSISTENT, …
 const char* to_string(Verdict verdict);
+/// The exit code of `report parity`; users and checks rely on these numbers.
+int exit_code(Verdict verdict);
 
 /// What is compared. The three are never mixed.
 enum class Kind {

@@ -59,7 +59,8 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   const std::string hostile = "</script><script>alert(1)</script><img src=x onerror='a'>\"\xff";
   ParityReport r = synthetic_report(50, 3);
   r.reason = r.kind_reason = r.command = r.version = hostile;
-  r.caveats = r.damage = r.gate.equal = r.gate.unknown = r.noise.runs_a = {hostile};
+  r.caveats = r.damage = r.gate.equal = r.noise.runs_a = {hostile};
+  r.gate.unknown = {{.key = hostile}};
   r.gate.mismatches.push_back({hostile, hostile, hostile, MismatchClass::kFatal, hostile});
   for (Side* side : {&r.a, &r.b}) {
     side->label = side->database = side->database_sha256 = hostile;

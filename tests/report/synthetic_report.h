@@ -195,7 +195,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
                         "It is what is compared."}};
   r.gate.equal = {"model",       "tokenizer", "data order",      "initial weights",
                   "lr schedule", "precision", "numerics policy", "code version"};
-  r.gate.unknown = {"library versions of B"};
+  r.gate.unknown = {{.key = "library versions of B"}};
   r.identity = synthetic_identity(steps);
   r.noise.runs_a = {"seed-1 (seed)", "seed-2 (seed)", "seed-3 (seed)"};
   r.noise.k_a = 4;

@@ -148,6 +148,7 @@ Finding of_efficiency(const ParityReport& report) {
 
 VerdictLook look_of(Verdict verdict) {
   switch (verdict) {
+    case Verdict::kIdentical:
     case Verdict::kEquivalent:
       return {"✓", "good"};
     case Verdict::kConsistent:

@@ -17,7 +17,9 @@ Ordered gate_json(const Gate& gate) {
                           {"a", m.a},
                           {"b", m.b},
                           {"reason", m.reason}});
-  return {{"mismatches", mismatches}, {"equal", gate.equal}, {"unknown", gate.unknown}};
+  Ordered unknown = Ordered::array();
+  for (const UnknownFact& fact : gate.unknown) unknown.push_back(fact.key);
+  return {{"mismatches", mismatches}, {"equal", gate.equal}, {"unknown", unknown}};
 }
 
 template <typename Value>
@@ -232,7 +234,7 @@ nlohmann::ordered_json parity_json(const ParityReport& r) {
   return {
       {"schema", "olmo-harness/parity@1"},
       {"verdict", to_string(r.verdict)},
-      {"exit_code", static_cast<int>(r.verdict)},
+      {"exit_code", exit_code(r.verdict)},
       {"reason", r.reason},
       {"caveats", r.caveats},
       {"kind", to_string(r.kind)},

@@ -88,10 +88,9 @@ std::string verdict_section(const ParityReport& report) {
   if (!report.caveats.empty()) html += element("div", "caveats", list_of(report.caveats)) + "\n";
   if (!report.damage.empty()) html += "<h2>What is damaged</h2>\n" + list_of(report.damage);
   html += element("div", "sides", side_card('A', report.a) + side_card('B', report.b)) + "\n";
-  html +=
-      note(std::string("Kind of comparison: <b>") + to_string(report.kind) + "</b>. " +
-           shown(report.kind_reason, 1000) + " Exit code " +
-           std::to_string(static_cast<int>(report.verdict)) + ". Every difference is B minus A.");
+  html += note(std::string("Kind of comparison: <b>") + to_string(report.kind) + "</b>. " +
+               shown(report.kind_reason, 1000) + " Exit code " +
+               std::to_string(exit_code(report.verdict)) + ". Every difference is B minus A.");
   return html + glance(report) + "</header>\n";
 }
 
@@ -105,8 +104,9 @@ std::string gate_section(const ParityReport& report) {
                                       : paragraph("Nothing that was compared differs.");
   if (!report.gate.equal.empty())
     html += paragraph("<b>Equal</b>: " + joined(report.gate.equal) + ".");
-  if (!report.gate.unknown.empty())
-    html += note("<b>Not told by the records</b>: " + joined(report.gate.unknown) + ".");
+  std::vector<std::string> keys;
+  for (const UnknownFact& fact : report.gate.unknown) keys.push_back(fact.key);
+  if (!keys.empty()) html += note("<b>Not told by the records</b>: " + joined(keys) + ".");
   return section("gate", "Comparability", html);
 }
 
