@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "report/cluster.h"
-#include "report/energy_formula.h"
 #include "store/recorded_run.h"
 
 namespace olmo::report {

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iterator>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 #include "report/comparability.h"
 #include "report/walk.h"
+#include "store/audit_records.h"
 
 namespace olmo::report {
 namespace {
@@ -86,6 +92,80 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
   }
 }
 
+std::vector<std::int64_t> steps_to_compare(const PartingSteps& steps, const TracedRun& a,
+                                           const TracedRun& b) {
+  const auto in_a = store::traced_steps(a.records, a.run_id);
+  const auto in_b = store::traced_steps(b.records, b.run_id);
+  std::vector<std::int64_t> both;
+  std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
+                        std::back_inserter(both));
+  both.erase(both.begin(), std::lower_bound(both.begin(), both.end(), steps.after_equal_state));
+  const auto end = std::lower_bound(both.begin(), both.end(), steps.parted);
+  if (end != both.end()) both.erase(end + 1, both.end());
+  return both;
+}
+
+std::string audit_command(std::int64_t first, std::int64_t last) {
+  return "olmo-harness audit RUN --steps " + std::to_string(first) + ".." + std::to_string(last) +
+         " --trace --record";
+}
+
+constexpr char kPortable[] = "portable";
+
+/// The text at `key` of a JSON object; empty if there is none.
+std::string word(const std::string& text, const char* key) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return "";
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words)
+    if (!word.empty()) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string numerics_of(const store::RecordedRun& run) {
+  std::vector<std::string> found;
+  for (const auto& attempt : run.attempts) {
+    const std::string numerics = word(attempt.policy, "numerics");
+    if (std::find(found.begin(), found.end(), numerics) == found.end()) found.push_back(numerics);
+  }
+  return joined(found);
+}
+
+std::optional<double> finite(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+AuditedStretch stretch_of(const store::AuditRecord& audit, bool run_is_portable) {
+  const bool exact = audit.verdict == "identical" &&
+                     (run_is_portable || word(audit.policy, "numerics") == kPortable);
+  return {.first_step = audit.first_step,
+          .last_step = audit.last_step,
+          .machine = joined({word(audit.environment, "host"), word(audit.environment, "cpu"),
+                             word(audit.policy, "isa")}),
+          .verdict = audit.verdict,
+          .difference_step = audit.difference_step,
+          .difference = audit.difference,
+          .operation = audit.operation,
+          .ce_loss = exact ? 0 : finite(audit.ce_loss_distance),
+          .grad_norm = exact ? 0 : finite(audit.grad_norm_distance)};
+}
+
+void raise(std::optional<double>& largest, const std::optional<double>& value) {
+  if (value) largest = std::max(largest.value_or(0), *value);
+}
+
+bool is_measured(const ReferenceDistance& reference, std::int64_t step) {
+  return std::any_of(reference.audits.begin(), reference.audits.end(),
+                     [&](const AuditedStretch& audit) {
+                       return audit.ce_loss && audit.first_step <= step && step <= audit.last_step;
+                     });
+}
+
 }  // namespace
 
 Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b) {
@@ -116,6 +196,53 @@ std::optional<PartingSteps> parting_steps(const Identity& identity) {
   const bool before = identity.first_field == "ce_loss" && step > 1;
   const std::int64_t last_equal = std::min(after_equal, step);
   return PartingSteps{std::max(before ? step - 1 : step, last_equal), step, last_equal};
+}
+
+TracedOperation find_operation(const PartingSteps& steps, const TracedRun& a, const TracedRun& b) {
+  TracedOperation found;
+  found.parted = steps.parted;
+  std::int64_t agreed = steps.after_equal - 1;
+  for (const std::int64_t step : steps_to_compare(steps, a, b)) {
+    found.traced = step;
+    const auto difference = first_difference(store::read_trace(a.records, a.run_id, step),
+                                             store::read_trace(b.records, b.run_id, step));
+    if (difference) {
+      found.operation = difference->operation;
+      found.reason = difference->reason;
+      break;
+    }
+    agreed = std::max(agreed, step);
+  }
+  const bool in_time = !found.operation.empty() && *found.traced <= steps.parted;
+  if (!in_time && agreed < steps.parted) found.to_run = audit_command(agreed + 1, steps.parted);
+  return found;
+}
+
+ReferenceDistance reference_distance(const store::RecordedRun& run) {
+  ReferenceDistance found;
+  found.numerics = numerics_of(run);
+  for (const auto& audit : run.audits) {
+    found.audits.push_back(stretch_of(audit, found.numerics == kPortable));
+    raise(found.ce_loss, found.audits.back().ce_loss);
+    raise(found.grad_norm, found.audits.back().grad_norm);
+  }
+  return found;
+}
+
+std::optional<AuditedDistance> audited_distance(const ReferencedRun& a, const ReferencedRun& b) {
+  if (!a.reference.ce_loss || !b.reference.ce_loss) return std::nullopt;
+  AuditedDistance found;
+  const store::StepColumns& x = a.run.steps;
+  const store::StepColumns& y = b.run.steps;
+  for (const auto& [i, j] : common_steps(x, y)) {
+    if (!is_measured(a.reference, x.step[i]) || !is_measured(b.reference, x.step[i])) continue;
+    ++found.steps;
+    found.ce_loss = std::max(found.ce_loss, std::abs(y.loss[j] - x.loss[i]));
+    const double norm = std::abs(y.grad_norm[j] - x.grad_norm[i]) / std::abs(x.grad_norm[i]);
+    if (std::isfinite(norm)) found.grad_norm = std::max(found.grad_norm, norm);
+  }
+  found.explained = found.ce_loss <= *a.reference.ce_loss + *b.reference.ce_loss;
+  return found;
 }
 
 }  // namespace olmo::report

@@ -5,11 +5,71 @@
 #include <string>
 #include <vector>
 
-#include "report/reference_distance.h"
-#include "report/traced_operation.h"
+#include "store/record_database.h"
 #include "store/recorded_run.h"
 
 namespace olmo::report {
+
+/// What the traces of operations tell about two runs that part.
+struct TracedOperation {
+  std::int64_t parted = 0;             ///< step at which the runs part
+  std::optional<std::int64_t> traced;  ///< the first step whose traces differ, else the last one
+                                       ///< that was compared; absent: none was traced on both sides
+  std::string operation;               ///< the first that differs; empty: none does
+  std::string reason;                  ///< as TraceDifference, A's trace being the first
+  std::string to_run;                  ///< the command that would tell more; empty: there is none
+};
+
+/// A run whose traces can be read.
+struct TracedRun {
+  const store::RecordDatabase& records;
+  const std::string& run_id;
+};
+
+/// The steps after the last at which the runs are known to agree, up to the one at which they part.
+struct PartingSteps {
+  std::int64_t after_equal = 1;  ///< the first that may have parted them
+  std::int64_t parted = 0;
+  /// The first after a state all of whose tensors are equal: a wrong bit may show in a loss only
+  /// steps later, so chains that agree say less than traces.
+  std::int64_t after_equal_state = 1;
+};
+
+// How far a run is from what portable numerics give, as its audits measured it.
+
+/// A stretch of one side that was trained again.
+struct AuditedStretch {
+  std::int64_t first_step = 0, last_step = 0;
+  std::string machine;  ///< host, processor, instruction set; empty: not recorded
+  std::string verdict;  ///< identical, within_envelope or different
+  std::optional<std::int64_t> difference_step;
+  std::string difference, operation;
+  std::optional<double> ce_loss;    ///< largest distance from the portable reference, nats
+  std::optional<double> grad_norm;  ///< the same, relative to the reference
+};
+
+/// One side and the portable reference.
+struct ReferenceDistance {
+  std::string numerics;  ///< portable, fast, or both; empty: not recorded
+  std::vector<AuditedStretch> audits;
+  std::optional<double> ce_loss, grad_norm;  ///< the largest of the audits
+};
+ReferenceDistance reference_distance(const store::RecordedRun& run);
+
+/// How far apart the sides are at the steps whose distance from the reference both know.
+struct AuditedDistance {
+  std::int64_t steps = 0;  ///< 0: none in common
+  double ce_loss = 0;      ///< largest |B - A|, nats
+  double grad_norm = 0;    ///< largest |B - A| / |A|
+  bool explained = false;  ///< the losses: no further apart than both from the reference together
+};
+
+struct ReferencedRun {
+  const store::RecordedRun& run;
+  const ReferenceDistance& reference;
+};
+/// Nothing if a side's distance is not known.
+std::optional<AuditedDistance> audited_distance(const ReferencedRun& a, const ReferencedRun& b);
 
 /// Weights and moments at a step at which both sides hashed them. The seal over a step's hashes and
 /// its chain is no tensor and tells no more than the chains do.
@@ -50,5 +110,10 @@ Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b)
 /// Where to look for the first operation that differs; nothing if the runs do not part, or part in
 /// their start or their batches.
 std::optional<PartingSteps> parting_steps(const Identity& identity);
+
+/// Looks for the first operation that differs in the steps that both runs traced, from the last
+/// equal state up to the first one that was traced after they had parted. Throws Error(kDamaged)
+/// for a trace that cannot be read.
+TracedOperation find_operation(const PartingSteps& steps, const TracedRun& a, const TracedRun& b);
 
 }  // namespace olmo::report

@@ -6,8 +6,8 @@
 
 #include "report/efficiency.h"
 #include "report/evaluation_scores.h"
+#include "report/identity.h"
 #include "report/marks.h"
-#include "report/reference_distance.h"
 #include "report/side.h"
 
 namespace olmo::report {
