@@ -7,8 +7,8 @@
 #include "report/efficiency.h"
 #include "report/evaluation_scores.h"
 #include "report/identity.h"
-#include "report/marks.h"
 #include "report/side.h"
+#include "report/trajectory.h"
 
 namespace olmo::report {
 

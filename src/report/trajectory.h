@@ -1,18 +1,33 @@
+// How two loss curves differ, and what happened to a run on its way.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "report/claim.h"
-#include "report/marks.h"
-#include "report/noise_floor.h"
+#include "report/repeats.h"
 #include "report/stats/growth.h"
 #include "report/stats/trajectory_statistics.h"
 #include "report/verdict.h"
 #include "store/recorded_run.h"
 
 namespace olmo::report {
+
+/// Of a mark whose run tells tokens and no steps.
+inline constexpr std::int64_t kUnknownStep = -1;
+
+/// A marked event of one side.
+struct Mark {
+  char side = 'A';
+  std::int64_t step = 0, tokens = 0;
+  std::string kind;  ///< spike, restart, gap, skipped, diverged
+  std::string text;
+};
+
+/// Spikes, restarts, gaps and errors of one run, by step.
+std::vector<Mark> marks_of(const store::RecordedRun& run, char side);
 
 struct Trajectory {
   bool tokens_known = true;

@@ -1,4 +1,4 @@
-#include "report/noise_floor.h"
+#include "report/repeats.h"
 
 #include <cmath>
 
