@@ -5,6 +5,7 @@
 #include "core/safe_text.h"
 #include "report/page/chart.h"
 #include "report/page/html.h"
+#include "report/page/sections.h"
 #include "report/synthetic_report.h"
 #include "support/catch.h"
 
@@ -61,6 +62,9 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   r.reason = r.kind_reason = r.command = r.version = hostile;
   r.caveats = r.damage = r.gate.equal = r.noise.runs_a = {hostile};
   r.gate.unknown = {{.key = hostile}};
+  r.claims[0].sentence = r.claims[0].stronger = r.claims[1].sentence = hostile;
+  r.claims[0].tests[1].name = r.claims[0].tests[1].method = r.claims[0].tests[1].unit = hostile;
+  r.claims[0].tests[1].margin = {1, MarginSource::kDeclared, hostile, hostile, hostile};
   r.gate.mismatches.push_back({hostile, hostile, hostile, MismatchClass::kFatal, hostile});
   for (Side* side : {&r.a, &r.b}) {
     side->label = side->database = side->database_sha256 = hostile;
@@ -106,7 +110,7 @@ TEST_CASE("a page is one file, small, and the same for the same report", "[repor
   CHECK_THAT(html, Contains("id=\"report\""));
 }
 
-TEST_CASE("a curve keeps its spikes and its gaps when it is thinned", "[report]") {
+TEST_CASE("a curve keeps its spikes and its gaps when it is drawn in bins", "[report]") {
   std::vector<std::int64_t> x;
   std::vector<double> y;
   for (int i = 0; i < 100'000; ++i) {
@@ -114,18 +118,71 @@ TEST_CASE("a curve keeps its spikes and its gaps when it is thinned", "[report]"
     y.push_back(i == 54'321 ? 9 : i == 77'777 ? -9 : 0);
   }
   y[20'000] = std::nan("");
-  page::Axis axis;
-  axis.high = 99'999;
-  const auto points = page::thinned(x, y, axis);
-  CHECK(points.size() <= 2 * page::kColumns + 1);
-  const auto has = [&](double value) {
-    return std::any_of(points.begin(), points.end(),
-                       [&](const page::Point& p) { return p.y == value; });
-  };
-  CHECK(has(9));
-  CHECK(has(-9));
-  CHECK(std::count_if(points.begin(), points.end(),
-                      [](const page::Point& p) { return std::isnan(p.y); }) == 1);
+  const auto bins = page::binned(x, y);
+  CHECK(bins.size() <= 1100);
+  const auto most = std::max_element(bins.begin(), bins.end(),
+                                     [](const auto& a, const auto& b) { return a.high < b.high; });
+  const auto least = std::min_element(bins.begin(), bins.end(),
+                                      [](const auto& a, const auto& b) { return a.low < b.low; });
+  CHECK(most->high == 9);
+  CHECK(least->low == -9);
+  CHECK(std::count_if(bins.begin(), bins.end(), [](const auto& bin) { return bin.broken; }) == 1);
+  for (std::size_t i = 0; i < 64; ++i) CHECK(bins[i].x == static_cast<double>(i));
+}
+
+TEST_CASE("the line of a noisy curve is smooth, and its noise a band behind it", "[report]") {
+  std::vector<std::int64_t> x;
+  std::vector<double> y;
+  for (int i = 0; i < 20'000; ++i) {
+    x.push_back(i);
+    y.push_back(wobble(i, 1));
+  }
+  double lowest = 1, highest = -1, thinnest = 2;
+  for (const page::Bin& bin : page::binned(x, y)) {
+    if (bin.x < 5000) continue;
+    lowest = std::min(lowest, bin.mean);
+    highest = std::max(highest, bin.mean);
+    thinnest = std::min(thinnest, bin.high - bin.low);
+  }
+  CHECK(highest - lowest < 0.35);
+  CHECK(thinnest > 1);
+  const std::string html = parity_html(synthetic_report(20'000, 3));
+  CHECK_THAT(html, Contains("<path class=\"area diff\""));
+}
+
+TEST_CASE("a curve carries steps and tokens for the readout and the other axis", "[report]") {
+  const std::string html = parity_html(synthetic_report(1000, 3));
+  CHECK_THAT(html, Contains("data-steps=\"4194304,1;4194304000,1000\""));
+  ParityReport r = synthetic_report(1000, 3);
+  r.a.run->tokens_known = r.b.run->tokens_known = r.trajectory->tokens_known = false;
+  CHECK_THAT(parity_html(r), !Contains("data-steps"));
+}
+
+TEST_CASE("the first screen has a row for each claim, with who declared the margin and when",
+          "[report]") {
+  const ParityReport r = synthetic_report(50, 3);
+  const std::string html = parity_html(r);
+  const std::string first = html.substr(0, html.find("<section"));
+  for (const char* text :
+       {"These two models", "These two setups", "macro average", "MOVER, 8 tasks; n 18,786",
+        "declared by a.user, 2026-04-30T12:00:00Z", "±0.5 pp", "54.00 %", "Welch, 4 and 1 runs",
+        "<blockquote>No difference between the two setups"})
+    CHECK_THAT(first, Contains(text));
+  CHECK_THAT(html, Contains("over 10 tests of differences"));
+  CHECK_THAT(html, Contains("To make it stronger</b>: run side B five more times"));
+}
+
+TEST_CASE("a fact that no record tells takes the mark away and says what would settle it",
+          "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.gate.mismatches.clear();
+  const auto mark = [&] { return page::findings(r).front().standing; };
+  CHECK(mark() == page::Standing::kWarning);
+  CHECK_THAT(parity_html(r), Contains("--assume global_train_batch_size=VALUE"));
+  r.gate.unknown[0].assumed = "2048";
+  CHECK(mark() == page::Standing::kGood);
+  r.gate.unknown[0] = {.key = "host", .if_different = MismatchClass::kBenign};
+  CHECK(mark() == page::Standing::kGood);
 }
 
 TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]") {

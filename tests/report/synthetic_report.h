@@ -173,6 +173,60 @@ inline Identity synthetic_identity(std::int64_t steps) {
   return identity;
 }
 
+inline Test synthetic_test(Endpoint endpoint, const char* name, const char* method,
+                           const char* unit, double estimate, double half) {
+  Test test;
+  test.endpoint = endpoint;
+  test.name = name;
+  test.method = method;
+  test.unit = unit;
+  test.estimate = estimate;
+  test.interval90 = {estimate - .84 * half, estimate + .84 * half};
+  test.interval95 = {estimate - half, estimate + half};
+  test.p = .43;
+  test.holm_p = .86;
+  test.n = 400;
+  test.primary = endpoint != Endpoint::kTask;
+  test.excludes = std::fabs(estimate) + .84 * half;
+  return test;
+}
+
+/// The models' equivalence is certified by a declared margin, the setups' is not.
+inline std::vector<Claim> synthetic_claims() {
+  Claim models;
+  models.scope = Scope::kModels;
+  models.verdict = Verdict::kEquivalent;
+  models.sentence =
+      "These two models score the same within ±0.5 percentage points (macro average of 8 tasks, "
+      "90 % interval −0.18 to +0.40).";
+  models.tests = {
+      synthetic_test(Endpoint::kLoss, "loss of the last stretch", "moving blocks", "nats", -1.37e-4,
+                     5.8e-4),
+      synthetic_test(Endpoint::kMacro, "macro average", "MOVER, 8 tasks", "pp", .11, .35),
+      synthetic_test(Endpoint::kTask, "arc_challenge", "McNemar, exact", "pp", .33, 2.1)};
+  models.tests[0].margin = {.0024, MarginSource::kRepeats, "", "", "2 deviations of 4 runs"};
+  models.tests[1].margin = {.5, MarginSource::kDeclared, "a.user", "2026-04-30T12:00:00Z", ""};
+  models.tests[2].margin = {1, MarginSource::kDefault, "", "", "a task is one of eight"};
+  for (std::size_t i = 0; i < 2; ++i)
+    models.tests[i].certified = models.tests[i].within_margin = true;
+  models.tests[1].n = 18'786;
+  models.deciding = 1;
+  Claim setups;
+  setups.scope = Scope::kSetups;
+  setups.verdict = Verdict::kConsistent;
+  setups.sentence =
+      "No difference between the two setups was found; that they are equivalent is "
+      "not shown.";
+  setups.tests = {synthetic_test(Endpoint::kLoss, "loss of the last stretch", "Welch, 4 and 1 runs",
+                                 "nats", -1.4e-4, 4.1e-3)};
+  setups.tests[0].margin = {.0024, MarginSource::kRepeats, "", "", "2 deviations of 4 runs"};
+  setups.tests[0].k_a = 4;
+  setups.tests[0].power = .54;
+  setups.deciding = 0;
+  setups.stronger = "run side B five more times (6 runs a side: power 87 %)";
+  return {models, setups};
+}
+
 /// A report with every section, of `steps` steps and `flips` flips a side.
 inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   ParityReport r;
@@ -180,6 +234,8 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.reason = "No difference was found; equivalence is not certified, as side B has one run only.";
   r.caveats = {"Run side B three more times with other seeds (K = 4) to allow EQUIVALENT.",
                "arc_challenge needs n = 1,420 to certify ±1 percentage point; it has 299."};
+  r.claims = synthetic_claims();
+  r.alpha.difference_tests = 10;
   r.kind = Kind::kTrajectory;
   r.kind_reason = "Both runs start from the same weights and read the same batches.";
   r.a.run = synthetic_run(steps, 0);
@@ -195,7 +251,12 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
                         "It is what is compared."}};
   r.gate.equal = {"model",       "tokenizer", "data order",      "initial weights",
                   "lr schedule", "precision", "numerics policy", "code version"};
-  r.gate.unknown = {{.key = "library versions of B"}};
+  r.gate.unknown = {{.key = "global_train_batch_size",
+                     .a = "2048",
+                     .b = "",
+                     .if_different = MismatchClass::kConfound,
+                     .reason = "Another batch size.",
+                     .assumed = ""}};
   r.identity = synthetic_identity(steps);
   r.noise.runs_a = {"seed-1 (seed)", "seed-2 (seed)", "seed-3 (seed)"};
   r.noise.k_a = 4;

@@ -1,4 +1,5 @@
-// Charts as inline SVG that fills its width: lines are stretched, texts are not.
+// Charts as inline SVG that fills its width: lines are stretched, texts are not. Each path carries
+// its values too, so that the page's script can draw it again on another axis.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,6 @@
 #include "report/stats/interval.h"
 
 namespace olmo::report::page {
-
-/// Columns into which a curve is divided; each keeps its smallest and its largest value.
-inline constexpr int kColumns = 600;
 
 struct Tick {
   double value = 0;
@@ -43,18 +41,33 @@ struct Point {
   double x = 0, y = 0;  ///< y not finite: the line is broken
 };
 
-/// At most kColumns columns of the axis, each with its smallest and its largest value.
-std::vector<Point> thinned(std::span<const std::int64_t> x, std::span<const double> y,
-                           const Axis& axis);
+/// Neighbouring values of a curve, drawn as one.
+struct Bin {
+  double x = 0;
+  double low = 0, mean = 0, high = 0;  ///< `mean` is smoothed, the others are extremes
+  bool broken = false;                 ///< a value before it is not finite: the line is broken
+};
+
+/// A curve in at most 1,100 bins: a value a bin at the start, as a logarithmic axis shows it, and
+/// one for 1/500 of the values from there on. `mean` is a moving average over 1 % of the values
+/// (and at most a fifth of those before it, so that a steep start is not flattened).
+std::vector<Bin> binned(std::span<const std::int64_t> x, std::span<const double> y);
+
+/// How the range of a bin is drawn: a band of raw values, or the bar of an interval.
+enum class Spread { kBand, kBars };
 
 class Chart {
  public:
-  /// `description` is for those who cannot see it.
+  /// `description` is for those who cannot see it. `unit` follows a value in the readout.
   Chart(std::string title, std::string description, Axis x, Axis y);
 
   [[nodiscard]] const Axis& x() const { return x_; }
 
-  /// `classes` choose colour and dashes; `name` stands in the legend unless it is empty.
+  /// `classes` choose colour and dashes; `name` stands in the legend unless it is empty. `steps`
+  /// holds the step at some x, ascending, for the readout and the other axis; between two it is
+  /// interpolated.
+  void curve(std::span<const Bin> bins, const char* classes, const std::string& name,
+             std::span<const Point> steps, Spread spread = Spread::kBand);
   void line(std::span<const Point> points, const char* classes, const std::string& name);
   /// A horizontal band, or one that spans all values from x = `from` on.
   void band(double low, double high, const char* classes, const std::string& name);
@@ -67,6 +80,9 @@ class Chart {
 
  private:
   void legend(const char* classes, const std::string& name, const char* shape);
+  /// A rectangle from x to x and y to y; an absent end is the plot's.
+  void area(std::optional<Interval> x, std::optional<Interval> y, const char* classes,
+            const std::string& title = {});
 
   std::string title_, description_;
   Axis x_, y_;

@@ -16,10 +16,18 @@ std::int64_t number_of(const Gate& gate, MismatchClass mismatch) {
                        [&](const Mismatch& m) { return m.mismatch == mismatch; });
 }
 
+/// What nobody told or assumed, and what could have changed the result.
+std::int64_t open_facts(const Gate& gate) {
+  return std::count_if(gate.unknown.begin(), gate.unknown.end(), [](const UnknownFact& fact) {
+    return fact.assumed.empty() && fact.if_different != MismatchClass::kBenign;
+  });
+}
+
 Finding of_gate(const Gate& gate) {
   const auto fatal = number_of(gate, MismatchClass::kFatal);
   const auto confounds = number_of(gate, MismatchClass::kConfound);
   const auto equal = static_cast<std::int64_t>(gate.equal.size());
+  const auto unknown = open_facts(gate);
   Finding finding{"gate", "Comparability", Standing::kGood, ""};
   if (fatal > 0) {
     finding.standing = Standing::kBad;
@@ -28,13 +36,17 @@ Finding of_gate(const Gate& gate) {
   } else if (confounds > 0) {
     finding.standing = Standing::kWarning;
     finding.text = plural(confounds, "declared confound");
+  } else if (unknown > 0) {
+    finding.standing = Standing::kWarning;
+    finding.text = "nothing that both records tell differs";
   } else if (equal == 0) {
-    finding.standing = gate.unknown.empty() ? Standing::kAbsent : Standing::kWarning;
-    finding.text = gate.unknown.empty() ? "nothing was compared" : "the records tell too little";
+    finding.standing = Standing::kAbsent;
+    finding.text = "nothing was compared";
   } else {
     finding.text = "nothing differs that could change the result";
   }
   if (equal > 0) finding.text += "; " + plural(equal, "fingerprint") + " equal";
+  if (unknown > 0) finding.text += "; " + plural(unknown, "fact") + " not known";
   return finding;
 }
 
@@ -149,6 +161,7 @@ Finding of_efficiency(const ParityReport& report) {
 VerdictLook look_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::kIdentical:
+      return {"=", "good"};
     case Verdict::kEquivalent:
       return {"✓", "good"};
     case Verdict::kConsistent:

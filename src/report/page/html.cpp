@@ -166,7 +166,7 @@ std::string document(const std::string& title, const std::string& body_html,
          "</style>\n</head>\n<body>\n<main>\n" + body_html + "</main>\n";
   if (json.size() <= kLargestJson)
     out += "<script type=\"application/json\" id=\"report\">" + script_safe(json) + "</script>\n";
-  return out + "<script>" + hover_script() + "</script>\n</body>\n</html>\n";
+  return out + "<script>" + script() + "</script>\n</body>\n</html>\n";
 }
 
 std::string number(double value, int digits) {
@@ -217,6 +217,10 @@ std::string duration(double seconds) {
   if (seconds < 7200) return number(seconds / 60, 4) + " min";
   if (seconds < 172800) return number(seconds / 3600, 4) + " h";
   return number(seconds / 86400, 4) + " days";
+}
+
+std::string short_number(double value) {
+  return std::isfinite(value) ? digits_of(value, std::chars_format::general, 6) : "";
 }
 
 std::string interval_text(const Interval& interval) {

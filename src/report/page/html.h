@@ -84,6 +84,8 @@ std::string points(double fraction);
 std::string p_value(double p);
 /// Seconds as s, min, h or days.
 std::string duration(double seconds);
+/// Six significant digits for a program, as 1.25e-05.
+std::string short_number(double value);
 /// "[−0.12, +0.31]"
 std::string interval_text(const Interval& interval);
 /// All digits that give the same double again, "" if not finite: for CSV.
@@ -93,7 +95,7 @@ std::string exact(double value);
 
 /// CSS for screen (light and dark), phone and A4.
 const char* style_sheet();
-/// Reads the values under the pointer off a chart; the page is whole without it.
-const char* hover_script();
+/// Zoom, axes and readout of the charts, and sorted, filtered tables; the page is whole without it.
+const char* script();
 
 }  // namespace olmo::report::page

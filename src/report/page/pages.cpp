@@ -83,10 +83,10 @@ std::string parity_html(const ParityReport& report) {
   const std::array<NamedSide, 2> sides = {{{'A', &report.a, pointer(report.efficiency_a)},
                                            {'B', &report.b, pointer(report.efficiency_b)}}};
   const std::string body =
-      verdict_section(report) + gate_section(report) + identity_section(report) +
-      noise_section(report) + trajectory_section(report) + tasks_section(report) +
-      perplexity_section(report) + efficiency_section(sides) + provenance_section(sides) +
-      command_section(report.command, report.version, sides);
+      verdict_section(report) + claims_section(report) + gate_section(report) +
+      identity_section(report) + noise_section(report) + trajectory_section(report) +
+      tasks_section(report) + perplexity_section(report) + efficiency_section(sides) +
+      provenance_section(sides) + command_section(report.command, report.version, sides);
   const std::string json = json_text(parity_json(report));
   return document(std::string(to_string(report.verdict)) + ": " + clip(report.a.label, 80) +
                       " and " + clip(report.b.label, 80),

@@ -17,7 +17,7 @@ nlohmann::ordered_json parity_json(const ParityReport& report);
 /// A summary for an issue or a log.
 std::string parity_markdown(const ParityReport& report);
 /// One line a comparison: section, name, metric, a, b, difference, low95, high95, margin, p,
-/// certified. `p` is that of the equivalence test.
+/// certified. `p` is that of the equivalence test, in the lines of a claim that of a difference.
 std::string parity_csv(const ParityReport& report);
 
 std::string run_html(const RunReport& report);

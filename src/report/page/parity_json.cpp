@@ -2,6 +2,7 @@
 
 #include "report/page/json_parts.h"
 #include "report/page/pages.h"
+#include "report/page/sections.h"
 
 namespace olmo::report {
 namespace {
@@ -9,22 +10,105 @@ namespace {
 using namespace page;
 using Ordered = OrderedJson;
 
+/// What is unknown stands among the mismatches, too: it is neither equal nor different.
 Ordered gate_json(const Gate& gate) {
-  Ordered mismatches = Ordered::array();
+  Ordered mismatches = Ordered::array(), unknown = Ordered::array();
   for (const Mismatch& m : gate.mismatches)
     mismatches.push_back({{"what", m.what},
                           {"class", to_string(m.mismatch)},
                           {"a", m.a},
                           {"b", m.b},
                           {"reason", m.reason}});
-  Ordered unknown = Ordered::array();
-  for (const UnknownFact& fact : gate.unknown) unknown.push_back(fact.key);
+  for (const UnknownFact& fact : gate.unknown) {
+    unknown.push_back(fact.key);
+    mismatches.push_back({{"what", fact.key},
+                          {"class", "unknown"},
+                          {"a", fact.a},
+                          {"b", fact.b},
+                          {"reason", fact.reason},
+                          {"if_different", to_string(fact.if_different)},
+                          {"assumed", fact.assumed}});
+  }
   return {{"mismatches", mismatches}, {"equal", gate.equal}, {"unknown", unknown}};
 }
 
 template <typename Value>
 Ordered value_or_null(const std::optional<Value>& value) {
   return value ? Ordered(*value) : Ordered(nullptr);
+}
+
+const char* endpoint_name(Endpoint endpoint) {
+  if (endpoint == Endpoint::kLoss) return "loss";
+  if (endpoint == Endpoint::kMacro) return "macro";
+  return endpoint == Endpoint::kBpb ? "bpb" : "task";
+}
+
+Ordered margin_json(const Margin& m) {
+  return {{"value", json_of(m.value)},
+          {"source", to_string(m.source)},
+          {"who", m.who},
+          {"when", m.when},
+          {"reason", m.reason}};
+}
+
+Ordered test_json(const Test& t) {
+  return {{"endpoint", endpoint_name(t.endpoint)},
+          {"name", t.name},
+          {"method", t.method},
+          {"unit", t.unit},
+          {"noise", t.noise},
+          {"primary", t.primary},
+          {"estimate", json_of(t.estimate)},
+          {"interval90", json_of(t.interval90)},
+          {"interval95", json_of(t.interval95)},
+          {"standard_error", json_of(t.standard_error)},
+          {"margin", margin_json(t.margin)},
+          {"p", json_of(t.p)},
+          {"holm_p", json_of(t.holm_p)},
+          {"n", t.n},
+          {"k_a", t.k_a},
+          {"k_b", t.k_b},
+          {"equal_bits", t.equal_bits},
+          {"too_few", t.too_few},
+          {"excludes", json_of(t.excludes)},
+          {"within_margin", t.within_margin},
+          {"certified", t.certified},
+          {"different", t.different},
+          {"power", json_of(t.power)}};
+}
+
+Ordered claim_json(const Claim& c) {
+  Ordered tests = Ordered::array();
+  for (const Test& test : c.tests) tests.push_back(test_json(test));
+  return {{"claim", to_string(c.scope)}, {"verdict", to_string(c.verdict)},
+          {"sentence", c.sentence},      {"deciding", value_or_null(c.deciding)},
+          {"stronger", c.stronger},      {"tests", tests}};
+}
+
+Ordered claims_json(const ParityReport& r) {
+  Ordered claims = Ordered::array();
+  for (const Claim& claim : r.claims) claims.push_back(claim_json(claim));
+  return claims;
+}
+
+/// Whose claim the verdict is: `identity`, `models` or `setups`.
+Ordered claim_of(const ParityReport& r) {
+  if (r.verdict == Verdict::kIdentical) return "identity";
+  const Claim* claim = claim_of_verdict(r);
+  return claim == nullptr ? Ordered(nullptr) : Ordered(to_string(claim->scope));
+}
+
+Ordered alpha_json(const AlphaSpent& a) {
+  return {{"equivalence", json_of(a.equivalence)},
+          {"difference", json_of(a.difference)},
+          {"difference_tests", a.difference_tests}};
+}
+
+Ordered margins_json(const Margins& m) {
+  return {{"loss", margin_json(m.loss)},
+          {"macro", margin_json(m.macro)},
+          {"bpb", margin_json(m.bpb)},
+          {"task", margin_json(m.task)}};
 }
 
 Ordered state_json(const HashedState& s) {
@@ -235,7 +319,11 @@ nlohmann::ordered_json parity_json(const ParityReport& r) {
       {"schema", "olmo-harness/parity@1"},
       {"verdict", to_string(r.verdict)},
       {"exit_code", exit_code(r.verdict)},
+      {"claim", claim_of(r)},
       {"reason", r.reason},
+      {"claims", claims_json(r)},
+      {"margins", margins_json(r.margins)},
+      {"alpha", alpha_json(r.alpha)},
       {"caveats", r.caveats},
       {"kind", to_string(r.kind)},
       {"kind_reason", r.kind_reason},

@@ -1,6 +1,7 @@
 // The report as Markdown and as CSV.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/safe_text.h"
 #include "report/page/html.h"
@@ -54,6 +55,47 @@ std::string csv_line(const CsvLine& line) {
 template <typename Value>
 const Value* pointer(const std::optional<Value>& value) {
   return value ? &*value : nullptr;
+}
+
+/// The tests of the claims; `p` is that of a difference, as Holm corrected it.
+std::string csv_of_claims(const ParityReport& report) {
+  std::string out;
+  for (const Claim& claim : report.claims)
+    for (const Test& test : claim.tests) {
+      const Equivalence equivalence{test.estimate, test.interval90, test.margin.value,
+                                    test.holm_p.value_or(test.p.value_or(std::nan(""))),
+                                    test.certified};
+      out += csv_line({std::string("claim ") + to_string(claim.scope),
+                       test.name,
+                       test.unit,
+                       {},
+                       {},
+                       test.estimate,
+                       test.interval95,
+                       test.too_few ? nullptr : &equivalence});
+    }
+  return out;
+}
+
+/// A line for each claim, and what would make it stronger.
+std::string claims_lines(const ParityReport& report) {
+  std::string out;
+  for (const Claim& claim : report.claims) {
+    out += std::string("- **") + claim_title(claim.scope) +
+           "**: " + markdown_text(to_string(claim.verdict)) + ". " + markdown_text(claim.sentence);
+    if (const Test* test = claim.decided_by(); test != nullptr && !test->too_few)
+      out += " Decided by: " +
+             markdown_text(test->name + " (" + test->method + "), " +
+                           signed_number(test->estimate) + " " + test->unit + ", 90 % interval " +
+                           interval_text(test->interval90) + ", margin ±" +
+                           number(test->margin.value, 4) + " (" + source_of(test->margin) +
+                           "), n " + count(test->n) + ", excludes ±" + number(test->excludes, 4) +
+                           (test->power ? ", power " + percent(*test->power) : "")) +
+             ".";
+    if (!claim.stronger.empty()) out += " Stronger: " + markdown_text(claim.stronger) + ".";
+    out += "\n";
+  }
+  return out.empty() ? out : out + "\n";
 }
 
 std::string csv_of_trajectory(const ParityReport& report) {
@@ -128,6 +170,7 @@ std::string parity_markdown(const ParityReport& report) {
   std::string out = std::string("# ") + markdown_text(to_string(report.verdict)) + "\n\n" +
                     markdown_text(report.reason) + "\n\n";
   if (!report.damage.empty()) out += "## Damage\n\n" + bullet_list(report.damage) + "\n";
+  out += claims_lines(report);
   if (!report.caveats.empty()) out += bullet_list(report.caveats) + "\n";
   out += side_line('A', report.a) + side_line('B', report.b) + "- kind: " + to_string(report.kind) +
          ". " + markdown_text(report.kind_reason) + "\n\n";
@@ -147,7 +190,8 @@ std::string parity_markdown(const ParityReport& report) {
 
 std::string parity_csv(const ParityReport& report) {
   return "section,name,metric,a,b,difference,low95,high95,margin,p,certified\n" +
-         csv_of_trajectory(report) + csv_of_evaluations(report) + csv_of_efficiency(report);
+         csv_of_claims(report) + csv_of_trajectory(report) + csv_of_evaluations(report) +
+         csv_of_efficiency(report);
 }
 
 }  // namespace olmo::report

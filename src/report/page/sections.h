@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/claim.h"
 #include "report/identity.h"
 #include "report/parity.h"
 #include "report/run_report.h"
@@ -32,7 +33,18 @@ struct VerdictLook {
 };
 VerdictLook look_of(Verdict verdict);
 
+/// The first screen: the verdict, a sentence to quote, and a row for each claim.
 std::string verdict_section(const ParityReport& report);
+/// The first claim that gave the verdict; null where none did, as with a fatal mismatch.
+const Claim* claim_of_verdict(const ParityReport& report);
+/// "These two models", "These two setups".
+const char* claim_title(Scope scope);
+/// Every test of every claim, what errors were allowed, and how the tests work.
+std::string claims_section(const ParityReport& report);
+/// "default: …", or who declared it and when.
+std::string source_of(const Margin& margin);
+/// "certified", "not certified: …": what a test says of its margin.
+std::string outcome_of(const Test& test);
 /// The settings that differ, by what they mean for the comparison.
 std::string gate_section(const ParityReport& report);
 

@@ -28,6 +28,7 @@ a{color:inherit}
 .verdict span{font-weight:400;margin-right:.18em}
 .good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.ok{color:var(--good)}
 .reason{font-size:1.2rem;line-height:1.45;margin:0 0 1rem}
+blockquote{margin:0 0 1rem;padding:.1rem 0 .1rem 1rem;border-left:3px solid var(--good);max-width:46rem;font-size:1.05rem}
 .caveats{border-left:3px solid var(--warn);padding:.1rem 0 .1rem 1rem;margin:1rem 0}
 .caveats ul{margin:0;padding-left:1.1rem}
 .sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem;margin:1.5rem 0}
@@ -63,7 +64,13 @@ figcaption{display:flex;flex-wrap:wrap;gap:.1rem .9rem;align-items:baseline;marg
 svg path{fill:none;vector-effect:non-scaling-stroke;stroke-linejoin:round}
 .grid{stroke:var(--line);stroke-width:1}
 .a{stroke:var(--a);stroke-width:1.6;stroke-linecap:round}.b{stroke:var(--b);stroke-width:1.6;stroke-dasharray:5 3}
-.diff{stroke:var(--d);stroke-width:1.1;stroke-linecap:round}.thin{opacity:.75}
+.diff{stroke:var(--d);stroke-width:1.5;stroke-linecap:round}
+svg .area{stroke:none;opacity:.17}svg .area.a{fill:var(--a)}svg .area.b{fill:var(--b)}svg .area.diff{fill:var(--d)}svg .bars{stroke-dasharray:none;opacity:.6}
+.tools{display:flex;gap:.3rem;flex-basis:100%;justify-content:flex-end}
+.tools button,.filter{font:inherit;font-size:.78rem;color:var(--mute);background:none;border:1px solid var(--line);border-radius:4px;padding:.05rem .45rem;cursor:pointer}
+.tools button:hover{color:var(--fg);border-color:var(--mute)}.filter{cursor:text;margin-top:.6rem;width:min(16rem,100%)}
+.sort{font:inherit;color:inherit;background:none;border:0;padding:0;margin:0;cursor:pointer;text-align:inherit}
+[aria-sort=ascending] .sort::after{content:" ↑"}[aria-sort=descending] .sort::after{content:" ↓"}
 .fit{stroke:var(--b);stroke-width:2;stroke-dasharray:8 4}.noise{stroke:var(--a);stroke-width:1.6;stroke-dasharray:2 3}
 svg .band{fill:var(--band)}svg .late{fill:var(--late)}
 .edge{stroke:var(--good);stroke-width:1;stroke-dasharray:4 3}.zero{stroke:var(--mute);stroke-width:1}
@@ -81,7 +88,7 @@ svg .band{fill:var(--band)}svg .late{fill:var(--late)}
 .dot{stroke:var(--fg);stroke-width:10;stroke-linecap:round}.dot-sum{stroke-linecap:square}
 .k95,.k90{display:inline-block;width:1.3rem;background:var(--fg);height:1.3px}.k90{height:4px}
 .km{display:inline-block;width:1.3rem;height:.7rem;background:var(--band);border:solid var(--good);border-width:0 2px}
-.cursor{position:absolute;top:0;width:1px;height:15rem;background:var(--fg);opacity:.5;pointer-events:none}
+.cursor{position:absolute;top:0;width:1px;height:15rem;background:var(--fg);opacity:.3;pointer-events:none}
 .readout{display:block;min-height:1.3em;font-size:.8rem;color:var(--mute);text-align:center}
 footer{margin-top:2.6rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--mute);font-size:.85rem}
 @media (max-width:44rem){
@@ -103,35 +110,163 @@ html{font-size:10pt}body{print-color-adjust:exact;-webkit-print-color-adjust:exa
 section{margin-top:1.4rem;padding-top:1rem}figure,tr,.sides,.glance li{break-inside:avoid}h2,h3{break-after:avoid}
 .scroll{overflow:visible}table{font-size:7.6pt}th,td{padding:.25rem .4rem .25rem 0}
 .forest .row{grid-template-columns:8rem 1fr 5.2rem 10rem;font-size:9pt}.ticks span:nth-child(even){display:none}
-.plot{grid-template-rows:11rem 1.4rem}.readout,.cursor{display:none}}
+.plot{grid-template-rows:11rem 1.4rem}.readout,.cursor,.tools,.filter{display:none}details::details-content{content-visibility:visible;block-size:auto}}
 )css";
 }
 
-const char* hover_script() {
+// Charts: each `g` holds a curve (data-v: x after the one before, mean, lowest, highest; an empty
+// entry breaks the line; data-steps: the step at some x), each path of its own a rectangle
+// (data-r).
+const char* script() {
   return R"js(
-for (const svg of document.querySelectorAll('.plot>svg')) {
-  const axis = (text) => {
-    const [scale, ...n] = text.split(','), [low, high, knee] = n.map(Number);
-    const warp = {linear: v => v, log: Math.log10, signed: v => Math.asinh(v / knee)}[scale];
-    const back = {linear: v => v, log: v => 10 ** v, signed: v => Math.sinh(v) * knee}[scale];
-    return share => back(warp(low) + share * (warp(high) - warp(low)));
-  };
-  const x = axis(svg.dataset.x), y = axis(svg.dataset.y);
-  const curves = [...svg.querySelectorAll('g')].map(g => [g.dataset.name,
-    g.firstChild.getAttribute('d').replace(/h0/g, '').split(/[ML]/).slice(1).map(p => p.split(' ').map(Number))]);
-  const cursor = document.createElement('div'), readout = document.createElement('output');
-  cursor.className = 'cursor'; cursor.hidden = true; readout.className = 'readout';
-  svg.parentNode.append(cursor); svg.closest('figure').append(readout);
-  svg.addEventListener('pointermove', event => {
-    const box = svg.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
-    cursor.hidden = false; cursor.style.left = box.left - svg.parentNode.getBoundingClientRect().left + share * box.width + 'px';
-    readout.textContent = [Math.round(x(share)).toLocaleString('en'), ...curves.map(([name, points]) => {
-      const p = points.reduce((best, p) => Math.abs(p[0] - share * 1000) < Math.abs(best[0] - share * 1000) ? p : best);
-      return name + ' ' + y(1 - p[1] / 1000).toPrecision(4);
-    })].join('   ');
-  });
-  svg.addEventListener('pointerleave', () => { cursor.hidden = true; readout.textContent = ''; });
+'use strict';
+const make = (tag, parent, text, set = {}) => { const e = Object.assign(document.createElement(tag), set); e.textContent = text; parent.append(e); return e; };
+const scales = {linear: [v => v, v => v], log: [Math.log10, v => 10 ** v]};
+const scaled = (scale, knee) => scale === 'signed' ? [v => Math.asinh(v / knee), v => Math.sinh(v) * knee] : scales[scale];
+const axisOf = text => { const [scale, low, high, knee, counts, label] = text.split(',');
+  return {scale, low: +low, high: +high, knee: +knee, counts: counts === '1', label}; };
+const place = (axis, v) => { const [to] = scaled(axis.scale, axis.knee), low = to(axis.low), at = axis.scale === 'log' && v <= 0 ? low : to(v);
+  return Math.min(2, Math.max(-1, (at - low) / (to(axis.high) - low))); };
+const valueAt = (axis, share) => { const [to, back] = scaled(axis.scale, axis.knee);
+  return back(to(axis.low) + share * (to(axis.high) - to(axis.low))); };
+const short = v => { for (const [unit, name] of [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k']])
+  if (Math.abs(v) >= unit) return +(v / unit).toPrecision(4) + name; return String(+v.toPrecision(4)); };
+const label = (axis, v) => axis.counts ? short(v) : (v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6) ? v.toExponential() : String(+v.toPrecision(6))).replace('-', '−');
+function ticksOf(axis) {
+  const found = [];
+  if (axis.scale === 'linear') {
+    const rough = (axis.high - axis.low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * ([1, 2, 5].find(f => f * power >= rough * .999) || 10);
+    for (let i = Math.ceil(axis.low / step - 1e-9); i * step <= axis.high + 1e-9 * step && found.length < 12; ++i) found.push(+(i * step).toPrecision(12));
+  } else {
+    const most = Math.max(-axis.low, axis.high), signed = axis.scale === 'signed';
+    const first = signed ? 0 : Math.floor(Math.log10(axis.low)), last = Math.ceil(Math.log10(signed ? most / axis.knee : most));
+    if (signed) found.push(0);
+    for (let p = first; p <= last; p += Math.max(1, Math.floor((last - first + 5) / 6)))
+      for (const f of signed || last - first > 2 ? [1] : [1, 2, 5]) {
+        const v = f * 10 ** p * (signed ? axis.knee : 1);
+        for (const s of signed ? [v, -v] : [v]) if (s >= axis.low && s <= axis.high) found.push(s);
+      }
+  }
+  return found;
 }
+function chart(svg) {
+  const plot = svg.parentNode, figure = svg.closest('figure'), [left, below] = [plot.querySelector('.ys'), plot.querySelector('.xs')];
+  const baseX = axisOf(svg.dataset.x), baseY = axisOf(svg.dataset.y), unit = baseY.label.split(',')[0];
+  const curves = [...svg.querySelectorAll('g')].map(g => {
+    let x = 0, broken = false; const points = [];
+    for (const entry of g.dataset.v.split(';')) {
+      if (!entry) { broken = true; continue; }
+      const [dx, mean, low = mean, high = mean] = entry.split(',').map(Number);
+      points.push({base: x += dx, mean, low, high, broken}); broken = false;
+    }
+    const knots = (g.dataset.steps || '').split(';').filter(Boolean).map(k => k.split(',').map(Number));
+    const spread = g.querySelector('.area,.bars');
+    return {name: g.dataset.name, points, knots, spread, bars: spread && spread.classList.contains('bars'), line: g.lastElementChild};
+  });
+  const knots = (curves.find(c => c.knots.length > 1) || {knots: []}).knots;
+  const between = (k, v, from, to) => { if (k.length < 2) return v;
+    let i = k.findIndex(p => p[from] >= v); i = Math.max(1, i < 0 ? k.length - 1 : i);
+    const a = k[i - 1], b = k[i]; return a[to] + (b[to] - a[to]) * (v - a[from]) / (b[from] - a[from]); };
+  const stepOf = (v, k) => between(k.length > 1 ? k : knots, v, 0, 1);
+  const rectangles = [...svg.querySelectorAll('path[data-r]')].map(e => [e, e.dataset.r.split(',').map(t => t === '' ? null : +t)]);
+  let steps = false, log = baseX.scale === 'log', zoom = null;
+  const xOf = (base, k = []) => steps ? stepOf(base, k) : base;
+  let x, y;
+  function draw() {
+    for (const c of curves) for (const p of c.points) p.x = xOf(p.base, c.knots);
+    const all = curves.flatMap(c => c.points.map(p => p.x)), positive = all.filter(v => v > 0);
+    const [low, high] = zoom || [Math.min(...(log ? positive : all)), Math.max(...all)];
+    x = {...baseX, scale: log ? 'log' : 'linear', low, high: high > low ? high : low + 1};
+    y = {...baseY};
+    if (zoom) {
+      const seen = curves.flatMap(c => c.points.filter(p => p.x >= low && p.x <= high).flatMap(p => [p.low, p.high, p.mean])).filter(v => y.scale !== 'log' || v > 0);
+      if (seen.length) {
+        const [least, most] = [Math.min(...seen), Math.max(...seen)], room = .05 * (most - least) || Math.abs(most) * .01 || 1;
+        [y.low, y.high] = y.scale === 'log' ? [least / 1.2, most * 1.2] : [least - room, most + room];
+      }
+    }
+    const X = v => (1000 * place(x, v)).toFixed(1), Y = v => (1000 - 1000 * place(y, v)).toFixed(1);
+    for (const c of curves) {
+      const parts = []; let line = '';
+      c.points.forEach((p, i) => { const next = c.points[i + 1], starts = !i || p.broken;
+        if (starts) parts.push([]);
+        parts[parts.length - 1].push(p);
+        line += (starts ? 'M' : 'L') + X(p.x) + ' ' + Y(p.mean) + (starts && (!next || next.broken) ? 'h0' : ''); });
+      c.line.setAttribute('d', line);
+      if (c.spread) c.spread.setAttribute('d', c.bars ? c.points.map(p => 'M' + X(p.x) + ' ' + Y(p.low) + 'V' + Y(p.high)).join('') :
+        parts.map(part => 'M' + part.map(p => X(p.x) + ' ' + Y(p.high)).join('L') + 'L' + part.slice().reverse().map(p => X(p.x) + ' ' + Y(p.low)).join('L') + 'Z').join(''));
+    }
+    for (const [e, [x0, x1, y0, y1]] of rectangles)
+      e.setAttribute('d', `M${x0 === null ? 0 : X(xOf(x0))} ${y1 === null ? 0 : Y(y1)}H${x1 === null ? 1000 : X(xOf(x1))}V${y0 === null ? 1000 : Y(y0)}H${x0 === null ? 0 : X(xOf(x0))}Z`);
+    left.textContent = below.textContent = ''; let grid = '';
+    for (const v of ticksOf(y)) { grid += 'M0 ' + Y(v) + 'H1000'; make('span', left, label(y, v)).style.top = 100 - 100 * place(y, v) + '%'; }
+    for (const v of ticksOf(x)) { const at = place(x, v); grid += 'M' + X(v) + ' 0V1000';
+      make('span', below, label(x, v), {className: at < .04 ? 'first' : at > .96 ? 'last' : ''}).style.left = 100 * at + '%'; }
+    svg.querySelector('.grid').setAttribute('d', grid);
+    figure.querySelector('.xl').textContent = (steps ? 'steps' : baseX.label) + (log ? ', logarithmic' : '') + (zoom ? ', part of the run' : '');
+  }
+  const tools = make('span', figure.querySelector('figcaption'), '', {className: 'tools'});
+  const button = (text, press, title) => { const b = make('button', tools, text, {type: 'button', title});
+    b.onclick = () => { press(b); draw(); }; return b; };
+  if (knots.length > 1) button('by steps', b => { steps = !steps; zoom = null; b.textContent = steps ? 'by tokens' : 'by steps'; }, 'Tokens or steps on the axis');
+  button(log ? 'linear' : 'log', b => { log = !log; zoom = null; b.textContent = log ? 'linear' : 'log'; }, 'Scale of the horizontal axis');
+  const by = factor => { const [a, b] = factor < 1 ? [.5 - factor / 2, .5 + factor / 2] : [-.5, 1.5]; zoom = [valueAt(x, a), valueAt(x, b)]; };
+  button('+', () => by(.5), 'Zoom in; or drag over a stretch');
+  button('−', () => by(2), 'Zoom out');
+  button('whole', () => { zoom = null; }, 'The whole run');
+  const cursor = make('div', plot, '', {className: 'cursor', hidden: true}), readout = make('output', figure, '', {className: 'readout'});
+  let from = null;
+  const shareOf = event => { const box = svg.getBoundingClientRect(); return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)); };
+  svg.addEventListener('pointerdown', event => { if (event.pointerType === 'mouse') { from = shareOf(event); event.preventDefault(); } });
+  addEventListener('pointerup', event => { if (from === null) return; const to = shareOf(event), ends = [Math.min(from, to), Math.max(from, to)]; from = null;
+    if (ends[1] - ends[0] > .02) { zoom = ends.map(s => valueAt(x, s)); draw(); } });
+  svg.addEventListener('dblclick', () => { zoom = null; draw(); });
+  svg.addEventListener('pointermove', event => {
+    if (!x) draw();
+    const share = shareOf(event), start = from === null ? share : from, offset = svg.getBoundingClientRect().left - plot.getBoundingClientRect().left, width = svg.getBoundingClientRect().width;
+    cursor.hidden = false; cursor.style.left = offset + Math.min(share, start) * width + 'px'; cursor.style.width = Math.max(1, Math.abs(share - start) * width) + 'px';
+    const at = valueAt(x, share), near = curves.map(c => c.points.reduce((best, p) => Math.abs(p.x - at) < Math.abs(best.x - at) ? p : best));
+    const i = near.findIndex(p => Math.abs(p.x - at) === Math.min(...near.map(q => Math.abs(q.x - at)))), p = near[i];
+    const named = baseX.label.startsWith('tokens'), n = v => Math.round(v).toLocaleString('en');
+    const where = named ? (knots.length > 1 ? 'step ' + n(stepOf(p.base, curves[i].knots)) + ', ' : '') + short(p.base) + ' tokens' : 'step ' + n(p.base);
+    const said = v => +v.toPrecision(5);
+    readout.textContent = [where, ...curves.map((c, j) => c.name + ' ' + said(near[j].mean) + (unit ? ' ' + unit : '') +
+      (near[j].low < near[j].high ? ' (' + said(near[j].low) + ' to ' + said(near[j].high) + ')' : ''))].join('  ·  ').replaceAll('-', '−');
+  });
+  svg.addEventListener('pointerleave', () => { if (from === null) { cursor.hidden = true; readout.textContent = ''; } });
+}
+document.querySelectorAll('.plot>svg').forEach(chart);
+// 1.2×10⁻³, −4,567, 45.31 %: as numbers.
+function numberOf(text) {
+  const t = text.trim().replace(/−/g, '-').replace(/,/g, '').replace(/^[<±] ?/, '');
+  const power = t.match(/^(-?\+?[\d.]+)×10([⁻⁰¹²³⁴-⁹]+)/);
+  return power ? power[1] * 10 ** [...power[2]].map(c => c === '⁻' ? '-' : '⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c)).join('') : parseFloat(t);
+}
+for (const table of document.querySelectorAll('table')) {
+  const body = table.tBodies[0], rows = [...body.rows];
+  if (rows.length < 3) continue;
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    if (!head.textContent) return;
+    const title = head.textContent; head.textContent = '';
+    const sort = make('button', head, title, {type: 'button', className: 'sort', title: 'Sort'});
+    sort.onclick = () => {
+      const up = head.getAttribute('aria-sort') !== 'ascending', key = row => row.cells[column].textContent;
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+      head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
+      body.append(...[...rows].sort((r, s) => { const [a, b] = [numberOf(key(r)), numberOf(key(s))];
+        const sums = r.classList.contains('sum') - s.classList.contains('sum');
+        return sums || (up ? 1 : -1) * (isNaN(a) || isNaN(b) ? key(r).localeCompare(key(s), 'en') : a - b); }));
+    };
+  });
+  if (rows.length < 8) continue;
+  const field = document.createElement('input'); field.type = 'search'; field.className = 'filter'; field.placeholder = 'filter ' + rows.length + ' rows';
+  field.setAttribute('aria-label', 'Filter the rows'); table.parentNode.before(field);
+  field.oninput = () => { const words = field.value.toLowerCase().split(/\s+/); for (const row of rows) row.hidden = !words.every(w => row.textContent.toLowerCase().includes(w)); };
+}
+let shut = [];
+addEventListener('beforeprint', () => { shut = [...document.querySelectorAll('details:not([open])')]; for (const d of shut) d.open = true; });
+addEventListener('afterprint', () => { for (const d of shut) d.open = false; });
 )js";
 }
 

@@ -31,13 +31,11 @@ std::string names_text(const std::vector<std::string>& names) {
   return names.empty() ? "none" : text + (names.size() > 24 ? ", …" : "");
 }
 
-Axis axis_of_steps(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
-                   Scale scale, bool tokens_known) {
+Axis axis_of_steps(const std::vector<std::int64_t>& tokens, Scale scale, bool tokens_known) {
   std::vector<double> ends;
-  for (const auto* tokens : {&a, &b}) {
-    if (tokens->empty()) continue;
-    ends.push_back(static_cast<double>(tokens->front()));
-    ends.push_back(static_cast<double>(tokens->back()));
+  if (!tokens.empty()) {
+    const auto [first, last] = std::minmax_element(tokens.begin(), tokens.end());
+    ends = {static_cast<double>(*first), static_cast<double>(*last)};
   }
   Axis axis =
       axis_over(ends, scale, tokens_known ? "tokens" : "steps (tokens are not recorded)", false);
@@ -75,46 +73,60 @@ struct DrawnColumn {
   bool from_zero;
 };
 
+/// The step at some numbers of tokens; empty where one of the two is not known.
+std::vector<Point> steps_at(const Side& side) {
+  constexpr std::size_t kKnots = 500;
+  std::vector<Point> points;
+  if (!side.run || !side.run->tokens_known || !side.run->steps.steps_known) return points;
+  const store::StepColumns& steps = side.run->steps;
+  const std::size_t n = steps.tokens.size();
+  for (std::size_t knot = 0; knot < std::min(n, kKnots); ++knot) {
+    const std::size_t i = knot * (n - 1) / std::max<std::size_t>(1, std::min(n, kKnots) - 1);
+    points.push_back({static_cast<double>(steps.tokens[i]), static_cast<double>(steps.step[i])});
+  }
+  return points;
+}
+
 std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& quantity,
                         std::span<const Mark> marks) {
   std::vector<double> values;
-  std::vector<std::vector<std::int64_t>> tokens(2);
+  std::vector<std::int64_t> ends;
   bool tokens_known = true;
-  for (std::size_t i = 0; i < std::min<std::size_t>(sides.size(), 2); ++i) {
-    if (sides[i].side == nullptr || !sides[i].side->run) continue;
-    const store::RecordedRun& run = *sides[i].side->run;
+  for (const NamedSide& named : sides) {
+    if (named.side == nullptr || !named.side->run) continue;
+    const store::RecordedRun& run = *named.side->run;
     const auto& column = run.steps.*quantity.values;
     if (column.empty() || run.steps.tokens.empty()) continue;
     values.insert(values.end(), column.begin(), column.end());
-    tokens[i] = {run.steps.tokens.front(), run.steps.tokens.back()};
+    ends.insert(ends.end(), {run.steps.tokens.front(), run.steps.tokens.back()});
     tokens_known = tokens_known && run.tokens_known;
   }
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.empty()) return {};
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const bool log = quantity.may_be_log && *low > 0 && *high > 30 * *low;
+  const std::string range = "From " + number(*low, 4) + " to " + number(*high, 4) + ".";
   if (quantity.from_zero) values = {0, *high};
   Axis y = axis_over(values, log ? Scale::kLog : Scale::kLinear, quantity.unit);
   if (quantity.from_zero) y.low = 0;
   y.counts = quantity.from_zero;
-  Chart chart(quantity.title, "From " + number(*low, 4) + " to " + number(*high, 4) + ".",
-              axis_of_steps(tokens[0], tokens[1], Scale::kLinear, tokens_known), y);
+  Chart chart(quantity.title, range, axis_of_steps(ends, Scale::kLinear, tokens_known), y);
   draw_marks(chart, marks);
-  for (const NamedSide& side : sides) {
-    if (side.side == nullptr || !side.side->run) continue;
-    const store::StepColumns& steps = side.side->run->steps;
-    chart.line(thinned(steps.tokens, steps.*quantity.values, chart.x()),
-               side.letter == 'B' ? "b" : "a", std::string(1, side.letter));
+  for (const NamedSide& named : sides) {
+    if (named.side == nullptr || !named.side->run) continue;
+    const store::StepColumns& steps = named.side->run->steps;
+    chart.curve(binned(steps.tokens, steps.*quantity.values), named.letter == 'B' ? "b" : "a",
+                std::string(1, named.letter), steps_at(*named.side));
   }
   return chart.empty() ? std::string() : chart.html();
 }
 
-std::string difference_chart(const Trajectory& t) {
+std::string difference_chart(const Trajectory& t, std::span<const Point> steps) {
   if (t.loss.tokens.empty()) return {};
   Chart chart("Difference of the loss, B minus A",
               "The margin is ±" + number(t.margin, 4) + ", the largest difference " +
                   number(t.largest, 4) + ".",
-              axis_of_steps(t.loss.tokens, {}, Scale::kLinear, t.tokens_known),
+              axis_of_steps(t.loss.tokens, Scale::kLinear, t.tokens_known),
               axis_of_difference(t.loss.values, t.margin, "nats"));
   if (t.last.points > 0)
     chart.stretch(static_cast<double>(t.last.from_tokens), chart.x().high, "late",
@@ -124,7 +136,7 @@ std::string difference_chart(const Trajectory& t) {
   chart.rule(-t.margin, "edge");
   chart.rule(0, "zero");
   draw_marks(chart, t.marks);
-  chart.line(thinned(t.loss.tokens, t.loss.values, chart.x()), "diff", "B − A");
+  chart.curve(binned(t.loss.tokens, t.loss.values), "diff", "B − A", steps);
   if (t.last.points > 0) {
     const std::array<Point, 2> mean = {
         {{static_cast<double>(t.last.from_tokens), t.last.mean}, {chart.x().high, t.last.mean}}};
@@ -146,7 +158,8 @@ std::vector<Point> fitted(const Growth& growth, const Axis& x) {
   return points;
 }
 
-std::string growth_chart(const Trajectory& t, const NoiseFloor& noise) {
+std::string growth_chart(const Trajectory& t, const NoiseFloor& noise,
+                         std::span<const Point> steps) {
   std::vector<double> sizes = t.loss.values;
   for (double& value : sizes) value = value == 0 ? std::nan("") : std::fabs(value);
   std::vector<double> all = sizes;
@@ -156,9 +169,9 @@ std::string growth_chart(const Trajectory& t, const NoiseFloor& noise) {
   Chart chart("Growth of the distance",
               t.growth ? "Power law with the exponent " + number(t.growth->slope, 3) + "."
                        : "Too few points for a fit.",
-              axis_of_steps(t.loss.tokens, {}, Scale::kLog, t.tokens_known),
+              axis_of_steps(t.loss.tokens, Scale::kLog, t.tokens_known),
               axis_over(all, Scale::kLog, "|difference|, nats"));
-  chart.line(thinned(t.loss.tokens, sizes, chart.x()), "diff thin", "|B − A|");
+  chart.curve(binned(t.loss.tokens, sizes), "diff", "|B − A|", steps);
   std::vector<Point> envelope;
   for (std::size_t i = 0; i < std::min(noise.envelope.size(), noise.envelope_tokens.size()); ++i)
     envelope.push_back(
@@ -292,7 +305,9 @@ std::string trajectory_section(const ParityReport& report) {
   std::string html;
   if (report.trajectory) {
     const Trajectory& t = *report.trajectory;
-    html += last_stretch(t) + difference_chart(t) + distances(t) + growth_chart(t, report.noise);
+    const std::vector<Point> steps = steps_at(report.a);
+    html += last_stretch(t) + difference_chart(t, steps) + distances(t) +
+            growth_chart(t, report.noise, steps);
   } else {
     html += note("No training steps on both sides to compare.");
   }

@@ -37,6 +37,18 @@ std::string side_card(char letter, const Side& side) {
   return element("div", "", html);
 }
 
+/// An underscore offers no place to break a line on a phone.
+std::string breakable(const char* verdict) {
+  std::string html;
+  for (const char c : std::string(verdict))
+    html += c == '_' ? std::string("_<wbr>") : std::string(1, c);
+  return html;
+}
+
+std::string absent_power(const Test& test) {
+  return test.certified ? "–" : element("span", "absent", "not known");
+}
+
 std::string standing_mark(Standing standing) {
   constexpr std::array<std::array<const char*, 3>, 5> kMarks = {
       {{"✓", "m good", "shown"},
@@ -64,6 +76,48 @@ std::string mismatch_tag(MismatchClass mismatch) {
   return element("span", classes, to_string(mismatch));
 }
 
+std::string with_unit(const std::string& value, const Test& test) {
+  return value + " " + escape(test.unit);
+}
+
+std::string deciding_cell(const Test& test) {
+  return shown(test.name, 80) + "<br><span class=\"note\">" + shown(test.method, 120) + "; n " +
+         count(test.n) + "; runs " + count(test.k_a) + " and " + count(test.k_b) +
+         (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 160)) + "</span>";
+}
+
+/// A row for each claim: what it says, by which test, against which margin, how sure.
+std::string claims_table(const std::vector<Claim>& claims) {
+  Table table({{"Claim", false},
+               {"Verdict", false},
+               {"Decided by", false},
+               {"B − A, 90 % interval", false},
+               {"Margin", false},
+               {"Excludes", false},
+               {"Power", false}});
+  for (const Claim& claim : claims) {
+    std::vector<std::string> cells = {
+        claim_title(claim.scope),
+        element("b", look_of(claim.verdict).classes, breakable(to_string(claim.verdict)))};
+    if (const Test* test = claim.decided_by(); test != nullptr && !test->too_few) {
+      cells.insert(cells.end(), {deciding_cell(*test),
+                                 with_unit(signed_number(test->estimate), *test) + "<br>" +
+                                     interval_text(test->interval90),
+                                 with_unit("±" + number(test->margin.value, 4), *test) +
+                                     "<br><span class=\"note\">" +
+                                     shown(source_of(test->margin), 300) + "</span>",
+                                 with_unit("±" + number(test->excludes, 4), *test),
+                                 test->power ? percent(*test->power) : absent_power(*test)});
+    } else {
+      const std::string none =
+          test == nullptr ? "no test decided" : shown(test->name, 80) + ": too few values";
+      cells.insert(cells.end(), {element("span", "absent", none), "–", "–", "–", "–"});
+    }
+    table.row(cells);
+  }
+  return table.empty() ? std::string() : table.html();
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kShownRows); ++i)
@@ -73,18 +127,50 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// What the records leave open, and what would settle it.
+std::string unknown_table(const std::vector<UnknownFact>& facts) {
+  Table table({{"Not known", false},
+               {"A", false},
+               {"B", false},
+               {"If it differs", false},
+               {"What would settle it", false}});
+  const auto told = [](const std::string& value) {
+    return value.empty() ? element("span", "absent", "not told") : code(value);
+  };
+  for (const UnknownFact& fact : facts)
+    table.row({code(fact.key), told(fact.a), told(fact.b),
+               mismatch_tag(fact.if_different) + " " + shown(fact.reason),
+               fact.assumed.empty()
+                   ? "a record that tells it, or " + code("--assume " + fact.key + "=VALUE")
+                   : "assumed: " + code(fact.assumed)});
+  return table.empty() ? std::string() : "<h3>What the records do not tell</h3>\n" + table.html();
+}
+
 }  // namespace
+
+const Claim* claim_of_verdict(const ParityReport& report) {
+  const auto found =
+      std::find_if(report.claims.begin(), report.claims.end(), [&](const Claim& claim) {
+        return claim.verdict == report.verdict && !claim.sentence.empty();
+      });
+  return found == report.claims.end() ? nullptr : &*found;
+}
+
+const char* claim_title(Scope scope) {
+  return scope == Scope::kModels ? "These two models" : "These two setups";
+}
 
 std::string verdict_section(const ParityReport& report) {
   const VerdictLook look = look_of(report.verdict);
   std::string html =
       "<header>\n<p class=\"kicker\">Parity of two runs: " + std::string(kind_title(report.kind)) +
       "</p>\n<h1 class=\"verdict " + look.classes + "\"><span aria-hidden=\"true\">" + look.symbol +
-      "</span>";
-  // An underscore offers no place to break a line on a phone.
-  for (const char c : std::string(to_string(report.verdict)))
-    html += c == '_' ? std::string("_<wbr>") : std::string(1, c);
-  html += "</h1>\n" + element("p", "reason", shown(report.reason, 2000)) + "\n";
+      "</span>" + breakable(to_string(report.verdict)) + "</h1>\n" +
+      element("p", "reason", shown(report.reason, 2000)) + "\n";
+  if (const Claim* claim = claim_of_verdict(report);
+      claim != nullptr && claim->sentence != report.reason)
+    html += element("blockquote", "", shown(claim->sentence, 2000)) + "\n";
+  html += claims_table(report.claims);
   if (!report.caveats.empty()) html += element("div", "caveats", list_of(report.caveats)) + "\n";
   if (!report.damage.empty()) html += "<h2>What is damaged</h2>\n" + list_of(report.damage);
   html += element("div", "sides", side_card('A', report.a) + side_card('B', report.b)) + "\n";
@@ -101,12 +187,10 @@ std::string gate_section(const ParityReport& report) {
     table.row({code(m.what), mismatch_tag(m.mismatch), code(m.a), code(m.b), shown(m.reason)});
   html += !table.empty()              ? table.html()
           : report.gate.equal.empty() ? note("Nothing was compared.")
-                                      : paragraph("Nothing that was compared differs.");
+                                      : paragraph("Nothing that both records tell differs.");
   if (!report.gate.equal.empty())
     html += paragraph("<b>Equal</b>: " + joined(report.gate.equal) + ".");
-  std::vector<std::string> keys;
-  for (const UnknownFact& fact : report.gate.unknown) keys.push_back(fact.key);
-  if (!keys.empty()) html += note("<b>Not told by the records</b>: " + joined(keys) + ".");
+  html += unknown_table(report.gate.unknown);
   return section("gate", "Comparability", html);
 }
 
