@@ -211,6 +211,10 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   try {
     const SideRecords records_a = open_records(name_a), records_b = open_records(name_b);
     compare_records(report, records_a, records_b, options);
+    if (!options.skip_evaluations) {
+      report.scores_a = read_scores(records_a.database(), records_a.evaluations);
+      report.scores_b = read_scores(records_b.database(), records_b.evaluations);
+    }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kDamaged) throw;
     report.damage.push_back(error.what());

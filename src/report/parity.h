@@ -6,6 +6,7 @@
 
 #include "report/claim.h"
 #include "report/efficiency.h"
+#include "report/evaluation_scores.h"
 #include "report/gate.h"
 #include "report/identity.h"
 #include "report/perplexity_comparison.h"
@@ -34,6 +35,8 @@ struct ParityReport {
   std::optional<Trajectory> trajectory;
   std::optional<TasksComparison> tasks;
   std::optional<PerplexityComparison> perplexity;
+  /// Of every finished evaluation of the runs, by step; differences are tested at one step alone.
+  std::vector<EvaluationScores> scores_a, scores_b;
   std::optional<Efficiency> efficiency_a, efficiency_b;
   std::string command;  ///< that makes this report again
   std::string version;  ///< of the harness

@@ -165,11 +165,33 @@ TEST_CASE("the first screen has a row for each claim, with who declared the marg
   const std::string first = html.substr(0, html.find("<section"));
   for (const char* text :
        {"These two models", "These two setups", "macro average", "MOVER, 8 tasks; n 18,786",
-        "declared by a.user, 2026-04-30T12:00:00Z", "±0.5 pp", "54.00 %", "Welch, 4 and 1 runs",
+        "declared by a.user, 2026-04-30T12:00:00Z", "±0.5 pp", "54 %", "Welch, 4 and 1 runs",
         "<blockquote>No difference between the two setups"})
     CHECK_THAT(first, Contains(text));
   CHECK_THAT(html, Contains("over 10 tests of differences"));
   CHECK_THAT(html, Contains("To make it stronger</b>: run side B five more times"));
+}
+
+TEST_CASE("scores at several checkpoints are drawn by step with their intervals, of both sides",
+          "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  const std::string html = parity_html(r);
+  CHECK(occurrences(html, "<path class=\"bars a\"") == 3);
+  CHECK(occurrences(html, "<path class=\"bars b\"") == 3);
+  CHECK(parity_json(r)["evaluations"]["b"].size() == 5);
+  const RunReport run{r.a, {}, {}, "", "", r.scores_a, {}};
+  CHECK(occurrences(run_html(run), "<path class=\"bars a\"") == 3);
+  r.scores_a.resize(1);
+  r.scores_b.resize(1);
+  CHECK_THAT(parity_html(r), !Contains("Over the checkpoints"));
+}
+
+TEST_CASE("a section without content is one line", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.tasks.reset();
+  r.scores_a.clear();
+  r.scores_b.clear();
+  CHECK_THAT(parity_html(r), Contains("<section class=\"empty\" id=\"tasks\">"));
 }
 
 TEST_CASE("a fact that no record tells takes the mark away and says what would settle it",

@@ -227,6 +227,25 @@ inline std::vector<Claim> synthetic_claims() {
   return {models, setups};
 }
 
+/// Two tasks and a suite at five checkpoints.
+inline std::vector<EvaluationScores> synthetic_scores(std::int64_t steps, int which) {
+  std::vector<EvaluationScores> all;
+  for (std::int64_t i = 1; i <= 5; ++i) {
+    EvaluationScores evaluation;
+    evaluation.evaluation_id = "e" + std::to_string(i);
+    evaluation.status = "finished";
+    evaluation.step = i * steps / 5;
+    const double share = .3 + .05 * static_cast<double>(i) + .004 * wobble(i, which);
+    for (const char* task : {"hellaswag", "piqa"})
+      evaluation.scores.push_back(
+          {task, "olmo", "", "len_norm", 1000, share, true, Interval{share - .03, share + .03}});
+    evaluation.scores.push_back({"paloma", "olmo", "c4_en", "bits_per_byte", 512, 1.4 - share,
+                                 false, Interval{1.38 - share, 1.42 - share}});
+    all.push_back(evaluation);
+  }
+  return all;
+}
+
 /// A report with every section, of `steps` steps and `flips` flips a side.
 inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   ParityReport r;
@@ -271,6 +290,8 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
         std::min(0.006, 2e-6 * std::pow(r.noise.envelope_tokens.back() / 4.2e6, .95)));
   }
   r.tasks = synthetic_tasks(flips);
+  r.scores_a = synthetic_scores(steps, 0);
+  r.scores_b = synthetic_scores(steps, 1);
   r.perplexity.emplace();
   for (const char* source : {"c4_en", "dolma_books", "dolma_wiki", "m2d2_s2orc", "pile", ""})
     r.perplexity->sources.push_back(

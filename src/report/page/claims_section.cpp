@@ -33,45 +33,42 @@ constexpr char kMethods[] =
     "out with 95 % confidence. <b>Power</b> is how often two equal sides with such data would have "
     "been certified: below 80 %, a failure to certify says little.</p>\n";
 
-std::string runs_of(const Test& test) { return count(test.k_a) + " and " + count(test.k_b); }
-
 std::string p_of(const Test& test) {
   if (!test.p) return "–";
   return test.holm_p ? p_value(*test.holm_p) : p_value(*test.p);
 }
 
+std::string name_cell(const Test& test, bool decides) {
+  return shown(test.name, 80) + (decides ? " <b>(decides)</b>" : "") + "<br><span class=\"note\">" +
+         (test.primary ? "primary; " : "") + method_of(test) + "</span>";
+}
+
+std::string intervals(const Test& test) {
+  return interval_text(test.interval90, 3) + "<br><span class=\"note\">" +
+         interval_text(test.interval95, 3) + "</span>";
+}
+
 std::string tests_table(const Claim& claim) {
   Table table({{"Test", false},
-               {"Method", false},
                {"B − A", true},
-               {"90 % interval", true},
-               {"95 % interval", true},
+               {"90 %, 95 % interval", true},
                {"± margin", true},
                {"Outcome", false},
                {"Excludes", true},
                {"p, Holm", true},
-               {"n", true},
-               {"Runs", true},
                {"Power", true}});
   for (std::size_t i = 0; i < claim.tests.size(); ++i) {
     const Test& test = claim.tests[i];
-    const std::string name = shown(test.name, 80) +
-                             (claim.deciding == i ? " <b>(decides)</b>" : "") +
-                             "<br><span class=\"note\">" + shown(test.unit, 40) +
-                             (test.primary ? ", primary" : "") + "</span>";
+    const std::string name = name_cell(test, claim.deciding == i);
+    const std::string estimate = signed_number(test.estimate, 3) + " " + escape(test.unit);
     if (test.too_few) {
-      table.row({name, shown(test.method, 120), signed_number(test.estimate), "–", "–", "–",
-                 "too few values", "–", "–", count(test.n), runs_of(test), "–"});
+      table.row({name, estimate, "–", "–", outcome_of(test), "–", "–", "–"});
       continue;
     }
     table.row(
-        {name,
-         shown(test.method, 120) + (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 200)),
-         signed_number(test.estimate), interval_text(test.interval90),
-         interval_text(test.interval95), number(test.margin.value, 4),
+        {name, estimate, intervals(test), number(test.margin.value, 3),
          (test.certified ? "<b class=\"ok\">✓</b> " : "") + outcome_of(test),
-         number(test.excludes, 4), p_of(test), count(test.n), runs_of(test),
-         test.power ? percent(*test.power) : "–"},
+         "±" + number(test.excludes, 3), p_of(test), test.power ? whole_percent(*test.power) : "–"},
         claim.deciding == i ? "sum" : "");
   }
   return table.html();
@@ -86,6 +83,11 @@ std::string alpha_text(const AlphaSpent& alpha) {
 }
 
 }  // namespace
+
+std::string method_of(const Test& test) {
+  return shown(test.method, 120) + "; n " + count(test.n) + "; runs " + count(test.k_a) + " and " +
+         count(test.k_b) + (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 160));
+}
 
 std::string source_of(const Margin& margin) {
   std::string text = to_string(margin.source);

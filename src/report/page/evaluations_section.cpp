@@ -1,8 +1,11 @@
 // What a run's checkpoints scored, and what its audits found.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 
 #include "core/safe_text.h"
+#include "report/page/chart.h"
 #include "report/page/html.h"
 #include "report/page/sections.h"
 
@@ -50,6 +53,59 @@ std::vector<ScoreRow> score_rows(const RunReport& report) {
   return rows;
 }
 
+/// What one side's checkpoints scored in one metric, by step.
+struct ScoreCurve {
+  std::string title, unit;
+  std::vector<std::vector<Bin>> of_side;
+};
+
+/// Of each score the steps at which it is known; those with one step alone are left to the table.
+std::vector<ScoreCurve> score_curves(std::span<const ScoredSide> sides) {
+  std::map<std::array<std::string, 4>, ScoreCurve> curves;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    for (const EvaluationScores& evaluation : sides[i].evaluations) {
+      if (!evaluation.step) continue;
+      for (const Score& score : evaluation.scores) {
+        if (!std::isfinite(score.value)) continue;
+        ScoreCurve& curve = curves[{score.task, score.scope, score.metric, score.convention}];
+        curve.title = score.task + (score.scope.empty() ? "" : ", " + score.scope);
+        curve.unit = score.is_share ? score.metric + ", %" : score.metric;
+        curve.of_side.resize(sides.size());
+        const double unit = score.is_share ? 100 : 1;
+        const Interval range = score.interval95.value_or(Interval{score.value, score.value});
+        std::vector<Bin>& bins = curve.of_side[i];
+        const auto x = static_cast<double>(*evaluation.step);
+        if (!bins.empty() && bins.back().x == x) bins.pop_back();  // the latest evaluation counts
+        bins.push_back({x, unit * range.low, unit * score.value, unit * range.high, false});
+      }
+    }
+  }
+  std::vector<ScoreCurve> several;
+  for (auto& [name, curve] : curves)
+    if (std::any_of(curve.of_side.begin(), curve.of_side.end(),
+                    [](const auto& bins) { return bins.size() > 1; }))
+      several.push_back(std::move(curve));
+  return several;
+}
+
+std::string score_chart(const ScoreCurve& curve, std::span<const ScoredSide> sides) {
+  std::vector<double> steps, values;
+  for (const auto& bins : curve.of_side) {
+    for (const Bin& bin : bins) {
+      steps.push_back(bin.x);
+      values.insert(values.end(), {bin.low, bin.high});
+    }
+  }
+  Axis x = axis_over(steps, Axis::Scale::kLinear, "step");
+  x.counts = true;
+  Chart chart(curve.title, "Scores with 95 % intervals by step.", x,
+              axis_over(values, Axis::Scale::kLinear, curve.unit));
+  for (std::size_t i = 0; i < sides.size(); ++i)
+    chart.curve(curve.of_side[i], sides[i].letter == 'B' ? "b" : "a",
+                std::string(1, sides[i].letter), {}, Spread::kBars);
+  return chart.html();
+}
+
 /// Evaluations that did not finish, and tasks that have no scores.
 std::vector<std::string> problems_of(const RunReport& report) {
   std::vector<std::string> problems;
@@ -81,6 +137,24 @@ std::string markdown_row(const auto& cells) {
 
 }  // namespace
 
+std::string score_charts(std::span<const ScoredSide> sides) {
+  constexpr std::size_t kCharts = 24;
+  const auto curves = score_curves(sides);
+  if (curves.empty()) return {};
+  std::string html;
+  for (std::size_t i = 0; i < std::min(curves.size(), kCharts); ++i)
+    html += score_chart(curves[i], sides);
+  html = "<h3>Over the checkpoints</h3>\n" + element("div", "grid2", html) + "\n";
+  if (curves.size() > kCharts)
+    html += note("and " + count(static_cast<std::int64_t>(curves.size() - kCharts)) +
+                 " more scores; <code>--json</code> has them");
+  return html +
+         note(
+             "Bars: 95 % intervals of each score by itself. The intervals of the "
+             "<i>difference</i> stand with the tests: both sides answer the same questions, so "
+             "bars that overlap do not show that the sides agree.");
+}
+
 std::string scores_section(const RunReport& report) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < kScoreColumns.size(); ++i)
@@ -93,7 +167,10 @@ std::string scores_section(const RunReport& report) {
   }
   const auto problems = problems_of(report);
   std::string html = table.empty() ? "" : table.html() + note(kAboutScores);
-  if (report.evaluations.empty()) html += note(escape(kNotEvaluated));
+  const std::array<ScoredSide, 1> sides = {{{'A', report.evaluations}}};
+  html += score_charts(sides);
+  if (report.evaluations.empty())
+    return empty_section("scores", "Evaluations", escape(kNotEvaluated));
   if (!problems.empty()) html += "<h3>Not finished</h3>\n" + list_of(problems);
   return section("scores", "Evaluations", html);
 }
@@ -102,10 +179,10 @@ std::string audits_section(const RunReport& report) {
   Table table({{"Steps", false}, {"On", false}, {"Result", false}});
   for (const AuditedStretch& audit : report.audits)
     table.row({steps_of(audit), shown(audit.machine, 200), shown(audit_result(audit), 200)});
+  if (table.empty()) return empty_section("audits", "Audits", escape(kNotAudited));
   return section("audits", "Audits",
-                 table.empty() ? note(escape(kNotAudited))
-                               : table.html() + note("Steps that were trained again and compared "
-                                                     "with the record."));
+                 table.html() + note("Steps that were trained again and compared "
+                                     "with the record."));
 }
 
 std::string scores_markdown(const RunReport& report) {

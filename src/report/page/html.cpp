@@ -98,7 +98,9 @@ std::string element(const char* tag, const char* classes, const std::string& htm
 
 std::string paragraph(const std::string& html) { return element("p", "", html) + "\n"; }
 std::string note(const std::string& html) { return element("p", "note", html) + "\n"; }
-std::string code(std::string_view text) { return element("code", "", shown(text)); }
+std::string code(std::string_view text) {
+  return element("code", text.size() > 48 ? "long" : "", shown(text));
+}
 
 std::string list_of(const std::vector<std::string>& texts) {
   std::string items;
@@ -118,6 +120,11 @@ std::string folded(const std::string& summary_html, const std::string& html) {
 std::string section(const char* id, const std::string& title, const std::string& html) {
   return std::string("<section id=\"") + id + "\">\n<h2>" + escape(title) + "</h2>\n" + html +
          "</section>\n";
+}
+
+std::string empty_section(const char* id, const std::string& title, const std::string& why_html) {
+  return std::string("<section class=\"empty\" id=\"") + id + "\"><h2>" + escape(title) + "</h2>" +
+         note(why_html) + "</section>\n";
 }
 
 std::string absent(std::string_view reason) {
@@ -202,6 +209,8 @@ std::string compact(double value) {
 
 std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
 
+std::string whole_percent(double fraction) { return fixed(100 * fraction, 0) + " %"; }
+
 std::string points(double fraction) {
   const std::string text = fixed(100 * fraction, 2);
   return fraction > 0 && text != "0.00" ? "+" + text : text;
@@ -223,8 +232,9 @@ std::string short_number(double value) {
   return std::isfinite(value) ? digits_of(value, std::chars_format::general, 6) : "";
 }
 
-std::string interval_text(const Interval& interval) {
-  return "[" + signed_number(interval.low) + ", " + signed_number(interval.high) + "]";
+std::string interval_text(const Interval& interval, int digits) {
+  return "[" + signed_number(interval.low, digits) + ", " + signed_number(interval.high, digits) +
+         "]";
 }
 
 std::string exact(double value) {

@@ -33,6 +33,8 @@ std::string code(std::string_view text);
 std::string list_of(const std::vector<std::string>& texts);
 std::string folded(const std::string& summary_html, const std::string& html);
 std::string section(const char* id, const std::string& title, const std::string& html);
+/// One line in place of a section that has nothing to show.
+std::string empty_section(const char* id, const std::string& title, const std::string& why_html);
 /// "not measured", with the reason.
 std::string absent(std::string_view reason = {});
 /// The coloured letter of a side.
@@ -78,6 +80,8 @@ std::string count(std::int64_t value);
 std::string compact(double value);
 /// A fraction as "45.31 %".
 std::string percent(double fraction);
+/// A fraction as "45 %".
+std::string whole_percent(double fraction);
 /// A difference of fractions in percentage points, "+0.12", without the unit.
 std::string points(double fraction);
 /// Three digits, "< 0.0001" below.
@@ -87,7 +91,7 @@ std::string duration(double seconds);
 /// Six significant digits for a program, as 1.25e-05.
 std::string short_number(double value);
 /// "[−0.12, +0.31]"
-std::string interval_text(const Interval& interval);
+std::string interval_text(const Interval& interval, int digits = 4);
 /// All digits that give the same double again, "" if not finite: for CSV.
 std::string exact(double value);
 

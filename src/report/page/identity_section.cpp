@@ -253,7 +253,7 @@ std::string audit_result(const AuditedStretch& audit) {
 
 std::string identity_section(const ParityReport& report) {
   const Identity& identity = report.identity;
-  if (!identity.known) return section("identity", "Identity", note(kUnknown));
+  if (!identity.known) return empty_section("identity", "Identity", kUnknown);
   std::string html;
   for (const Sentence& sentence : parting(identity)) html += paragraph(html_of(sentence));
   html += distances_html(identity);

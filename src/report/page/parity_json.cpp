@@ -336,6 +336,7 @@ nlohmann::ordered_json parity_json(const ParityReport& r) {
       {"trajectory", r.trajectory ? trajectory_json(*r.trajectory) : Ordered(nullptr)},
       {"tasks", r.tasks ? tasks_json(*r.tasks) : Ordered(nullptr)},
       {"perplexity", r.perplexity ? perplexity_json(*r.perplexity) : Ordered(nullptr)},
+      {"evaluations", {{"a", json_list(r.scores_a)}, {"b", json_list(r.scores_b)}}},
       {"efficiency", {{"a", json_or_null(r.efficiency_a)}, {"b", json_or_null(r.efficiency_b)}}},
       {"command", r.command},
       {"version", r.version}};

@@ -90,7 +90,7 @@ std::string claims_lines(const ParityReport& report) {
                            interval_text(test->interval90) + ", margin ±" +
                            number(test->margin.value, 4) + " (" + source_of(test->margin) +
                            "), n " + count(test->n) + ", excludes ±" + number(test->excludes, 4) +
-                           (test->power ? ", power " + percent(*test->power) : "")) +
+                           (test->power ? ", power " + whole_percent(*test->power) : "")) +
              ".";
     if (!claim.stronger.empty()) out += " Stronger: " + markdown_text(claim.stronger) + ".";
     out += "\n";

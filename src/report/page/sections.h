@@ -41,6 +41,8 @@ const Claim* claim_of_verdict(const ParityReport& report);
 const char* claim_title(Scope scope);
 /// Every test of every claim, what errors were allowed, and how the tests work.
 std::string claims_section(const ParityReport& report);
+/// How a test was made, from how many instances and runs; HTML.
+std::string method_of(const Test& test);
 /// "default: …", or who declared it and when.
 std::string source_of(const Margin& margin);
 /// "certified", "not certified: …": what a test says of its margin.
@@ -68,6 +70,14 @@ std::string events_table(std::span<const Mark> marks);
 
 std::string tasks_section(const ParityReport& report);
 std::string perplexity_section(const ParityReport& report);
+
+/// The evaluations of a side's checkpoints, by step.
+struct ScoredSide {
+  char letter = 'A';
+  std::span<const EvaluationScores> evaluations;
+};
+/// A small chart for each score that is known at two steps or more; "" if there is none.
+std::string score_charts(std::span<const ScoredSide> sides);
 
 // What the checkpoints of one run scored, and what its audits found.
 std::string scores_section(const RunReport& report);

@@ -18,6 +18,7 @@ main{max-width:62rem;margin:0 auto;padding:2.5rem 1.5rem 4rem}
 h1,h2,h3{line-height:1.2;letter-spacing:-.01em}
 h2{font-size:1.3rem;margin:0 0 .7rem}h3{font-size:1rem;margin:1.6rem 0 .4rem}
 section{margin-top:2.6rem;padding-top:1.6rem;border-top:1px solid var(--line)}
+section.empty{display:flex;flex-wrap:wrap;gap:.2rem .8rem;align-items:baseline;margin-top:1rem;padding-top:.6rem}.empty h2{font-size:1rem;margin:0}.empty p{margin:0}
 p{margin:.5rem 0;max-width:46rem}ul{margin:.5rem 0;padding-left:1.2rem;max-width:46rem}li{margin:.15rem 0}
 code,pre{font:.86em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
 pre{background:var(--soft);padding:.8rem 1rem;border-radius:6px;white-space:pre-wrap}
@@ -46,7 +47,7 @@ th,td{text-align:left;vertical-align:top;padding:.38rem .7rem .38rem 0;border-bo
 td:last-child,th:last-child{padding-right:0}
 thead th{color:var(--mute);font-weight:500;border-bottom-color:var(--mute);vertical-align:bottom}
 tbody th{font-weight:500}.n{text-align:right}.n+:not(.n){padding-left:.6rem}td.n{white-space:nowrap}td.n .absent{white-space:normal}
-table .note{font-size:.92em}td code{overflow-wrap:anywhere}
+table .note{font-size:.92em}td code.long{overflow-wrap:anywhere}
 tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
 .tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}
 details{margin:.7rem 0}summary{cursor:pointer;font-weight:500}
@@ -56,7 +57,7 @@ figcaption{display:flex;flex-wrap:wrap;gap:.1rem .9rem;align-items:baseline;marg
 .key{display:inline-flex;align-items:center;gap:.35rem}
 .plot{display:grid;grid-template-columns:4.4rem 1fr;grid-template-rows:15rem 1.4rem;position:relative;font-size:.76rem;color:var(--mute)}
 .plot>svg{width:100%;height:100%;border-bottom:1px solid var(--mute);overflow:visible}
-.ys,.xs{position:relative}.xs{grid-column:2}
+.plot>svg.part{overflow:hidden}.ys,.xs{position:relative}.xs{grid-column:2}
 .ys span{position:absolute;right:.6rem;transform:translateY(-50%);white-space:nowrap}
 .xs span{position:absolute;top:.25rem;transform:translateX(-50%);white-space:nowrap}
 .xs .first{transform:none}.xs .last{transform:translateX(-100%)}
@@ -88,6 +89,7 @@ svg .band{fill:var(--band)}svg .late{fill:var(--late)}
 .dot{stroke:var(--fg);stroke-width:10;stroke-linecap:round}.dot-sum{stroke-linecap:square}
 .k95,.k90{display:inline-block;width:1.3rem;background:var(--fg);height:1.3px}.k90{height:4px}
 .km{display:inline-block;width:1.3rem;height:.7rem;background:var(--band);border:solid var(--good);border-width:0 2px}
+.grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(19rem,1fr));gap:0 1.5rem}.grid2 .plot{grid-template-rows:9rem 1.4rem}.grid2 .cursor{height:9rem}
 .cursor{position:absolute;top:0;width:1px;height:15rem;background:var(--fg);opacity:.3;pointer-events:none}
 .readout{display:block;min-height:1.3em;font-size:.8rem;color:var(--mute);text-align:center}
 footer{margin-top:2.6rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--mute);font-size:.85rem}
@@ -131,7 +133,7 @@ const valueAt = (axis, share) => { const [to, back] = scaled(axis.scale, axis.kn
   return back(to(axis.low) + share * (to(axis.high) - to(axis.low))); };
 const short = v => { for (const [unit, name] of [[1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k']])
   if (Math.abs(v) >= unit) return +(v / unit).toPrecision(4) + name; return String(+v.toPrecision(4)); };
-const label = (axis, v) => axis.counts ? short(v) : (v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6) ? v.toExponential() : String(+v.toPrecision(6))).replace('-', '−');
+const label = (axis, v) => axis.counts ? short(v) : (v !== 0 && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e6) ? v.toExponential() : String(+v.toPrecision(6))).replace('-', '−');
 function ticksOf(axis) {
   const found = [];
   if (axis.scale === 'linear') {
@@ -152,7 +154,7 @@ function ticksOf(axis) {
 }
 function chart(svg) {
   const plot = svg.parentNode, figure = svg.closest('figure'), [left, below] = [plot.querySelector('.ys'), plot.querySelector('.xs')];
-  const baseX = axisOf(svg.dataset.x), baseY = axisOf(svg.dataset.y), unit = baseY.label.split(',')[0];
+  const baseX = axisOf(svg.dataset.x), baseY = axisOf(svg.dataset.y), unit = baseY.label.includes(' ') ? '' : baseY.label;
   const curves = [...svg.querySelectorAll('g')].map(g => {
     let x = 0, broken = false; const points = [];
     for (const entry of g.dataset.v.split(';')) {
@@ -208,7 +210,7 @@ function chart(svg) {
   }
   const tools = make('span', figure.querySelector('figcaption'), '', {className: 'tools'});
   const button = (text, press, title) => { const b = make('button', tools, text, {type: 'button', title});
-    b.onclick = () => { press(b); draw(); }; return b; };
+    b.onclick = () => { if (!x) draw(); press(b); draw(); svg.classList.toggle('part', zoom !== null); }; };
   if (knots.length > 1) button('by steps', b => { steps = !steps; zoom = null; b.textContent = steps ? 'by tokens' : 'by steps'; }, 'Tokens or steps on the axis');
   button(log ? 'linear' : 'log', b => { log = !log; zoom = null; b.textContent = log ? 'linear' : 'log'; }, 'Scale of the horizontal axis');
   const by = factor => { const [a, b] = factor < 1 ? [.5 - factor / 2, .5 + factor / 2] : [-.5, 1.5]; zoom = [valueAt(x, a), valueAt(x, b)]; };
@@ -220,8 +222,8 @@ function chart(svg) {
   const shareOf = event => { const box = svg.getBoundingClientRect(); return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)); };
   svg.addEventListener('pointerdown', event => { if (event.pointerType === 'mouse') { from = shareOf(event); event.preventDefault(); } });
   addEventListener('pointerup', event => { if (from === null) return; const to = shareOf(event), ends = [Math.min(from, to), Math.max(from, to)]; from = null;
-    if (ends[1] - ends[0] > .02) { zoom = ends.map(s => valueAt(x, s)); draw(); } });
-  svg.addEventListener('dblclick', () => { zoom = null; draw(); });
+    if (ends[1] - ends[0] > .02) { zoom = ends.map(s => valueAt(x, s)); draw(); svg.classList.add('part'); } });
+  svg.addEventListener('dblclick', () => { zoom = null; draw(); svg.classList.remove('part'); });
   svg.addEventListener('pointermove', event => {
     if (!x) draw();
     const share = shareOf(event), start = from === null ? share : from, offset = svg.getBoundingClientRect().left - plot.getBoundingClientRect().left, width = svg.getBoundingClientRect().width;
@@ -259,7 +261,7 @@ for (const table of document.querySelectorAll('table')) {
         return sums || (up ? 1 : -1) * (isNaN(a) || isNaN(b) ? key(r).localeCompare(key(s), 'en') : a - b); }));
     };
   });
-  if (rows.length < 8) continue;
+  if (rows.length < 9) continue;
   const field = document.createElement('input'); field.type = 'search'; field.className = 'filter'; field.placeholder = 'filter ' + rows.length + ' rows';
   field.setAttribute('aria-label', 'Filter the rows'); table.parentNode.before(field);
   field.oninput = () => { const words = field.value.toLowerCase().split(/\s+/); for (const row of rows) row.hidden = !words.every(w => row.textContent.toLowerCase().includes(w)); };

@@ -1,5 +1,6 @@
 // Tasks and perplexity.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "report/page/chart.h"
@@ -211,13 +212,16 @@ std::string sources_table(const PerplexityComparison& perplexity) {
 }  // namespace
 
 std::string tasks_section(const ParityReport& report) {
+  const std::array<ScoredSide, 2> sides = {{{'A', report.scores_a}, {'B', report.scores_b}}};
+  const std::string charts = score_charts(sides);
   if (!report.tasks)
-    return section("tasks", "Tasks", note("No evaluation of tasks on both sides."));
+    return charts.empty() ? empty_section("tasks", "Tasks", "No evaluation of tasks on both sides.")
+                          : section("tasks", "Tasks", charts);
   const TasksComparison& tasks = *report.tasks;
   std::string html = problems(tasks.invalid, tasks.mismatched);
   if (!tasks.tasks.empty())
-    html += tasks_forest(tasks) + tasks_table(tasks) + pairs_table(tasks) + "<h3>Flips</h3>\n" +
-            flips_table(tasks);
+    html += tasks_forest(tasks) + tasks_table(tasks) + pairs_table(tasks) + charts +
+            "<h3>Flips</h3>\n" + flips_table(tasks);
   if (html.empty()) html = note("No task was evaluated on both sides.");
   return section("tasks", "Tasks", html);
 }
@@ -226,7 +230,7 @@ std::string perplexity_section(const ParityReport& report) {
   if (!report.perplexity ||
       (report.perplexity->sources.empty() && report.perplexity->invalid.empty() &&
        report.perplexity->mismatched.empty()))
-    return section("perplexity", "Bits per byte", note("No text was evaluated on both sides."));
+    return empty_section("perplexity", "Bits per byte", "No text was evaluated on both sides.");
   const PerplexityComparison& perplexity = *report.perplexity;
   std::string html = problems(perplexity.invalid, perplexity.mismatched);
   if (!perplexity.sources.empty()) html += sources_forest(perplexity) + sources_table(perplexity);

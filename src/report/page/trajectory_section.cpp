@@ -145,16 +145,16 @@ std::string difference_chart(const Trajectory& t, std::span<const Point> steps) 
   return chart.html();
 }
 
+/// Many points, as a power law is straight on logarithmic axes only.
 std::vector<Point> fitted(const Growth& growth, const Axis& x) {
-  const auto at = [&](double tokens) {
-    return Point{tokens,
-                 std::exp(growth.log_level +
-                          growth.slope * std::min(0.0, std::log(tokens / growth.knee_tokens)))};
-  };
-  std::vector<Point> points = {at(x.low)};
-  if (growth.knee_tokens > x.low && growth.knee_tokens < x.high)
-    points.push_back(at(growth.knee_tokens));
-  points.push_back(at(x.high));
+  constexpr int kPoints = 100;
+  std::vector<Point> points;
+  for (int i = 0; i <= kPoints; ++i) {
+    const double tokens = x.low * std::pow(x.high / x.low, static_cast<double>(i) / kPoints);
+    points.push_back(
+        {tokens, std::exp(growth.log_level +
+                          growth.slope * std::min(0.0, std::log(tokens / growth.knee_tokens)))});
+  }
   return points;
 }
 

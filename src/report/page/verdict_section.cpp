@@ -80,12 +80,6 @@ std::string with_unit(const std::string& value, const Test& test) {
   return value + " " + escape(test.unit);
 }
 
-std::string deciding_cell(const Test& test) {
-  return shown(test.name, 80) + "<br><span class=\"note\">" + shown(test.method, 120) + "; n " +
-         count(test.n) + "; runs " + count(test.k_a) + " and " + count(test.k_b) +
-         (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 160)) + "</span>";
-}
-
 /// A row for each claim: what it says, by which test, against which margin, how sure.
 std::string claims_table(const std::vector<Claim>& claims) {
   Table table({{"Claim", false},
@@ -100,14 +94,15 @@ std::string claims_table(const std::vector<Claim>& claims) {
         claim_title(claim.scope),
         element("b", look_of(claim.verdict).classes, breakable(to_string(claim.verdict)))};
     if (const Test* test = claim.decided_by(); test != nullptr && !test->too_few) {
-      cells.insert(cells.end(), {deciding_cell(*test),
-                                 with_unit(signed_number(test->estimate), *test) + "<br>" +
-                                     interval_text(test->interval90),
-                                 with_unit("±" + number(test->margin.value, 4), *test) +
-                                     "<br><span class=\"note\">" +
-                                     shown(source_of(test->margin), 300) + "</span>",
-                                 with_unit("±" + number(test->excludes, 4), *test),
-                                 test->power ? percent(*test->power) : absent_power(*test)});
+      cells.insert(
+          cells.end(),
+          {shown(test->name, 80) + "<br><span class=\"note\">" + method_of(*test) + "</span>",
+           with_unit(signed_number(test->estimate, 3), *test) + "<br>" +
+               interval_text(test->interval90, 3),
+           with_unit("±" + number(test->margin.value, 4), *test) + "<br><span class=\"note\">" +
+               shown(source_of(test->margin), 300) + "</span>",
+           with_unit("±" + number(test->excludes, 3), *test),
+           test->power ? whole_percent(*test->power) : absent_power(*test)});
     } else {
       const std::string none =
           test == nullptr ? "no test decided" : shown(test->name, 80) + ": too few values";
