@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <tuple>
 
 #include "core/error.h"
+#include "core/policy.h"
+#include "report/settings.h"
 #include "report/stats/curve_difference.h"
 
 namespace olmo::report {
@@ -16,12 +20,55 @@ std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run) {
   return steps.tokens[0] / std::max<std::int64_t>(1, steps.step[0]);
 }
 
+/// The step before the first: 0, or the step of a checkpoint that the run began from.
+std::int64_t start_step(const store::RecordedRun& run) {
+  const store::StepColumns& steps = run.steps;
+  return steps.steps_known && steps.size() > 0 ? steps.step.front() - 1 : 0;
+}
+
 std::vector<store::StateHash> start_of(const store::RecordedRun& run) {
-  const auto found = run.state_hashes.find(0);
+  const auto found = run.state_hashes.find(start_step(run));
   if (found == run.state_hashes.end()) return {};
   auto rows = found->second;
   std::erase_if(rows, [](const auto& row) { return row.part != "model"; });
   return rows;
+}
+
+/// The precision of the wider tolerance, where both sides tell theirs.
+std::pair<double, std::string> tolerance_of(const store::RecordedRun& a,
+                                            const store::RecordedRun& b) {
+  const auto full = [](const std::string& precision) {
+    return precision == to_string(Precision::kFp32) || precision == "float32";
+  };
+  const std::string in_a = precision_of(a), in_b = precision_of(b);
+  if (full(in_a) && full(in_b)) return {kFirstLossTolerance, to_string(Precision::kFp32)};
+  if (in_a.empty() || in_b.empty()) return {kFirstLossToleranceBf16, "precision unknown"};
+  return {kFirstLossToleranceBf16, full(in_a) ? in_b : in_a};
+}
+
+/// Nothing where the first common losses are not those of the first step of both: of runs that went
+/// different ways before, any difference may have grown.
+std::optional<FirstLoss> first_loss_of(const store::RecordedRun& a, const store::RecordedRun& b,
+                                       bool same_start) {
+  const auto common = common_steps(a.steps, b.steps);
+  if (common.empty() || common[0] != std::pair<std::size_t, std::size_t>(0, 0)) return std::nullopt;
+  FirstLoss first;
+  for (const auto* run : {&a, &b}) {
+    if (!run->steps.steps_known) continue;
+    first.step = run->steps.step.front();
+    if (*first.step != 1 && !same_start) return std::nullopt;
+  }
+  if (!first.step && !same_start) return std::nullopt;
+  const auto relative = first_loss_difference(a.steps, b.steps);
+  if (!relative) return std::nullopt;
+  first.relative = *relative;
+  first.a = a.steps.loss[0];
+  first.b = b.steps.loss[0];
+  std::tie(first.tolerance, first.basis) = tolerance_of(a, b);
+  const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
+  first.tolerance += rounding / std::max(std::abs(first.a), 1e-300);
+  if (rounding > 0) first.basis += ", decimals of a log";
+  return first;
 }
 
 }  // namespace
@@ -37,6 +84,31 @@ std::optional<std::string> axes_differ(const store::RecordedRun& a, const store:
          " again with --tokens-per-step N, the instances of a step times their length.";
 }
 
+std::string precision_of(const store::RecordedRun& run) {
+  const Settings settings = settings_of(run);
+  // OLMo's key, and torchtitan's.
+  for (const char* key : {"precision", "training.mixed_precision_param"})
+    if (settings.contains(key)) return shown_value(settings, key);
+  return "";
+}
+
+double rounding_of(const store::RecordedRun& run) {
+  constexpr std::ptrdiff_t kFewest = 5;  // that many are not whole by chance
+  constexpr int kMostDecimals = 6;       // fp32 has no more to lose
+  std::vector<double> losses;
+  std::copy_if(run.steps.loss.begin(), run.steps.loss.end(), std::back_inserter(losses),
+               [](double loss) { return std::isfinite(loss); });
+  if (!run.imported || std::ssize(losses) < kFewest) return 0;
+  double unit = 1;
+  for (int decimals = 0; decimals <= kMostDecimals; ++decimals, unit /= 10) {
+    const bool whole = std::all_of(losses.begin(), losses.end(), [&](double loss) {
+      return std::abs(loss / unit - std::round(loss / unit)) < 1e-4;
+    });
+    if (whole) return unit;
+  }
+  return 0;
+}
+
 Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b) {
   Comparability found;
   const auto start_a = start_of(a);
@@ -49,10 +121,11 @@ Comparability comparability(const store::RecordedRun& a, const store::RecordedRu
                                       });
   found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty() &&
                       a.chain_format == b.chain_format;  // else equal batches have other hashes
-  const auto batch_a = tokens_per_step(a), batch_b = tokens_per_step(b);
-  found.batch_size_known = batch_a && batch_b;
-  found.same_batch_size = !found.batch_size_known || *batch_a == *batch_b;
-  if (!axes_differ(a, b)) found.first_loss = first_loss_difference(a.steps, b.steps);
+  found.tokens_a = tokens_per_step(a);
+  found.tokens_b = tokens_per_step(b);
+  found.batch_size_known = found.tokens_a && found.tokens_b;
+  found.same_batch_size = !found.batch_size_known || *found.tokens_a == *found.tokens_b;
+  if (!axes_differ(a, b)) found.first_loss = first_loss_of(a, b, found.same_start);
   if (found.order_known) {
     const auto steps = common_steps(a.steps, b.steps);
     found.same_order = !steps.empty() && std::all_of(steps.begin(), steps.end(), [&](auto step) {
@@ -101,7 +174,7 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
                 "an imported log does not tell whether both runs had the same start and data: say "
                 "--kind trajectory (they had) or --kind outcome (independent trainings)");
   const Comparability found = comparability(*a.run, *b.run);
-  const bool near = found.first_loss && *found.first_loss <= kFirstLossTolerance;
+  const bool near = found.first_losses_agree();
   if (found.same_order && found.same_start) {
     reason = "The same initial weights and, at every common step, the same batch.";
     return Kind::kTrajectory;

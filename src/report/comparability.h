@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,9 +14,22 @@
 namespace olmo::report {
 
 /// Equal start and data, and yet losses of step 1 further apart than this (relative): a bug of the
-/// configuration and not of the hardware. Between vendors at most 1.1e-6 was measured, after a
-/// change of the code at least 9.5e-5.
+/// configuration and not of the hardware. In fp32 at most 1.1e-6 was measured between vendors,
+/// after a change of the code at least 9.5e-5.
 inline constexpr double kFirstLossTolerance = 2e-5;
+/// In bf16, and where the precision is not known. The reference differs from itself by 2e-4 with
+/// other orders of addition; 22 pairs of logs that were made together on two vendors' GPUs differ
+/// by 1.5e-3 at any step at most.
+inline constexpr double kFirstLossToleranceBf16 = 2e-3;
+
+/// The first losses, where both sides began alike: at step 1, or after states of equal hashes.
+struct FirstLoss {
+  std::optional<std::int64_t> step;  ///< nothing: neither side tells steps
+  double a = 0, b = 0;
+  double relative = 0;   ///< |B - A| / |A|
+  double tolerance = 0;  ///< with the rounding of a log's decimals
+  std::string basis;     ///< of the tolerance: the precision, and a log's decimals
+};
 
 /// What decides the kind, as far as the records tell.
 struct Comparability {
@@ -25,9 +39,20 @@ struct Comparability {
   bool order_known = false;
   bool same_batch_size = false;  ///< tokens per step; true where a side does not tell them
   bool batch_size_known = false;
-  std::optional<double> first_loss;  ///< first_loss_difference
+  std::optional<std::int64_t> tokens_a, tokens_b;  ///< per step
+  std::optional<FirstLoss> first_loss;
+
+  [[nodiscard]] bool first_losses_agree() const {
+    return first_loss && first_loss->relative <= first_loss->tolerance;
+  }
 };
 Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b);
+
+/// What the config says the matrix products are computed in: fp32, amp_bf16, …; empty: nothing.
+std::string precision_of(const store::RecordedRun& run);
+/// The unit of the last decimal of an imported log's losses: 0.001 for 2.345. 0 for what was not
+/// rounded, and where too few losses are there to tell.
+double rounding_of(const store::RecordedRun& run);
 
 /// The indices of each step that both runs have. Where a side tells tokens and no steps, the tokens
 /// are what they have in common.

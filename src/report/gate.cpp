@@ -1,8 +1,6 @@
 #include "report/gate.h"
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -10,49 +8,10 @@
 #include "core/json.h"
 #include "report/comparability.h"
 #include "report/identity.h"
+#include "report/settings.h"
 
 namespace olmo::report {
 namespace {
-
-using Leaves = std::map<std::string, std::string>;
-
-Json parse(const std::string& text, const std::string& where) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    throw Error(ErrorKind::kDamaged, where + ": is not JSON, so the record is damaged");
-  return json;
-}
-
-/// 1.0 is 1 and 4e-4 is 0.0004, as configs of several trainers write numbers in their own ways.
-bool same_number(const std::string& a, const std::string& b) {
-  const auto number = [](const std::string& text) {
-    double value = 0;
-    const auto* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
-    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(value) : std::nullopt;
-  };
-  const auto x = number(a), y = number(b);
-  return x && y && *x == *y;
-}
-
-void add_leaves(const Json& json, const std::string& path, int depth, Leaves& leaves) {
-  constexpr int kDeepest = 32;
-  if (json.is_object() && depth < kDeepest) {
-    for (const auto& [key, value] : json.items())
-      add_leaves(value, path.empty() ? key : path + "." + key, depth + 1, leaves);
-  } else if (json.is_string() &&
-             json.get_ref<const std::string&>().find("${") != std::string::npos) {
-    return;  // of another trainer's config, not resolved: not known
-  } else if (!json.is_null()) {
-    leaves[path] = json.is_string() ? json.get<std::string>() : json.dump();
-  }
-}
-
-Leaves leaves_of(const std::string& text, const std::string& where) {
-  Leaves leaves;
-  add_leaves(parse(text, where), "", 0, leaves);
-  return leaves;
-}
 
 /// Fatal mismatches first.
 void sort_by_weight(Gate& gate) {
@@ -62,17 +21,17 @@ void sort_by_weight(Gate& gate) {
 
 class Comparer {
  public:
-  void leaf_by_leaf(const Leaves& a, const Leaves& b, const std::string& prefix, auto rule) {
-    Leaves all = a;
-    all.insert(b.begin(), b.end());
-    for (const auto& [key, unused] : all) {
-      const auto of = [&, name = key](const Leaves& leaves) {
-        const auto found = leaves.find(name);
-        return found == leaves.end() ? std::string("not set") : found->second;
-      };
-      if (of(a) == of(b) || same_number(of(a), of(b))) continue;
+  /// The values that both state, or all: then one that a side does not state is "not set".
+  void setting_by_setting(const Settings& a, const Settings& b, bool all, const std::string& prefix,
+                          auto rule) {
+    Settings keys = a;
+    keys.insert(b.begin(), b.end());
+    for (const auto& [key, unused] : keys) {
+      const auto x = a.find(key), y = b.find(key);
+      const bool both = x != a.end() && y != b.end();
+      if (both ? same_value(x->second, y->second) : !all) continue;
       const auto [mismatch, reason] = rule(key);
-      add(prefix + key, of(a), of(b), mismatch, reason);
+      add(prefix + key, shown_value(a, key), shown_value(b, key), mismatch, reason);
     }
   }
 
@@ -81,9 +40,11 @@ class Comparer {
     gate_.mismatches.push_back({what, a, b, mismatch, reason});
   }
   void same(const std::string& what) { gate_.equal.push_back(what); }
-  void unknown(const std::string& what, MismatchClass if_different, const std::string& reason,
+  /// `key` is a config key, or what is unknown in the words of the page.
+  void unknown(std::string key, MismatchClass if_different, const std::string& reason,
                const std::string& a = "", const std::string& b = "") {
-    gate_.unknown.push_back({what, a, b, if_different, reason, ""});
+    std::replace(key.begin(), key.end(), ' ', '_');  // as --assume has it
+    gate_.unknown.push_back({key, a, b, if_different, reason, ""});
   }
 
   /// A fingerprint: fatal where both are known and differ.
@@ -92,6 +53,11 @@ class Comparer {
     if (a.empty() || b.empty()) return unknown(what, MismatchClass::kFatal, reason, a, b);
     if (a == b) return same(what);
     add(what, a, b, MismatchClass::kFatal, reason);
+  }
+
+  [[nodiscard]] bool differs_in(const std::string& what) const {
+    return std::any_of(gate_.mismatches.begin(), gate_.mismatches.end(),
+                       [&](const Mismatch& found) { return found.what == what; });
   }
 
   Gate take() {
@@ -103,44 +69,44 @@ class Comparer {
   Gate gate_;
 };
 
-std::string digests(const store::RecordedRun& run, const std::string& kind) {
+/// The first digits of the digests of a kind of input, in the order in which it is read.
+std::vector<std::string> digests(const store::RecordedRun& run, const std::string& kind) {
   std::vector<std::string> found;
   for (const auto& input : run.inputs)
-    if (input.kind == kind) found.push_back(input.sha256);
-  std::string joined;
-  for (const auto& digest : found) joined += (joined.empty() ? "" : " ") + digest.substr(0, 16);
-  return joined;
+    if (input.kind == kind) found.push_back(input.sha256.substr(0, 16));
+  return found;
 }
 
-/// The tokenizer's digest; where a side lacks it, the name that its config gives.
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// The tokenizer's digest; where a side lacks it, the name that its config gives. A name may be a
+/// path: `allenai/dolma` is `tokenizers/allenai_dolma.json`.
 void compare_tokenizers(Comparer& compare, const store::RecordedRun& a,
                         const store::RecordedRun& b) {
-  std::string x = digests(a, "tokenizer"), y = digests(b, "tokenizer");
-  if (x.empty() || y.empty()) {
-    const auto named = [](const store::RecordedRun& run) {
-      const Leaves leaves = leaves_of(run.config, run.label + ": its config");
-      const auto found = leaves.find("tokenizer.identifier");
-      return found == leaves.end() ? std::string()
-                                   : found->second.substr(found->second.rfind('/') + 1);
-    };
-    x = named(a);
-    y = named(b);
-  }
-  compare.fingerprint("tokenizer", x, y,
-                      "Another tokenizer: the same text is other tokens, so no loss compares.");
-}
-
-/// The leaves of `of` that `other` has, too.
-Leaves common_to(const Leaves& of, const Leaves& other) {
-  Leaves common;
-  for (const auto& leaf : of)
-    if (other.contains(leaf.first)) common.insert(leaf);
-  return common;
+  const char* reason = "Another tokenizer: the same text is other tokens, so no loss compares.";
+  const std::string x = joined(digests(a, "tokenizer")), y = joined(digests(b, "tokenizer"));
+  if (!x.empty() && !y.empty()) return compare.fingerprint("tokenizer", x, y, reason);
+  const auto named = [](const store::RecordedRun& run) {
+    const Settings settings = leaves_of(run.config, run.label + ": its config");
+    std::string name = settings.contains("tokenizer.identifier")
+                           ? shown_value(settings, "tokenizer.identifier")
+                           : "";
+    if (name.ends_with(".json")) name.resize(name.size() - 5);
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
+  };
+  const std::string in_a = named(a), in_b = named(b);
+  const bool same =
+      !in_a.empty() && !in_b.empty() && (in_a.ends_with(in_b) || in_b.ends_with(in_a));
+  compare.fingerprint("tokenizer", in_a, same ? in_a : in_b, reason);
 }
 
 void compare_configs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
-  const Leaves x = leaves_of(a.config, a.label + ": its config");
-  const Leaves y = leaves_of(b.config, b.label + ": its config");
+  const Settings x = settings_of(a), y = settings_of(b);
   if (x.empty() || y.empty())
     return compare.unknown("config", MismatchClass::kConfound, "Settings that no record tells.");
   const auto by_rule = [](const std::string& key) {
@@ -148,27 +114,51 @@ void compare_configs(Comparer& compare, const store::RecordedRun& a, const store
     return std::pair{rule.mismatch, rule.reason};
   };
   if (x == y) return compare.same("config");
-  if (!a.imported && !b.imported) return compare.leaf_by_leaf(x, y, "", by_rule);
-  // Another trainer's config names what it needs, and has defaults of its own for the rest.
-  compare.leaf_by_leaf(common_to(x, y), common_to(y, x), "", by_rule);
-  const auto say_unknown = [&](const Leaves& of, const Leaves& other, char side) {
-    for (const auto& [key, value] : of)
-      if (!other.contains(key) && config::rule_of(key).mismatch != MismatchClass::kBenign)
-        compare.unknown(key, config::rule_of(key).mismatch, config::rule_of(key).reason,
-                        side == 'A' ? value : "", side == 'B' ? value : "");
+  const bool all = !a.imported && !b.imported;
+  compare.setting_by_setting(x, y, all, "", by_rule);
+  if (all) return;
+  const auto say_unknown = [&](const Settings& of, const Settings& other, char side) {
+    for (const auto& [key, value] : of) {
+      const auto rule = config::rule_of(key);
+      if (other.contains(key) || rule.mismatch == MismatchClass::kBenign) continue;
+      const std::string stated = shown_value(of, key);
+      compare.unknown(key, rule.mismatch, rule.reason, side == 'A' ? stated : "",
+                      side == 'B' ? stated : "");
+    }
   };
   say_unknown(x, y, 'A');
   say_unknown(y, x, 'B');
 }
 
+/// Equal batches excuse whatever the files are; the same files in another order are named.
+void compare_token_files(Comparer& compare, const store::RecordedRun& a,
+                         const store::RecordedRun& b, const Comparability& found, Kind kind) {
+  const auto x = digests(a, "tokens"), y = digests(b, "tokens");
+  const char* other = "Other training data.";
+  if (found.order_known && found.same_order) {
+    if (x == y || x.empty() || y.empty()) return compare.same("token files");
+    return compare.add("token files", joined(x), joined(y), MismatchClass::kBenign,
+                       "Every common batch is equal, so the same tokens were read.");
+  }
+  const auto sorted = [](std::vector<std::string> digests) {
+    std::sort(digests.begin(), digests.end());
+    return digests;
+  };
+  if (x == y || sorted(x) != sorted(y))
+    return compare.fingerprint("token files", joined(x), joined(y), other);
+  compare.add("order of the token files", joined(x), joined(y),
+              kind == Kind::kTrajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
+              "The same files in another order: the same step reads other batches.");
+}
+
 void compare_places(Comparer& compare, const std::string& what, const std::string& a,
                     const std::string& b) {
-  const Leaves x = leaves_of(a, what);
-  const Leaves y = leaves_of(b, what);
+  const Settings x = leaves_of(a, what);
+  const Settings y = leaves_of(b, what);
   if (x.empty() || y.empty())  // an import does not tell
     return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
   if (x == y) return compare.same(what);
-  compare.leaf_by_leaf(x, y, what + ".", [](const std::string& key) {
+  compare.setting_by_setting(x, y, true, what + ".", [](const std::string& key) {
     const bool confound = key == "precision";
     return std::pair{confound ? MismatchClass::kConfound : MismatchClass::kBenign,
                      confound ? "Another precision." : "This is what is being compared."};
@@ -177,26 +167,35 @@ void compare_places(Comparer& compare, const std::string& what, const std::strin
 
 /// Facts of a place that say nothing about the computation change from minute to minute.
 std::string stable_facts(const std::string& environment) {
-  const Json json = parse(environment, "environment");
+  const Json json = Json::parse(environment, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return environment;  // leaves_of says so
   Json kept = Json::object();
   for (const char* key : {"host", "architecture", "cpu", "cores_usable", "kernel", "os", "devices"})
     if (json.contains(key)) kept[key] = json[key];
   return kept.dump();
 }
 
-void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b,
-                  Kind kind) {
-  compare_configs(compare, a, b);
-  compare_tokenizers(compare, a, b);
-  compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"),
-                      "Other training data.");
-  if (!digests(a, "label_mask").empty() || !digests(b, "label_mask").empty())
-    compare.fingerprint("label masks", digests(a, "label_mask"), digests(b, "label_mask"),
-                        "Other tokens count as labels.");
-  const Comparability found = comparability(a, b);
+/// Tokens of a step: as the steps tell, else as both configs do.
+void compare_batch_sizes(Comparer& compare, const store::RecordedRun& a,
+                         const store::RecordedRun& b, const Comparability& found) {
+  constexpr char kKey[] = "global_train_batch_size";
+  if (a.steps.size() == 0 || b.steps.size() == 0 || compare.differs_in(kKey)) return;
+  const char* reason = config::rule_of(kKey).reason;
+  if (found.batch_size_known) {
+    if (!found.same_batch_size)
+      compare.add("tokens of a step", std::to_string(*found.tokens_a),
+                  std::to_string(*found.tokens_b), MismatchClass::kConfound, reason);
+    return;
+  }
+  const Settings x = settings_of(a), y = settings_of(b);
+  if (!x.contains(kKey) || !y.contains(kKey))
+    compare.unknown(kKey, MismatchClass::kConfound, reason,
+                    x.contains(kKey) ? shown_value(x, kKey) : "",
+                    y.contains(kKey) ? shown_value(y, kKey) : "");
+}
+
+void compare_orders(Comparer& compare, const Comparability& found, Kind kind) {
   const bool trajectory = kind == Kind::kTrajectory;
-  if (!found.batch_size_known && a.steps.size() > 0 && b.steps.size() > 0)
-    compare.unknown("global_train_batch_size", MismatchClass::kConfound, "Another batch size.");
   if (!found.order_known) {
     compare.unknown("data order", trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
                     "Other batches, which would make it no trajectory of one training.");
@@ -206,33 +205,58 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
     compare.add("data order", "", "", MismatchClass::kFatal,
                 "The same steps saw other batches, so this is no trajectory of one training.");
   }
-  if (!found.start_known) {
-    compare.unknown("initial weights", trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
-                    "Another start, which would make it no trajectory of one training.");
-  } else if (found.same_start) {
-    compare.same("initial weights (the hash of every tensor)");
+}
+
+void compare_starts(Comparer& compare, const Comparability& found, Kind kind) {
+  const bool trajectory = kind == Kind::kTrajectory;
+  if (!found.start_known)
+    return compare.unknown("initial weights",
+                           trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
+                           "Another start, which would make it no trajectory of one training.");
+  if (found.same_start) return compare.same("initial weights (the hash of every tensor)");
+  const bool close = found.first_losses_agree();
+  compare.add("initial weights", "", "",
+              trajectory && !close ? MismatchClass::kFatal : MismatchClass::kBenign,
+              !trajectory ? "Independent trainings start anew."
+              : close     ? "A perturbation below the first loss's rounding."
+                          : "Another start, so this is no trajectory of one training.");
+}
+
+/// With the same start and the same first batch the first losses differ by rounding only.
+void compare_first_losses(Comparer& compare, const Comparability& found) {
+  const bool same_batch = !found.order_known || found.same_order;
+  const bool same_start = !found.start_known || found.same_start;
+  if (!found.first_loss || !same_batch || !same_start || !found.same_batch_size) return;
+  const FirstLoss& first = *found.first_loss;
+  const std::string step = first.step ? "step " + std::to_string(*first.step) : "the first step";
+  const std::string limit = Json(first.tolerance).dump() + " (relative; " + first.basis + ")";
+  if (first.relative > first.tolerance) {
+    compare.add("loss of " + step, Json(first.a).dump(), Json(first.b).dump(),
+                MismatchClass::kFatal,
+                "With the same start and data it may differ by " + limit +
+                    " at most: this is a difference of configuration or code, not of hardware.");
   } else {
-    const bool close = found.first_loss && *found.first_loss <= kFirstLossTolerance;
-    compare.add("initial weights", "", "",
-                trajectory && !close ? MismatchClass::kFatal : MismatchClass::kBenign,
-                !trajectory ? "Independent trainings start anew."
-                : close     ? "A perturbation below the first loss's rounding."
-                            : "Another start, so this is no trajectory of one training.");
+    compare.same("loss of " + step + " (within " + limit + ")");
   }
-  const bool same_first_batch = found.order_known ? found.same_order : true;
-  const bool same_start = found.start_known ? found.same_start : true;
-  if (trajectory && same_first_batch && same_start && found.same_batch_size && found.first_loss) {
-    if (*found.first_loss > kFirstLossTolerance) {
-      const auto text = [](const store::RecordedRun& run) {
-        return Json(run.steps.loss[0]).dump();
-      };
-      compare.add("loss of the first step", text(a), text(b), MismatchClass::kFatal,
-                  "With the same start and data it may differ by 2e-5 (relative) at most: this is "
-                  "a difference of configuration or code, not of hardware.");
-    } else {
-      compare.same("loss of the first step (within 2e-5)");
-    }
-  }
+}
+
+void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b,
+                  Kind kind) {
+  const Comparability found = comparability(a, b);
+  compare_configs(compare, a, b);
+  const bool told = !precision_of(a).empty() || !precision_of(b).empty();
+  if (!told && !settings_of(a).empty() && !settings_of(b).empty())
+    compare.unknown("precision", MismatchClass::kConfound, config::rule_of("precision").reason);
+  compare_tokenizers(compare, a, b);
+  compare_token_files(compare, a, b, found, kind);
+  const std::string mask_a = joined(digests(a, "label_mask"));
+  const std::string mask_b = joined(digests(b, "label_mask"));
+  if (!mask_a.empty() || !mask_b.empty())
+    compare.fingerprint("label masks", mask_a, mask_b, "Other tokens count as labels.");
+  compare_batch_sizes(compare, a, b, found);
+  compare_orders(compare, found, kind);
+  compare_starts(compare, found, kind);
+  if (kind == Kind::kTrajectory) compare_first_losses(compare, found);
   if (a.attempts.empty() || b.attempts.empty()) return;
   compare_places(compare, "policy", a.attempts.back().policy, b.attempts.back().policy);
   compare_places(compare, "build", a.attempts.back().build, b.attempts.back().build);
@@ -287,9 +311,11 @@ void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::Recor
 bool are_repeats(const store::RecordedRun& a, const store::RecordedRun& b) {
   if (axes_differ(a, b)) return false;
   Comparer compare;
+  const Comparability found = comparability(a, b);
   compare_configs(compare, a, b);
   compare_tokenizers(compare, a, b);
-  compare.fingerprint("token files", digests(a, "tokens"), digests(b, "tokens"), "");
+  compare_token_files(compare, a, b, found, Kind::kOutcome);
+  compare_batch_sizes(compare, a, b, found);
   const Gate gate = compare.take();
   return !gate.has(MismatchClass::kFatal) && !gate.has(MismatchClass::kConfound);
 }

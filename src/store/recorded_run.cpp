@@ -80,7 +80,7 @@ class RunReader {
 
   void read_parts() {
     run_.attempts = read_attempts(records_, id_);
-    run_.inputs = all(kInputs, "ORDER BY kind, path");
+    run_.inputs = read_inputs(records_, id_);
     run_.events = all(kEvents, "ORDER BY event_id");
     for (const auto& tag : all(kTags, "ORDER BY tag")) run_.tags.push_back(tag.tag);
     run_.energy = all(kEnergy, "ORDER BY attempt, source, device");

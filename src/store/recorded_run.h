@@ -46,7 +46,7 @@ struct RecordedRun : RunRecord {
   StepColumns steps;
   std::string last_chain;  ///< hash chain after the last step, hex; empty: imported
   std::vector<AttemptRecord> attempts;
-  std::vector<InputRecord> inputs;
+  std::vector<InputRecord> inputs;  ///< in the order in which the training reads them
   std::vector<EventRecord> events;
   std::vector<RecordedMetric> metrics;                          ///< by name
   std::map<std::int64_t, std::vector<StateHash>> state_hashes;  ///< by step; part and name

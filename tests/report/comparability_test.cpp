@@ -28,7 +28,7 @@ TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[repo
   other.steps.step = other.steps.tokens;
   other.steps.steps_known = false;
   other.steps.loss = {10.5, 9.0};
-  CHECK(comparability(a_run(), other).first_loss == 0.05);
+  CHECK(comparability(a_run(), other).first_loss->relative == 0.05);
   CHECK_FALSE(axes_differ(a_run(), other));
 }
 
@@ -42,4 +42,53 @@ TEST_CASE("starts whose first losses agree within rounding are one trajectory", 
   };
   CHECK(kind_with_loss(10 * (1 + 0.9 * kFirstLossTolerance)) == Kind::kTrajectory);
   CHECK(kind_with_loss(10 * (1 + 1.1 * kFirstLossTolerance)) == Kind::kOutcome);
+}
+
+TEST_CASE("first losses are those of step 1, or of the first step after states of equal hashes",
+          "[report]") {
+  const auto tested = [](store::RecordedRun a, store::RecordedRun b) {
+    return comparability(a, b).first_loss.has_value();
+  };
+  store::RecordedRun late = a_run();
+  late.steps.step = {501, 502};
+  CHECK(tested(a_run(), a_run()));
+  CHECK_FALSE(tested(late, late));
+  late.state_hashes[500] = late.state_hashes[0];
+  CHECK(tested(late, late));
+  store::RecordedRun longer = a_run();
+  longer.steps.step = {2, 3};  // the common step is B's first and not A's
+  CHECK_FALSE(tested(a_run(), longer));
+}
+
+TEST_CASE("first losses in bf16, or in a precision that no record tells, may differ by more",
+          "[report]") {
+  const auto tolerance = [](const std::string& a, const std::string& b, bool imported) {
+    store::RecordedRun run_a = a_run(a), run_b = a_run(b);
+    run_a.imported = run_b.imported = imported;
+    return comparability(run_a, run_b).first_loss->tolerance;
+  };
+  const std::string fp32 = R"({"precision":"fp32"})", bf16 = R"({"precision":"amp_bf16"})";
+  CHECK(tolerance(fp32, fp32, false) == kFirstLossTolerance);
+  CHECK(tolerance(bf16, fp32, false) == kFirstLossToleranceBf16);
+  CHECK(tolerance(bf16, bf16, true) == kFirstLossToleranceBf16);
+  CHECK(tolerance("{}", "{}", true) == kFirstLossToleranceBf16);
+  CHECK(tolerance(fp32, fp32, true) == kFirstLossTolerance);
+}
+
+TEST_CASE("first losses of a log are never compared finer than its decimals", "[report]") {
+  store::RecordedRun rounded = a_run(R"({"precision":"fp32"})");
+  rounded.imported = true;
+  rounded.steps.step = {1, 2, 3, 4, 5};
+  rounded.steps.tokens = {8, 16, 24, 32, 40};
+  rounded.steps.loss = {10.01, 9.5, 9.12, 8.87, 8.5};
+  CHECK(rounding_of(rounded) == Approx(0.01));
+  store::RecordedRun exact = rounded;
+  exact.steps.loss = {10.0048, 9.49712345678, 9.1212345678, 8.8712345678, 8.5012345678};
+  CHECK(rounding_of(exact) == 0);
+  CHECK(comparability(rounded, exact).first_losses_agree());
+  exact.steps.loss[0] = 10.0;
+  CHECK_FALSE(comparability(rounded, exact).first_losses_agree());
+  exact.imported = false;
+  exact.steps.loss = rounded.steps.loss;
+  CHECK(rounding_of(exact) == 0);
 }
