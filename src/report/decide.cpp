@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "report/stats/power.h"
+#include "report/stats/paired_outcomes.h"
 
 namespace olmo::report {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "report/evaluation_match.h"
 #include "report/stats/bootstrap.h"
-#include "report/stats/multiplicity.h"
+#include "report/stats/interval.h"
 
 namespace olmo::report {
 namespace {

@@ -112,8 +112,8 @@ NoiseFloor noise_floor(const Side& a, const Side& b,
     const PermutationTest test = permutation_test(noise.values_a, noise.values_b);
     noise.p = test.p;
     noise.minimum_p = test.minimum_p;
-    noise.equivalence =
-        welch_equivalence(noise.values_a, noise.values_b, loss_margin(*noise.seed_deviation));
+    noise.equivalence = equivalence_of(welch_difference(noise.values_a, noise.values_b),
+                                       loss_margin(*noise.seed_deviation));
   }
   noise.to_run = what_to_run(noise);
   return noise;

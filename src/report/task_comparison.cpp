@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "report/evaluation_match.h"
 #include "report/stats/bootstrap.h"
-#include "report/stats/multiplicity.h"
-#include "report/stats/power.h"
+#include "report/stats/interval.h"
+#include "report/stats/paired_outcomes.h"
 #include "report/task_flips.h"
 
 namespace olmo::report {

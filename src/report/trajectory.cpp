@@ -133,9 +133,9 @@ void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise) {
                           .last(static_cast<std::size_t>(trajectory.last.points));
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   trajectory.last_range = {*low, *high};
-  if (!trajectory.last.bootstrap) return;
-  trajectory.last_interval95 = trajectory.last.bootstrap->interval(0.95);
-  trajectory.drift = drift_test(values, trajectory.last.bootstrap->block);
+  if (!trajectory.last.series) return;
+  trajectory.last_interval95 = trajectory.last.series->estimate.interval(0.95);
+  trajectory.drift = drift_test(values, trajectory.last.series->block());
 }
 
 std::vector<Mark> marks_of(const store::RecordedRun& run, char side) {

@@ -8,7 +8,7 @@
 
 #include "report/claim.h"
 #include "report/repeats.h"
-#include "report/stats/growth.h"
+#include "report/stats/curve_difference.h"
 #include "report/stats/trajectory_statistics.h"
 #include "report/verdict.h"
 #include "store/recorded_run.h"

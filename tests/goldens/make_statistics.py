@@ -7,8 +7,7 @@ distributions.json  values of distribution functions
 paired.json         2x2 tables: exact and mid-p McNemar (statsmodels), Tango's score interval and equivalence p-value by
                     maximising the constrained likelihood numerically (not by Tango's formula), Clopper-Pearson's limit
 multiplicity.json   Holm's adjustment (statsmodels)
-resampling.json     bootstrap intervals of scipy for a stratified mean and a ratio; the autocorrelation time of an AR(1) series
-                    from statsmodels' autocorrelations; quantiles
+resampling.json     bootstrap intervals of scipy for a stratified mean and a ratio; quantiles
 runs.json           permutation tests, Welch's TOST (statsmodels), sign test and regression of block means
 """
 
@@ -19,10 +18,10 @@ import pathlib
 
 import numpy as np
 from scipy import optimize, stats
+import statsmodels.api as sm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_ind
-from statsmodels.tsa.stattools import acf
 
 OUT = pathlib.Path(__file__).parents[1] / "data" / "report"
 
@@ -43,6 +42,8 @@ def distributions():
             rows.append(dict(name="student_t_cdf", arguments=[t, df], value=stats.t.cdf(t, df)))
         for p in (0.001, 0.05, 0.8, 0.975):
             rows.append(dict(name="student_t_quantile", arguments=[p, df], value=stats.t.ppf(p, df)))
+    for p, df in ((0.001, 1.0), (0.05, 3.0), (0.5, 7.0), (0.9987, 40.0)):
+        rows.append(dict(name="chi_squared_quantile", arguments=[p, df], value=stats.chi2.ppf(p, df)))
     for k, n, p in ((0, 5, 0.5), (3, 10, 0.5), (11, 299, 0.01), (250, 10042, 0.02), (4, 4, 0.3), (0, 0, 0.5)):
         rows.append(dict(name="binomial_pmf", arguments=[k, n, p], value=stats.binom.pmf(k, n, p)))
         rows.append(dict(name="binomial_cdf", arguments=[k, n, p], value=stats.binom.cdf(k, n, p)))
@@ -117,26 +118,12 @@ def resampling():
     differences = documents * rng.normal(0.001, 0.01, size=150)
     ratio = stats.bootstrap((differences, documents.astype(float)), lambda d, w, axis=-1: d.sum(axis=axis) / w.sum(axis=axis),
                             paired=True, n_resamples=20000, confidence_level=0.9, method="percentile", rng=2)
-    noise = rng.normal(size=2000)
-    series = np.empty(2000)
-    value = 0.0
-    for i, e in enumerate(noise):
-        value = 0.8 * value + e
-        series[i] = value
-    series = np.round(series, 6)
-    rho = acf(series, nlags=400, adjusted=False, fft=False)
-    tau = 1.0
-    for lag in range(1, 400):
-        tau += 2 * rho[lag]
-        if lag >= 5 * tau:
-            break
     values = np.sort(rng.normal(size=37))
     return dict(
         strata=[list(map(int, t)) for t in tasks], strata_interval=list(result.confidence_interval),
         strata_error=float(result.standard_error),
         weights=list(map(int, documents)), differences=list(map(float, differences)),
         ratio_interval=list(ratio.confidence_interval), ratio_error=float(ratio.standard_error),
-        series=list(map(float, series)), autocorrelation_time=tau * (1 + (2 * lag + 1) / len(series)),
         values=list(map(float, values)),
         quantiles=[[p, float(np.quantile(values, p))] for p in (0.0, 0.05, 0.31, 0.5, 0.95, 1.0)])
 
@@ -174,7 +161,25 @@ def runs():
     line = stats.linregress(centres, means)
     drift = dict(values=list(map(float, values)), block=block, positive=int((means > 0).sum()), negative=int((means < 0).sum()),
                  sign_p=stats.binomtest(int((means > 0).sum()), len(means)).pvalue, slope=line.slope, slope_p=line.pvalue)
-    return dict(groups=groups, drift=drift)
+    a, b = groups[1]["a"] + groups[3]["a"], groups[1]["b"] + groups[3]["b"]
+    t = stats.ttest_rel(b, a)
+    interval = t.confidence_interval(0.9)
+    differences = [round(y - x, 6) for x, y in zip(a, b)]
+    flips = stats.permutation_test((np.array(differences),), lambda x, axis: x.mean(axis=axis), permutation_type="samples",
+                                   n_resamples=np.inf).pvalue
+    paired = dict(differences=differences, p=t.pvalue, interval=[interval.low, interval.high], permutation_p=flips)
+    return dict(groups=groups, drift=drift, paired=paired, clusters=clusters())
+
+
+def clusters():
+    """One mean with errors in clusters of unequal size."""
+    rng = np.random.default_rng(8)
+    cluster = np.repeat(np.arange(9), rng.integers(1, 7, 9))
+    values = np.round(rng.normal(0, 0.02, 9)[cluster] + rng.normal(0.01, 0.01, len(cluster)), 6)
+    fit = sm.OLS(values, np.ones(len(values))).fit(
+        cov_type="cluster", cov_kwds=dict(groups=cluster, use_correction=False), use_t=True)
+    return dict(differences=list(map(float, values)), cluster=list(map(int, cluster)), value=float(fit.params[0]),
+                error_without_correction=float(fit.bse[0]))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ inline Trajectory synthetic_trajectory(const store::RecordedRun& a, const store:
   t.last.from_tokens = from;
   t.last.points = static_cast<std::int64_t>(a.steps.size() / 10);
   t.last.mean = -1.37e-4;
-  t.last.bootstrap = BlockBootstrap{-1.37e-4, 2.4, 10, 40, {}};
+  t.last.series = SeriesMean{{-1.37e-4, 9e-5, 38}, 10, 40, 0.1, 166.7};
   t.last.test = Equivalence{-1.37e-4, {-6.1e-4, 3.4e-4}, 0.0024, 0.0009, true};
   t.last_interval95 = Interval{-7.2e-4, 4.5e-4};
   t.last_a = 2.33841;

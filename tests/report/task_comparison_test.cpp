@@ -5,7 +5,7 @@
 #include "evaluation_fixture.h"
 
 #include "core/error.h"
-#include "report/stats/power.h"
+#include "report/stats/paired_outcomes.h"
 #include "report/task_flips.h"
 #include "support/catch.h"
 

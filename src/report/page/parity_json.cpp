@@ -199,9 +199,9 @@ Ordered last_json(const Trajectory& t) {
                   {"test", json_or_null(t.last.test)},
                   {"autocorrelation_time", nullptr},
                   {"block", nullptr}};
-  if (t.last.bootstrap) {
-    json["autocorrelation_time"] = json_of(t.last.bootstrap->autocorrelation_time);
-    json["block"] = t.last.bootstrap->block;
+  if (t.last.series) {
+    json["autocorrelation_time"] = json_of(t.last.series->autocorrelation_time());
+    json["block"] = t.last.series->block();
   }
   return json;
 }

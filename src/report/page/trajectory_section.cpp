@@ -200,10 +200,10 @@ std::string last_stretch(const Trajectory& t) {
                              p_value(last.test->p)
                        : element("span", "absent",
                                  "not tested: too few independent points in the stretch")});
-  if (last.bootstrap)
-    table.row({"Method", "moving-block bootstrap, blocks of " + count(last.bootstrap->block) +
-                             " points, autocorrelation time " +
-                             number(last.bootstrap->autocorrelation_time, 3) + " points"});
+  if (last.series)
+    table.row({"Method", "t interval of " + count(last.series->batches) + " batch means of " +
+                             count(last.series->batch) + " points, which tell as much as " +
+                             number(last.series->effective, 3) + " independent points"});
   if (t.drift)
     table.row({"Drift", count(t.drift->positive) + " of " + count(t.drift->blocks) +
                             " blocks above 0 (sign test p " + p_value(t.drift->sign_p) +

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/sorted_quantile.h"
-#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {

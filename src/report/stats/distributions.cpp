@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
-#include "core/error.h"
-#include "report/stats/checks.h"
+#include "report/stats/interval.h"
 
 namespace olmo::report {
 namespace {
@@ -48,6 +48,12 @@ double student_t_quantile(double p, double df) {
   require_fraction(p, "student_t_quantile: p");
   require_positive(df, "student_t_quantile: degrees of freedom");
   return boost::math::quantile(boost::math::students_t(df), p);
+}
+
+double chi_squared_quantile(double p, double df) {
+  require_fraction(p, "chi_squared_quantile: p");
+  require_positive(df, "chi_squared_quantile: degrees of freedom");
+  return boost::math::quantile(boost::math::chi_squared(df), p);
 }
 
 double binomial_pmf(std::int64_t k, std::int64_t n, double p) {

@@ -17,6 +17,9 @@ double student_t_cdf(double t, double df);
 /// t with P(T <= t) = p, for 0 < p < 1 and df > 0.
 double student_t_quantile(double p, double df);
 
+/// x with P(X <= x) = p of the chi-square distribution with df > 0 degrees of freedom, 0 < p < 1.
+double chi_squared_quantile(double p, double df);
+
 /// P(X = k) of X ~ Binomial(n, p), n >= 0, 0 <= p <= 1; 0 for k outside [0, n].
 double binomial_pmf(std::int64_t k, std::int64_t n, double p);
 /// P(X <= k) of X ~ Binomial(n, p); 0 for k < 0, 1 for k >= n.

@@ -1,5 +1,16 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+// What all statistics share: error rates, intervals, the verdict of two one-sided tests, several
+// tests at once, and what each asks of its arguments.
+
 namespace olmo::report {
 
 /// Error rate of every one-sided test: equivalence is read off an interval of level 1 - 2·kAlpha.
@@ -24,6 +35,75 @@ struct Equivalence {
   double margin = 0;       ///< in the unit of the estimate
   double p = 1;            ///< the larger of the two tests' p-values
   bool certified = false;  ///< the interval lies inside ±margin
+
+  /// The smallest true |difference| that the two tests reject, each at alpha; below the margin
+  /// exactly where it is certified.
+  [[nodiscard]] double excludes() const {
+    return std::max(std::abs(interval.low), std::abs(interval.high));
+  }
 };
+
+/// An estimate whose error is Student's: value ± t · error. What a mean of runs, of pairs of runs,
+/// of clusters or of a correlated series comes to.
+struct Estimate {
+  double value = 0;    ///< B minus A
+  double error = 0;    ///< standard error; 0: there is no spread, the value is exact
+  double degrees = 1;  ///< of freedom of `error`, above 0
+
+  [[nodiscard]] Interval interval(double level) const;
+  /// Two-sided p of "the true value is 0".
+  [[nodiscard]] double p() const;
+};
+
+/// The two one-sided t tests of an estimate. Throws Error(kUsage) unless the margin is positive and
+/// 0 < alpha < 0.5.
+Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha = kAlpha);
+
+/// The probability that an estimate of the true value `truth` with the true standard error `error`,
+/// which is itself estimated with `degrees` of freedom, is certified within ±margin: the mean over
+/// the chi-square distribution of the estimated error of what a normal value then has (Phillips,
+/// "Power of the two one-sided tests procedure in bioequivalence", J. Pharmacokinet. Biopharm.
+/// 1990). Throws as equivalence_of, and for error < 0 or degrees <= 0.
+double certification_power(double error, double degrees, double margin, double truth = 0,
+                           double alpha = kAlpha);
+
+/// Holm's step-down adjustment ("A simple sequentially rejective multiple test procedure", Scand.
+/// J. Stat. 1979) in the order of `p`: rejecting where the adjusted value is at most alpha keeps
+/// the chance of any false rejection at alpha, whatever the dependence. For tests of differences.
+/// Throws Error(kInput) if `p` is empty or a value is not in [0, 1].
+std::vector<double> holm_adjusted(std::span<const double> p);
+
+/// The p-value of "not all of these equivalences hold": the largest (intersection-union test,
+/// Berger 1982). All parts must pass, each at alpha, so no correction is needed. Throws as
+/// holm_adjusted; in particular an empty list does not pass.
+double intersection_union_p(std::span<const double> p);
+
+// A number that is missing must never turn into a passed test.
+
+/// Throws Error(kInput) "WHERE: …" if `values` is empty or holds a NaN or an infinity.
+inline void require_finite(std::span<const double> values, const std::string& where) {
+  if (values.empty())
+    throw Error(ErrorKind::kInput, where + ": at least one value is needed, got none");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]))
+      throw Error(ErrorKind::kInput, where + ": value " + std::to_string(i) +
+                                         " must be a finite number, is " +
+                                         std::to_string(values[i]));
+  }
+}
+
+/// Throws Error(kUsage) unless 0 < value < 1; `what` names it, with the function.
+inline void require_fraction(double value, const std::string& what) {
+  if (!(value > 0 && value < 1))
+    throw Error(ErrorKind::kUsage,
+                what + " must lie between 0 and 1, received " + std::to_string(value));
+}
+
+/// Throws Error(kUsage) unless value is finite and positive.
+inline void require_positive(double value, const std::string& what) {
+  if (!(value > 0 && std::isfinite(value)))
+    throw Error(ErrorKind::kUsage,
+                what + " must be finite and positive, received " + std::to_string(value));
+}
 
 }  // namespace olmo::report

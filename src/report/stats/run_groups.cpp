@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
-#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {
@@ -83,6 +82,70 @@ class Relabelling {
   double observed_ = 0;
 };
 
+double variance_of_mean(std::span<const double> values) {
+  const double deviation = sample_standard_deviation(values);
+  return deviation * deviation / static_cast<double>(values.size());
+}
+
+double welch_degrees(double of_a, std::size_t runs_a, double of_b, std::size_t runs_b) {
+  const double squares =
+      of_a * of_a / static_cast<double>(runs_a - 1) + of_b * of_b / static_cast<double>(runs_b - 1);
+  if (!(squares > 0)) return static_cast<double>(runs_a + runs_b - 2);
+  return (of_a + of_b) * (of_a + of_b) / squares;
+}
+
+/// What a task adds to the variance of the mean over the tasks.
+struct TaskVariance {
+  double instances = 0;  ///< between instances, of the difference of their means over runs
+  double answers = 0;    ///< of single answers, left when run and instance are taken away
+  double degrees = 1;    ///< of `instances`
+};
+
+/// Means over the runs of a side by instance, and the sum of squares that is left of the single
+/// scores when the means of run and instance are taken away.
+double rest_of_side(const std::vector<std::vector<double>>& scores, std::vector<double>& runs,
+                    std::vector<double>& instances, double tasks) {
+  const auto n = static_cast<double>(instances.size()), k = static_cast<double>(scores.size());
+  if (scores.size() < 2 || scores.size() != runs.size() || instances.size() < 2)
+    throw Error(ErrorKind::kInput,
+                "two levels: at least two runs a side, the same in each task, and two instances "
+                "are needed");
+  std::vector<double> means;
+  for (std::size_t r = 0; r < scores.size(); ++r) {
+    require_finite(scores[r], "two levels");
+    if (scores[r].size() != instances.size())
+      throw Error(ErrorKind::kInput, "two levels: the runs have unlike numbers of instances");
+    means.push_back(mean_of(scores[r]));
+    runs[r] += means.back() / tasks;
+    for (std::size_t i = 0; i < instances.size(); ++i) instances[i] += scores[r][i] / k;
+  }
+  const double centre = mean_of(means);
+  double rest = 0;
+  for (std::size_t r = 0; r < scores.size(); ++r) {
+    for (std::size_t i = 0; i < instances.size(); ++i) {
+      const double left = scores[r][i] - means[r] - instances[i] + centre;
+      rest += left * left;
+    }
+  }
+  return rest / ((n - 1) * (k - 1)) / k;
+}
+
+TaskVariance task_variance(const RunScores& task, std::vector<double>& runs_a,
+                           std::vector<double>& runs_b, double tasks) {
+  const std::size_t size = task.a.empty() ? 0 : task.a[0].size();
+  std::vector<double> in_a(size), in_b(size);
+  const double weight = tasks * tasks * static_cast<double>(size);
+  TaskVariance variance;
+  variance.answers =
+      (rest_of_side(task.a, runs_a, in_a, tasks) + rest_of_side(task.b, runs_b, in_b, tasks)) /
+      weight;
+  for (std::size_t i = 0; i < size; ++i) in_b[i] -= in_a[i];
+  const double deviation = sample_standard_deviation(in_b);
+  variance.instances = deviation * deviation / weight;
+  variance.degrees = static_cast<double>(size - 1);
+  return variance;
+}
+
 }  // namespace
 
 double sample_standard_deviation(std::span<const double> values) {
@@ -108,43 +171,126 @@ PermutationTest permutation_test(std::span<const double> a, std::span<const doub
     result.p = relabelling.exact_share();
     result.minimum_p = std::min(1.0, (a.size() == b.size() ? 2 : 1) / choose(runs, a.size()));
   } else {
-    if (options.resamples < kFewestResamples)
-      throw Error(ErrorKind::kUsage, "permutation test: resamples must be at least 100, received " +
-                                         std::to_string(options.resamples));
+    require_resamples(options, "permutation test");
     result.p = relabelling.sampled_share(options);
     result.minimum_p = 1 / (static_cast<double>(options.resamples) + 1);
   }
   return result;
 }
 
-Equivalence welch_equivalence(std::span<const double> a, std::span<const double> b, double margin,
-                              double alpha) {
-  require_positive(margin, "equivalence: the margin");
-  require_fraction(2 * alpha, "equivalence: twice alpha");
-  const auto variance_of_mean = [](std::span<const double> values) {
-    const double deviation = sample_standard_deviation(values);
-    return deviation * deviation / static_cast<double>(values.size());
-  };
-  const double of_a = variance_of_mean(a), of_b = variance_of_mean(b);
-  Equivalence result;
-  result.estimate = mean_of(b) - mean_of(a);
-  result.margin = margin;
-  const double error = std::sqrt(of_a + of_b);
-  double reach = 0;
-  // Sides without any spread leave no doubt: the t-value is infinite.
-  double t = (margin - std::abs(result.estimate)) * std::numeric_limits<double>::infinity();
-  double df = static_cast<double>(a.size() + b.size() - 2);
-  if (error > 0) {
-    df = (of_a + of_b) * (of_a + of_b) /
-         (of_a * of_a / static_cast<double>(a.size() - 1) +
-          of_b * of_b / static_cast<double>(b.size() - 1));
-    t = (margin - std::abs(result.estimate)) / error;
-    reach = student_t_quantile(1 - alpha, df) * error;
+PermutationTest paired_permutation_test(std::span<const double> differences,
+                                        const BootstrapOptions& options) {
+  constexpr std::size_t kMostPairs = 20;
+  require_finite(differences, "permutation test: differences");
+  const double observed = std::abs(sum_of(differences));
+  double largest = 0;
+  for (const double d : differences) largest = std::max(largest, std::abs(d));
+  const double least =
+      observed -
+      1e-12 * largest * static_cast<double>(differences.size());  // equal but for rounding
+  PermutationTest result;
+  result.difference = mean_of(differences);
+  result.exact = differences.size() <= kMostPairs;
+  if (!result.exact) require_resamples(options, "permutation test");
+  const double all = result.exact ? std::exp2(static_cast<double>(differences.size()))
+                                  : static_cast<double>(options.resamples) + 1;
+  ResampleDraws draws(options.seed, 0);
+  double extreme = result.exact ? 0 : 1;
+  for (std::int64_t swap = result.exact ? 0 : 1; swap < static_cast<std::int64_t>(all); ++swap) {
+    double sum = 0;
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      const bool swapped = result.exact ? (swap >> i & 1) != 0 : draws.below(2) != 0;
+      sum += swapped ? -differences[i] : differences[i];
+    }
+    extreme += std::abs(sum) >= least;
   }
-  result.interval = {result.estimate - reach, result.estimate + reach};
-  result.p = std::isnan(t) ? 1 : student_t_cdf(-t, df);
-  result.certified = result.interval.inside(margin);
+  result.p = extreme / all;
+  result.minimum_p = (result.exact ? 2 : 1) / all;
   return result;
+}
+
+Estimate welch_difference(std::span<const double> a, std::span<const double> b) {
+  const double of_a = variance_of_mean(a), of_b = variance_of_mean(b);
+  return {mean_of(b) - mean_of(a), std::sqrt(of_a + of_b),
+          welch_degrees(of_a, a.size(), of_b, b.size())};
+}
+
+Estimate paired_difference(std::span<const double> differences) {
+  return {mean_of(differences), std::sqrt(variance_of_mean(differences)),
+          static_cast<double>(differences.size() - 1)};
+}
+
+Estimate clustered_difference(std::span<const double> differences,
+                              std::span<const std::int64_t> cluster) {
+  require_finite(differences, "clusters");
+  if (differences.size() != cluster.size())
+    throw Error(ErrorKind::kInput, "clusters: each difference needs its cluster, received " +
+                                       std::to_string(differences.size()) + " and " +
+                                       std::to_string(cluster.size()));
+  Estimate result;
+  result.value = mean_of(differences);
+  std::map<std::int64_t, double> sums;
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    sums[cluster[i]] += differences[i] - result.value;
+  const auto groups = static_cast<double>(sums.size());
+  if (sums.size() < 2) throw Error(ErrorKind::kInput, "clusters: at least two are needed, got one");
+  double squares = 0;
+  for (const auto& [name, sum] : sums) squares += sum * sum;
+  result.error =
+      std::sqrt(squares * groups / (groups - 1)) / static_cast<double>(differences.size());
+  result.degrees = groups - 1;
+  return result;
+}
+
+Estimate two_level_difference(std::span<const RunScores> tasks) {
+  if (tasks.empty()) throw Error(ErrorKind::kInput, "two levels: at least one task is needed");
+  const auto count = static_cast<double>(tasks.size());
+  std::vector<double> runs_a(tasks[0].a.size()), runs_b(tasks[0].b.size());
+  double instances = 0, instances_squared = 0, answers = 0;
+  for (const RunScores& task : tasks) {
+    const TaskVariance variance = task_variance(task, runs_a, runs_b, count);
+    instances += variance.instances;
+    instances_squared += variance.instances * variance.instances / variance.degrees;
+    answers += variance.answers;
+  }
+  const Estimate runs = welch_difference(runs_a, runs_b);
+  const double of_runs = runs.error * runs.error;
+  const double total = std::max({of_runs, instances, of_runs + instances - answers});
+  const double squares = of_runs * of_runs / runs.degrees + instances_squared;
+  return {runs.value, std::sqrt(total), squares > 0 ? total * total / squares : runs.degrees};
+}
+
+double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
+                   double margin, double truth, double alpha) {
+  constexpr int kPlaces = 40;  // of either deviation's distribution: 1e-3 of the power
+  require_positive(margin, "power: the margin");
+  require_fraction(2 * alpha, "power: twice alpha");
+  if (k_a < 2 || k_b < 2 || !(deviation_a >= 0 && deviation_b >= 0))
+    throw Error(ErrorKind::kUsage,
+                "power: at least two runs a side and deviations of at least 0 are needed");
+  const auto of_mean = [](double deviation, std::int64_t k) {
+    return deviation * deviation / static_cast<double>(k);
+  };
+  const double of_a = of_mean(deviation_a, k_a), of_b = of_mean(deviation_b, k_b);
+  const double error = std::sqrt(of_a + of_b);
+  if (error == 0) return std::abs(truth) < margin ? 1 : 0;
+  const auto estimated = [&](double variance, std::int64_t k, int place) {
+    const auto degrees = static_cast<double>(k - 1);
+    return variance * chi_squared_quantile((place + 0.5) / kPlaces, degrees) / degrees;
+  };
+  double power = 0;
+  for (int i = 0; i < kPlaces; ++i) {
+    const double in_a = estimated(of_a, k_a, i);
+    for (int j = 0; j < kPlaces; ++j) {
+      const double in_b = estimated(of_b, k_b, j);
+      const double degrees =
+          welch_degrees(in_a, static_cast<std::size_t>(k_a), in_b, static_cast<std::size_t>(k_b));
+      const double room = margin - student_t_quantile(1 - alpha, degrees) * std::sqrt(in_a + in_b);
+      if (room > 0)
+        power += normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error);
+    }
+  }
+  return power / (kPlaces * kPlaces);
 }
 
 }  // namespace olmo::report

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "report/stats/bootstrap.h"
 #include "report/stats/interval.h"
@@ -29,9 +30,49 @@ struct PermutationTest {
 PermutationTest permutation_test(std::span<const double> a, std::span<const double> b,
                                  const BootstrapOptions& options = {});
 
-/// Equivalence of the means by Welch's t interval (unequal variances, Welch-Satterthwaite degrees
-/// of freedom). At least two runs on either side, else Error(kInput).
-Equivalence welch_equivalence(std::span<const double> a, std::span<const double> b, double margin,
-                              double alpha = kAlpha);
+/// The same for pairs (of one seed on both sides, or of branches from one checkpoint): the share of
+/// all ways to swap A and B within pairs whose mean difference is at least as large. The smallest
+/// p of K pairs is 2/2^K: 0.06 for K = 5, 0.03 for K = 6. Above 20 pairs random swaps.
+PermutationTest paired_permutation_test(std::span<const double> differences,
+                                        const BootstrapOptions& options = {});
+
+/// Mean of B minus mean of A of unpaired runs, with Welch's standard error (unequal variances) and
+/// the degrees of freedom of Welch and Satterthwaite. At least two runs on either side, else
+/// Error(kInput).
+Estimate welch_difference(std::span<const double> a, std::span<const double> b);
+
+/// Mean of paired differences, with the standard error of the paired t test: what the runs of a
+/// pair have in common (the seed, the checkpoint they branch from) drops out. At least two.
+Estimate paired_difference(std::span<const double> differences);
+
+/// Mean of differences that belong to clusters: one instance at several checkpoints, questions
+/// about one text, runs with several evaluations. Differences within a cluster may be correlated in
+/// any way, the sums of clusters are independent (Liang and Zeger, "Longitudinal data analysis
+/// using generalized linear models", Biometrika 1986; with G/(G - 1) and G - 1 degrees of freedom
+/// for G clusters, Cameron and Miller, "A practitioner's guide to cluster-robust inference", J.
+/// Hum. Resour. 2015). `cluster` names each difference's own; at least two clusters, else
+/// Error(kInput).
+Estimate clustered_difference(std::span<const double> differences,
+                              std::span<const std::int64_t> cluster);
+
+/// Scores of several runs of either side on the same instances of one task: [run][instance].
+struct RunScores {
+  std::vector<std::vector<double>> a, b;
+};
+
+/// Difference of what two setups score on average, over runs and over instances of all tasks, each
+/// task weighing the same: runs differ as a whole, over all tasks, and instances react to a setup.
+/// Both are random and crossed, so the variance is that between runs plus that between instances
+/// minus that of single answers, which both contain (Cameron, Gelbach and Miller, "Robust inference
+/// with multiway clustering", J. Bus. Econ. Stat. 2011), and no less than the larger of the two;
+/// degrees of freedom by Satterthwaite. At least two runs a side, the same ones in each task, and
+/// two instances a task, else Error(kInput).
+Estimate two_level_difference(std::span<const RunScores> tasks);
+
+/// Welch's test of K_a and K_b runs with the given standard deviations: the probability that it
+/// certifies a true difference `truth` within ±margin, over the distributions of both estimated
+/// deviations.
+double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
+                   double margin, double truth = 0, double alpha = kAlpha);
 
 }  // namespace olmo::report

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/sorted_quantile.h"
-#include "report/stats/checks.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {
@@ -74,7 +73,7 @@ double loss_margin(double seed_standard_deviation) {
 }
 
 LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin,
-                              const BootstrapOptions& options, double alpha) {
+                              double alpha) {
   require_finite(difference.values, "last stretch");
   if (!(share > 0 && share <= 1))
     throw Error(ErrorKind::kUsage,
@@ -92,8 +91,8 @@ LastStretch test_last_stretch(const CurveDifference& difference, double share, d
   result.points = std::ssize(stretch);
   result.mean =
       std::accumulate(stretch.begin(), stretch.end(), 0.0) / static_cast<double>(stretch.size());
-  result.bootstrap = block_bootstrap_mean(stretch, options);
-  if (result.bootstrap) result.test = block_equivalence(*result.bootstrap, margin, alpha);
+  result.series = mean_of_series(stretch);
+  if (result.series) result.test = equivalence_of(result.series->estimate, margin, alpha);
   return result;
 }
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "report/stats/block_bootstrap.h"
 #include "report/stats/curve_difference.h"
 #include "report/stats/interval.h"
+#include "report/stats/series_mean.h"
 
 // How the difference of two loss curves ends, and how one curve jumps and drifts.
 
@@ -17,16 +17,16 @@ namespace olmo::report {
 double loss_margin(double seed_standard_deviation);
 
 /// Equivalence of the mean difference over the last `share` of the tokens (0 < share <= 1) against
-/// ±margin, by moving blocks. The test is absent if that stretch has too few independent values.
+/// ±margin, by batch means. Both are absent if that stretch has too few values.
 struct LastStretch {
   std::int64_t from_tokens = 0;  ///< first token count in the stretch
   std::int64_t points = 0;
   double mean = 0;
-  std::optional<BlockBootstrap> bootstrap;
+  std::optional<SeriesMean> series;
   std::optional<Equivalence> test;
 };
 LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin,
-                              const BootstrapOptions& options = {}, double alpha = kAlpha);
+                              double alpha = kAlpha);
 
 /// Indices of upward spikes: more than `threshold` median absolute deviations (times 1.4826, so
 /// that they are standard deviations of normal noise) above the median, both of the up to `window`

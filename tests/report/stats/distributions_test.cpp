@@ -16,6 +16,7 @@ double call(const std::string& name, const std::vector<double>& x) {
   if (name == "normal_quantile") return normal_quantile(x[0]);
   if (name == "student_t_cdf") return student_t_cdf(x[0], x[1]);
   if (name == "student_t_quantile") return student_t_quantile(x[0], x[1]);
+  if (name == "chi_squared_quantile") return chi_squared_quantile(x[0], x[1]);
   if (name == "binomial_pmf") return binomial_pmf(count(0), count(1), x[2]);
   if (name == "binomial_cdf") return binomial_cdf(count(0), count(1), x[2]);
   REQUIRE(name == "binomial_upper_limit");

@@ -1,11 +1,13 @@
 #include "report/stats/run_groups.h"
 
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "report/golden_file.h"
 #include "support/catch.h"
+#include "support/simulation.h"
 
 namespace olmo::report {
 
@@ -18,7 +20,7 @@ TEST_CASE("permutation and Welch tests are those of scipy and statsmodels", "[re
     CHECK(permutation.exact);
     CHECK(permutation.p == Approx(group.at("permutation_p").get<double>()).epsilon(1e-12));
     CHECK(permutation.p >= permutation.minimum_p);
-    const auto welch = welch_equivalence(a, b, 0.03);
+    const auto welch = equivalence_of(welch_difference(a, b), 0.03);
     CHECK(welch.p == Approx(group.at("tost_p").get<double>()).epsilon(1e-8));
     CHECK(welch.interval.low == Approx(group.at("interval")[0].get<double>()).epsilon(1e-9));
     CHECK(welch.interval.high == Approx(group.at("interval")[1].get<double>()).epsilon(1e-9));
@@ -44,10 +46,10 @@ TEST_CASE("runs that are all equal do not differ", "[report]") {
   const std::vector<double> a(4, 2.1), b(4, 2.1), c(4, 2.2);
   CHECK(permutation_test(a, b).p == 1);
   CHECK(permutation_test(a, b).difference == 0);
-  CHECK(welch_equivalence(a, b, 0.01).certified);
-  CHECK(welch_equivalence(a, b, 0.01).p == 0);
-  CHECK_FALSE(welch_equivalence(a, c, 0.01).certified);
-  CHECK(welch_equivalence(a, c, 0.01).p == 1);
+  CHECK(equivalence_of(welch_difference(a, b), 0.01).certified);
+  CHECK(equivalence_of(welch_difference(a, b), 0.01).p == 0);
+  CHECK_FALSE(equivalence_of(welch_difference(a, c), 0.01).certified);
+  CHECK(equivalence_of(welch_difference(a, c), 0.01).p == 1);
 }
 
 TEST_CASE("many runs are relabelled at random", "[report]") {
@@ -65,13 +67,122 @@ TEST_CASE("many runs are relabelled at random", "[report]") {
   CHECK_THROWS_AS(permutation_test(a, b, {10, 1}), Error);
 }
 
+TEST_CASE("paired runs are tested as by scipy", "[report]") {
+  const Json golden = golden_file("runs.json").at("paired");
+  const auto differences = numbers(golden.at("differences"));
+  const Estimate paired = paired_difference(differences);
+  CHECK(paired.p() == Approx(golden.at("p").get<double>()).epsilon(1e-9));
+  const Interval interval = paired.interval(0.9);
+  CHECK(interval.low == Approx(golden.at("interval")[0].get<double>()).epsilon(1e-9));
+  CHECK(interval.high == Approx(golden.at("interval")[1].get<double>()).epsilon(1e-9));
+  const auto flips = paired_permutation_test(differences);
+  CHECK(flips.exact);
+  CHECK(flips.p == Approx(golden.at("permutation_p").get<double>()).epsilon(1e-12));
+  CHECK(flips.minimum_p == Approx(std::exp2(1 - static_cast<double>(differences.size()))));
+  std::vector<double> many(40, 0.1);
+  for (std::size_t i = 0; i < many.size(); i += 3) many[i] = -0.1;
+  const auto sampled = paired_permutation_test(many, {20'000, 1});
+  CHECK_FALSE(sampled.exact);
+  CHECK(sampled.p == Approx(0.0807).margin(0.008));  // twice P(X <= 14), X ~ Binomial(40, 1/2)
+}
+
+TEST_CASE("errors within clusters are those of statsmodels", "[report]") {
+  const Json golden = golden_file("runs.json").at("clusters");
+  const auto differences = numbers(golden.at("differences"));
+  const auto cluster = golden.at("cluster").get<std::vector<std::int64_t>>();
+  const Estimate found = clustered_difference(differences, cluster);
+  CHECK(found.value == Approx(golden.at("value").get<double>()).epsilon(1e-10));
+  CHECK(found.degrees == 8);
+  CHECK(found.error ==
+        Approx(golden.at("error_without_correction").get<double>() * std::sqrt(9.0 / 8))
+            .epsilon(1e-10));
+  std::vector<std::int64_t> own(differences.size());
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::int64_t>(i);
+  CHECK(clustered_difference(differences, own).error ==
+        Approx(paired_difference(differences).error).epsilon(1e-12));
+}
+
+TEST_CASE("a difference over runs and instances is covered as often as promised",
+          "[report][simulation]") {
+  struct Setting {
+    std::size_t runs, instances;
+    double run_deviation, setup_deviation, answer_deviation;
+  };
+  const std::uint64_t samples = 400 * simulations();
+  for (const auto& [runs, instances, of_run, of_setup, of_answer] :
+       {Setting{4, 30, 0.02, 0, 0.3}, Setting{6, 100, 0, 0.3, 0.3}, Setting{3, 50, 0.05, 0.2, 0.2},
+        Setting{8, 40, 0, 0, 0.4}}) {
+    std::uint64_t covered = 0;
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      Normal normal(7, sample);
+      // Two tasks, and the runs of a side the same in both.
+      std::vector<RunScores> tasks(2);
+      for (const bool in_b : {false, true}) {
+        std::vector<double> shift(runs);
+        for (double& of : shift) of = of_run * normal();
+        for (RunScores& task : tasks) {
+          auto& scores = in_b ? task.b : task.a;
+          scores.assign(runs, std::vector<double>(instances));
+          for (std::size_t i = 0; i < instances; ++i) {
+            const double reacts = of_setup * normal();
+            for (std::size_t r = 0; r < runs; ++r)
+              scores[r][i] = shift[r] + reacts + of_answer * normal();
+          }
+        }
+      }
+      const Interval interval = two_level_difference(tasks).interval(0.95);
+      covered += interval.low <= 0 && 0 <= interval.high;
+    }
+    const double share = static_cast<double>(covered) / static_cast<double>(samples);
+    INFO(runs << " runs, " << instances << " instances: " << share);
+    CHECK(share >= 0.95 - 3 * std::sqrt(0.05 * 0.95 / static_cast<double>(samples)));
+    // Conservative where neither level has a spread of its own: both then hold that of answers.
+  }
+}
+
+TEST_CASE("the power of Welch's test is what repeated samples give", "[report][simulation]") {
+  const std::uint64_t samples = 2000 * simulations();
+  for (const auto& [runs, margin, truth] :
+       {std::tuple{3, 2.5, 0.0}, {4, 2.0, 0.0}, {6, 2.0, 0.0}, {6, 2.0, 1.0}, {8, 1.0, 0.0}}) {
+    std::uint64_t certified = 0;
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      Normal normal(8, sample);
+      std::vector<double> a, b;
+      for (int i = 0; i < runs; ++i) {
+        a.push_back(normal());
+        b.push_back(truth + normal());
+      }
+      certified += equivalence_of(welch_difference(a, b), margin).certified;
+    }
+    INFO(runs << " runs a side, margin " << margin);
+    CHECK(welch_power(1, 1, runs, runs, margin, truth) ==
+          Approx(static_cast<double>(certified) / static_cast<double>(samples)).margin(0.033));
+  }
+}
+
+TEST_CASE("the power at the margin is the error rate, without a spread it is certain", "[report]") {
+  CHECK(certification_power(0.1, 9, 1.0, 1.0) == Approx(0.05).margin(0.001));
+  CHECK(certification_power(0.1, 9, 1.0, -1.0) == Approx(0.05).margin(0.001));
+  CHECK(certification_power(0.1, 9, 1.0) > 0.999);
+  CHECK(certification_power(1, 9, 1.0) < 0.02);
+  CHECK(certification_power(0, 3, 1.0, 0.99) == 1);
+  CHECK(certification_power(0, 3, 1.0, 1.0) == 0);
+  CHECK(welch_power(0.1, 0.1, 5, 5, 1.0, 1.0) == Approx(0.048).margin(0.002));
+  CHECK_THROWS_AS(certification_power(-1, 3, 1.0), Error);
+  CHECK_THROWS_AS(certification_power(1, 0, 1.0), Error);
+}
+
 TEST_CASE("groups without runs or with missing numbers are refused", "[report]") {
   const std::vector<double> fine = {1, 2}, nan = {1, std::nan("")}, one = {1};
   CHECK_THROWS_AS(permutation_test({}, fine), Error);
   CHECK_THROWS_AS(permutation_test(fine, nan), Error);
-  CHECK_THROWS_AS(welch_equivalence(one, fine, 0.1), Error);
-  CHECK_THROWS_AS(welch_equivalence(nan, fine, 0.1), Error);
-  CHECK_THROWS_AS(welch_equivalence(fine, fine, 0), Error);
+  CHECK_THROWS_AS(welch_difference(one, fine), Error);
+  CHECK_THROWS_AS(welch_difference(nan, fine), Error);
+  CHECK_THROWS_AS(paired_difference(one), Error);
+  CHECK_THROWS_AS(paired_permutation_test({}), Error);
+  CHECK_THROWS_AS(clustered_difference(fine, std::vector<std::int64_t>{3, 3}), Error);
+  CHECK_THROWS_AS(clustered_difference(fine, std::vector<std::int64_t>{3}), Error);
+  CHECK_THROWS_AS(welch_power(0.1, 0.1, 1, 4, 1), Error);
   CHECK_THROWS_AS(sample_standard_deviation(one), Error);
   CHECK(sample_standard_deviation(fine) == Approx(std::sqrt(0.5)));
 }

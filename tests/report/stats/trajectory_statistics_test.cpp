@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "report/golden_file.h"
+#include "report/stats/bootstrap.h"
 #include "support/catch.h"
 
 namespace olmo::report {

@@ -1,4 +1,4 @@
-#include "report/stats/multiplicity.h"
+#include "report/stats/interval.h"
 
 #include <algorithm>
 #include <cmath>

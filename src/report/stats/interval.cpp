@@ -1,0 +1,91 @@
+#include "report/stats/interval.h"
+
+#include <numeric>
+
+#include "report/stats/distributions.h"
+
+namespace olmo::report {
+namespace {
+
+void check(std::span<const double> p) {
+  if (p.empty()) throw Error(ErrorKind::kInput, "multiplicity: at least one p-value is needed");
+  for (const double value : p) {
+    if (!(value >= 0 && value <= 1))
+      throw Error(ErrorKind::kInput,
+                  "multiplicity: a p-value must lie in [0, 1], is " + std::to_string(value));
+  }
+}
+
+}  // namespace
+
+Interval Estimate::interval(double level) const {
+  require_fraction(level, "estimate: the level");
+  const double reach = error > 0 ? student_t_quantile((1 + level) / 2, degrees) * error : 0;
+  return {value - reach, value + reach};
+}
+
+double Estimate::p() const {
+  if (error > 0) return 2 * student_t_cdf(-std::abs(value) / error, degrees);
+  return value == 0 ? 1 : 0;
+}
+
+Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha) {
+  require_positive(margin, "equivalence: the margin");
+  require_fraction(2 * alpha, "equivalence: twice alpha");
+  Equivalence result;
+  result.estimate = estimate.value;
+  result.interval = estimate.interval(1 - 2 * alpha);
+  result.margin = margin;
+  const double distance = margin - std::abs(estimate.value);
+  // An exact value leaves no doubt, unless it is the margin itself.
+  if (estimate.error > 0)
+    result.p = student_t_cdf(-distance / estimate.error, estimate.degrees);
+  else
+    result.p = distance > 0 ? 0 : 1;
+  result.certified = result.interval.inside(margin);
+  return result;
+}
+
+double certification_power(double error, double degrees, double margin, double truth,
+                           double alpha) {
+  constexpr int kPlaces = 400;  // of the distribution of the estimated error: 1e-3 of the power
+  require_positive(margin, "power: the margin");
+  require_fraction(2 * alpha, "power: twice alpha");
+  if (!(error >= 0 && std::isfinite(truth)))
+    throw Error(ErrorKind::kUsage,
+                "power: the standard error must be at least 0, received " + std::to_string(error));
+  if (error == 0) return std::abs(truth) < margin ? 1 : 0;
+  const double t = student_t_quantile(1 - alpha, degrees);
+  double power = 0;
+  for (int i = 0; i < kPlaces; ++i) {
+    const double estimated =
+        error * std::sqrt(chi_squared_quantile((i + 0.5) / kPlaces, degrees) / degrees);
+    const double room = margin - t * estimated;
+    if (room > 0)
+      power += (normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error)) / kPlaces;
+  }
+  return power;
+}
+
+std::vector<double> holm_adjusted(std::span<const double> p) {
+  check(p);
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t i, std::size_t j) { return p[i] < p[j]; });
+  std::vector<double> adjusted(p.size());
+  double running = 0;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const auto left = static_cast<double>(order.size() - rank);
+    running = std::max(running, std::min(1.0, left * p[order[rank]]));
+    adjusted[order[rank]] = running;
+  }
+  return adjusted;
+}
+
+double intersection_union_p(std::span<const double> p) {
+  check(p);
+  return *std::max_element(p.begin(), p.end());
+}
+
+}  // namespace olmo::report
