@@ -1,0 +1,204 @@
+#include "report/parting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace olmo::report {
+namespace {
+
+constexpr std::size_t kFewestPoints = 30;
+/// Correlation of the noise where the batches are the same, and where they are not.
+constexpr double kSameNoise = 0.9, kOtherNoise = 0.5;
+/// After a change the noise must stay another one; a single window may be so by chance.
+constexpr double kOtherNoiseToTheEnd = 0.6;
+/// A jump is by an order, between means over so many points on either side of it …
+constexpr double kJump = 10;
+constexpr std::size_t kJumpWindow = 8;
+/// … to a difference that rounding did not reach in any log of two vendors (1.5e-3 at one step,
+/// 9e-4 in the median of eight), and half of it remains.
+constexpr double kJumpLevel = 1e-3;
+
+double median(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto middle = sorted.begin() + std::ssize(sorted) / 2;
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+/// The noise of the batches of two curves, with sums that give any stretch's moments at once.
+class BatchNoise {
+ public:
+  explicit BatchNoise(const PairedCurves& curves) {
+    sums_.resize(1);
+    for (std::size_t i = 1; i + 1 < curves.a.size(); ++i) {
+      const double x = curves.a[i] - (curves.a[i - 1] + curves.a[i + 1]) / 2;
+      const double y = curves.b[i] - (curves.b[i - 1] + curves.b[i + 1]) / 2;
+      const Sums& last = sums_.back();
+      sums_.push_back({last.x + x, last.y + y, last.xx + x * x, last.yy + y * y, last.xy + x * y,
+                       last.apart + (y - x) * (y - x)});
+    }
+  }
+  [[nodiscard]] std::size_t size() const { return sums_.size() - 1; }
+
+  /// Over [first, end); 1 where a side has no noise at all.
+  [[nodiscard]] double correlation(std::size_t first, std::size_t end) const {
+    const Sums &from = sums_[first], &to = sums_[end];
+    const auto n = static_cast<double>(end - first);
+    const double x = to.x - from.x, y = to.y - from.y;
+    const double xx = to.xx - from.xx - x * x / n, yy = to.yy - from.yy - y * y / n;
+    if (xx <= 0 || yy <= 0) return 1;
+    return (to.xy - from.xy - x * y / n) / std::sqrt(xx * yy);
+  }
+  /// Mean square of the difference of both noises.
+  [[nodiscard]] double apart(std::size_t first, std::size_t end) const {
+    constexpr double kLeast = 1e-30;  // of equal bits
+    return std::max(kLeast,
+                    (sums_[end].apart - sums_[first].apart) / static_cast<double>(end - first));
+  }
+
+ private:
+  struct Sums {
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0, apart = 0;
+  };
+  std::vector<Sums> sums_;
+};
+
+/// Long curves get long windows: a correlation that falls slowly, as rounding grows, is then never
+/// high in one window and low in the next.
+std::size_t window_of(std::size_t noise) {
+  return std::min(std::clamp<std::size_t>(noise / 20, 20, 250), noise / 2);
+}
+
+/// Where in [first, end) the noises begin to differ: the likeliest split into two variances.
+std::size_t split(const BatchNoise& noise, std::size_t first, std::size_t end) {
+  constexpr std::size_t kFewest = 3;
+  std::size_t best = first + kFewest;
+  double most = 0;
+  for (std::size_t k = first + kFewest; k + kFewest <= end; ++k) {
+    const double fit = -static_cast<double>(k - first) * std::log(noise.apart(first, k)) -
+                       static_cast<double>(end - k) * std::log(noise.apart(k, end));
+    if (k > best && fit <= most) continue;
+    most = fit;
+    best = k;
+  }
+  return best;
+}
+
+std::optional<Parting> find_other_data(const PairedCurves& curves, const BatchNoise& noise) {
+  const std::size_t n = noise.size(), window = window_of(n);
+  std::optional<Parting> found;
+  std::size_t place = 0;
+  for (std::size_t k = window; k + window <= n; ++k) {
+    const double before = noise.correlation(k - window, k);
+    const double after = noise.correlation(k, k + window);
+    if (before < kSameNoise || after > kOtherNoise || noise.correlation(k, n) > kOtherNoiseToTheEnd)
+      continue;
+    if (found && before - after <= found->before - found->after) continue;
+    place = k;
+    found = {Parting::Cause::kOtherData, 0, before, after};
+  }
+  if (found) {
+    // Noise k is of the point k + 1, and looks at the point k + 2.
+    const std::size_t first = split(noise, place - window, place + window);
+    found->position = curves.positions[first + 2];
+    found->before = noise.correlation(first - std::min(first, window), first);
+    found->after = noise.correlation(first, std::min(n, first + window));
+  }
+  if (found) return found;
+  // The first descent bends both curves alike, whatever they read.
+  const std::size_t begin = n / 4, middle = (begin + n) / 2;
+  const double first = noise.correlation(begin, middle), second = noise.correlation(middle, n);
+  if (first < kOtherNoise && second < kOtherNoise)
+    return Parting{Parting::Cause::kUnrelated, curves.positions.front(), first, second};
+  return std::nullopt;
+}
+
+std::optional<Parting> find_jump(const PairedCurves& curves) {
+  constexpr double kLeast = 1e-12;  // of equal bits
+  const std::size_t n = curves.a.size(), window = kJumpWindow;
+  std::vector<double> apart(n), logs(n + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    apart[i] = std::abs(curves.b[i] - curves.a[i]) / std::max(std::abs(curves.a[i]), 1e-300);
+    logs[i + 1] = logs[i] + std::log(std::max(apart[i], kLeast));
+  }
+  const std::span<const double> all(apart);
+  std::optional<Parting> found;
+  double best = 0;
+  std::size_t place = 0;
+  for (std::size_t k = window; k + window <= n; ++k) {
+    const double rise = logs[k + window] - 2 * logs[k] + logs[k - window];
+    if (rise < std::max(best, static_cast<double>(window))) continue;
+    // A difference that swings about 0 is small for a while by chance: longer stretches agree.
+    const std::size_t back = std::min(k, 8 * window), ahead = std::min(n - k, 8 * window);
+    const double before =
+        std::max(median(all.subspan(k - window, window)), median(all.subspan(k - back, back)));
+    const double after = std::min(median(all.subspan(k, window)), median(all.subspan(k, ahead)));
+    if (after < kJumpLevel || after < kJump * before) continue;
+    best = rise;
+    place = k;
+    found = {Parting::Cause::kSuddenJump, curves.positions[k], before, after};
+  }
+  if (found && median(all.subspan(place)) < kJump / 2 * found->before) return std::nullopt;
+  return found;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(Parting::Cause cause) {
+  if (cause == Parting::Cause::kOtherData) return "other data";
+  return cause == Parting::Cause::kUnrelated ? "unrelated" : "sudden jump";
+}
+
+std::string sentence_of(const Parting& parting, const std::string& unit) {
+  const std::string where = unit + " " + std::to_string(parting.position);
+  const std::string values =
+      number(parting.before) + " before, " + number(parting.after) + " after";
+  switch (parting.cause) {
+    case Parting::Cause::kOtherData:
+      return "From " + where +
+             " on the sides read other data: the losses' noise from batch to batch no longer "
+             "agrees (correlation " +
+             values + ").";
+    case Parting::Cause::kSuddenJump:
+      return "At " + where +
+             " the losses jump apart, and stay so: other code or other data, as rounding grows "
+             "step by step (relative difference " +
+             values + ").";
+    case Parting::Cause::kUnrelated:
+      break;
+  }
+  return "The losses' noise from batch to batch does not agree from " + where +
+         " on, so the sides did not read the same data in the same order (correlation " +
+         number(parting.before) + ", then " + number(parting.after) + ").";
+}
+
+std::vector<Parting> find_partings(const PairedCurves& curves) {
+  std::vector<Parting> found;
+  if (curves.a.size() < kFewestPoints) return found;
+  const BatchNoise noise(curves);
+  if (const auto data = find_other_data(curves, noise)) found.push_back(*data);
+  if (const auto jump = find_jump(curves)) {
+    // Other data let the losses jump, too: one event is told once.
+    const auto at = [&](std::int64_t position) {
+      return std::lower_bound(curves.positions.begin(), curves.positions.end(), position) -
+             curves.positions.begin();
+    };
+    const auto apart =
+        found.empty() ? std::ptrdiff_t(0) : at(jump->position) - at(found[0].position);
+    if (found.empty() || std::abs(apart) > 2 * static_cast<std::ptrdiff_t>(kJumpWindow))
+      found.push_back(*jump);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Parting& x, const Parting& y) { return x.position < y.position; });
+  return found;
+}
+
+}  // namespace olmo::report

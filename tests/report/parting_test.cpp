@@ -1,0 +1,133 @@
+#include "report/parting.h"
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "report/golden_file.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::report;
+using Cause = Parting::Cause;
+
+namespace {
+
+std::vector<Parting> partings(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<std::int64_t> steps(a.size());
+  std::iota(steps.begin(), steps.end(), 1);
+  return find_partings({steps, a, b});
+}
+
+/// Logs of two vendors, as they are and with B's losses replaced from another pair's.
+std::vector<Parting> partings_of_logs(const std::string& name) {
+  const Json pair = golden_file("two_vendors.json").at(name);
+  return partings(numbers(pair.at("cuda")), numbers(pair.at("rocm")));
+}
+
+/// Two trainings on the same batches, whose rounding grows to `chaos` (nats); from step `change` on
+/// B reads other batches.
+struct Trainings {
+  std::vector<double> a, b;
+
+  Trainings(std::size_t steps, double chaos, std::size_t change, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    constexpr double kNoise = 0.03, kMemory = 0.9;
+    double apart = normal(random);
+    for (std::size_t i = 0; i < steps; ++i) {
+      const auto t = static_cast<double>(i + 1);
+      const double base = 2.5 + 7 * std::pow(t, -0.4);
+      const double batch = kNoise * normal(random), other = kNoise * normal(random);
+      apart = kMemory * apart + std::sqrt(1 - kMemory * kMemory) * normal(random);
+      const double growth =
+          chaos * std::min(1.0, std::pow(2 * t / static_cast<double>(steps), 0.8));
+      a.push_back(base + batch);
+      b.push_back(base + (i + 1 >= change ? other : batch) + growth * apart);
+    }
+  }
+};
+
+constexpr std::size_t kNever = 1'000'000;
+
+}  // namespace
+
+TEST_CASE("logs of two vendors that were made together do not part", "[report]") {
+  CHECK(partings_of_logs("regenerated_llama3").empty());
+  CHECK(partings_of_logs("regenerated_qwen3_moe").empty());
+}
+
+TEST_CASE("a data order that is older than the other side's is found at its step", "[report]") {
+  const auto found = partings_of_logs("stale_llama3");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::kOtherData);
+  CHECK((found[0].position >= 23 && found[0].position <= 25));
+  CHECK(found[0].before > 0.99);
+  CHECK(std::abs(found[0].after) < 0.5);
+  CHECK(sentence_of(found[0], "step").find("other data") != std::string::npos);
+}
+
+TEST_CASE("rounding that grows is no parting, however long the curves", "[report]") {
+  std::uint64_t seed = 0;
+  for (const std::size_t steps : {40, 100, 1000, 5000})
+    for (const double chaos : {0.0, 1e-4, 2e-3, 1e-2, 3e-2}) {
+      if (steps <= 100 && chaos > 2e-3) continue;  // no log grew so fast
+      for (int i = 0; i < 5; ++i) {
+        const Trainings made(steps, chaos, kNever, ++seed);
+        CAPTURE(steps, chaos, seed);
+        CHECK(partings(made.a, made.b).empty());
+      }
+    }
+}
+
+TEST_CASE("other batches from a step on are found, within five steps of it", "[report]") {
+  std::uint64_t seed = 100;
+  for (const std::size_t steps : {100, 1000, 5000})
+    for (const double chaos : {0.0, 1e-4, 2e-3})
+      for (int i = 0; i < 5; ++i) {
+        const std::size_t change = steps * 3 / 5;
+        const Trainings made(steps, chaos, change, ++seed);
+        const auto found = partings(made.a, made.b);
+        CAPTURE(steps, chaos, seed);
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].cause == Cause::kOtherData);
+        CHECK(std::abs(found[0].position - static_cast<std::int64_t>(change)) <= 5);
+      }
+}
+
+TEST_CASE("a loss that is computed in another way from a step on is a jump, a spike is none",
+          "[report]") {
+  Trainings made(400, 1e-4, kNever, 7);
+  std::vector<double> spiked = made.b;
+  for (std::size_t i = 200; i < 212; ++i) spiked[i] += 0.5;
+  CHECK(partings(made.a, spiked).empty());
+  for (std::size_t i = 250; i < 400; ++i) made.b[i] += 0.02;
+  const auto found = partings(made.a, made.b);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::kSuddenJump);
+  CHECK(found[0].position == 251);
+  CHECK(found[0].after > 1e-3);
+}
+
+TEST_CASE("trainings on unrelated batches are called so", "[report]") {
+  const Trainings made(400, 0, 1, 3);
+  const auto found = partings(made.a, made.b);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::kUnrelated);
+}
+
+TEST_CASE("where sides part does not depend on which of them is A", "[report]") {
+  const Trainings made(400, 2e-3, 200, 11);
+  const auto one = partings(made.a, made.b), other = partings(made.b, made.a);
+  REQUIRE((one.size() == 1 && other.size() == 1));
+  CHECK(one[0].position == other[0].position);
+  CHECK(one[0].cause == other[0].cause);
+}
+
+TEST_CASE("equal curves, and curves of few points, do not part", "[report]") {
+  const Trainings made(400, 0, kNever, 5);
+  CHECK(partings(made.a, made.a).empty());
+  CHECK(partings({3, 2, 1}, {9, 9, 9}).empty());
+  const std::vector<double> flat(100, 2.0);
+  CHECK(partings(flat, flat).empty());
+}
