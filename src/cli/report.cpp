@@ -1,5 +1,6 @@
 // `olmo-harness report parity|run`: what two runs, or one, show.
 #include <iostream>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,8 @@ namespace {
 
 struct Options {
   std::string a, b;
-  std::string kind;
+  std::string kind, margin;
+  std::vector<std::string> assume;
   std::string cluster, cluster_a, cluster_b;
   std::string out, markdown, csv;
   bool skip_evaluations = false;
@@ -49,17 +51,32 @@ std::string words(const std::vector<std::string>& arguments,
   return command;
 }
 
+std::map<std::string, std::string> assumptions(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> facts;
+  for (const auto& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+      throw Error(ErrorKind::kUsage, "assume: expected KEY=VALUE, received `" + text + "`");
+    facts[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return facts;
+}
+
 int parity(const Options& options) {
   report::ParityOptions settings;
   if (!options.kind.empty()) settings.kind = report::kind_named(options.kind);
   settings.skip_evaluations = options.skip_evaluations;
+  settings.margins = report::parse_margins(options.margin);
+  settings.assume = assumptions(options.assume);
   settings.cluster_a = options.cluster_a.empty() ? options.cluster : options.cluster_a;
   settings.cluster_b = options.cluster_b.empty() ? options.cluster : options.cluster_b;
   settings.command =
       words({"report", "parity", options.a, options.b}, {{"--kind", options.kind},
+                                                         {"--margin", options.margin},
                                                          {"--cluster-a", settings.cluster_a},
                                                          {"--cluster-b", settings.cluster_b}}) +
       (options.skip_evaluations ? " --skip-evaluations" : "");
+  for (const auto& fact : options.assume) settings.command += " --assume " + shell_quoted(fact);
   settings.version = build_info().version;
   const report::ParityReport found = report::compare(options.a, options.b, settings);
   save(options.csv, options.csv.empty() ? "" : report::parity_csv(found));
@@ -105,6 +122,14 @@ void add_report(const Command& program, const char* group) {
               "checkpoint (same weights), trajectory (same start and data) or outcome (independent "
               "trainings), where the records do not tell")
       .one_of({"checkpoint", "trajectory", "outcome"});
+  comparing.option("--margin KEY=VALUE,…", options.margin,
+                   "Largest difference that is negligible, where A declared none: loss=NATS, "
+                   "macro=POINTS, task=POINTS, bpb=BITS");
+  comparing
+      .option("--assume KEY=VALUE", options.assume,
+              "State a fact that the report names as not known; VALUE `equal`: the same on both "
+              "sides. May be given several times")
+      .one_at_a_time();
   add_outputs(comparing, options);
   comparing.option("--csv FILE", options.csv, "FILE.csv: one line a comparison");
   comparing.option("--cluster-a FILE", options.cluster_a, "Cluster file of A alone");
@@ -113,7 +138,7 @@ void add_report(const Command& program, const char* group) {
                  "Compare the trainings only, not their evaluations");
   comparing.flag("--allow-negligible", options.allow_negligible, "Exit 0 for DIFFERENT_NEGLIGIBLE");
   comparing.footer(
-      "Exit codes: 0 EQUIVALENT, 10 CONSISTENT, 11 INCONCLUSIVE, 20 DIFFERENT, 21 "
+      "Exit codes: 0 IDENTICAL or EQUIVALENT, 10 CONSISTENT, 11 INCONCLUSIVE, 20 DIFFERENT, 21 "
       "DIFFERENT_NEGLIGIBLE, 30 NOT_COMPARABLE, 40 INVALID_DATA.\n"
       "Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
   comparing.action([&options] { return parity(options); });

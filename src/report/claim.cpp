@@ -1,6 +1,56 @@
 #include "report/claim.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+
 namespace olmo::report {
+namespace {
+
+struct Default {
+  const char* name;
+  double value;
+  const char* reason;
+};
+constexpr Default kTrajectoryLoss = {
+    "loss", 0.002,
+    "the smallest deviation between equal trainings that is on record; rounding stays below it"};
+constexpr Default kOutcomeLoss = {
+    "loss", 0.01,
+    "two to five times the deviation between equal trainings with different seeds, 0.002 to 0.004"};
+constexpr Default kMacro = {"macro", 0.5,
+                            "half a point, below what published comparisons call a difference"};
+constexpr Default kTask = {"task", 1, "one point, about the rounding of published scores"};
+constexpr Default kBpb = {"bpb", 0.002, "as many bits as the loss may differ in nats"};
+
+/// Twice a deviation: what two runs of one setup differ by in five of six pairs.
+constexpr double kDeviations = 2;
+
+std::string decimal(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+Margin margin_of(const Default& usual, const MarginSources& sources,
+                 std::optional<double> deviation = {}, double smallest = 0, double largest = 0) {
+  if (const auto found = sources.declared.find(usual.name); found != sources.declared.end())
+    return {found->second, MarginSource::kDeclared, sources.who, sources.when,
+            "declared by " + sources.who + " at " + sources.when};
+  if (const auto found = sources.command_line.find(usual.name); found != sources.command_line.end())
+    return {found->second, MarginSource::kCommandLine, "", "", "of the command line"};
+  if (!deviation) return {usual.value, MarginSource::kDefault, "", "", usual.reason};
+  const double twice = kDeviations * *deviation;
+  const double value = std::clamp(twice, smallest, largest);
+  std::string reason = "twice the standard deviation between repeats, " + decimal(*deviation);
+  if (value < twice) reason += ", but not more than " + decimal(largest);
+  if (value > twice) reason += ", but not less than " + decimal(smallest);
+  return {value, MarginSource::kRepeats, "", "", reason};
+}
+
+}  // namespace
 
 const char* to_string(Scope scope) { return scope == Scope::kModels ? "models" : "setups"; }
 
@@ -14,6 +64,42 @@ const Margin& Margins::of(Endpoint endpoint) const {
   if (endpoint == Endpoint::kLoss) return loss;
   if (endpoint == Endpoint::kMacro) return macro;
   return endpoint == Endpoint::kBpb ? bpb : task;
+}
+
+GivenMargins parse_margins(const std::string& text) {
+  GivenMargins given;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    const auto equals = part.find('=');
+    const std::string name = part.substr(0, equals);
+    double value = 0;
+    const char* last = part.data() + part.size();
+    const auto parsed = equals == std::string::npos
+                            ? std::from_chars_result{part.data(), std::errc::invalid_argument}
+                            : std::from_chars(part.data() + equals + 1, last, value);
+    const bool known = name == "loss" || name == "macro" || name == "task" || name == "bpb";
+    if (!known || parsed.ec != std::errc() || parsed.ptr != last || !(value > 0) ||
+        !std::isfinite(value) || given.contains(name))
+      throw Error(
+          ErrorKind::kUsage,
+          "margin: expected loss=NATS, macro=POINTS, task=POINTS or bpb=BITS, each once and "
+          "positive, separated by commas; received `" +
+              part + "`");
+    given[name] = value;
+  }
+  return given;
+}
+
+Margins resolve_margins(const MarginSources& sources) {
+  const Default& loss = sources.one_trajectory ? kTrajectoryLoss : kOutcomeLoss;
+  return {.loss = margin_of(loss, sources, sources.loss_deviation, kTrajectoryLoss.value,
+                            kLargestLossMargin),
+          .macro = margin_of(kMacro, sources, sources.macro_deviation, kMacro.value,
+                             kLargestMacroMargin),
+          .bpb = margin_of(kBpb, sources),
+          .task = margin_of(kTask, sources)};
 }
 
 }  // namespace olmo::report

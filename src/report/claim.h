@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ enum class Scope {
 const char* to_string(Scope scope);
 
 /// In this order endpoints are tested for equivalence, each at kAlpha; the first that is not
-/// certified ends the order. Single tasks are reported, they decide nothing.
-enum class Endpoint { kLoss, kMacro, kBpb, kTask };
+/// certified ends the order. `kScores`, the log-likelihoods, only of the same weights.
+enum class Endpoint { kScores, kLoss, kMacro, kBpb, kTask };
 
 enum class MarginSource { kDeclared, kCommandLine, kRepeats, kDefault };
 /// "declared", "command line", "repeats", "default".
@@ -38,12 +39,31 @@ struct Margin {
   std::string reason;     ///< one sentence: why this value
 };
 
-/// One margin an endpoint.
+/// One margin an endpoint. That of the scores comes with their test, as it follows from the
+/// precision.
 struct Margins {
   Margin loss, macro, bpb, task;  ///< nats, percentage points, bits per byte, percentage points
 
   [[nodiscard]] const Margin& of(Endpoint endpoint) const;
 };
+
+/// By the names of `--margin`: loss, macro, bpb, task; in the units of Margins.
+using GivenMargins = std::map<std::string, double>;
+/// `loss=0.01,macro=0.5`. Throws Error(kUsage) for another name and a value that is not positive.
+GivenMargins parse_margins(const std::string& text);
+
+struct MarginSources {
+  GivenMargins declared, command_line;
+  std::string who, when;  ///< of the declaration
+  /// Pooled standard deviations between repeats, of the loss (nats) and the macro average (pp).
+  std::optional<double> loss_deviation, macro_deviation;
+  bool one_trajectory = false;
+};
+/// Declared, else from the command line, else twice the deviation between repeats (at most
+/// kLargestLossMargin, kLargestMacroMargin), else a default.
+Margins resolve_margins(const MarginSources& sources);
+/// Repeats that vary more than this do not make a difference of that size negligible.
+inline constexpr double kLargestLossMargin = 0.02, kLargestMacroMargin = 2;
 
 /// One comparison: an estimate of a difference (B minus A), with its uncertainty.
 struct Test {
@@ -59,8 +79,9 @@ struct Test {
   std::optional<double> degrees_of_freedom;  ///< of its t distribution; absent: normal
   std::int64_t n = 0;                        ///< instances, documents, points
   std::int64_t k_a = 1, k_b = 1;             ///< runs
-  bool equal_bits = false;                   ///< every value has the same bits on both sides
-  bool too_few = false;  ///< values for a test: never certified, never different
+  bool equal_bits = false;       ///< every value (loss, choice, score) is the same on both sides
+  bool too_few = false;          ///< values for a test: never certified, never different
+  bool difference_only = false;  ///< tested for a difference, not for equivalence
 
   // From here on decide() fills in.
   bool primary = false;

@@ -2,185 +2,135 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <tuple>
 
-#include "report/stats/paired_outcomes.h"
+#include "report/evidence.h"
+#include "report/sentences.h"
+#include "report/stats/distributions.h"
 
 namespace olmo::report {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
+/// Tasks by their number of instances, which is known before any answer is.
+void put_in_order(std::vector<Test>& tests) {
+  std::stable_sort(tests.begin(), tests.end(), [](const Test& x, const Test& y) {
+    const auto key = [](const Test& test) {
+      return std::tuple(test.endpoint, test.endpoint == Endpoint::kTask ? -test.n : 0);
+    };
+    return key(x) < key(y);
+  });
 }
 
-std::string points(double fraction) { return number(100 * fraction) + " pp"; }
-
-/// What one comparison shows.
-enum class Finding {
-  kCertified,   ///< within its margin
-  kNothing,     ///< not certified, but nothing differs at all
-  kOpen,        ///< neither within nor beyond the margin for sure
-  kNegligible,  ///< significant and certified
-  kDifferent,   ///< significant and beyond the margin
-};
-
-struct Evidence {
-  Finding finding;
-  std::string sentence;
-};
-
-/// A paired comparison with its test of a difference and its test of equivalence.
-Finding judge(double p, double difference, const Equivalence& equivalence, bool identical) {
-  const bool significant = p <= kAlpha;
-  if (significant && equivalence.certified) return Finding::kNegligible;
-  if (significant && std::abs(difference) > equivalence.margin) return Finding::kDifferent;
-  if (equivalence.certified) return Finding::kCertified;
-  return identical ? Finding::kNothing : Finding::kOpen;
+/// Losses and the macro average decide, scores as well; where there are none, what there is. With
+/// equal weights the choices follow from the scores: without a flip the macro average adds nothing.
+void mark_primary(std::vector<Test>& tests) {
+  const auto of = [&](Endpoint endpoint) {
+    return std::count_if(tests.begin(), tests.end(),
+                         [&](const Test& test) { return test.endpoint == endpoint; });
+  };
+  const bool single = of(Endpoint::kTask) == 1 && of(Endpoint::kMacro) == 0;
+  const bool headed = of(Endpoint::kScores) + of(Endpoint::kLoss) + of(Endpoint::kMacro) > 0;
+  for (Test& test : tests) {
+    const bool implied = test.equal_bits && of(Endpoint::kScores) > 0 &&
+                         (test.endpoint == Endpoint::kMacro || test.endpoint == Endpoint::kTask);
+    const bool heads = test.endpoint < Endpoint::kBpb ||
+                       (test.endpoint == Endpoint::kTask && single) ||
+                       (test.endpoint == Endpoint::kBpb && !headed && !single);
+    test.primary = heads && !implied && !test.difference_only;
+  }
 }
 
-Evidence judge_task(const TaskComparison& task) {
-  Evidence found{judge(task.holm_p, task.difference, task.equivalence, task.flips == 0), ""};
-  const std::string where = task.task + " (" + points(task.difference) + ", margin ±" +
-                            points(task.equivalence.margin) + ", n = " + std::to_string(task.n) +
-                            ")";
-  switch (found.finding) {
-    case Finding::kDifferent:
-      found.sentence = where + " differs, Holm p = " + number(task.holm_p);
-      break;
-    case Finding::kNegligible:
-      found.sentence = where + " differs within its margin, Holm p = " + number(task.holm_p);
-      break;
-    case Finding::kCertified:
-      break;
-    default:
-      found.sentence = where + " needs n = " + std::to_string(task.needed_n) + " to certify ±" +
-                       points(task.equivalence.margin);
+/// Of a test without a standard error from the width of its interval, as if it were normal.
+std::optional<double> power_of(const Test& test) {
+  if (test.too_few || test.difference_only) return std::nullopt;
+  const double half = (test.interval90.high - test.interval90.low) / 2;
+  constexpr double kManyDegrees = 1e6;
+  return certification_power(test.standard_error.value_or(half / normal_quantile(1 - kAlpha)),
+                             test.degrees_of_freedom.value_or(kManyDegrees), test.margin.value);
+}
+
+void test_for_equivalence(std::vector<Test>& tests, const Margins& margins) {
+  bool open = true;
+  for (Test& test : tests) {
+    if (test.endpoint != Endpoint::kScores) test.margin = margins.of(test.endpoint);
+    test.excludes = std::max(std::abs(test.interval90.low), std::abs(test.interval90.high));
+    test.within_margin = !test.too_few && test.interval90.inside(test.margin.value);
+    test.power = power_of(test);
+    if (test.difference_only) continue;
+    test.certified = open && test.within_margin;
+    open = open && (test.within_margin || !test.primary);
+    if (test.endpoint >= Endpoint::kBpb) open = open && test.within_margin;
+  }
+}
+
+void test_for_difference(std::vector<Test>& tests) {
+  std::vector<Test*> family;
+  std::vector<double> p;
+  for (Test& test : tests) {
+    if (!test.p || test.too_few) continue;
+    family.push_back(&test);
+    p.push_back(*test.p);
+  }
+  if (p.empty()) return;
+  const auto adjusted = holm_adjusted(p);
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    family[i]->holm_p = adjusted[i];
+    family[i]->different = adjusted[i] <= kAlpha;
+  }
+}
+
+bool beyond(const Test& test) {
+  return test.different && std::abs(test.estimate) > test.margin.value;
+}
+
+template <typename Which>
+std::optional<std::size_t> first(const std::vector<Test>& tests, const Which& which) {
+  const auto found = std::find_if(tests.begin(), tests.end(), which);
+  if (found == tests.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - tests.begin());
+}
+
+/// Of the primary tests the one that says least: it excludes only the largest share of its margin.
+std::optional<std::size_t> weakest(const std::vector<Test>& tests) {
+  std::optional<std::size_t> found;
+  double largest = -1;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const double share = tests[i].excludes / tests[i].margin.value;
+    if (!tests[i].primary || share <= largest) continue;
+    largest = share;
+    found = i;
   }
   return found;
 }
 
-Evidence judge_source(const SourceComparison& source) {
-  const std::string where = source.suite + (source.source.empty() ? "" : "/" + source.source) +
-                            " (" + number(source.difference) + " " + source.unit + ")";
-  if (!source.equivalence) {
-    const bool equal = source.equal_bits == source.documents;
-    return {equal ? Finding::kNothing : Finding::kOpen,
-            where + " has too few documents for a test"};
+/// Verdict and deciding test.
+void conclude(Claim& claim, const Conditions& conditions) {
+  const auto& tests = claim.tests;
+  const auto settle = [&](Verdict verdict, std::optional<std::size_t> deciding) {
+    claim.verdict = verdict;
+    claim.deciding = deciding;
+  };
+  if (const auto found = first(tests, beyond)) return settle(Verdict::kDifferent, found);
+  const auto open = first(tests, [](const Test& t) { return t.primary && !t.certified; });
+  if (open) {
+    const bool nothing = std::all_of(tests.begin(), tests.end(), [](const Test& test) {
+      return !test.primary || test.certified || test.equal_bits;
+    });
+    return settle(nothing ? Verdict::kConsistent : Verdict::kInconclusive, open);
   }
-  const bool equal = source.equal_bits == source.documents;
-  Evidence found{judge(source.holm_p, source.difference, *source.equivalence, equal), ""};
-  if (found.finding == Finding::kDifferent)
-    found.sentence = where + " differs, Holm p = " + number(source.holm_p);
-  if (found.finding == Finding::kNegligible) found.sentence = where + " differs within its margin";
-  if (found.finding == Finding::kOpen)
-    found.sentence = where + " is not certified within ±" + number(source.equivalence->margin);
-  return found;
+  const auto unbounded =
+      first(tests, [](const Test& test) { return test.different && !test.within_margin; });
+  if (unbounded) return settle(Verdict::kInconclusive, unbounded);
+  if (const auto found = first(tests, [](const Test& test) { return test.different; }))
+    return settle(Verdict::kDifferentNegligible, found);
+  const bool capped = !conditions.caps.empty() || !conditions.untested.empty();
+  settle(capped ? Verdict::kConsistent : Verdict::kEquivalent, weakest(tests));
 }
 
-Evidence judge_groups(const NoiseFloor& noise) {
-  const Equivalence& test = *noise.equivalence;
-  const Finding finding =
-      judge(noise.p.value_or(1), test.estimate, test, test.estimate == 0 && test.certified);
-  const std::string numbers = number(test.estimate) + " nats, margin ±" + number(test.margin) +
-                              ", " + std::to_string(noise.k_a) + " and " +
-                              std::to_string(noise.k_b) + " runs";
-  switch (finding) {
-    case Finding::kDifferent:
-      return {finding, "the mean losses of the runs differ (" + numbers +
-                           ", permutation p = " + number(*noise.p) + ")"};
-    case Finding::kNegligible:
-      return {finding, "the mean losses of the runs differ within the margin (" + numbers + ")"};
-    case Finding::kCertified:
-      return {finding, ""};
-    default:
-      return {finding, "the mean losses of the runs are not certified (" + numbers + ")"};
-  }
-}
-
-/// One pair of runs: its difference is one draw of chance, so only one that lies beyond the margin
-/// as a whole counts, and only with the same start and data.
-Evidence judge_pair(const Trajectory& trajectory, Kind kind) {
-  const LastStretch& last = trajectory.last;
-  const std::string numbers = "the loss of the last stretch differs by " + number(last.mean) +
-                              " nats, margin ±" + number(trajectory.margin);
-  const double margin = trajectory.margin;
-  if (!last.test) {  // a trend: without independent steps only what holds for all of them counts
-    const Interval& range = trajectory.last_range;
-    const bool beyond = last.points > 0 && (range.low > margin || range.high < -margin);
-    const std::string few = "the last stretch has too few independent steps for a test (" +
-                            std::to_string(last.points) + " points)";
-    if (beyond && kind == Kind::kTrajectory)
-      return {Finding::kDifferent, numbers + ", and every single step by more than the margin"};
-    const bool within = last.points > 0 && range.inside(margin);
-    return {within ? Finding::kNothing : Finding::kOpen,
-            few + (within ? ", though each lies within the margin" : "")};
-  }
-  if (last.test->certified) return {Finding::kCertified, ""};
-  const Interval& wide = *trajectory.last_interval95;
-  const bool beyond = wide.low > margin || wide.high < -margin;
-  if (beyond && kind == Kind::kTrajectory) return {Finding::kDifferent, numbers};
-  return {Finding::kOpen, numbers + (beyond ? ", but one run a side cannot tell chance from a "
-                                              "difference"
-                                            : "")};
-}
-
-std::vector<Evidence> gather(const ParityReport& report) {
-  std::vector<Evidence> all;
-  if (report.trajectory) {
-    all.push_back(judge_pair(*report.trajectory, report.kind));
-    if (report.noise.equivalence) {
-      const Evidence groups = judge_groups(report.noise);
-      // Independent trainings are compared as groups; their curves need not agree pair by pair.
-      if (report.kind == Kind::kOutcome) all.clear();
-      all.push_back(groups);
-    }
-  }
-  std::vector<Evidence> scores;
-  if (report.tasks) {
-    for (const auto& task : report.tasks->tasks) scores.push_back(judge_task(task));
-    if (const auto& macro = report.tasks->macro) {
-      const bool none = report.tasks->all_flips == 0;
-      if (!macro->equivalence.certified)
-        scores.push_back({none ? Finding::kNothing : Finding::kOpen,
-                          "the macro average (" + points(macro->difference) +
-                              ") is not certified within ±" + points(macro->equivalence.margin)});
-    }
-  }
-  if (report.perplexity)
-    for (const auto& source : report.perplexity->sources) scores.push_back(judge_source(source));
-  // Two trainings give two models: what they answer differently may be chance of training.
-  for (Evidence& score : scores) {
-    if (report.kind != Kind::kCheckpoint && score.finding == Finding::kDifferent)
-      score.finding =
-          report.noise.k_a >= 2 && report.noise.k_b >= 2 ? Finding::kDifferent : Finding::kOpen;
-    all.push_back(score);
-  }
-  return all;
-}
-
-std::string all_of(const std::vector<Evidence>& evidence, Finding finding) {
-  constexpr int kShown = 3;
-  std::string text;
-  int count = 0;
-  for (const auto& one : evidence) {
-    if (one.finding != finding || one.sentence.empty()) continue;
-    if (count++ < kShown) text += (text.empty() ? "" : "; ") + one.sentence;
-  }
-  if (count > kShown) text += "; and " + std::to_string(count - kShown) + " more";
-  return text;
-}
-
-std::string success(const ParityReport& report) {
-  if (report.trajectory && report.identity.same_training())
-    return "Bit for bit the same training in all " + std::to_string(report.identity.common_steps) +
-           " common steps";
-  std::string text = "No difference was found";
-  if (report.trajectory && report.trajectory->last.test)
-    text += "; the last stretch differs by " + number(report.trajectory->last.mean) +
-            " nats, certified within ±" + number(report.trajectory->margin);
-  return text;
+/// How much a claim says: nothing, that nothing differs, or that a question is decided.
+int strength(const Claim& claim) {
+  if (claim.verdict == Verdict::kInconclusive) return 0;
+  return claim.verdict == Verdict::kConsistent ? 1 : 2;
 }
 
 void settle(ParityReport& report, Verdict verdict, const std::string& reason) {
@@ -217,51 +167,57 @@ bool decided_by_records(ParityReport& report) {
 
 }  // namespace
 
+Claim judge(Scope scope, std::vector<Test> tests, const Conditions& conditions) {
+  Claim claim{.scope = scope, .tests = std::move(tests)};
+  put_in_order(claim.tests);
+  mark_primary(claim.tests);
+  test_for_equivalence(claim.tests, conditions.margins);
+  test_for_difference(claim.tests);
+  if (!claim.tests.empty()) conclude(claim, conditions);
+  claim.sentence = sentence_of(claim, conditions) + ".";
+  claim.stronger = what_makes_stronger(claim, conditions);
+  return claim;
+}
+
+const Claim* strongest(const std::vector<Claim>& claims) {
+  const Claim* best = nullptr;
+  bool setups_tested = false;
+  for (const Claim& claim : claims)
+    setups_tested |= claim.scope == Scope::kSetups && !claim.tests.empty();
+  for (const Claim& claim : claims) {
+    const bool yields =
+        claim.scope == Scope::kModels && setups_tested && claim.verdict == Verdict::kDifferent;
+    if (yields) continue;
+    const auto key = [](const Claim& one) {
+      return std::tuple(strength(one), !one.tests.empty(), one.scope);
+    };
+    if (!best || key(claim) > key(*best)) best = &claim;
+  }
+  return best;
+}
+
 void decide(ParityReport& report) {
   if (decided_by_records(report)) return;
-  const std::vector<Evidence> evidence = gather(report);
-  const auto any = [&](Finding finding) {
-    return std::any_of(evidence.begin(), evidence.end(),
-                       [&](const Evidence& one) { return one.finding == finding; });
-  };
-  const bool training = report.kind != Kind::kCheckpoint;
-  const bool confounded = report.gate.has(MismatchClass::kConfound);
-  for (const Side* side : {&report.a, &report.b}) {
-    if (side->evaluation && !side->evaluation->sealed) {
-      report.caveats.push_back("The evaluation of " + side->label +
-                               " is not sealed (an older olmo-harness recorded it): an altered row "
-                               "would not be seen.");
-    }
+  add_caveats(report);
+  const Conditions conditions = conditions_of(report);
+  report.claims = {judge(Scope::kModels, tests_of_models(report), conditions)};
+  if (report.kind != Kind::kCheckpoint) {
+    Conditions of_setups = conditions;
+    std::vector<Test> tests = tests_of_setups(report);
+    if (!tests.empty()) of_setups.untested = primary_missing(report.claims[0].tests, tests);
+    report.claims.push_back(judge(Scope::kSetups, std::move(tests), of_setups));
   }
-  if (training && !report.noise.to_run.empty()) report.caveats.push_back(report.noise.to_run);
-  for (const auto& mismatch : report.gate.mismatches) {
-    if (mismatch.mismatch == MismatchClass::kConfound)
-      report.caveats.push_back("Confounded by " + mismatch.what + " (" + mismatch.a + " and " +
-                               mismatch.b + "), so the verdict cannot be EQUIVALENT.");
+  for (const Claim& claim : report.claims)
+    for (const Test& test : claim.tests) report.alpha.difference_tests += test.holm_p.has_value();
+  if (const auto sentence = identical_sentence(report)) {
+    report.claim = "identity";
+    report.claims[0].verdict = Verdict::kIdentical;
+    report.claims[0].sentence = *sentence + ".";
+    return settle(report, Verdict::kIdentical, *sentence);
   }
-  if (const auto open = all_of(evidence, Finding::kNothing); !open.empty())
-    report.caveats.push_back("Nothing differs, but not enough was compared to certify: " + open +
-                             ".");
-  if (any(Finding::kDifferent))
-    return settle(report, Verdict::kDifferent,
-                  "Beyond the margin: " + all_of(evidence, Finding::kDifferent));
-  if (any(Finding::kOpen) || evidence.empty())
-    return settle(report, Verdict::kInconclusive,
-                  evidence.empty() ? "Nothing was compared"
-                                   : "Not enough to decide: " + all_of(evidence, Finding::kOpen));
-  if (any(Finding::kNegligible))
-    return settle(report, Verdict::kDifferentNegligible,
-                  "Significant, but within the margins: " + all_of(evidence, Finding::kNegligible));
-  if (any(Finding::kNothing) || confounded || (training && !report.noise.to_run.empty())) {
-    const char* why = confounded ? "a declared confound"
-                      : training && !report.noise.to_run.empty()
-                          ? "no noise floor from repeated runs"
-                          : "too little data to certify";
-    return settle(report, Verdict::kConsistent,
-                  success(report) + "; equivalence is not certified for " + why);
-  }
-  settle(report, Verdict::kEquivalent,
-         success(report) + "; every comparison is certified within its margin");
+  const Claim& claim = *strongest(report.claims);
+  report.claim = to_string(claim.scope);
+  settle(report, claim.verdict, claim.sentence);
 }
 
 }  // namespace olmo::report

@@ -17,6 +17,9 @@ namespace fs = std::filesystem;
 using store::EvaluationDb;
 using store::EvaluationEntry;
 
+/// The VALUE of --assume that says: the same on both sides.
+constexpr char kEqual[] = "equal";
+
 std::set<std::string> task_names(const SideRecords& records, const EvaluationEntry& entry) {
   std::set<std::string> names;
   for (const auto& task : EvaluationDb(records.database()).tasks(entry.evaluation_id))
@@ -91,34 +94,6 @@ void choose_evaluations(ParityReport& report, const SideRecords& a, const SideRe
                 "no pass; evaluate both, or leave them out with --skip-evaluations.");
 }
 
-/// Repeated evaluations of the same weights in the side's own database.
-std::vector<EvaluationData> repeated_evaluations(const Side& side, const SideRecords& records) {
-  std::vector<EvaluationData> repeats{*side.evaluation};
-  if (side.evaluation->weights_digest.empty()) return repeats;
-  constexpr std::size_t kMostRepeats = 8;
-  for (const auto& entry : EvaluationDb(records.database()).list()) {
-    if (repeats.size() == kMostRepeats) break;
-    if (entry.status == "finished" && entry.evaluation_id != side.evaluation->evaluation_id &&
-        entry.record.weights_digest == side.evaluation->weights_digest)
-      repeats.push_back(read_evaluation(records.database(), entry.evaluation_id));
-  }
-  return repeats;
-}
-
-std::vector<DiscordanceFloor> floor_of_both(const ParityReport& report, const SideRecords& a,
-                                            const SideRecords& b) {
-  std::map<std::string, double> largest;
-  for (const auto& repeats :
-       {repeated_evaluations(report.a, a), repeated_evaluations(report.b, b)}) {
-    if (repeats.size() < 2) continue;
-    for (const auto& floor : discordance_floor(repeats))
-      largest[floor.task] = std::max(largest[floor.task], floor.share);
-  }
-  std::vector<DiscordanceFloor> floor;
-  for (const auto& [task, share] : largest) floor.push_back({task, share});
-  return floor;
-}
-
 void add_damage(ParityReport& report, const Side& side) {
   for (const auto& sentence : damage_of(side))
     report.damage.push_back(side.label + ": " + sentence + ".");
@@ -158,14 +133,48 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   report.trajectory->last_b = report.noise.values_b.front();
 }
 
-void compare_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b) {
+/// Before anything is judged: margins depend on declarations and repeats alone.
+void set_margins(ParityReport& report, const ParityOptions& options) {
+  report.margins = resolve_margins({.command_line = options.margins,
+                                    .loss_deviation = report.noise.seed_deviation,
+                                    .one_trajectory = report.kind == Kind::kTrajectory});
+  if (!report.trajectory) return;
+  report.trajectory->margin = report.margins.loss.value;
+  report.trajectory->margin_source = report.margins.loss.reason;
+}
+
+void compare_evaluations(ParityReport& report) {
   const EvaluationData& in_a = *report.a.evaluation;
   const EvaluationData& in_b = *report.b.evaluation;
-  report.tasks = compare_tasks(in_a, in_b, report.kind, floor_of_both(report, a, b));
+  report.tasks = compare_tasks(in_a, in_b, report.kind, report.margins);
   report.perplexity = compare_perplexity(in_a, in_b);
   if (report.tasks->tasks.empty() && report.tasks->invalid.empty() &&
       report.tasks->mismatched.empty())
     report.tasks.reset();
+}
+
+/// States what a record does not tell. Against what the other tells it is a mismatch.
+void assume(ParityReport& report, const std::string& key, const std::string& value) {
+  bool found = false;
+  auto& unknown = report.gate.unknown;
+  for (auto fact = unknown.begin(); fact != unknown.end();) {
+    const std::string& known = fact->a.empty() ? fact->b : fact->a;
+    const bool contradicts = !known.empty() && value != known && value != kEqual;
+    found |= fact->key == key;
+    if (fact->key == key && contradicts) {
+      report.gate.mismatches.push_back({key, fact->a.empty() ? value : fact->a,
+                                        fact->b.empty() ? value : fact->b, fact->if_different,
+                                        fact->reason});
+      fact = unknown.erase(fact);
+      continue;
+    }
+    if (fact->key == key) fact->assumed = value;
+    ++fact;
+  }
+  if (!found)
+    report.caveats.push_back("--assume " + key +
+                             " was not needed: the records tell it, or nothing "
+                             "of that name is compared.");
 }
 
 void compare_records(ParityReport& report, const SideRecords& a, const SideRecords& b,
@@ -177,6 +186,7 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
   if (report.damage.empty())
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
+  for (const auto& [key, value] : options.assume) assume(report, key, value);
   const bool training = report.a.has_steps() && report.b.has_steps();
   if (training) {
     report.identity = identity_of(*report.a.run, *report.b.run, a, b);
@@ -189,7 +199,8 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");
   }
-  if (report.a.evaluation) compare_evaluations(report, a, b);
+  set_margins(report, options);
+  if (report.a.evaluation) compare_evaluations(report);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ namespace olmo::report {
 /// compute nothing.
 struct ParityReport {
   Verdict verdict = Verdict::kInvalidData;
+  std::string claim;          ///< the verdict's: identity, models or setups; empty: none
   std::string reason;         ///< one sentence
   std::vector<Claim> claims;  ///< models, then setups; those that apply
   AlphaSpent alpha;           ///< of each claim
@@ -46,7 +48,9 @@ struct ParityReport {
 struct ParityOptions {
   std::optional<Kind> kind;
   bool skip_evaluations = false;
-  std::string cluster_a, cluster_b;  ///< files; empty: none
+  GivenMargins margins;                       ///< for what A has not declared
+  std::map<std::string, std::string> assume;  ///< KEY, VALUE of what the records do not tell
+  std::string cluster_a, cluster_b;           ///< files; empty: none
   std::string command, version;
 };
 

@@ -1,15 +1,13 @@
 #include "report/task_comparison.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <utility>
 
-#include "core/error.h"
 #include "report/evaluation_match.h"
 #include "report/stats/bootstrap.h"
+#include "report/stats/distributions.h"
 #include "report/stats/interval.h"
 #include "report/stats/paired_outcomes.h"
 #include "report/task_flips.h"
@@ -17,8 +15,9 @@
 namespace olmo::report {
 namespace {
 
-constexpr double kLargestMargin = 0.5;
-constexpr double kAgreementDeviations = 1.96;
+constexpr double kPoints = 100;  ///< percentage points of a fraction
+/// So few discordant pairs are no normal sum.
+constexpr std::int64_t kFewestDiscordant = 10;
 
 PairedCounts count_right(const std::vector<InstancePair>& instances) {
   PairedCounts counts;
@@ -31,46 +30,11 @@ PairedCounts count_right(const std::vector<InstancePair>& instances) {
   return counts;
 }
 
-template <typename Visit>
-void for_each_option(const TaskPair& task, const Visit& visit) {
-  for (const auto& [a, b] : task.instances) {
-    const auto scores_a = logprobs_of(*task.a, *a), scores_b = logprobs_of(*task.b, *b);
-    for (std::size_t i = 0; i < scores_a.size(); ++i) visit(scores_a[i], scores_b[i]);
-  }
-}
-
-ScoreAgreement score_agreement(const TaskPair& task) {
-  ScoreAgreement agreement;
-  double sum = 0, squares = 0;
-  for_each_option(task, [&](double a, double b) {
-    ++agreement.options;
-    agreement.equal_bits += std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-    agreement.largest = std::max(agreement.largest, std::abs(b - a));
-    sum += b - a;
-  });
-  const auto options = static_cast<double>(agreement.options);
-  agreement.mean = sum / options;
-  for_each_option(task, [&](double a, double b) {
-    const double rest = b - a - agreement.mean;
-    squares += rest * rest;
-  });
-  if (agreement.options > 1) agreement.standard_deviation = std::sqrt(squares / (options - 1));
-  agreement.low = agreement.mean - kAgreementDeviations * agreement.standard_deviation;
-  agreement.high = agreement.mean + kAgreementDeviations * agreement.standard_deviation;
-  return agreement;
-}
-
-double floor_of(const std::string& task, const std::vector<DiscordanceFloor>& floors) {
-  for (const DiscordanceFloor& floor : floors)
-    if (floor.task == task) return floor.share;
-  return 0;
-}
-
 double share(std::int64_t count, std::int64_t total) {
   return static_cast<double>(count) / static_cast<double>(total);
 }
 
-TaskComparison compare_task(const TaskPair& pair, const std::vector<DiscordanceFloor>& floors) {
+TaskComparison compare_task(const TaskPair& pair, double margin) {
   TaskComparison task;
   task.task = pair.a->task;
   task.metric = pair.a->primary_metric;
@@ -81,8 +45,6 @@ TaskComparison compare_task(const TaskPair& pair, const std::vector<DiscordanceF
   task.difference = accuracy_difference(task.counts);
   task.interval95 = paired_interval(task.counts, 0.95);
   task.p = mcnemar_mid_p(task.counts);
-  task.discordance_floor = floor_of(task.task, floors);
-  const double margin = capped_task_margin(task.n, task.discordance_floor);
   task.equivalence = paired_equivalence(task.counts, margin);
   const double seen = share(task.counts.discordant(), task.n);
   task.detectable = detectable_difference(seen, task.n);
@@ -131,20 +93,32 @@ Interval macro_interval95(const std::vector<TaskPair>& pairs,
   return bootstrap->interval(0.95);
 }
 
+/// McNemar's test, of the mean over the tasks: without a difference each discordant pair of a task
+/// with n instances adds ±1/n with equal chance.
+std::optional<double> macro_p(const std::vector<PairedCounts>& tasks) {
+  double sum = 0, variance = 0;
+  std::int64_t discordant = 0;
+  for (const PairedCounts& counts : tasks) {
+    const auto n = static_cast<double>(counts.total());
+    sum += static_cast<double>(counts.net()) / n;
+    variance += static_cast<double>(counts.discordant()) / (n * n);
+    discordant += counts.discordant();
+  }
+  if (discordant < kFewestDiscordant) return std::nullopt;
+  return 2 * normal_cdf(-std::abs(sum) / std::sqrt(variance));
+}
+
 MacroComparison compare_macro(const std::vector<TaskPair>& pairs,
-                              const std::vector<TaskComparison>& tasks) {
+                              const std::vector<TaskComparison>& tasks, const Margins& margins) {
   MacroComparison macro;
   std::vector<PairedCounts> counts;
-  std::vector<double> floors;
-  std::vector<std::int64_t> n;
   for (const TaskComparison& task : tasks) {
     macro.accuracy_a += task.accuracy_a / static_cast<double>(tasks.size());
     macro.accuracy_b += task.accuracy_b / static_cast<double>(tasks.size());
     counts.push_back(task.counts);
-    floors.push_back(task.discordance_floor);
-    n.push_back(task.n);
   }
-  macro.equivalence = macro_equivalence(counts, macro_margin(floors, n));
+  macro.equivalence = macro_equivalence(counts, margins.macro.value / kPoints);
+  macro.p = macro_p(counts);
   macro.difference = macro.equivalence.estimate;
   macro.interval95 = macro_interval95(pairs, counts);
   return macro;
@@ -165,39 +139,10 @@ double all_pass_p(const TasksComparison& comparison) {
   return intersection_union_p(p);
 }
 
-/// Raises the floors to the discordance of two repeats.
-void raise_floors(const EvaluationData& a, const EvaluationData& b,
-                  std::map<std::string, double>& floors) {
-  Findings ignored;
-  for (const TaskPair& pair : match_tasks(a, b, TaskMetric::kAccuracy, ignored)) {
-    if (conflicts(pair.a->definition_digest, pair.b->definition_digest) ||
-        conflicts(pair.a->data_digest, pair.b->data_digest))
-      continue;
-    const PairedCounts counts = count_right(pair.instances);
-    double& floor = floors[pair.a->task];
-    floor = std::max(floor, share(counts.discordant(), counts.total()));
-  }
-}
-
 }  // namespace
 
-double capped_task_margin(std::int64_t n, double d0) {
-  return std::min(task_margin(n, d0), kLargestMargin);
-}
-
-double macro_margin(std::span<const double> d0, std::span<const std::int64_t> n) {
-  if (n.empty() || d0.size() != n.size())
-    throw Error(ErrorKind::kUsage,
-                "macro_margin: one share and one count for each task, received " +
-                    std::to_string(d0.size()) + " and " + std::to_string(n.size()));
-  double variance = 0;
-  for (std::size_t i = 0; i < n.size(); ++i) variance += d0[i] / static_cast<double>(n[i]);
-  const auto tasks = static_cast<double>(n.size());
-  return capped_task_margin(1, variance / (tasks * tasks));
-}
-
 TasksComparison compare_tasks(const EvaluationData& a, const EvaluationData& b, Kind kind,
-                              const std::vector<DiscordanceFloor>& floor) {
+                              const Margins& margins) {
   TasksComparison comparison;
   Findings findings;
   const std::vector<TaskPair> pairs = match_tasks(a, b, TaskMetric::kAccuracy, findings);
@@ -205,7 +150,8 @@ TasksComparison compare_tasks(const EvaluationData& a, const EvaluationData& b, 
   comparison.mismatched = std::move(findings.mismatched);
   std::vector<FlipPlace> places;
   for (const TaskPair& pair : pairs) {
-    TaskComparison& task = comparison.tasks.emplace_back(compare_task(pair, floor));
+    TaskComparison& task =
+        comparison.tasks.emplace_back(compare_task(pair, margins.task.value / kPoints));
     find_flips(pair, kind, task, places);
     comparison.noise = std::max(comparison.noise, task.noise);
     comparison.all_flips += task.flips;
@@ -215,19 +161,11 @@ TasksComparison compare_tasks(const EvaluationData& a, const EvaluationData& b, 
   comparison.flips = list_flips(std::move(places));
   if (comparison.tasks.empty()) return comparison;
   adjust_for_all_tasks(comparison.tasks);
-  if (comparison.tasks.size() > 1) comparison.macro = compare_macro(pairs, comparison.tasks);
+  if (comparison.tasks.size() > 1)
+    comparison.macro = compare_macro(pairs, comparison.tasks, margins);
   comparison.all_pass_p = all_pass_p(comparison);
+  if (kind == Kind::kCheckpoint) comparison.score_tests = score_tests(pairs, numeric_noise(a, b));
   return comparison;
-}
-
-std::vector<DiscordanceFloor> discordance_floor(const std::vector<EvaluationData>& repeats) {
-  std::map<std::string, double> shares;
-  for (std::size_t i = 0; i < repeats.size(); ++i)
-    for (std::size_t j = i + 1; j < repeats.size(); ++j)
-      raise_floors(repeats[i], repeats[j], shares);
-  std::vector<DiscordanceFloor> floors;
-  for (const auto& [task, share_of] : shares) floors.push_back({task, share_of});
-  return floors;
 }
 
 }  // namespace olmo::report

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "report/recorded_evaluation.h"
+#include "report/claim.h"
+#include "report/score_agreement.h"
 #include "report/stats/interval.h"
 #include "report/stats/paired_outcomes.h"
 #include "report/verdict.h"
@@ -22,27 +22,17 @@ struct Flip {
   bool explained = false;                      ///< margin_a + margin_b <= 2 × the task's noise
 };
 
-/// Differences of the options' log-likelihoods, B minus A (Bland and Altman 1986).
-struct ScoreAgreement {
-  std::int64_t options = 0;
-  std::int64_t equal_bits = 0;
-  double mean = 0, standard_deviation = 0;
-  double low = 0, high = 0;  ///< limits of agreement: mean ± 1.96 standard deviations
-  double largest = 0;        ///< |difference|
-};
-
 struct TaskComparison {
   std::string task, metric;
   std::int64_t n = 0;
   PairedCounts counts;
   double accuracy_a = 0, accuracy_b = 0, difference = 0;  ///< fractions, B minus A
   Interval interval95;
-  double p = 1;                  ///< McNemar, mid-p
-  double holm_p = 1;             ///< over all tasks
-  double discordance_floor = 0;  ///< d0 of the noise floor
-  Equivalence equivalence;       ///< with its margin and 90 % interval
-  double detectable = 0;         ///< smallest difference found with power 0.8
-  std::int64_t needed_n = 0;     ///< instances to certify the margin at the discordance seen
+  double p = 1;               ///< McNemar, mid-p
+  double holm_p = 1;          ///< over all tasks
+  Equivalence equivalence;    ///< with its margin and 90 % interval
+  double detectable = 0;      ///< smallest difference found with power 0.8
+  std::int64_t needed_n = 0;  ///< instances to certify the margin at the discordance seen
   ScoreAgreement agreement;
   double noise = 0;  ///< of this task's margins (flip_noise), in their unit
   std::int64_t flips = 0, explained_flips = 0;
@@ -53,13 +43,15 @@ struct MacroComparison {
   /// By the stratified paired bootstrap; macro_interval where that has none or, as without any
   /// discordant pair, no width.
   Interval interval95;
-  Equivalence equivalence;  ///< macro_equivalence against macro_margin
+  Equivalence equivalence;  ///< macro_equivalence
+  std::optional<double> p;  ///< of "no difference"; absent: too few discordant pairs
 };
 
 /// Tasks by name. Those whose metric is a cost (EvaluatedTask::is_cost) are left to
 /// compare_perplexity.
 struct TasksComparison {
   std::vector<TaskComparison> tasks;
+  std::vector<Test> score_tests;         ///< of the same weights
   std::optional<MacroComparison> macro;  ///< absent with fewer than two tasks
   double noise = 0;                      ///< the largest of the tasks' noises
   std::string noise_source;              ///< one sentence
@@ -73,29 +65,11 @@ struct TasksComparison {
 };
 inline constexpr std::size_t kListedFlips = 200;
 
-/// d0 of each task from repeated evaluations of one side; empty: no noise floor (d0 = 0).
-struct DiscordanceFloor {
-  std::string task;
-  double share = 0;
-};
-
-/// The margin of one task: task_margin, but at most one half, as more would say nothing.
-double capped_task_margin(std::int64_t n, double d0);
-/// The margin of the mean of T tasks' differences: one percentage point, or 2.926 · sqrt(Σ d0/n)/T
-/// if that is more; at most one half. It is task_margin for the variance of the mean, and like that
-/// known before the comparison. One d0 and n for each task.
-double macro_margin(std::span<const double> d0, std::span<const std::int64_t> n);
-
 /// Instances are matched by doc_id. A task or an instance that one side lacks is invalid; another
 /// definition, data set, convention, metric, label, number of options or request is a mismatch,
 /// unless one side does not know it. Instances with other labels or options are not counted.
 /// `kind` decides what can explain a flip: with the same weights numeric noise, else nothing.
 TasksComparison compare_tasks(const EvaluationData& a, const EvaluationData& b, Kind kind,
-                              const std::vector<DiscordanceFloor>& floor);
-
-/// The discordance of repeated evaluations: for each task the largest share of instances that
-/// exactly one of two repeats gets right, over all pairs of repeats with the same definition and
-/// data. Tasks that fewer than two repeats have, and costs, are left out.
-std::vector<DiscordanceFloor> discordance_floor(const std::vector<EvaluationData>& repeats);
+                              const Margins& margins);
 
 }  // namespace olmo::report

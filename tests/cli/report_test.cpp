@@ -21,17 +21,6 @@ struct Pair : Scene {
     INFO(ended.err);
     REQUIRE(ended.code == 0);
   }
-  /// Four runs with as many seeds; the first one is to be compared, the others are marked.
-  std::string four_seeds(const std::string& side) const {
-    for (const char* seed : {"1", "2", "3", "4"})
-      trained(side + seed, side, {std::string("seed=") + seed});
-    const Record record(database(side));
-    const auto ids = record.rows("SELECT run_id FROM runs ORDER BY json_extract(config, '$.seed')");
-    for (std::size_t i = 1; i < ids.size(); ++i)
-      REQUIRE(harness(*this / "log", {"runs", "tag", database(side) + ":" + ids[i], "noise:seed"})
-                  .code == 0);
-    return database(side) + ":" + ids[0];
-  }
   [[nodiscard]] Ended parity(const std::string& a, const std::string& b, Words more = {}) const {
     more.insert(more.begin(), {"report", "parity", a, b});
     return harness(*this / "log", more);
@@ -59,42 +48,59 @@ void alter_loss(const fs::path& database) {
 
 }  // namespace
 
-TEST_CASE("the same config twice is EQUIVALENT with four runs a side, and named bit for bit equal",
-          "[cli]") {
-  const Pair pair;
-  const auto a = pair.four_seeds("a");
-  const auto b = pair.four_seeds("b");
-  const auto report = pair.report(a, b);
-  CHECK(report["verdict"] == "EQUIVALENT");
-  CHECK(report["kind"] == "trajectory");
-  CHECK(report["reason"].get<std::string>().find("Bit for bit the same") == 0);
-  CHECK(report["noise_floor"]["k_a"] == 4);
-}
-
-TEST_CASE("without repeats the same config twice is CONSISTENT, and the page says what to run",
-          "[cli]") {
+TEST_CASE(
+    "the same config twice is IDENTICAL, with what was compared, and its page is reproducible",
+    "[cli]") {
   const Pair pair;
   pair.trained("a", "a");
   pair.trained("b", "b", {"threads=2"});
   const auto page = pair / "page.html";
   const auto report = pair.report(pair.database("a"), pair.database("b"), {"--out", page.string()});
-  CHECK(report["verdict"] == "CONSISTENT");
+  CHECK(report["verdict"] == "IDENTICAL");
+  CHECK(report["claim"] == "identity");
+  CHECK(report["exit_code"] == 0);
   CHECK(report["identity"]["first_different"].is_null());
+  CHECK(report["reason"].get<std::string>().find("Bit for bit the same: all 100 common steps") ==
+        0);
   const std::string html = read_file(page);
-  CHECK(html.find("CONSISTENT") != std::string::npos);
-  CHECK(html.find("runs tag") != std::string::npos);
+  CHECK(html.find("IDENTICAL") != std::string::npos);
   const auto again = pair.report(pair.database("a"), pair.database("b"), {"--out", page.string()});
   CHECK(again == report);
   CHECK(read_file(page) == html);
 }
 
-TEST_CASE("another learning rate is DIFFERENT and a named confound", "[cli]") {
+TEST_CASE("one run a side that differs by rounding is EQUIVALENT, as a claim about two models",
+          "[cli]") {
+  const Pair pair;
+  pair.trained("a", "a");
+  pair.trained("b", "b", {"numerics=fast"});
+  const auto report = pair.report(pair.database("a"), pair.database("b"));
+  CHECK(report["verdict"] == "EQUIVALENT");
+  CHECK(report["claim"] == "models");
+  CHECK(report["kind"] == "trajectory");
+  const std::string reason = report["reason"];
+  CHECK(reason.find("These two models are equivalent within the margin ±0.002 nats (default)") ==
+        0);
+  const auto swapped = pair.report(pair.database("b"), pair.database("a"));
+  CHECK(swapped["verdict"] == report["verdict"]);
+}
+
+TEST_CASE("a margin and a difference: negligible within it, DIFFERENT beyond, a named confound",
+          "[cli]") {
   const Pair pair;
   pair.trained("a", "a");
   pair.trained("b", "b", {"optimizer.learning_rate=1e-2"});
-  const auto report = pair.report(pair.database("a"), pair.database("b"));
-  CHECK(report["verdict"] == "DIFFERENT");
-  CHECK(report.dump().find("optimizer.learning_rate") != std::string::npos);
+  pair.trained("c", "c", {"optimizer.learning_rate=1.0001e-3"});
+  const auto different = pair.report(pair.database("a"), pair.database("b"));
+  CHECK(different["verdict"] == "DIFFERENT");
+  CHECK(different["claim"] == "models");
+  CHECK(different.dump().find("optimizer.learning_rate") != std::string::npos);
+  const auto within = pair.report(pair.database("a"), pair.database("b"), {"--margin", "loss=100"});
+  CHECK(within["verdict"] == "DIFFERENT_NEGLIGIBLE");
+  CHECK(within["reason"].get<std::string>().find("±100 nats (command line)") != std::string::npos);
+  const auto close = pair.report(pair.database("a"), pair.database("c"), {"--margin", "loss=0.1"});
+  INFO(close["reason"]);
+  CHECK((close["verdict"] == "CONSISTENT" || close["verdict"] == "DIFFERENT_NEGLIGIBLE"));
 }
 
 TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cli]") {
@@ -103,7 +109,8 @@ TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cl
   pair.trained("b", "b", {"seed=2"});
   const auto report = pair.report(pair.database("a"), pair.database("b"));
   CHECK(report["kind"] == "outcome");
-  CHECK((report["verdict"] == "INCONCLUSIVE" || report["verdict"] == "CONSISTENT"));
+  CHECK(report["verdict"] == "INCONCLUSIVE");
+  CHECK(report["reason"].get<std::string>().find("one run a side") != std::string::npos);
 }
 
 TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli]") {

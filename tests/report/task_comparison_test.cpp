@@ -5,7 +5,6 @@
 #include "evaluation_fixture.h"
 
 #include "core/error.h"
-#include "report/stats/paired_outcomes.h"
 #include "report/task_flips.h"
 #include "support/catch.h"
 
@@ -17,6 +16,8 @@ using olmo::test::mentions;
 namespace {
 
 constexpr std::int64_t kEnough = 299;  // instances that certify one point without any discordance
+
+const Margins kMargins = resolve_margins({.command_line = {{"macro", 1}}});
 
 /// Option 0 (right) leads by `lead(doc_id)`.
 template <typename Lead>
@@ -56,7 +57,7 @@ TEST_CASE("equal evaluations are certified task by task", "[report]") {
       file->add_task(task, kEnough, [](auto doc_id, auto option) {
         return -10.0 + 0.1 * static_cast<double>((doc_id * 7 + option * 5) % 11);
       });
-  const auto result = compare_tasks(a.read(), b.read(), Kind::kCheckpoint, {});
+  const auto result = compare_tasks(a.read(), b.read(), Kind::kCheckpoint, kMargins);
 
   CHECK(result.invalid.empty());
   CHECK(result.mismatched.empty());
@@ -84,7 +85,7 @@ TEST_CASE("equal evaluations are certified task by task", "[report]") {
 
 TEST_CASE("too few equal instances certify nothing", "[report]") {
   const auto data = evaluation({a_task("arc", 50, usual)});
-  const auto result = compare_tasks(data, data, Kind::kCheckpoint, {});
+  const auto result = compare_tasks(data, data, Kind::kCheckpoint, kMargins);
   CHECK_FALSE(result.tasks[0].equivalence.certified);
   CHECK(result.tasks[0].needed_n > 50);
   CHECK(result.all_pass_p > 0.05);
@@ -96,7 +97,7 @@ TEST_CASE("what one side lacks is invalid and never a pass", "[report]") {
   auto b = a;
   SECTION("a task") {
     b.tasks.pop_back();
-    const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
     CHECK(result.invalid == std::vector<std::string>{"piqa: only A has it"});
     CHECK(result.tasks.size() == 1);
     CHECK(result.all_pass_p == 1);
@@ -104,7 +105,7 @@ TEST_CASE("what one side lacks is invalid and never a pass", "[report]") {
   SECTION("instances") {
     a.tasks[0].instances.erase(a.tasks[0].instances.begin());
     b.tasks[0].instances.resize(kEnough - 2);
-    const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
     CHECK(mentions(result.invalid, "arc: 2 instances are only in A"));
     CHECK(mentions(result.invalid, "arc: 1 instance is only in B"));
     CHECK(result.tasks[0].n == kEnough - 3);
@@ -112,12 +113,12 @@ TEST_CASE("what one side lacks is invalid and never a pass", "[report]") {
   }
   SECTION("all instances") {
     a.tasks[0].instances.clear();
-    const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
     CHECK(mentions(result.invalid, "arc: there is no instance to compare"));
     CHECK(result.tasks.size() == 1);
   }
   SECTION("everything") {
-    const auto result = compare_tasks(a, {}, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(a, {}, Kind::kCheckpoint, kMargins);
     CHECK(result.invalid.size() == 2);
     CHECK(result.all_pass_p == 1);
   }
@@ -131,13 +132,13 @@ TEST_CASE("other prompts and data are mismatched", "[report]") {
     task.instances[3].requests = 999;
     task.instances[4].requests = 999;
     task.instances[5].requests = 0;  // not known
-    CHECK(compare_tasks(a, b, Kind::kCheckpoint, {}).mismatched ==
+    CHECK(compare_tasks(a, b, Kind::kCheckpoint, kMargins).mismatched ==
           std::vector<std::string>{"arc: 2 instances have other requests"});
   }
   SECTION("labels and options are not counted") {
     task.instances[0].label = 1;
     task.instances[1].options = 1;
-    const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
     CHECK(mentions(result.mismatched, "arc: 2 instances have other labels or options"));
     CHECK(result.tasks[0].n == kEnough - 2);
     CHECK(result.all_pass_p == 1);
@@ -146,11 +147,11 @@ TEST_CASE("other prompts and data are mismatched", "[report]") {
     auto known = a;
     known.tasks[0].definition_digest = known.tasks[0].data_digest = "one";
     known.tasks[0].convention = "olmo";
-    CHECK(compare_tasks(known, b, Kind::kCheckpoint, {}).mismatched.empty());
+    CHECK(compare_tasks(known, b, Kind::kCheckpoint, kMargins).mismatched.empty());
     task.definition_digest = task.data_digest = "other";
     task.convention = "lm-eval";
     task.primary_metric = "len_norm";
-    const auto result = compare_tasks(known, b, Kind::kCheckpoint, {});
+    const auto result = compare_tasks(known, b, Kind::kCheckpoint, kMargins);
     CHECK(result.mismatched.size() == 4);
     CHECK(mentions(result.mismatched, "arc: the definition differs, one and other"));
   }
@@ -163,16 +164,16 @@ TEST_CASE("a changed prompt shows in the recorded request hashes", "[report]") {
   b.add_task("arc", 5, scores, "changed");
   unknown.add_task("arc", 5, scores, "");
   const auto in_a = a.read();
-  CHECK(mentions(compare_tasks(in_a, b.read(), Kind::kOutcome, {}).mismatched,
+  CHECK(mentions(compare_tasks(in_a, b.read(), Kind::kOutcome, kMargins).mismatched,
                  "5 instances have other requests"));
-  CHECK(compare_tasks(in_a, unknown.read(), Kind::kOutcome, {}).mismatched.empty());
+  CHECK(compare_tasks(in_a, unknown.read(), Kind::kOutcome, kMargins).mismatched.empty());
 }
 
 TEST_CASE("a shift by five points is significant after Holm", "[report]") {
   const auto shifted = [](std::int64_t i) { return i % 20 == 0 ? -2 : usual(i); };
   const auto a = evaluation({a_task("arc", 1000, usual), a_task("piqa", 1000, usual)});
   const auto b = evaluation({a_task("arc", 1000, shifted), a_task("piqa", 1000, usual)});
-  const auto result = compare_tasks(a, b, Kind::kOutcome, {});
+  const auto result = compare_tasks(a, b, Kind::kOutcome, kMargins);
   CHECK(result.tasks[0].difference == Approx(-0.05));
   CHECK(result.tasks[0].interval95.high < 0);
   CHECK(result.tasks[0].holm_p < 1e-6);
@@ -189,26 +190,13 @@ TEST_CASE("a shift by five points is significant after Holm", "[report]") {
   CHECK(result.all_explained == 0);
 }
 
-TEST_CASE("the noise floor widens the margins, up to one half", "[report]") {
-  const auto data = evaluation({a_task("arc", 100, usual), a_task("piqa", 400, usual)});
-  const auto result = compare_tasks(data, data, Kind::kOutcome, {{"arc", 0.1}});
-  CHECK(result.tasks[0].discordance_floor == 0.1);
-  CHECK(result.tasks[0].equivalence.margin == task_margin(100, 0.1));
-  CHECK(result.tasks[1].equivalence.margin == 0.01);
-  REQUIRE(result.macro);
-  CHECK(result.macro->equivalence.margin == Approx(task_margin(100, 0.1) / 2));
-  CHECK(macro_margin(std::vector<double>{0, 0}, std::vector<std::int64_t>{5, 5}) == 0.01);
-  CHECK_THROWS_AS(macro_margin(std::vector<double>{0}, std::vector<std::int64_t>{5, 5}), Error);
-  CHECK(capped_task_margin(2, 1) == 0.5);
-}
-
 TEST_CASE("flips within the numeric noise are explained, others listed first", "[report]") {
   // All margins move by 0.01; near ties flip by that, instance 500 by far more.
   const auto lead_a = [](std::int64_t i) { return i % 100 == 7 ? 0.005 : usual(i); };
   const auto lead_b = [&](std::int64_t i) { return i == 500 ? -1.5 : lead_a(i) - 0.01; };
   const auto a = evaluation({a_task("arc", 1000, lead_a)});
   const auto b = evaluation({a_task("arc", 1000, lead_b)});
-  const auto result = compare_tasks(a, b, Kind::kCheckpoint, {});
+  const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
   CHECK(result.noise == Approx(0.01));
   CHECK(result.all_flips == 11);
   CHECK(result.all_explained == 10);
@@ -223,7 +211,7 @@ TEST_CASE("flips within the numeric noise are explained, others listed first", "
   CHECK(result.flips[1].explained);
   CHECK(result.tasks[0].agreement.largest == Approx(3.5));
 
-  const auto outcome = compare_tasks(a, b, Kind::kOutcome, {});
+  const auto outcome = compare_tasks(a, b, Kind::kOutcome, kMargins);
   CHECK(outcome.all_flips == 11);
   CHECK(outcome.all_explained == 0);
   CHECK(outcome.flips[0].doc_id == 500);
@@ -233,7 +221,7 @@ TEST_CASE("equal scores explain no flip, and the list of flips is bounded", "[re
   const auto changed = [](std::int64_t i) { return i % 2 == 0 ? -1e-9 : 1.0; };
   const auto a = evaluation({a_task("arc", 1000, [](auto i) { return i % 2 == 0 ? 1e-9 : 1.0; })});
   const auto result =
-      compare_tasks(a, evaluation({a_task("arc", 1000, changed)}), Kind::kCheckpoint, {});
+      compare_tasks(a, evaluation({a_task("arc", 1000, changed)}), Kind::kCheckpoint, kMargins);
   CHECK(result.noise == 0);
   CHECK(result.all_flips == 500);
   CHECK(result.all_explained == 0);
@@ -243,21 +231,8 @@ TEST_CASE("equal scores explain no flip, and the list of flips is bounded", "[re
 TEST_CASE("costs are left to compare_perplexity", "[report]") {
   auto data = evaluation({a_task("arc", 10, usual), a_task("piqa", 10, usual)});
   data.tasks[1].primary_metric = "bpb";
-  CHECK(compare_tasks(data, data, Kind::kCheckpoint, {}).tasks.size() == 1);
+  CHECK(compare_tasks(data, data, Kind::kCheckpoint, kMargins).tasks.size() == 1);
   auto without = data;
   without.tasks.pop_back();
-  CHECK(compare_tasks(data, without, Kind::kCheckpoint, {}).invalid.empty());
-}
-
-TEST_CASE("the floor of discordance is the largest between two repeats", "[report]") {
-  const auto other = [](std::int64_t every) {
-    return [every](std::int64_t i) { return i % every == 0 ? -usual(i) : usual(i); };
-  };
-  const auto floor = discordance_floor(
-      {evaluation({a_task("arc", 100, usual)}), evaluation({a_task("arc", 100, other(50))}),
-       evaluation({a_task("arc", 100, other(10)), a_task("piqa", 100, usual)})});
-  REQUIRE(floor.size() == 1);
-  CHECK(floor[0].task == "arc");
-  CHECK(floor[0].share == Approx(0.1));
-  CHECK(discordance_floor({}).empty());
+  CHECK(compare_tasks(data, without, Kind::kCheckpoint, kMargins).invalid.empty());
 }

@@ -38,6 +38,7 @@ Ordered value_or_null(const std::optional<Value>& value) {
 }
 
 const char* endpoint_name(Endpoint endpoint) {
+  if (endpoint == Endpoint::kScores) return "scores";
   if (endpoint == Endpoint::kLoss) return "loss";
   if (endpoint == Endpoint::kMacro) return "macro";
   return endpoint == Endpoint::kBpb ? "bpb" : "task";
@@ -89,13 +90,6 @@ Ordered claims_json(const ParityReport& r) {
   Ordered claims = Ordered::array();
   for (const Claim& claim : r.claims) claims.push_back(claim_json(claim));
   return claims;
-}
-
-/// Whose claim the verdict is: `identity`, `models` or `setups`.
-Ordered claim_of(const ParityReport& r) {
-  if (r.verdict == Verdict::kIdentical) return "identity";
-  const Claim* claim = claim_of_verdict(r);
-  return claim == nullptr ? Ordered(nullptr) : Ordered(to_string(claim->scope));
 }
 
 Ordered alpha_json(const AlphaSpent& a) {
@@ -225,10 +219,11 @@ Ordered trajectory_json(const Trajectory& t) {
 }
 
 Ordered agreement_json(const ScoreAgreement& s) {
-  return {{"options", s.options},         {"equal_bits", s.equal_bits},
-          {"mean", json_of(s.mean)},      {"standard_deviation", json_of(s.standard_deviation)},
-          {"low", json_of(s.low)},        {"high", json_of(s.high)},
-          {"largest", json_of(s.largest)}};
+  return {{"options", s.options},          {"equal_bits", s.equal_bits},
+          {"mean", json_of(s.mean)},       {"standard_deviation", json_of(s.standard_deviation)},
+          {"low", json_of(s.low)},         {"high", json_of(s.high)},
+          {"median", json_of(s.median)},   {"quantile999", json_of(s.quantile999)},
+          {"largest", json_of(s.largest)}, {"divergence", json_of(s.divergence)}};
 }
 
 Ordered task_json(const TaskComparison& t) {
@@ -245,7 +240,6 @@ Ordered task_json(const TaskComparison& t) {
           {"interval95", json_of(t.interval95)},
           {"p", json_of(t.p)},
           {"holm_p", json_of(t.holm_p)},
-          {"discordance_floor", json_of(t.discordance_floor)},
           {"equivalence", json_of(t.equivalence)},
           {"detectable", json_of(t.detectable)},
           {"needed_n", t.needed_n},
@@ -319,7 +313,7 @@ nlohmann::ordered_json parity_json(const ParityReport& r) {
       {"schema", "olmo-harness/parity@1"},
       {"verdict", to_string(r.verdict)},
       {"exit_code", exit_code(r.verdict)},
-      {"claim", claim_of(r)},
+      {"claim", r.claim.empty() ? Ordered(nullptr) : Ordered(r.claim)},
       {"reason", r.reason},
       {"claims", claims_json(r)},
       {"margins", margins_json(r.margins)},

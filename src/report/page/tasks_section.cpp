@@ -96,8 +96,7 @@ std::string pairs_table(const TasksComparison& tasks) {
                {"Both wrong", true},
                {"p, McNemar", true},
                {"Flips", true},
-               {"Explained", true},
-               {"Noise floor", true}});
+               {"Explained", true}});
   Table scores({{"Task", false},
                 {"Options", true},
                 {"Same bits", true},
@@ -108,7 +107,7 @@ std::string pairs_table(const TasksComparison& tasks) {
     const PairedCounts& c = task.counts;
     table.row({shown(task.task, 80), count(c.both_right), count(c.only_a_right),
                count(c.only_b_right), count(c.both_wrong), p_value(task.p), count(task.flips),
-               count(task.explained_flips), percent(task.discordance_floor)});
+               count(task.explained_flips)});
     const ScoreAgreement& s = task.agreement;
     scores.row({shown(task.task, 80), count(s.options), count(s.equal_bits),
                 signed_number(s.mean, 3),

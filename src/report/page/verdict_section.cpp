@@ -146,7 +146,7 @@ std::string unknown_table(const std::vector<UnknownFact>& facts) {
 const Claim* claim_of_verdict(const ParityReport& report) {
   const auto found =
       std::find_if(report.claims.begin(), report.claims.end(), [&](const Claim& claim) {
-        return claim.verdict == report.verdict && !claim.sentence.empty();
+        return report.claim == to_string(claim.scope);
       });
   return found == report.claims.end() ? nullptr : &*found;
 }

@@ -1,0 +1,229 @@
+#include "report/evidence.h"
+
+#include <algorithm>
+
+namespace olmo::report {
+namespace {
+
+constexpr double kPoints = 100;  ///< percentage points of a fraction
+
+Interval scaled(const Interval& interval, double factor) {
+  return {interval.low * factor, interval.high * factor};
+}
+
+Test test_of(const TaskComparison& task) {
+  return {.endpoint = Endpoint::kTask,
+          .name = task.task,
+          .method = "paired instances, score interval and McNemar's mid-p",
+          .unit = "pp",
+          .estimate = kPoints * task.difference,
+          .interval90 = scaled(task.equivalence.interval, kPoints),
+          .interval95 = scaled(task.interval95, kPoints),
+          .p = task.p,
+          .n = task.n,
+          .equal_bits = task.flips == 0};
+}
+
+Test test_of(const MacroComparison& macro, const TasksComparison& tasks) {
+  std::int64_t n = 0;
+  for (const auto& task : tasks.tasks) n += task.n;
+  return {.endpoint = Endpoint::kMacro,
+          .name = "macro average of " + std::to_string(tasks.tasks.size()) + " tasks",
+          .method = "paired instances, MOVER over the tasks",
+          .unit = "pp",
+          .estimate = kPoints * macro.difference,
+          .interval90 = scaled(macro.equivalence.interval, kPoints),
+          .interval95 = scaled(macro.interval95, kPoints),
+          .p = macro.p,
+          .n = n,
+          .equal_bits = tasks.all_flips == 0};
+}
+
+/// Of a suite its macro average, or its only source.
+bool heads_suite(const SourceComparison& source, const PerplexityComparison& all) {
+  if (source.source.empty()) return true;
+  return std::none_of(all.sources.begin(), all.sources.end(), [&](const SourceComparison& other) {
+    return other.suite == source.suite && other.source.empty();
+  });
+}
+
+Test test_of(const SourceComparison& source) {
+  Test test{.endpoint = Endpoint::kBpb,
+            .name = source.suite + (source.source.empty() ? ", macro" : ", " + source.source),
+            .method = "paired documents, bootstrap",
+            .unit = source.unit,
+            .estimate = source.difference,
+            .n = source.documents,
+            .equal_bits = source.equal_bits == source.documents,
+            .too_few = !source.equivalence};
+  if (source.equivalence) test.interval90 = source.equivalence->interval;
+  if (source.interval95) test.interval95 = *source.interval95;
+  if (source.equivalence) test.p = source.p;
+  return test;
+}
+
+Test test_of(const Trajectory& trajectory) {
+  Test test{.endpoint = Endpoint::kLoss,
+            .name = "loss of the last stretch",
+            .method = "batch means",
+            .unit = "nats",
+            .estimate = trajectory.last.mean,
+            .n = trajectory.last.points,
+            .equal_bits = trajectory.largest == 0,
+            .too_few = !trajectory.last.series};
+  if (!trajectory.last.series) return test;
+  const Estimate& estimate = trajectory.last.series->estimate;
+  test.interval90 = estimate.interval(0.90);
+  test.interval95 = estimate.interval(0.95);
+  test.p = estimate.p();
+  test.standard_error = estimate.error;
+  test.degrees_of_freedom = estimate.degrees;
+  return test;
+}
+
+Test test_of(const NoiseFloor& noise) {
+  return {.endpoint = Endpoint::kLoss,
+          .name = "mean loss of the last stretch",
+          .method = "Welch",
+          .unit = "nats",
+          .estimate = noise.equivalence->estimate,
+          .interval90 = noise.equivalence->interval,
+          .interval95 = noise.equivalence->interval,
+          .p = noise.p,
+          .k_a = noise.k_a,
+          .k_b = noise.k_b};
+}
+
+std::string number_of(std::int64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// Which options and documents have equal bits; nothing where one has not.
+std::optional<std::string> identical_scores(const ParityReport& report) {
+  std::int64_t options = 0, documents = 0;
+  if (report.tasks) {
+    for (const auto& task : report.tasks->tasks) {
+      if (task.agreement.equal_bits != task.agreement.options || task.flips > 0)
+        return std::nullopt;
+      options += task.agreement.options;
+    }
+  }
+  if (report.perplexity) {
+    for (const auto& source : report.perplexity->sources) {
+      if (source.equal_bits != source.documents) return std::nullopt;
+      if (!source.source.empty()) documents += source.documents;
+    }
+  }
+  std::string text;
+  if (options > 0) text = number_of(options, "score") + " of options";
+  if (documents > 0)
+    text += (text.empty() ? "" : " and ") + number_of(documents, "score") + " of documents";
+  return text;
+}
+
+std::string identical_steps(const ParityReport& report) {
+  const Identity& identity = report.identity;
+  std::string text = "all " + number_of(identity.common_steps, "common step") +
+                     " (batches, losses, gradient norms)";
+  text += identity.last_state
+              ? " and the weights and moments at step " + std::to_string(identity.last_state->step)
+              : "; hashes of weights were not recorded on both sides";
+  const auto a = std::ssize(report.a.run->steps.step), b = std::ssize(report.b.run->steps.step);
+  if (a != identity.common_steps || b != identity.common_steps)
+    text += " (A has " + number_of(a, "step") + ", B " + std::to_string(b) + ")";
+  return text;
+}
+
+}  // namespace
+
+std::vector<Test> tests_of_models(const ParityReport& report) {
+  std::vector<Test> tests;
+  if (report.kind == Kind::kTrajectory && report.trajectory)
+    tests.push_back(report.trajectory->test ? *report.trajectory->test
+                                            : test_of(*report.trajectory));
+  if (report.tasks) {
+    tests.insert(tests.end(), report.tasks->score_tests.begin(), report.tasks->score_tests.end());
+    if (report.tasks->macro) tests.push_back(test_of(*report.tasks->macro, *report.tasks));
+    for (const auto& task : report.tasks->tasks) tests.push_back(test_of(task));
+  }
+  if (report.perplexity)
+    for (const auto& source : report.perplexity->sources)
+      if (heads_suite(source, *report.perplexity)) tests.push_back(test_of(source));
+  return tests;
+}
+
+std::vector<Test> tests_of_setups(const ParityReport& report) {
+  if (!report.noise.tests.empty() || !report.noise.equivalence) return report.noise.tests;
+  return {test_of(report.noise)};
+}
+
+Conditions conditions_of(const ParityReport& report) {
+  Conditions conditions{.kind = report.kind, .margins = report.margins};
+  for (const auto& mismatch : report.gate.mismatches) {
+    if (mismatch.mismatch == MismatchClass::kConfound)
+      conditions.caps.push_back(mismatch.what + " differs (" + mismatch.a + " and " + mismatch.b +
+                                ")");
+  }
+  for (const UnknownFact& fact : report.gate.unknown) {
+    if (fact.if_different == MismatchClass::kBenign || !fact.assumed.empty()) continue;
+    const char* side = fact.a.empty() == fact.b.empty() ? "" : fact.a.empty() ? " of A" : " of B";
+    conditions.caps.push_back(fact.key + " is not known" + side);
+  }
+  return conditions;
+}
+
+std::vector<std::string> primary_missing(const std::vector<Test>& models,
+                                         const std::vector<Test>& setups) {
+  std::vector<std::string> missing;
+  for (const Test& test : models) {
+    const bool has = std::any_of(setups.begin(), setups.end(), [&](const Test& other) {
+      return other.endpoint == test.endpoint;
+    });
+    if (test.primary && !has) missing.push_back(test.name);
+  }
+  return missing;
+}
+
+void add_caveats(ParityReport& report) {
+  for (const Side* side : {&report.a, &report.b}) {
+    if (side->evaluation && !side->evaluation->sealed) {
+      report.caveats.push_back("The evaluation of " + side->label +
+                               " is not sealed (an older olmo-harness recorded it): an altered row "
+                               "would not be seen.");
+    }
+  }
+  for (const auto& mismatch : report.gate.mismatches) {
+    if (mismatch.mismatch == MismatchClass::kConfound)
+      report.caveats.push_back("Confounded by " + mismatch.what + " (" + mismatch.a + " and " +
+                               mismatch.b + "), so the verdict cannot be EQUIVALENT.");
+  }
+  for (const UnknownFact& fact : report.gate.unknown) {
+    if (!fact.assumed.empty()) {
+      report.caveats.push_back("Assumed, not recorded: " + fact.key + " = " + fact.assumed + ".");
+    } else if (fact.if_different != MismatchClass::kBenign) {
+      report.caveats.push_back(
+          "Not known: " + fact.key +
+          (fact.a.empty() && fact.b.empty()
+               ? ""
+               : " (" + (fact.a.empty() ? "B: " + fact.b : "A: " + fact.a) + ")") +
+          ". If it differs: " + fact.reason + " --assume '" + fact.key + "=" +
+          (fact.a.empty() ? fact.b.empty() ? "equal" : fact.b : fact.a) + "' states it.");
+    }
+  }
+}
+
+std::optional<std::string> identical_sentence(const ParityReport& report) {
+  const bool trained = report.trajectory.has_value();
+  if (trained && !report.identity.same_training()) return std::nullopt;
+  const auto scores = identical_scores(report);
+  if (!scores || (!trained && scores->empty())) return std::nullopt;
+  std::string text = "Bit for bit the same: ";
+  if (trained) text += identical_steps(report);
+  if (!scores->empty())
+    text += (trained ? "; " : "") + *scores;
+  else
+    text += "; evaluations were not compared";
+  return text;
+}
+
+}  // namespace olmo::report
