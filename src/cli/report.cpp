@@ -1,4 +1,5 @@
-// `olmo-harness report parity|run`: what two runs, or one, show.
+// `olmo-harness report parity|declare|run`: what two runs, or one, show.
+#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -11,13 +12,15 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "report/page/pages.h"
+#include "store/declarations.h"
+#include "store/run_db.h"
 
 namespace olmo::cli {
 namespace {
 
 struct Options {
   std::string a, b;
-  std::string kind, margin;
+  std::string kind, margin, by;
   std::vector<std::string> assume;
   std::string cluster, cluster_a, cluster_b;
   std::string out, markdown, csv;
@@ -88,6 +91,26 @@ int parity(const Options& options) {
   return passes ? 0 : report::exit_code(found.verdict);
 }
 
+void declare(const Options& options) {
+  if (report::parse_margins(options.margin).empty())
+    throw Error(ErrorKind::kUsage, "report declare: --margin must name at least one margin");
+  const char* user = std::getenv("USER");
+  const std::string who = !options.by.empty() ? options.by : user != nullptr ? user : "unknown";
+  const auto name = store::parse_run_name(options.a);
+  auto db = store::RunDb::open(name.database, store::OpenMode::kReadWrite);
+  const std::string run = db.find_run(name.run);
+  const auto made = store::declare(db.records(), run, who, options.margin);
+  if (options.json) {
+    const nlohmann::ordered_json json = {
+        {"run_id", run},   {"declaration", made.declaration}, {"margins", made.margins},
+        {"who", made.who}, {"created_utc", made.created_utc}, {"sha256", made.sha256}};
+    std::cout << json_text(json, 2) << "\n";
+    return;
+  }
+  std::cout << "run " << run << ": " << made.margins << ", declared by " << made.who << " at "
+            << made.created_utc << " (" << made.sha256.substr(0, 16) << ")\n";
+}
+
 void one_run(const Options& options) {
   report::RunReport found = report::report_run(options.a, options.cluster);
   found.command = words({"report", "run", options.a}, {{"--cluster", options.cluster}});
@@ -142,6 +165,18 @@ void add_report(const Command& program, const char* group) {
       "DIFFERENT_NEGLIGIBLE, 30 NOT_COMPARABLE, 40 INVALID_DATA.\n"
       "Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
   comparing.action([&options] { return parity(options); });
+
+  const Command declaring = report.add(
+      "declare", "Write into a run's record what differences count as none, before comparing it");
+  declaring.run(options.a);
+  declaring
+      .option("--margin KEY=VALUE,…", options.margin,
+              "loss=NATS, macro=POINTS, task=POINTS, bpb=BITS")
+      .required();
+  declaring.option("--by NAME", options.by, "Who declares; else the user of this process");
+  declaring.json(options.json);
+  declaring.footer("Example: olmo-harness report declare lumi.db --margin loss=0.01,macro=0.5");
+  declaring.action([&options] { declare(options); });
 
   const Command one =
       report.add("run", "Make a page of one run: curves, scores, audits, speed, energy");

@@ -37,8 +37,8 @@ std::string decimal(double value) {
 Margin margin_of(const Default& usual, const MarginSources& sources,
                  std::optional<double> deviation = {}, double smallest = 0, double largest = 0) {
   if (const auto found = sources.declared.find(usual.name); found != sources.declared.end())
-    return {found->second, MarginSource::kDeclared, sources.who, sources.when,
-            "declared by " + sources.who + " at " + sources.when};
+    return {found->second.value, MarginSource::kDeclared, found->second.who, found->second.when,
+            "declared by " + found->second.who + " at " + found->second.when};
   if (const auto found = sources.command_line.find(usual.name); found != sources.command_line.end())
     return {found->second, MarginSource::kCommandLine, "", "", "of the command line"};
   if (!deviation) return {usual.value, MarginSource::kDefault, "", "", usual.reason};

@@ -52,9 +52,13 @@ using GivenMargins = std::map<std::string, double>;
 /// `loss=0.01,macro=0.5`. Throws Error(kUsage) for another name and a value that is not positive.
 GivenMargins parse_margins(const std::string& text);
 
+struct DeclaredMargin {
+  double value = 0;
+  std::string who, when;
+};
 struct MarginSources {
-  GivenMargins declared, command_line;
-  std::string who, when;  ///< of the declaration
+  std::map<std::string, DeclaredMargin> declared;
+  GivenMargins command_line;
   /// Pooled standard deviations between repeats, of the loss (nats) and the macro average (pp).
   std::optional<double> loss_deviation, macro_deviation;
   bool one_trajectory = false;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "report/comparability.h"
 #include "report/decide.h"
+#include "store/declarations.h"
 
 namespace olmo::report {
 namespace {
@@ -133,9 +134,49 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   report.trajectory->last_b = report.noise.values_b.front();
 }
 
+/// The last declaration of an endpoint counts; of both sides' the stricter, so that A and B may
+/// change places.
+std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, const SideRecords& a,
+                                                       const SideRecords& b) {
+  std::map<std::string, DeclaredMargin> stricter;
+  const auto add = [&](const Side& side, const SideRecords& records, const Side& other) {
+    const auto declarations = store::read_declarations(records.database(), records.run_id);
+    for (const auto& sentence : store::altered_declarations(records.run_id, declarations))
+      report.damage.push_back(side.label + ": " + sentence + ".");
+    if (declarations.empty()) return;
+    std::map<std::string, DeclaredMargin> latest;
+    for (const auto& made : declarations)
+      for (const auto& [name, value] : parse_margins(made.margins))
+        latest[name] = {value, made.who, made.created_utc};
+    for (const auto& [name, margin] : latest) {
+      const auto found = stricter.find(name);
+      if (found == stricter.end() || margin.value < found->second.value) stricter[name] = margin;
+    }
+    const auto& last = declarations.back();
+    if (declarations.size() > 1)
+      report.caveats.push_back("The margins of " + side.label + " were declared " +
+                               std::to_string(declarations.size()) + " times; the last counts.");
+    if (other.run && other.run->created_utc < last.created_utc)
+      report.caveats.push_back("The record of " + other.label + " began at " +
+                               other.run->created_utc + ", before the margins of " + side.label +
+                               " were declared (" + last.created_utc + ").");
+  };
+  add(report.a, a, report.b);
+  add(report.b, b, report.a);
+  return stricter;
+}
+
 /// Before anything is judged: margins depend on declarations and repeats alone.
-void set_margins(ParityReport& report, const ParityOptions& options) {
-  report.margins = resolve_margins({.command_line = options.margins,
+void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& b,
+                 const ParityOptions& options) {
+  const auto declared = declared_margins(report, a, b);
+  for (const auto& [name, value] : options.margins) {
+    const auto found = declared.find(name);
+    if (found != declared.end() && found->second.value != value)
+      report.caveats.push_back("--margin " + name + " is not used: a declared margin stays.");
+  }
+  report.margins = resolve_margins({.declared = declared,
+                                    .command_line = options.margins,
                                     .loss_deviation = report.noise.seed_deviation,
                                     .one_trajectory = report.kind == Kind::kTrajectory});
   if (!report.trajectory) return;
@@ -199,7 +240,7 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");
   }
-  set_margins(report, options);
+  set_margins(report, a, b, options);
   if (report.a.evaluation) compare_evaluations(report);
 }
 

@@ -20,7 +20,7 @@ constexpr double kAgreementDeviations = 1.96;
 constexpr double kOutliers = 0.001;
 
 constexpr NumericNoise kFp32 = {
-    "fp32",
+    Precision::kFp32,
     2e-6,
     2e-5,
     1e-3,
@@ -28,13 +28,12 @@ constexpr NumericNoise kFp32 = {
     "fp32: two implementations of one model agree in the loss to 2e-6 (relative), accelerators of "
     "two vendors to 1.1e-6, and a change of the code was never seen below 9.5e-5"};
 constexpr NumericNoise kBf16 = {
-    "bf16",
+    Precision::kAmpBf16,
     3e-4,
     1.5e-3,
     0.25,
     0.02,
     "bf16, or a precision that is not recorded: sums in another order move the mean loss by 2e-4 "
-    "to "
     "3e-4 (relative), two vendors' by 1.5e-3, and one token's by 1.2e-2"};
 
 template <typename Visit>
@@ -176,7 +175,8 @@ ScoreAgreement score_agreement(const TaskPair& task) {
 }
 
 const NumericNoise& numeric_noise(const EvaluationData& a, const EvaluationData& b) {
-  return precision_of(a) == "fp32" && precision_of(b) == "fp32" ? kFp32 : kBf16;
+  const std::string fp32 = to_string(Precision::kFp32);
+  return precision_of(a) == fp32 && precision_of(b) == fp32 ? kFp32 : kBf16;
 }
 
 std::vector<Test> score_tests(const std::vector<TaskPair>& tasks, const NumericNoise& noise) {

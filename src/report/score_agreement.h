@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/policy.h"
 #include "report/claim.h"
 #include "report/evaluation_match.h"
 
@@ -24,7 +25,7 @@ ScoreAgreement score_agreement(const TaskPair& task);
 
 /// What rounding alone does to log-likelihoods, relative to their size |l|.
 struct NumericNoise {
-  const char* precision;
+  Precision precision;
   double floor;  ///< mean shift, relative to the mean |l|: rounding may be biased so much
   double mean;   ///< mean shift, relative: the margin
   double absolute, relative;  ///< of one option, nats: absolute + relative · |l|

@@ -14,7 +14,7 @@ struct ExportedTable {
   const char* order;
 };
 
-constexpr std::array<ExportedTable, 14> kTables = {{
+constexpr std::array<ExportedTable, 15> kTables = {{
     {"steps", "step"},
     {"imported_steps", "2"},
     {"energy", "attempt, source, device"},
@@ -25,6 +25,7 @@ constexpr std::array<ExportedTable, 14> kTables = {{
     {"state_seals", "step, attempt"},
     {"op_traces", "step, attempt, audit, ordinal"},
     {"audits", "audit"},
+    {"declarations", "declaration"},
     {"state_hashes", "step, attempt, part, name"},
     {"checkpoints", "step, attempt"},
     {"events", "event_id"},

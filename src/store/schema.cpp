@@ -414,6 +414,19 @@ CREATE VIEW evaluation_overview AS
                                                  R"sql(
 ALTER TABLE runs ADD COLUMN chain_format INTEGER NOT NULL DEFAULT 1;   -- of the hash chain: core/hash_chain.h
 ALTER TABLE steps ADD COLUMN loss_hash TEXT;   -- over the losses of the micro-batches; NULL in chains of format 1
+)sql",
+                                                 R"sql(
+-- What differences count as none, fixed before another run was compared with this one (`report declare`).
+CREATE TABLE declarations (
+  run_id      TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  declaration INTEGER NOT NULL,   -- 1, 2, ...
+  created_utc TEXT NOT NULL,
+  who         TEXT NOT NULL,
+  margins     TEXT NOT NULL,      -- as --margin takes them: loss=0.01,macro=0.5
+  record      TEXT NOT NULL,      -- hash chain of the run at that time; of an import the number of its rows
+  sha256      TEXT NOT NULL,      -- over these and the declaration before
+  PRIMARY KEY (run_id, declaration)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 }  // namespace olmo::store

@@ -10,6 +10,7 @@
 //          ├─ op_traces     SHA-256 of every operation's output in traced steps
 //          ├─ audits        stretches that were trained again and compared
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish
+//          ├─ declarations  margins that were fixed before another run was compared with this one
 //          └─ tags          free words of the user
 //
 //   evaluations ──┬─ evaluation_tasks       the tasks and perplexity suites of each, how they ended
@@ -38,11 +39,12 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 6;
+inline constexpr int kSchemaVersion = 7;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
-// tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain.
+// tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain, 7
+// declarations.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

@@ -37,12 +37,10 @@ struct Pair : Scene {
   }
 };
 
-/// One byte of the file changed where `column` of step 60 has its value.
-void alter_loss(const fs::path& database) {
+void alter(const fs::path& database, const char* sql) {
   sqlite3* db = nullptr;
   REQUIRE(sqlite3_open(database.c_str(), &db) == SQLITE_OK);
-  CHECK(sqlite3_exec(db, "UPDATE steps SET ce_loss = ce_loss + 1e-12 WHERE step = 60", nullptr,
-                     nullptr, nullptr) == SQLITE_OK);
+  CHECK(sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
   sqlite3_close(db);
 }
 
@@ -103,6 +101,26 @@ TEST_CASE("a margin and a difference: negligible within it, DIFFERENT beyond, a 
   CHECK((close["verdict"] == "CONSISTENT" || close["verdict"] == "DIFFERENT_NEGLIGIBLE"));
 }
 
+TEST_CASE("a declared margin is used, named with its author, and cannot be altered", "[cli]") {
+  const Pair pair;
+  pair.trained("a", "a");
+  const auto declared = harness(pair / "log", {"report", "declare", pair.database("a"), "--margin",
+                                               "loss=0.5", "--by", "ada"});
+  REQUIRE(declared.code == 0);
+  pair.trained("b", "b", {"numerics=fast"});
+  for (const bool swapped : {false, true}) {
+    const auto report = pair.report(pair.database(swapped ? "b" : "a"),
+                                    pair.database(swapped ? "a" : "b"), {"--margin", "loss=9"});
+    CHECK(report["verdict"] == "EQUIVALENT");
+    CHECK(report["margins"]["loss"]["value"] == 0.5);
+    CHECK(report["margins"]["loss"]["who"] == "ada");
+    CHECK(report["reason"].get<std::string>().find("declared by ada at 20") != std::string::npos);
+    CHECK(report["caveats"].dump().find("a declared margin stays") != std::string::npos);
+  }
+  alter(pair.database("a"), "UPDATE declarations SET margins = 'loss=5'");
+  CHECK(pair.report(pair.database("a"), pair.database("b"))["verdict"] == "INVALID_DATA");
+}
+
 TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cli]") {
   const Pair pair;
   pair.trained("a", "a", {"seed=1"});
@@ -129,7 +147,7 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
   const Pair pair;
   pair.trained("a", "a");
   fs::copy_file(pair.database("a"), pair.database("altered"));
-  alter_loss(pair.database("altered"));
+  alter(pair.database("altered"), "UPDATE steps SET ce_loss = ce_loss + 1e-12 WHERE step = 60");
   const auto altered = pair.report(pair.database("a"), pair.database("altered"));
   CHECK(altered["verdict"] == "INVALID_DATA");
   CHECK(altered["reason"].get<std::string>().find("step 60") != std::string::npos);

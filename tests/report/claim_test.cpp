@@ -18,10 +18,8 @@ TEST_CASE("each endpoint has a margin of its own", "[report]") {
 }
 
 TEST_CASE("a margin is declared, else given, else from repeats, else a default", "[report]") {
-  MarginSources sources{.declared = {{"loss", 0.005}},
+  MarginSources sources{.declared = {{"loss", {0.005, "ada", "2026-01-02T03:04:05Z"}}},
                         .command_line = {{"loss", 0.5}, {"task", 2}},
-                        .who = "ada",
-                        .when = "2026-01-02T03:04:05Z",
                         .loss_deviation = 0.001,
                         .macro_deviation = 0.4};
   const Margins margins = resolve_margins(sources);
