@@ -126,9 +126,10 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   }
   report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
   if (report.trajectory->loss.values.empty())
-    report.damage.push_back("The runs have no step at the same number of tokens in common.");
-  report.noise = noise_floor(report.a, report.b, find_repeats(report.a, a.database()),
-                             find_repeats(report.b, b.database()), report.trajectory->share);
+    return report.damage.push_back("The runs have no step at the same number of tokens in common.");
+  report.noise =
+      noise_floor(*report.a.run, *report.b.run, read_candidates(report.a, a, report.b, b),
+                  tested_stretch(*report.trajectory));
   test_trajectory(*report.trajectory, report.noise);
   report.trajectory->last_a = report.noise.values_a.front();
   report.trajectory->last_b = report.noise.values_b.front();

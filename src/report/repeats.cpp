@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "report/gate.h"
@@ -13,18 +15,172 @@
 namespace olmo::report {
 namespace {
 
-/// Runs of a side that a verdict of EQUIVALENT needs.
+/// Runs of a side from which on a verdict about the setups has a chance.
 constexpr std::int64_t kRepeats = 4;
+/// Of the stretch's points that a run must have.
+constexpr double kFewestOfStretch = 0.9;
+constexpr std::size_t kFewestPoints = 20;
 
-bool is_repeat_tag(const std::string& tag) {
-  return tag.rfind("noise", 0) == 0 || tag.rfind("repeat", 0) == 0;
+/// The runs of one side that are taken, the compared one first.
+using Members = std::vector<const store::RecordedRun*>;
+
+std::string label_of(const Repeat& repeat) {
+  return repeat.run_id + (repeat.tags.empty() ? "" : " (" + repeat.tags + ")");
 }
 
-std::string label_of(const store::RecordedRun& run) {
-  std::string label = run.run_id;
-  for (const auto& tag : run.tags)
-    if (is_repeat_tag(tag)) label += " (" + tag + ")";
-  return label;
+Repeat describe(const store::RecordedRun& run) {
+  Repeat repeat{.side = std::nullopt,
+                .run_id = run.run_id,
+                .tags = "",
+                .host = place_of(run).host,
+                .seed = seed_of(run),
+                .known_by = "",
+                .left_out = ""};
+  for (const auto& tag : run.tags) repeat.tags += (repeat.tags.empty() ? "" : ", ") + tag;
+  return repeat;
+}
+
+/// Where the run has a loss, of the tokens of a stretch.
+std::vector<std::int64_t> tokens_in(const store::RecordedRun& run, const Stretch& stretch) {
+  std::vector<std::int64_t> found;
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
+    const std::int64_t at = run.steps.tokens[i];
+    const bool inside = stretch.from <= at && at <= stretch.to &&
+                        (stretch.tokens.empty() ||
+                         std::binary_search(stretch.tokens.begin(), stretch.tokens.end(), at));
+    if (inside && std::isfinite(run.steps.loss[i])) found.push_back(at);
+  }
+  return found;
+}
+
+std::string why_not_long_enough(const store::RecordedRun& run, const Stretch& stretch) {
+  const std::size_t points = tokens_in(run, stretch).size();
+  const bool as_long = run.steps.size() > 0 && run.steps.tokens.front() <= stretch.from &&
+                       run.steps.tokens.back() >= stretch.to;
+  const double least = stretch.tokens.empty()
+                           ? static_cast<double>(kFewestPoints)
+                           : kFewestOfStretch * static_cast<double>(stretch.tokens.size());
+  if (as_long && static_cast<double>(points) >= least) return "";
+  return "it has " + std::to_string(points) + " points of the compared stretch" +
+         (stretch.tokens.empty() ? "" : ", which has " + std::to_string(stretch.tokens.size()));
+}
+
+/// Why a run of a side is no repeat of the side's compared one; empty: it is.
+std::string why_no_repeat(const store::RecordedRun& run, const store::RecordedRun& compared,
+                          const Stretch& stretch) {
+  if (!run.damage.empty()) return "its record is damaged: " + run.damage.front().sentence;
+  if (is_branch(run) != is_branch(compared) ||
+      (is_branch(run) && run.steps.size() > 0 && compared.steps.size() > 0 &&
+       run.steps.step.front() != compared.steps.step.front()))
+    return "it goes on from a checkpoint, so that it is no training of its own";
+  if (!are_repeats(compared, run)) return "another model, data or settings than the side's";
+  return why_not_long_enough(run, stretch);
+}
+
+/// The first member that is the same run.
+const store::RecordedRun* same_in(const Members& members, const store::RecordedRun& run) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const auto* other) { return is_same_run(*other, run); });
+  return found == members.end() ? nullptr : *found;
+}
+
+struct Groups {
+  Members a, b;
+  std::vector<Repeat> looked_at;
+};
+
+Groups choose(const store::RecordedRun& a, const store::RecordedRun& b,
+              const std::vector<Candidate>& candidates, const Stretch& stretch) {
+  Groups groups{.a = {&a}, .b = {&b}, .looked_at = {describe(a), describe(b)}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    groups.looked_at[i].side = i == 0 ? 'A' : 'B';
+    groups.looked_at[i].known_by = "it is compared";
+    groups.looked_at[i].taken = true;
+  }
+  for (const Candidate& candidate : candidates) {
+    const store::RecordedRun& run = candidate.run;
+    if (!is_tagged_repeat(run)) continue;
+    const Assigned assigned = side_of(candidate, a, b);
+    Repeat repeat = describe(run);
+    repeat.side = assigned.side;
+    repeat.known_by = assigned.reason;
+    if (!assigned.side) {
+      repeat.left_out = assigned.reason;
+    } else {
+      const bool of_a = assigned.side == 'A';
+      Members &own = of_a ? groups.a : groups.b, &others = of_a ? groups.b : groups.a;
+      repeat.left_out = why_no_repeat(run, of_a ? a : b, stretch);
+      const auto* clone = same_in(own, run);
+      if (repeat.left_out.empty() && clone)
+        repeat.left_out = "bit for bit the run " + clone->run_id + ", which counts once";
+      // A log that lies in both databases under two ids, say.
+      const auto* twin = run.imported && assigned.by_database ? same_in(others, run) : nullptr;
+      if (repeat.left_out.empty() && twin)
+        repeat.left_out = "the run " + twin->run_id +
+                          " of the other side has the same curve, and only the database tells "
+                          "their sides";
+      repeat.taken = repeat.left_out.empty();
+      if (repeat.taken) own.push_back(&run);
+    }
+    groups.looked_at.push_back(std::move(repeat));
+  }
+  return groups;
+}
+
+/// Only tokens at which all of them have a loss: else a gap would shift a mean.
+Stretch in_common(const Stretch& stretch, const Groups& groups) {
+  Stretch common = stretch;
+  if (stretch.tokens.empty()) return common;
+  for (const Members* members : {&groups.a, &groups.b}) {
+    for (const auto* run : *members) {
+      const auto has = tokens_in(*run, common);
+      std::vector<std::int64_t> both;
+      std::set_intersection(common.tokens.begin(), common.tokens.end(), has.begin(), has.end(),
+                            std::back_inserter(both));
+      common.tokens = std::move(both);
+    }
+  }
+  // Many runs that each miss other points: then each has its own.
+  const bool enough = common.tokens.size() >= std::min(kFewestPoints, stretch.tokens.size());
+  return enough ? common : stretch;
+}
+
+/// One value for each independent run: a seed's mean, or the run's where all have one seed.
+struct Unit {
+  std::optional<std::uint64_t> seed;
+  double value = 0;
+};
+
+std::vector<Unit> units_of(const Members& members, const std::vector<double>& values,
+                           bool by_seed) {
+  std::vector<Unit> units;
+  std::map<std::uint64_t, std::vector<double>> seeds;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto seed = seed_of(*members[i]);
+    if (by_seed && seed)
+      seeds[*seed].push_back(values[i]);
+    else
+      units.push_back({std::nullopt, values[i]});
+  }
+  for (const auto& [seed, of_seed] : seeds)
+    units.push_back({seed, std::accumulate(of_seed.begin(), of_seed.end(), 0.0) /
+                               static_cast<double>(of_seed.size())});
+  return units;
+}
+
+/// Whether the runs of the two sides vary in their seeds.
+bool seeds_vary(const Groups& groups) {
+  std::set<std::uint64_t> seeds;
+  for (const Members* members : {&groups.a, &groups.b})
+    for (const auto* run : *members)
+      if (const auto seed = seed_of(*run)) seeds.insert(*seed);
+  return seeds.size() > 1;
+}
+
+std::vector<double> values_of(const std::vector<Unit>& units) {
+  std::vector<double> values;
+  for (const Unit& unit : units) values.push_back(unit.value);
+  return values;
 }
 
 /// Of all runs about the mean of their side.
@@ -39,15 +195,61 @@ std::optional<double> pooled_deviation(const std::vector<double>& a, const std::
   return degrees > 0 ? std::optional(std::sqrt(squares / degrees)) : std::nullopt;
 }
 
+void add_test(NoiseFloor& noise, const Estimate& estimate, const PermutationTest& permutation,
+              const std::string& method, std::int64_t points) {
+  noise.p = permutation.p;
+  noise.minimum_p = permutation.minimum_p;
+  noise.equivalence = equivalence_of(estimate, loss_margin(*noise.seed_deviation));
+  noise.tests.push_back({.endpoint = Endpoint::kLoss,
+                         .name = "mean loss of the last stretch",
+                         .method = method,
+                         .unit = "nats",
+                         .noise = "",
+                         .estimate = estimate.value,
+                         .interval90 = estimate.interval(0.9),
+                         .interval95 = estimate.interval(0.95),
+                         .p = permutation.p,
+                         .standard_error = estimate.error,
+                         .degrees_of_freedom = estimate.degrees,
+                         .n = points,
+                         .k_a = noise.k_a,
+                         .k_b = noise.k_b,
+                         .equal_bits = estimate.value == 0 && estimate.error == 0});
+}
+
+void test_groups(NoiseFloor& noise, const Groups& groups, std::int64_t points) {
+  const bool by_seed = seeds_vary(groups);
+  const auto a = units_of(groups.a, noise.values_a, by_seed);
+  const auto b = units_of(groups.b, noise.values_b, by_seed);
+  std::vector<double> differences;
+  for (const Unit& one : a)
+    for (const Unit& other : b)
+      if (one.seed && one.seed == other.seed) differences.push_back(other.value - one.value);
+  noise.k_a = std::ssize(a);
+  noise.k_b = std::ssize(b);
+  noise.seed_deviation = pooled_deviation(values_of(a), values_of(b));
+  if (noise.k_a < 2 || noise.k_b < 2) return;
+  const std::int64_t pairs = std::ssize(differences);
+  if (pairs >= 2 && (pairs >= kRepeats || pairs == std::min(noise.k_a, noise.k_b))) {
+    noise.pairs = noise.k_a = noise.k_b = pairs;
+    return add_test(noise, paired_difference(differences), paired_permutation_test(differences),
+                    "paired t, " + std::to_string(pairs) + " seeds", points);
+  }
+  const auto in_a = values_of(a), in_b = values_of(b);
+  add_test(noise, welch_difference(in_a, in_b), permutation_test(in_a, in_b),
+           "Welch, " + std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) + " runs",
+           points);
+}
+
 /// Ten bins per factor of ten tokens.
 using Envelope = std::map<int, double>;
 
 /// The largest |difference| of any repeat to its run in each bin.
-void add_to_envelope(Envelope& bins, const store::RecordedRun& run,
-                     const std::vector<store::RecordedRun>& repeats) {
-  for (const auto& repeat : repeats) {
+void add_to_envelope(Envelope& bins, const Members& members) {
+  const store::RecordedRun& run = *members.front();
+  for (std::size_t k = 1; k < members.size(); ++k) {
     const CurveDifference apart = difference_on_common_tokens(
-        {run.steps.tokens, run.steps.loss}, {repeat.steps.tokens, repeat.steps.loss});
+        {run.steps.tokens, run.steps.loss}, {members[k]->steps.tokens, members[k]->steps.loss});
     for (std::size_t i = 0; i < apart.tokens.size(); ++i) {
       const int bin =
           static_cast<int>(std::floor(10 * std::log10(static_cast<double>(apart.tokens[i]))));
@@ -60,77 +262,48 @@ std::string what_to_run(const NoiseFloor& noise) {
   if (noise.k_a >= kRepeats && noise.k_b >= kRepeats) return "";
   return "At least " + std::to_string(kRepeats) + " runs a side are needed (now " +
          std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) +
-         "): train the same config again on each side into the same database, with another seed or "
-         "thread count or one weight changed by an ulp, and mark the repeats: olmo-harness "
-         "runs tag FILE.db:RUN_ID noise:seed (or noise:threads, noise:ulp, noise:library).";
+         "): train the same config again on each side, best with the same seeds on both, and mark "
+         "the repeats: olmo-harness runs tag FILE.db:RUN_ID noise:seed (or noise:threads, "
+         "noise:ulp, noise:library).";
 }
 
 }  // namespace
 
-std::vector<store::RecordedRun> find_repeats(const Side& side,
-                                             const store::RecordDatabase& records) {
-  std::vector<store::RecordedRun> repeats;
-  if (!side.run) return repeats;
-  std::set<std::string> ids;
-  for (const auto& [run_id, tag] : store::read_tags(records))
-    if (run_id != side.run->run_id && is_repeat_tag(tag)) ids.insert(run_id);
-  for (const auto& id : ids) {
-    store::RecordedRun repeat = store::read_run(records, id);
-    const bool as_long = repeat.steps.size() > 0 && side.run->steps.size() > 0 &&
-                         repeat.steps.tokens.back() >= side.run->steps.tokens.back();
-    if (as_long && repeat.damage.empty() && are_repeats(*side.run, repeat))
-      repeats.push_back(std::move(repeat));
+double mean_loss(const store::RecordedRun& run, const Stretch& stretch) {
+  const auto tokens = tokens_in(run, stretch);
+  double sum = 0;
+  for (std::size_t i = 0, j = 0; i < run.steps.size() && j < tokens.size(); ++i) {
+    if (run.steps.tokens[i] != tokens[j]) continue;
+    sum += run.steps.loss[i];
+    ++j;
   }
-  return repeats;
+  return sum / static_cast<double>(tokens.size());
 }
 
-NoiseFloor noise_floor(const Side& a, const Side& b,
-                       const std::vector<store::RecordedRun>& repeats_a,
-                       const std::vector<store::RecordedRun>& repeats_b, double share) {
+NoiseFloor noise_floor(const store::RecordedRun& a, const store::RecordedRun& b,
+                       const std::vector<Candidate>& candidates, const Stretch& stretch) {
+  Groups groups = choose(a, b, candidates, stretch);
+  const Stretch common = in_common(stretch, groups);
   NoiseFloor noise;
+  for (const auto* run : groups.a) noise.values_a.push_back(mean_loss(*run, common));
+  for (const auto* run : groups.b) noise.values_b.push_back(mean_loss(*run, common));
+  auto next_a = noise.values_a.begin(), next_b = noise.values_b.begin();
+  for (Repeat& repeat : groups.looked_at) {
+    if (!repeat.taken) continue;
+    repeat.mean = repeat.side == 'A' ? *next_a++ : *next_b++;
+    const bool compared = &repeat - groups.looked_at.data() < 2;
+    if (!compared) (repeat.side == 'A' ? noise.runs_a : noise.runs_b).push_back(label_of(repeat));
+  }
+  noise.looked_at = std::move(groups.looked_at);
   Envelope bins;
-  const auto gather = [&](const store::RecordedRun& run,
-                          const std::vector<store::RecordedRun>& repeats,
-                          std::vector<std::string>& labels, std::vector<double>& values) {
-    values.push_back(last_mean(run, share));
-    for (const auto& repeat : repeats) {
-      labels.push_back(label_of(repeat));
-      values.push_back(last_mean(repeat, share));
-    }
-    add_to_envelope(bins, run, repeats);
-  };
-  gather(*a.run, repeats_a, noise.runs_a, noise.values_a);
-  gather(*b.run, repeats_b, noise.runs_b, noise.values_b);
+  for (const Members* members : {&groups.a, &groups.b}) add_to_envelope(bins, *members);
   for (const auto& [bin, largest] : bins) {
     noise.envelope_tokens.push_back(std::pow(10.0, (bin + 0.5) / 10));
     noise.envelope.push_back(largest);
   }
-  noise.k_a = std::ssize(noise.values_a);
-  noise.k_b = std::ssize(noise.values_b);
-  noise.seed_deviation = pooled_deviation(noise.values_a, noise.values_b);
-  if (noise.k_a >= 2 && noise.k_b >= 2) {
-    const PermutationTest test = permutation_test(noise.values_a, noise.values_b);
-    noise.p = test.p;
-    noise.minimum_p = test.minimum_p;
-    noise.equivalence = equivalence_of(welch_difference(noise.values_a, noise.values_b),
-                                       loss_margin(*noise.seed_deviation));
-  }
+  test_groups(noise, groups, std::ssize(common.tokens));
   noise.to_run = what_to_run(noise);
   return noise;
-}
-
-double last_mean(const store::RecordedRun& run, double share) {
-  const store::StepColumns& steps = run.steps;
-  const auto from =
-      static_cast<std::int64_t>(std::floor((1 - share) * static_cast<double>(steps.tokens.back())));
-  double sum = 0;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.tokens[i] <= from) continue;
-    sum += steps.loss[i];
-    ++count;
-  }
-  return sum / static_cast<double>(count);
 }
 
 }  // namespace olmo::report

@@ -1,4 +1,4 @@
-// What repeated runs of a side say about chance.
+// What repeated runs of both sides say about chance, and about the setups.
 #pragma once
 
 #include <cstdint>
@@ -6,35 +6,55 @@
 #include <string>
 #include <vector>
 
+#include "report/assignment.h"
 #include "report/claim.h"
-#include "report/side.h"
 #include "report/stats/interval.h"
 
 namespace olmo::report {
 
+/// The tokens that the pair is tested at: only there runs are compared with runs.
+struct Stretch {
+  std::int64_t from = 0, to = 0;     ///< first and last
+  std::vector<std::int64_t> tokens;  ///< all of them; empty: the pair is compared in bins
+};
+
+/// A run that was looked at as a repeat, and what became of it.
+struct Repeat {
+  std::optional<char> side;  ///< nothing: it belongs to neither
+  std::string run_id, tags, host;
+  std::optional<std::uint64_t> seed;
+  std::string known_by;  ///< how its side is known, or why not
+  bool taken = false;    ///< its mean loss is in the test
+  std::string left_out;  ///< why it is not; one sentence without its full stop
+  double mean = 0;       ///< loss over the stretch, of those taken
+};
+
 /// What repeated runs say about chance.
 struct NoiseFloor {
-  std::vector<std::string> runs_a, runs_b;  ///< labels of the repeats, with their tag
-  std::int64_t k_a = 1, k_b = 1;            ///< runs of a side, the compared one included
-  std::vector<double> values_a, values_b;   ///< mean loss of the last stretch, compared run first
+  std::vector<Repeat> looked_at;            ///< the compared runs first, then by run id
+  std::vector<std::string> runs_a, runs_b;  ///< labels of the repeats that were taken
+  std::int64_t k_a = 1, k_b = 1;            ///< independent runs, the compared one included
+  std::int64_t pairs = 0;                   ///< of one seed on both sides, where they are tested so
+  std::vector<double> values_a, values_b;   ///< mean loss of the stretch, compared run first
   std::optional<double> seed_deviation;     ///< pooled standard deviation of the values
-  std::optional<double> p;                  ///< label permutation test, with K >= 2 on both sides
+  std::optional<double> p;                  ///< permutation test, with K >= 2 on both sides
   std::optional<double> minimum_p;
-  std::optional<Equivalence> equivalence;  ///< Welch, K >= 2 on both sides
+  std::optional<Equivalence> equivalence;  ///< with K >= 2 on both sides
   std::vector<Test> tests;                 ///< about the setups: repeats, branches, published noise
   std::vector<double> envelope_tokens;     ///< |difference| of repeats to their compared run …
   std::vector<double> envelope;            ///< … the largest at that many tokens
   std::string to_run;                      ///< what is missing; empty: nothing
 };
 
-/// Runs of a side's database whose tag begins with `noise` or `repeat` and that could be repeats.
-std::vector<store::RecordedRun> find_repeats(const Side& side,
-                                             const store::RecordDatabase& records);
-NoiseFloor noise_floor(const Side& a, const Side& b,
-                       const std::vector<store::RecordedRun>& repeats_a,
-                       const std::vector<store::RecordedRun>& repeats_b, double share);
+/// Chooses the repeats of each side and tests the sides. Taken is a tagged run that side_of()
+/// gives to a side, whose record is sound, with model, data and settings of that side, and with the
+/// stretch; of equal runs one. Runs of one seed count as one, unless all have it: then the seed is
+/// not what they vary in. Seeds that both sides have are paired where that leaves no side with less
+/// than it has unpaired, or four pairs at least; otherwise the sides are tested by Welch.
+NoiseFloor noise_floor(const store::RecordedRun& a, const store::RecordedRun& b,
+                       const std::vector<Candidate>& candidates, const Stretch& stretch);
 
-/// Mean loss over the last `share` of the tokens.
-double last_mean(const store::RecordedRun& run, double share);
+/// Mean loss at the tokens of the stretch that the run has.
+double mean_loss(const store::RecordedRun& run, const Stretch& stretch);
 
 }  // namespace olmo::report

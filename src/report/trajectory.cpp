@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 
 #include "report/comparability.h"
@@ -81,7 +82,102 @@ void mark_gaps(const store::RecordedRun& run, char side, std::vector<Mark>& mark
   }
 }
 
+/// The losses of both at the steps that both have; where the batch sizes differ there are none.
+std::vector<Parting> partings_of(const store::RecordedRun& a, const store::RecordedRun& b) {
+  const bool steps = a.steps.steps_known && b.steps.steps_known;
+  std::vector<std::int64_t> positions;
+  std::vector<double> losses_a, losses_b;
+  for (const auto& [i, j] : common_steps(a.steps, b.steps)) {
+    if (!std::isfinite(a.steps.loss[i]) || !std::isfinite(b.steps.loss[j])) continue;
+    positions.push_back(steps ? a.steps.step[i] : a.steps.tokens[i]);
+    losses_a.push_back(a.steps.loss[i]);
+    losses_b.push_back(b.steps.loss[j]);
+  }
+  return find_partings({positions, losses_a, losses_b});
+}
+
+/// A run whose points lie further apart somewhere than between most.
+std::string gaps_of(const store::RecordedRun& run, char side) {
+  const auto& at = run.steps.tokens;
+  if (at.size() < 3) return "";
+  std::vector<std::int64_t> distances;
+  for (std::size_t i = 1; i < at.size(); ++i) distances.push_back(at[i] - at[i - 1]);
+  std::vector<std::int64_t> sorted = distances;
+  std::nth_element(sorted.begin(), sorted.begin() + std::ssize(sorted) / 2, sorted.end());
+  const std::int64_t usual = sorted[sorted.size() / 2];
+  const auto is_gap = [&](std::int64_t distance) { return distance > usual + usual / 2; };
+  const auto gaps = std::count_if(distances.begin(), distances.end(), is_gap);
+  if (gaps == 0) return "";
+  const auto first = std::find_if(distances.begin(), distances.end(), is_gap);
+  const auto before = static_cast<std::size_t>(first - distances.begin());
+  return std::string(1, side) + " has " + std::to_string(gaps) + (gaps == 1 ? " gap" : " gaps") +
+         " in its curve, the first after " + (run.steps.steps_known ? "step " : "token ") +
+         std::to_string(run.steps.step[before]) + ": nothing is compared there.";
+}
+
+std::vector<std::string> caveats_of(const Trajectory& found, const store::RecordedRun& a,
+                                    const store::RecordedRun& b) {
+  std::vector<std::string> caveats;
+  const auto add = [&](const std::string& sentence) {
+    if (!sentence.empty()) caveats.push_back(sentence);
+  };
+  add(gaps_of(a, 'A'));
+  add(gaps_of(b, 'B'));
+  if (!found.loss.tokens.empty()) {
+    const std::int64_t end_a = a.steps.tokens.back(), end_b = b.steps.tokens.back();
+    const std::int64_t slack = found.binned ? found.bin_tokens : 0;
+    const char* unit = found.tokens_known ? " tokens" : "";
+    if (std::abs(end_a - end_b) > slack)
+      add("The runs are of unlike length: A ends at " + std::string(unit[0] == 0 ? "step " : "") +
+          std::to_string(end_a) + unit + ", B at " + std::to_string(end_b) + unit +
+          ". Only what both have is compared.");
+  }
+  for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
+    const double unit = rounding_of(*run);
+    if (unit < 1e-5) continue;  // what is fp32 anyway
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", unit);
+    add("The losses of " + std::string(1, side) + " were logged to " + text +
+        " nats: no difference finer than that is seen.");
+  }
+  return caveats;
+}
+
+/// The pair's own test: what one run a side can tell about the two models.
+Test test_of(const Trajectory& trajectory) {
+  Test test{.endpoint = Endpoint::kLoss,
+            .name = "loss of the last stretch",
+            .method = "",
+            .unit = "nats",
+            .noise = "",
+            .estimate = trajectory.last.mean,
+            .n = trajectory.last.points,
+            .equal_bits = trajectory.largest == 0,
+            .too_few = !trajectory.last.series};
+  if (!trajectory.last.series) return test;
+  const Estimate& estimate = trajectory.last.series->estimate;
+  test.method = "t of " + std::to_string(trajectory.last.series->batches) + " batch means";
+  test.interval90 = estimate.interval(0.9);
+  test.interval95 = estimate.interval(0.95);
+  test.p = estimate.p();
+  test.standard_error = estimate.error;
+  test.degrees_of_freedom = estimate.degrees;
+  return test;
+}
+
 }  // namespace
+
+Stretch tested_stretch(const Trajectory& trajectory) {
+  const auto& tokens = trajectory.loss.tokens;
+  if (tokens.empty()) return {};
+  const auto last = test_last_stretch(trajectory.loss, trajectory.share, trajectory.margin);
+  const auto first = std::lower_bound(tokens.begin(), tokens.end(), last.from_tokens);
+  Stretch stretch{.from = last.from_tokens, .to = tokens.back(), .tokens = {}};
+  if (!trajectory.binned) stretch.tokens.assign(first, tokens.end());
+  // A bin is dated to its end.
+  if (trajectory.binned) stretch.from -= trajectory.bin_tokens - 1;
+  return stretch;
+}
 
 Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b) {
   Trajectory found;
@@ -114,6 +210,8 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
     found.growth = fit_growth(found.loss);
     found.share = std::clamp(kFewestPoints / points, kShare, kLargestShare);
   }
+  found.partings = partings_of(a, b);
+  found.caveats = caveats_of(found, a, b);
   for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
     const auto marks = marks_of(*run, side);
     found.marks.insert(found.marks.end(), marks.begin(), marks.end());
@@ -133,6 +231,7 @@ void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise) {
                           .last(static_cast<std::size_t>(trajectory.last.points));
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   trajectory.last_range = {*low, *high};
+  trajectory.test = test_of(trajectory);
   if (!trajectory.last.series) return;
   trajectory.last_interval95 = trajectory.last.series->estimate.interval(0.95);
   trajectory.drift = drift_test(values, trajectory.last.series->block());

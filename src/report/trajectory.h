@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/claim.h"
+#include "report/parting.h"
 #include "report/repeats.h"
 #include "report/stats/curve_difference.h"
 #include "report/stats/trajectory_statistics.h"
@@ -33,13 +34,15 @@ struct Trajectory {
   bool tokens_known = true;
   bool binned = false;  ///< other batch sizes: means in bins of tokens
   std::int64_t bin_tokens = 0;
-  CurveDifference loss;            ///< B minus A
-  CurveDifference grad_norm;       ///< may be empty
-  double first_loss_relative = 0;  ///< |B - A| / |A| at the first common step
+  CurveDifference loss;              ///< B minus A
+  CurveDifference grad_norm;         ///< may be empty
+  double first_loss_relative = 0;    ///< |B - A| / |A| at the first common step
+  std::vector<Parting> partings;     ///< by step, or by tokens where a side tells no steps
+  std::vector<std::string> caveats;  ///< gaps, other lengths, decimals: one sentence each
   double largest = 0, largest_relative = 0;
   double largest_smoothed = 0;  ///< after a moving average over 1 % of the points
   std::optional<Growth> growth;
-  double share = 0.1;         ///< of the tokens, tested at the end
+  double share = 0.1;         ///< of the tokens that both have, tested at the end
   double margin = 0.002;      ///< nats
   std::string margin_source;  ///< one sentence
   LastStretch last;
@@ -53,6 +56,9 @@ struct Trajectory {
 
 /// `margin` and its reason come from the noise floor, by test_trajectory.
 Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b);
+/// The end of what both runs have: a tenth of it, or more where that has fewer than forty points,
+/// at most half. What is left of fewer than 20 points is not tested.
+Stretch tested_stretch(const Trajectory& trajectory);
 /// The test of the last stretch against `margin`, declared before the difference is looked at.
 void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise);
 

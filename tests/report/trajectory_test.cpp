@@ -85,9 +85,64 @@ TEST_CASE("the margin of the last stretch comes from the noise floor", "[report]
   CHECK(nothing.last.points == 0);
 }
 
-TEST_CASE("the mean of the last stretch is over tokens", "[report]") {
-  CHECK(last_mean(run_of_losses({9, 8, 2, 4}), 0.5) == 3);
-  CHECK(last_mean(run_of_losses({9, 8, 2, 4}), 0.1) == 4);
+TEST_CASE("the last stretch is of what both runs have, not of each run", "[report]") {
+  std::vector<double> shorter = flat(800);
+  const Trajectory found = compare_trajectories(run_of_losses(flat(1000)), run_of_losses(shorter));
+  const Stretch stretch = tested_stretch(found);
+  CHECK(stretch.from == 8 * 721);
+  CHECK(stretch.to == 8 * 800);
+  CHECK(stretch.tokens.size() == 80);
+  REQUIRE(found.caveats.size() == 1);
+  CHECK(found.caveats[0].find("unlike length") != std::string::npos);
+}
+
+TEST_CASE("runs that both begin late are tested over a tenth of what they have", "[report]") {
+  const auto late = [] {
+    store::RecordedRun run = run_of_losses(flat(1000));
+    for (std::size_t i = 0; i < run.steps.size(); ++i) {
+      run.steps.step[i] += 99'000;
+      run.steps.tokens[i] += 8 * 99'000;
+    }
+    return run;
+  };
+  CHECK(tested_stretch(compare_trajectories(late(), late())).tokens.size() == 100);
+}
+
+TEST_CASE("below twenty points in the last half there is no test", "[report]") {
+  const auto tested = [](std::size_t steps) {
+    Trajectory found = compare_trajectories(run_of_losses(flat(steps)), run_of_losses(flat(steps)));
+    test_trajectory(found, {});
+    return !found.test->too_few;
+  };
+  CHECK(tested(40));
+  CHECK_FALSE(tested(38));
+}
+
+TEST_CASE("gaps and the decimals of a log are caveats", "[report]") {
+  store::RecordedRun a = run_of_losses(flat(60)), b = run_of_losses(flat(60));
+  CHECK(compare_trajectories(a, b).caveats.empty());
+  for (auto* column : {&a.steps.step, &a.steps.tokens})
+    column->erase(column->begin() + 30, column->begin() + 33);
+  for (auto* column : {&a.steps.loss, &a.steps.grad_norm})
+    column->erase(column->begin() + 30, column->begin() + 33);
+  b.imported = true;
+  for (double& loss : b.steps.loss) loss = std::round(loss * 100) / 100;
+  const auto caveats = compare_trajectories(a, b).caveats;
+  REQUIRE(caveats.size() == 2);
+  CHECK(caveats[0] ==
+        "A has 1 gap in its curve, the first after step 30: nothing is compared there.");
+  CHECK(caveats[1].find("B were logged to 0.01 nats") != std::string::npos);
+}
+
+TEST_CASE("where curves of one batch size part is told by step", "[report]") {
+  const std::vector<double> whole = flat(400);
+  std::vector<double> parted = whole;
+  for (std::size_t i = 250; i < 400; ++i)
+    parted[i] = 2 + 0.01 * std::cos(static_cast<double>(i * i));
+  const auto found = compare_trajectories(run_of_losses(whole), run_of_losses(parted)).partings;
+  REQUIRE(found.size() == 1);
+  CHECK(std::abs(found[0].position - 251) <= 2);
+  CHECK(compare_trajectories(run_of_losses(whole), run_of_losses(whole)).partings.empty());
 }
 
 TEST_CASE("spikes, restarts, gaps and events are marked by step", "[report]") {

@@ -79,13 +79,15 @@ LastStretch test_last_stretch(const CurveDifference& difference, double share, d
     throw Error(ErrorKind::kUsage,
                 "last stretch: the share must lie in (0, 1], received " + std::to_string(share));
   require_positive(margin, "last stretch: the margin");
-  const auto last = static_cast<double>(difference.tokens.back());
-  const auto first =
-      std::find_if(difference.tokens.begin(), difference.tokens.end() - 1,
-                   [&](std::int64_t t) { return static_cast<double>(t) > last * (1 - share); });
+  // The first point stands for the tokens since the one before it, as far as that is known.
+  const auto& tokens = difference.tokens;
+  const double point = tokens.size() < 2 ? 0 : static_cast<double>(tokens[1] - tokens[0]);
+  const double begin = static_cast<double>(tokens.front()) - point;
+  const double from = begin + (static_cast<double>(tokens.back()) - begin) * (1 - share);
+  const auto first = std::find_if(tokens.begin(), tokens.end() - 1,
+                                  [&](std::int64_t t) { return static_cast<double>(t) > from; });
   const std::span stretch =
-      std::span(difference.values)
-          .subspan(static_cast<std::size_t>(first - difference.tokens.begin()));
+      std::span(difference.values).subspan(static_cast<std::size_t>(first - tokens.begin()));
   LastStretch result;
   result.from_tokens = *first;
   result.points = std::ssize(stretch);
