@@ -34,6 +34,7 @@ constexpr NumericNoise kBf16 = {
     0.25,
     0.02,
     "bf16, or a precision that is not recorded: sums in another order move the mean loss by 2e-4 "
+    "to "
     "3e-4 (relative), two vendors' by 1.5e-3, and one token's by 1.2e-2"};
 
 template <typename Visit>
