@@ -17,38 +17,6 @@ namespace {
 
 constexpr double kFewestUnits = 2;
 
-/// Draws X ~ Binomial(n, p) for one fixed n and p from a table of its distribution function.
-class BinomialTable {
- public:
-  BinomialTable(std::int64_t n, double p) {
-    // Eight standard deviations and a few counts hold all but 1e-14 of the mass.
-    const double mean = static_cast<double>(n) * p;
-    const double reach = 8 * std::sqrt(mean * (1 - p)) + 12;
-    first_ = std::max<std::int64_t>(0, static_cast<std::int64_t>(mean - reach));
-    const auto last = std::min(n, static_cast<std::int64_t>(mean + reach) + 1);
-    double pmf = binomial_pmf(first_, n, p), sum = 0;
-    for (auto k = first_; k <= last; ++k) {
-      // The recurrence is exact enough for 1e-10; a start that underflows is computed anew.
-      if (k > first_)
-        pmf = pmf > 1e-250
-                  ? pmf * (static_cast<double>(n - k + 1) / static_cast<double>(k)) * (p / (1 - p))
-                  : binomial_pmf(k, n, p);
-      cumulative_.push_back(sum += pmf);
-    }
-  }
-
-  std::int64_t draw(double uniform) const {
-    const auto found =
-        std::upper_bound(cumulative_.begin(), cumulative_.end(), uniform * cumulative_.back());
-    return first_ +
-           std::min<std::ptrdiff_t>(found - cumulative_.begin(), std::ssize(cumulative_) - 1);
-  }
-
- private:
-  std::int64_t first_ = 0;
-  std::vector<double> cumulative_;
-};
-
 /// A stratum made ready for drawing.
 class Sampler {
  public:
@@ -160,6 +128,30 @@ void check(const Stratum& stratum) {
 }
 
 }  // namespace
+
+BinomialTable::BinomialTable(std::int64_t n, double p) {
+  // Eight standard deviations and a few counts hold all but 1e-14 of the mass.
+  const double mean = static_cast<double>(n) * p;
+  const double reach = 8 * std::sqrt(mean * (1 - p)) + 12;
+  first_ = std::max<std::int64_t>(0, static_cast<std::int64_t>(mean - reach));
+  const auto last = std::min(n, static_cast<std::int64_t>(mean + reach) + 1);
+  double pmf = binomial_pmf(first_, n, p), sum = 0;
+  for (auto k = first_; k <= last; ++k) {
+    // The recurrence is exact enough for 1e-10; a start that underflows is computed anew.
+    if (k > first_)
+      pmf = pmf > 1e-250
+                ? pmf * (static_cast<double>(n - k + 1) / static_cast<double>(k)) * (p / (1 - p))
+                : binomial_pmf(k, n, p);
+    cumulative_.push_back(sum += pmf);
+  }
+}
+
+std::int64_t BinomialTable::draw(double uniform) const {
+  const auto found =
+      std::upper_bound(cumulative_.begin(), cumulative_.end(), uniform * cumulative_.back());
+  return first_ +
+         std::min<std::ptrdiff_t>(found - cumulative_.begin(), std::ssize(cumulative_) - 1);
+}
 
 ResampleDraws::ResampleDraws(std::uint64_t seed, std::uint64_t resample)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},

@@ -48,6 +48,17 @@ class ResampleDraws {
   std::size_t used_ = 4;
 };
 
+/// Draws X ~ Binomial(n, p) for one fixed n and p from a table of its distribution function.
+class BinomialTable {
+ public:
+  BinomialTable(std::int64_t n, double p);
+  [[nodiscard]] std::int64_t draw(double uniform) const;
+
+ private:
+  std::int64_t first_ = 0;
+  std::vector<double> cumulative_;
+};
+
 /// Throws Error(kUsage) "WHERE: …" if resamples < kFewestResamples.
 void require_resamples(const BootstrapOptions& options, const std::string& where);
 

@@ -4,6 +4,7 @@
 
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
@@ -48,6 +49,13 @@ double student_t_quantile(double p, double df) {
   require_fraction(p, "student_t_quantile: p");
   require_positive(df, "student_t_quantile: degrees of freedom");
   return boost::math::quantile(boost::math::students_t(df), p);
+}
+
+double noncentral_t_quantile(double p, double df, double shift) {
+  require_fraction(p, "noncentral_t_quantile: p");
+  require_positive(df, "noncentral_t_quantile: degrees of freedom");
+  require_number(shift, "noncentral_t_quantile: the noncentrality");
+  return boost::math::quantile(boost::math::non_central_t(df, shift), p);
 }
 
 double chi_squared_quantile(double p, double df) {

@@ -17,6 +17,10 @@ double student_t_cdf(double t, double df);
 /// t with P(T <= t) = p, for 0 < p < 1 and df > 0.
 double student_t_quantile(double p, double df);
 
+/// t with P(T <= t) = p of Student's distribution with `df` > 0 degrees of freedom and the
+/// noncentrality `shift`, 0 < p < 1.
+double noncentral_t_quantile(double p, double df, double shift);
+
 /// x with P(X <= x) = p of the chi-square distribution with df > 0 degrees of freedom, 0 < p < 1.
 double chi_squared_quantile(double p, double df);
 

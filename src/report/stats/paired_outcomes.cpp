@@ -1,11 +1,14 @@
 #include "report/stats/paired_outcomes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "report/stats/bootstrap.h"
 #include "report/stats/distributions.h"
 
 namespace olmo::report {
@@ -170,6 +173,59 @@ double certifiable_margin(double d, std::int64_t n, double alpha, double power) 
   const auto count = static_cast<double>(n);
   return std::max(equivalence_factor(alpha, power) * std::sqrt(d / count),
                   1 - std::pow(alpha, 1 / count));
+}
+
+double paired_power(double d, std::int64_t n, double margin, double alpha) {
+  check(d, n);
+  check_equivalence(margin, alpha);
+  const double mean = static_cast<double>(n) * d, reach = 8 * std::sqrt(mean * (1 - d)) + 12;
+  const auto most = std::min(n, static_cast<std::int64_t>(mean + reach));
+  double power = 0;
+  for (auto pairs = std::max<std::int64_t>(0, static_cast<std::int64_t>(mean - reach));
+       pairs <= most; ++pairs) {
+    // Certified is what gains at most so many pairs on balance; swapped sides alike.
+    const auto certified = [&](std::int64_t gained) {
+      return below_margin_p({n - pairs, pairs - gained, gained, 0}, margin) < alpha;
+    };
+    std::int64_t inside = (pairs + 1) / 2, outside = pairs + 1;
+    if (!certified(inside)) continue;
+    while (outside - inside > 1) {
+      const auto middle = inside + (outside - inside) / 2;
+      (certified(middle) ? inside : outside) = middle;
+    }
+    power += binomial_pmf(pairs, n, d) *
+             (binomial_cdf(inside, pairs, 0.5) - binomial_cdf(pairs - inside - 1, pairs, 0.5));
+  }
+  return power;
+}
+
+double macro_power(std::span<const double> d, std::span<const std::int64_t> n, double margin,
+                   double alpha) {
+  constexpr std::uint64_t kTables = 2000;
+  check_equivalence(margin, alpha);
+  if (n.empty() || d.size() != n.size())
+    throw Error(ErrorKind::kUsage, "power: one share and one count for each task are needed");
+  std::vector<BinomialTable> discordant;
+  for (std::size_t i = 0; i < n.size(); ++i) {
+    check(d[i], n[i]);
+    discordant.emplace_back(n[i], d[i]);
+  }
+  double certified = 0;
+  for (std::uint64_t table = 0; table < kTables; ++table) {
+    ResampleDraws draws(0, table);
+    std::vector<PairedCounts> tasks;
+    for (std::size_t i = 0; i < n.size(); ++i) {
+      const std::int64_t pairs = discordant[i].draw(draws.uniform());
+      std::int64_t gained = 0;  // a fair coin each: the bits of random words
+      for (std::int64_t left = pairs; left > 0; left -= 32) {
+        const std::uint32_t bits = draws.word();
+        gained += std::popcount(left < 32 ? bits >> (32 - left) : bits);
+      }
+      tasks.push_back({n[i] - pairs, pairs - gained, gained, 0});
+    }
+    certified += macro_interval(tasks, 1 - 2 * alpha).inside(margin);
+  }
+  return certified / static_cast<double>(kTables);
 }
 
 std::int64_t instances_to_certify(double d, double margin, double alpha, double power) {

@@ -14,6 +14,8 @@ namespace olmo::report {
 namespace {
 
 constexpr std::size_t kMostEnumerated = 24;  // C(24, 12) = 2.7 million
+/// Standard deviations between runs that two setups may differ by.
+constexpr double kMarginDeviations = 2;
 
 double sum_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -92,6 +94,43 @@ double welch_degrees(double of_a, std::size_t runs_a, double of_b, std::size_t r
       of_a * of_a / static_cast<double>(runs_a - 1) + of_b * of_b / static_cast<double>(runs_b - 1);
   if (!(squares > 0)) return static_cast<double>(runs_a + runs_b - 2);
   return (of_a + of_b) * (of_a + of_b) / squares;
+}
+
+/// The probability of being certified, over the distributions of both estimated variances of the
+/// mean; `margin_of` takes those.
+template <class Margin>
+double mean_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
+                  double truth, double alpha, const Margin& margin_of) {
+  constexpr int kPlaces = 40;  // of either distribution: 1e-3 of the power
+  require_fraction(2 * alpha, "power: twice alpha");
+  if (k_a < 2 || k_b < 2 || !(deviation_a >= 0 && deviation_b >= 0))
+    throw Error(ErrorKind::kUsage,
+                "power: at least two runs a side and deviations of at least 0 are needed");
+  const double of_a = deviation_a * deviation_a / static_cast<double>(k_a);
+  const double of_b = deviation_b * deviation_b / static_cast<double>(k_b);
+  const double error = std::sqrt(of_a + of_b);
+  if (error == 0) return std::abs(truth) < margin_of(0, 0) ? 1 : 0;
+  const auto ratios = [](std::int64_t k) {
+    std::vector<double> ratios;
+    for (int i = 0; i < kPlaces; ++i)
+      ratios.push_back(chi_squared_quantile((i + 0.5) / kPlaces, static_cast<double>(k - 1)) /
+                       static_cast<double>(k - 1));
+    return ratios;
+  };
+  const auto ratios_a = ratios(k_a), ratios_b = ratios(k_b);
+  double power = 0;
+  for (const double ratio_a : ratios_a) {
+    for (const double ratio_b : ratios_b) {
+      const double in_a = of_a * ratio_a, in_b = of_b * ratio_b;
+      const double degrees =
+          welch_degrees(in_a, static_cast<std::size_t>(k_a), in_b, static_cast<std::size_t>(k_b));
+      const double room =
+          margin_of(in_a, in_b) - student_t_quantile(1 - alpha, degrees) * std::sqrt(in_a + in_b);
+      if (room > 0)
+        power += normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error);
+    }
+  }
+  return power / (kPlaces * kPlaces);
 }
 
 /// What a task adds to the variance of the mean over the tasks.
@@ -260,37 +299,44 @@ Estimate two_level_difference(std::span<const RunScores> tasks) {
   return {runs.value, std::sqrt(total), squares > 0 ? total * total / squares : runs.degrees};
 }
 
+double margin_deviations(std::int64_t k_a, std::int64_t k_b) {
+  const double spread = std::sqrt(1 / static_cast<double>(k_a) + 1 / static_cast<double>(k_b));
+  const auto degrees = static_cast<double>(k_a + k_b - 2);
+  if (k_a < 2 || k_b < 2) return kMarginDeviations;
+  const double limit =
+      spread * (student_t_quantile(1 - kAlpha, degrees) +
+                noncentral_t_quantile(kAlpha, degrees, kMarginDeviations / spread));
+  return std::min(kMarginDeviations, limit);
+}
+
+double paired_margin_deviations(std::int64_t pairs, double error, double deviation) {
+  if (pairs < 2 || !(deviation > 0)) return kMarginDeviations;
+  // The f with 2 - f + t·r = z·sqrt(r² + f²/(2·degrees)), r = error/deviation: the difference and
+  // the deviation err independently, the latter by 1/sqrt(2·degrees) of itself.
+  const auto degrees = static_cast<double>(pairs - 1);
+  const double r = error / deviation, z = normal_quantile(1 - kAlpha);
+  const double reach = kMarginDeviations + student_t_quantile(1 - kAlpha, degrees) * r;
+  const double a = 1 - z * z / (2 * degrees), c = reach * reach - z * z * r * r;
+  const double f = std::abs(a) < 1e-9
+                       ? c / (2 * reach)
+                       : (reach - std::sqrt(std::max(0.0, reach * reach - a * c))) / a;
+  return std::clamp(f, 0.0, kMarginDeviations);
+}
+
 double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
                    double margin, double truth, double alpha) {
-  constexpr int kPlaces = 40;  // of either deviation's distribution: 1e-3 of the power
   require_positive(margin, "power: the margin");
-  require_fraction(2 * alpha, "power: twice alpha");
-  if (k_a < 2 || k_b < 2 || !(deviation_a >= 0 && deviation_b >= 0))
-    throw Error(ErrorKind::kUsage,
-                "power: at least two runs a side and deviations of at least 0 are needed");
-  const auto of_mean = [](double deviation, std::int64_t k) {
-    return deviation * deviation / static_cast<double>(k);
-  };
-  const double of_a = of_mean(deviation_a, k_a), of_b = of_mean(deviation_b, k_b);
-  const double error = std::sqrt(of_a + of_b);
-  if (error == 0) return std::abs(truth) < margin ? 1 : 0;
-  const auto estimated = [&](double variance, std::int64_t k, int place) {
-    const auto degrees = static_cast<double>(k - 1);
-    return variance * chi_squared_quantile((place + 0.5) / kPlaces, degrees) / degrees;
-  };
-  double power = 0;
-  for (int i = 0; i < kPlaces; ++i) {
-    const double in_a = estimated(of_a, k_a, i);
-    for (int j = 0; j < kPlaces; ++j) {
-      const double in_b = estimated(of_b, k_b, j);
-      const double degrees =
-          welch_degrees(in_a, static_cast<std::size_t>(k_a), in_b, static_cast<std::size_t>(k_b));
-      const double room = margin - student_t_quantile(1 - alpha, degrees) * std::sqrt(in_a + in_b);
-      if (room > 0)
-        power += normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error);
-    }
-  }
-  return power / (kPlaces * kPlaces);
+  return mean_power(deviation_a, deviation_b, k_a, k_b, truth, alpha,
+                    [&](double, double) { return margin; });
+}
+
+double repeats_power(double deviation, std::int64_t k, double smallest, double largest,
+                     double truth) {
+  const double times = margin_deviations(k, k);
+  return mean_power(deviation, deviation, k, k, truth, kAlpha, [&](double in_a, double in_b) {
+    const double pooled = std::sqrt((in_a + in_b) * static_cast<double>(k) / 2);
+    return std::clamp(times * pooled, smallest, largest);
+  });
 }
 
 }  // namespace olmo::report

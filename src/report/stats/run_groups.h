@@ -69,10 +69,23 @@ struct RunScores {
 /// two instances a task, else Error(kInput).
 Estimate two_level_difference(std::span<const RunScores> tasks);
 
+/// How many standard deviations between runs a margin from the repeats may be: two, or less where
+/// the deviation, which is estimated from the same runs, would else certify a true difference of
+/// two true deviations in more than 5 % of samples. Unpaired: the 5 % quantile of the noncentral t
+/// distribution (Wellek, "Testing Statistical Hypotheses of Equivalence", 2nd ed. 2010, ch. 6.1):
+/// two up to eight runs a side, least at twelve, 1.95. Paired: `error` is the standard error of
+/// the mean difference, and the interval of the deviation's own error is subtracted, too.
+double margin_deviations(std::int64_t k_a, std::int64_t k_b);
+double paired_margin_deviations(std::int64_t pairs, double error, double deviation);
+
 /// Welch's test of K_a and K_b runs with the given standard deviations: the probability that it
 /// certifies a true difference `truth` within ±margin, over the distributions of both estimated
 /// deviations.
 double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
                    double margin, double truth = 0, double alpha = kAlpha);
+/// The same where the margin is margin_deviations times the pooled deviation that the runs show,
+/// within [smallest, largest]; k runs a side.
+double repeats_power(double deviation, std::int64_t k, double smallest, double largest,
+                     double truth = 0);
 
 }  // namespace olmo::report

@@ -222,6 +222,33 @@ TEST_CASE("the smallest detectable effect is 2.8 standard errors", "[report]") {
   CHECK(detectable_difference(0, 100) == 0);
 }
 
+TEST_CASE("the power of a task is the sum over all its tables", "[report]") {
+  struct Setting {
+    std::int64_t n;
+    double d, margin;
+  };
+  for (const Setting& task : {Setting{299, 0.01, 0.02}, {500, 0.05, 0.03}, {1000, 0.02, 0.01}}) {
+    const double by_sum =
+        expectation(task.n, task.d / 2, task.d / 2, [&](const PairedCounts& counts) {
+          return paired_equivalence(counts, task.margin).certified ? 1.0 : 0.0;
+        });
+    CHECK(paired_power(task.d, task.n, task.margin) == Approx(by_sum).margin(1e-6));
+  }
+  CHECK(paired_power(0, 299, 0.01) == 1);
+  CHECK(paired_power(0, 298, 0.01) == 0);
+  CHECK(paired_power(0.05, 299, 0.01) < 1e-3);
+  CHECK_THROWS_AS(paired_power(0.05, 299, 0), Error);
+}
+
+TEST_CASE("the macro average certifies one point where eight tasks at once do not", "[report]") {
+  const std::vector<double> d(kTasks.size(), 0.05);
+  CHECK(macro_power(d, kTasks, 0.01) == Approx(0.93).margin(0.02));
+  double all = 1;
+  for (const auto n : kTasks) all *= paired_power(0.05, n, 0.01);
+  CHECK(all < 0.01);
+  CHECK_THROWS_AS(macro_power({}, {}, 0.01), Error);
+}
+
 TEST_CASE("the instances needed are the first that certify the margin", "[report]") {
   for (const double d : {0.0, 0.001, 0.02, 0.2}) {
     for (const double margin : {0.002, 0.01, 0.05}) {

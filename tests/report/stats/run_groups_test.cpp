@@ -160,6 +160,58 @@ TEST_CASE("the power of Welch's test is what repeated samples give", "[report][s
   }
 }
 
+TEST_CASE("with a margin from the repeats themselves six runs a side are enough", "[report]") {
+  // Verdict EQUIVALENT at no difference, the margin being twice the deviation that is seen.
+  for (const auto& [runs, power] : {std::pair{2, 0.0}, {4, 0.54}, {6, 0.87}, {8, 0.955}})
+    CHECK(repeats_power(1, runs, 1e-9, 1e9) == Approx(power).margin(0.01));
+  // A cap below twice the deviation costs power, a floor above it gives some.
+  CHECK(repeats_power(1, 6, 1e-9, 1.5) < 0.6);
+  CHECK(repeats_power(0.0005, 4, 0.002, 0.02) > 0.95);
+}
+
+TEST_CASE(
+    "a margin from the repeats certifies twice their true deviation in at most one case of "
+    "twenty",
+    "[report][simulation]") {
+  const std::uint64_t samples = 2000 * simulations();
+  struct Setting {
+    std::int64_t runs;
+    double shared;  ///< of a seed's variance, which pairing removes; 0: unpaired
+  };
+  for (const Setting& setting : {Setting{3, 0},
+                                 {6, 0},
+                                 {12, 0},
+                                 {40, 0},
+                                 {3, 0.5},
+                                 {6, 0.9},
+                                 {12, 0.9},
+                                 {6, 0.99},
+                                 {20, 0.99}}) {
+    std::uint64_t certified = 0;
+    const double unpaired = margin_deviations(setting.runs, setting.runs);
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      Normal normal(9, sample);
+      std::vector<double> a, b, differences;
+      for (std::int64_t i = 0; i < setting.runs; ++i) {
+        const double common = std::sqrt(setting.shared) * normal();
+        a.push_back(common + std::sqrt(1 - setting.shared) * normal());
+        b.push_back(common + std::sqrt(1 - setting.shared) * normal() + 2);
+        differences.push_back(b.back() - a.back());
+      }
+      const double deviation =
+          std::hypot(sample_standard_deviation(a), sample_standard_deviation(b)) / std::sqrt(2.0);
+      const bool paired = setting.shared > 0;
+      const Estimate tested = paired ? paired_difference(differences) : welch_difference(a, b);
+      const double times =
+          paired ? paired_margin_deviations(setting.runs, tested.error, deviation) : unpaired;
+      certified += equivalence_of(tested, times * deviation).certified;
+    }
+    const double share = static_cast<double>(certified) / static_cast<double>(samples);
+    INFO(setting.runs << " runs a side, shared " << setting.shared << ": " << share);
+    CHECK(share <= 0.05 + 3 * std::sqrt(0.05 * 0.95 / static_cast<double>(samples)));
+  }
+}
+
 TEST_CASE("the power at the margin is the error rate, without a spread it is certain", "[report]") {
   CHECK(certification_power(0.1, 9, 1.0, 1.0) == Approx(0.05).margin(0.001));
   CHECK(certification_power(0.1, 9, 1.0, -1.0) == Approx(0.05).margin(0.001));

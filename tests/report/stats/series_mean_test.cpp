@@ -1,8 +1,9 @@
+#include "report/stats/series_mean.h"
+
 #include <cmath>
 #include <vector>
 
 #include "core/error.h"
-#include "report/stats/series_mean.h"
 #include "report/stats/run_groups.h"
 #include "support/catch.h"
 #include "support/simulation.h"
