@@ -199,10 +199,10 @@ double paired_power(double d, std::int64_t n, double margin, double alpha) {
   return power;
 }
 
-double macro_power(std::span<const double> d, std::span<const std::int64_t> n, double margin,
-                   double alpha) {
+std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n,
+                                 double alpha) {
   constexpr std::uint64_t kTables = 2000;
-  check_equivalence(margin, alpha);
+  require_fraction(2 * alpha, "power: twice alpha");
   if (n.empty() || d.size() != n.size())
     throw Error(ErrorKind::kUsage, "power: one share and one count for each task are needed");
   std::vector<BinomialTable> discordant;
@@ -210,7 +210,7 @@ double macro_power(std::span<const double> d, std::span<const std::int64_t> n, d
     check(d[i], n[i]);
     discordant.emplace_back(n[i], d[i]);
   }
-  double certified = 0;
+  std::vector<double> limits;
   for (std::uint64_t table = 0; table < kTables; ++table) {
     ResampleDraws draws(0, table);
     std::vector<PairedCounts> tasks;
@@ -223,9 +223,11 @@ double macro_power(std::span<const double> d, std::span<const std::int64_t> n, d
       }
       tasks.push_back({n[i] - pairs, pairs - gained, gained, 0});
     }
-    certified += macro_interval(tasks, 1 - 2 * alpha).inside(margin);
+    const Interval interval = macro_interval(tasks, 1 - 2 * alpha);
+    limits.push_back(std::max(std::abs(interval.low), std::abs(interval.high)));
   }
-  return certified / static_cast<double>(kTables);
+  std::sort(limits.begin(), limits.end());
+  return limits;
 }
 
 std::int64_t instances_to_certify(double d, double margin, double alpha, double power) {

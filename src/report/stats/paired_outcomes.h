@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "report/stats/interval.h"
 
@@ -73,10 +74,12 @@ double certifiable_margin(double d, std::int64_t n, double alpha = kAlpha, doubl
 /// over all tables.
 double paired_power(double d, std::int64_t n, double margin, double alpha = kAlpha);
 
-/// The same for macro_equivalence, one d and n for each task, from 2,000 tables drawn at random: to
-/// 1.1 percentage points (one standard error) at worst.
-double macro_power(std::span<const double> d, std::span<const std::int64_t> n, double margin,
-                   double alpha = kAlpha);
+/// For the macro average of tasks, one d and n each, that do not differ: what macro_equivalence
+/// `excludes` in each of 2,000 tables drawn at random, ascending. The share below a margin is the
+/// power, to 1.1 percentage points (one standard error) at worst; the kPower quantile is the margin
+/// that is certified with that power.
+std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n,
+                                 double alpha = kAlpha);
 
 /// The number of instances from which certifiable_margin is at most `margin`, 0 < margin < 1.
 std::int64_t instances_to_certify(double d, double margin, double alpha = kAlpha,

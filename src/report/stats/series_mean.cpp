@@ -5,6 +5,9 @@
 #include <numeric>
 #include <vector>
 
+#include "report/stats/bootstrap.h"
+#include "report/stats/distributions.h"
+
 namespace olmo::report {
 namespace {
 
@@ -84,6 +87,29 @@ std::optional<SeriesMean> mean_of_series(std::span<const double> series) {
   result.effective =
       std::min(result.effective, spread / (result.estimate.error * result.estimate.error));
   return result;
+}
+
+double series_power(double deviation, double time, std::int64_t n, double margin) {
+  constexpr std::int64_t kSeries = 1000;
+  require_positive(margin, "power: the margin");
+  if (!(deviation >= 0 && time >= 1) || n < static_cast<std::int64_t>(kFewestValues))
+    throw Error(ErrorKind::kUsage,
+                "power: a deviation of at least 0, a time of at least 1 and 20 values are needed");
+  const double coefficient = (time - 1) / (time + 1);
+  std::vector<double> series(static_cast<std::size_t>(n));
+  double certified = 0;
+  for (std::int64_t sample = 0; sample < kSeries; ++sample) {
+    ResampleDraws draws(0, static_cast<std::uint64_t>(sample));
+    // A uniform number is a multiple of 2^-53: half of one more keeps it inside (0, 1).
+    const auto normal = [&] { return normal_quantile(draws.uniform() + 0x1p-54); };
+    double x = normal();
+    for (double& value : series) {
+      value = deviation * x;
+      x = coefficient * x + std::sqrt(1 - coefficient * coefficient) * normal();
+    }
+    certified += equivalence_of(mean_of_series(series)->estimate, margin).certified;
+  }
+  return certified / kSeries;
 }
 
 }  // namespace olmo::report

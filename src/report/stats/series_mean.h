@@ -46,4 +46,9 @@ struct SeriesMean {
 /// or holds a value that is not finite.
 std::optional<SeriesMean> mean_of_series(std::span<const double> series);
 
+/// The probability that the mean of n values without a true difference is certified within ±margin,
+/// from 1,000 autoregressions of that standard deviation and autocorrelation time (>= 1, in
+/// values): to 1.6 percentage points (one standard error) at worst. n >= kFewestValues.
+double series_power(double deviation, double time, std::int64_t n, double margin);
+
 }  // namespace olmo::report
