@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/eval_commands.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/output_file.h"
@@ -22,6 +23,7 @@ struct Options {
   std::string a, b;
   std::string kind, margin, by;
   std::vector<std::string> assume;
+  std::string data;
   std::string cluster, cluster_a, cluster_b;
   std::string out, markdown, csv;
   bool skip_evaluations = false;
@@ -81,7 +83,8 @@ int parity(const Options& options) {
       (options.skip_evaluations ? " --skip-evaluations" : "");
   for (const auto& fact : options.assume) settings.command += " --assume " + shell_quoted(fact);
   settings.version = build_info().version;
-  const report::ParityReport found = report::compare(options.a, options.b, settings);
+  report::ParityReport found = report::compare(options.a, options.b, settings);
+  if (!options.out.empty()) add_flip_texts(found, options.data);
   save(options.csv, options.csv.empty() ? "" : report::parity_csv(found));
   deliver(options, options.out.empty() ? "" : report::parity_html(found),
           report::parity_markdown(found),
@@ -157,6 +160,8 @@ void add_report(const Command& program, const char* group) {
   comparing.option("--csv FILE", options.csv, "FILE.csv: one line a comparison");
   comparing.option("--cluster-a FILE", options.cluster_a, "Cluster file of A alone");
   comparing.option("--cluster-b FILE", options.cluster_b, "Cluster file of B alone");
+  comparing.option("--data DIR", options.data,
+                   "The folder that `data fetch` filled: the page shows what was asked in flips");
   comparing.flag("--skip-evaluations", options.skip_evaluations,
                  "Compare the trainings only, not their evaluations");
   comparing.flag("--allow-negligible", options.allow_negligible, "Exit 0 for DIFFERENT_NEGLIGIBLE");

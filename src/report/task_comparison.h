@@ -20,6 +20,8 @@ struct Flip {
   double margin_a = 0, margin_b = 0;           ///< of the primary metric's score
   std::vector<double> logprobs_a, logprobs_b;  ///< nats, by option
   bool explained = false;                      ///< margin_a + margin_b <= 2 × the task's noise
+  std::string context{};                       ///< what was asked; empty: not made again
+  std::vector<std::string> continuations{};    ///< of the options
 };
 
 struct TaskComparison {

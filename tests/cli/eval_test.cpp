@@ -144,6 +144,25 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
 }
 
+TEST_CASE("a parity page shows what was asked where the sides chose differently", "[cli]") {
+  const EvaluationScene a, cut;
+  parsed(a.eval({"--tasks", "arc_easy,sciq"}));
+  parsed(cut.eval({"--tasks", "arc_easy,sciq", "--max-length", "24"}));
+  const auto page = [&](const std::string& data) {
+    const auto file = a / "page.html";
+    const auto ended = a.run(
+        {"report", "parity", a.database(), cut.database(), "--out", file.string(), "--data", data});
+    INFO(ended.err);
+    return read_file(file);
+  };
+  const std::string prompt = "Question: ";
+  CHECK_THAT(page((kGolden / "data").string()), Catch::Matchers::Contains(prompt));
+  fs::create_directory(a / "empty");
+  const auto without = page((a / "empty").string());
+  CHECK_THAT(without, !Catch::Matchers::Contains(prompt));
+  CHECK_THAT(without, Catch::Matchers::Contains("unexplained ones first"));
+}
+
 TEST_CASE("bad input to eval ends with a sentence that says what is wrong", "[cli]") {
   const EvaluationScene scene;
   const auto refuses = [&](const Ended& ended, int code, const std::string& part) {

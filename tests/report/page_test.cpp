@@ -80,6 +80,8 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   r.identity.reference_a.audits[0].machine = r.identity.reference_a.audits[0].verdict = hostile;
   r.trajectory->margin_source = r.trajectory->marks[0].text = r.trajectory->marks[0].kind = hostile;
   r.tasks->tasks[0].task = r.tasks->flips[0].task = r.tasks->noise_source = hostile;
+  r.tasks->flips[0].context = hostile;
+  r.tasks->flips[0].continuations = {hostile, hostile};
   r.tasks->invalid = r.tasks->mismatched = {hostile};
   r.perplexity->sources[0].source = hostile;
   r.efficiency_a->energy_method = r.efficiency_a->device = hostile;
@@ -100,7 +102,11 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
 }
 
 TEST_CASE("a page is one file, small, and the same for the same report", "[report]") {
-  const ParityReport report = synthetic_report(1'000'000, 200);
+  ParityReport report = synthetic_report(1'000'000, 200);
+  for (Flip& flip : report.tasks->flips) {
+    flip.context = std::string(5000, 'x');
+    flip.continuations.assign(4, std::string(400, 'y'));
+  }
   const std::string html = parity_html(report);
   CHECK(html == parity_html(report));
   CHECK(html.size() <= 2'000'000);

@@ -174,8 +174,9 @@ std::string command_section(const std::string& command, const std::string& versi
   for (const NamedSide& side : sides)
     table.row(
         {code(side.side->database), side_mark(side.letter), or_absent(side.side->database_sha256)});
-  html += table.html() + note("Made by olmo-harness " + shown(version, 120) +
-                              ". The same databases and version give this page byte for byte.");
+  html += table.html() +
+          note("Made by olmo-harness " + shown(version, 120) +
+               ". The same databases, version and task data give this page byte for byte.");
   return section("command", "Make this page again", html);
 }
 

@@ -129,6 +129,22 @@ std::string logprobs_text(const std::vector<double>& logprobs, std::int64_t chos
   return html + (logprobs.size() > kShownOptions ? " …" : "");
 }
 
+/// What was asked: its last line, and the whole folded behind it.
+std::string asked(const Flip& flip) {
+  constexpr std::size_t kLongest = 1200;
+  if (flip.context.empty() && flip.continuations.empty()) return "–";
+  const std::size_t from = flip.context.size() > kLongest ? flip.context.size() - kLongest : 0;
+  const std::string end = (from > 0 ? "…" : "") + flip.context.substr(from);
+  const std::size_t line = flip.context.find_last_of('\n', flip.context.find_last_of('\n') - 1);
+  std::string options;
+  for (std::size_t i = 0; i < std::min(flip.continuations.size(), kShownOptions); ++i)
+    options += element("li", "",
+                       shown(flip.continuations[i], 300) +
+                           (static_cast<std::int64_t>(i) == flip.label ? " *" : ""));
+  return folded(shown(flip.context.substr(line == std::string::npos ? 0 : line + 1), 120),
+                element("pre", "", escape(end)) + element("ol", "", options));
+}
+
 std::string flips_table(const TasksComparison& tasks) {
   if (tasks.all_flips == 0) return paragraph("Both sides chose the same option everywhere.");
   std::string html = paragraph(count(tasks.all_explained) + " of " + count(tasks.all_flips) +
@@ -136,12 +152,13 @@ std::string flips_table(const TasksComparison& tasks) {
                                number(tasks.noise, 3) + "). " + shown(tasks.noise_source));
   Table table({{"Task", false},
                {"Instance", true},
+               {"Asked", false},
                {"A", false},
                {"B", false},
                {"Margins", false},
                {"Explained", false}});
   for (const Flip& flip : tasks.flips)
-    table.row({shown(flip.task, 80), count(flip.doc_id),
+    table.row({shown(flip.task, 80), count(flip.doc_id), asked(flip),
                logprobs_text(flip.logprobs_a, flip.chosen_a, flip.label),
                logprobs_text(flip.logprobs_b, flip.chosen_b, flip.label),
                number(flip.margin_a, 3) + " / " + number(flip.margin_b, 3),
@@ -150,7 +167,9 @@ std::string flips_table(const TasksComparison& tasks) {
   return html + folded("Flips, unexplained ones first (" +
                            count(static_cast<std::int64_t>(tasks.flips.size())) + " listed)",
                        table.html() + note("Log-likelihoods of the options in nats; bold: chosen; "
-                                           "*: the right answer."));
+                                           "*: the right answer. What was asked is made again "
+                                           "from the task’s data (<code>--data</code>), as records "
+                                           "hold no texts."));
 }
 
 std::string source_name(const SourceComparison& source) {
