@@ -211,6 +211,26 @@ void add_energy(const store::RecordedRun& run, Efficiency& result) {
         std::min(1.0, measured / static_cast<double>(chosen.size()) / *result.attempt_seconds);
 }
 
+/// A peak of the cluster file is stated, one of the record measured (records of version 0.1 do not
+/// say so): both are shown, as a utilisation is of either.
+void add_peaks(const Json& environment, const Cluster& cluster, Efficiency& result) {
+  if (cluster.peak_flops) result.peaks.push_back({*cluster.peak_flops, cluster.peak_source, {}});
+  const auto found = environment.find("peak_source");
+  const bool said = found != environment.end() && found->is_string();
+  const std::string source = said ? found->get<std::string>() : std::string();
+  if (const auto peak = number(environment, "peak_flops", 1))
+    result.peaks.push_back(
+        {*peak, said ? source : "measured: matrix products, briefly before training", {}});
+  for (Peak& peak : result.peaks)
+    peak.mfu = model_flops_utilisation(result.tokens_per_second, result.flops_per_token,
+                                       result.devices, peak.flops);
+  result.peak_source = source;  // why there is none
+  if (result.peaks.empty()) return;
+  result.peak_flops = result.peaks.front().flops;
+  result.peak_source = result.peaks.front().source;
+  result.mfu = result.peaks.front().mfu;
+}
+
 Quantity thousandfold(Quantity value) { return value ? Quantity(*value * 1000) : std::nullopt; }
 
 }  // namespace
@@ -232,18 +252,7 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
 
   result.flops_per_token = flops_per_token(run);
   if (result.flops_per_token) result.flops_formula = kFlopsFormula;
-  result.peak_flops = cluster.peak_flops;
-  result.peak_source = cluster.peak_source;
-  if (!result.peak_flops) {
-    result.peak_flops = number(environment, "peak_flops", 1);
-    const auto source = environment.find("peak_source");
-    if (source != environment.end() && source->is_string())
-      result.peak_source = source->get<std::string>();
-    else if (result.peak_flops)  // records of version 0.1
-      result.peak_source = "measured: matrix products, briefly before training";
-  }
-  result.mfu = model_flops_utilisation(result.tokens_per_second, result.flops_per_token,
-                                       result.devices, result.peak_flops);
+  add_peaks(environment, cluster, result);
   if (result.mfu && *result.mfu > 1)
     result.mfu_note = "above 100 %: the peak is not this machine's, or was measured too low";
 

@@ -9,6 +9,13 @@
 
 namespace olmo::report {
 
+/// What one device can do at most, by one source, and what the run made of it.
+struct Peak {
+  double flops = 0;  ///< FLOP/s
+  std::string source;
+  Quantity mfu;
+};
+
 /// What a run cost. Absent: not measured or not stated, never 0.
 struct Efficiency {
   Cluster cluster;
@@ -21,7 +28,8 @@ struct Efficiency {
   Quantity tokens_per_second_per_device;
   Quantity flops_per_token;  ///< as the run's record of MFU: formula in `flops_formula`
   std::string flops_formula;
-  Quantity peak_flops;      ///< of one device
+  std::vector<Peak> peaks;  ///< of the cluster file, of the run's record: those that are known
+  Quantity peak_flops;      ///< of one device: the first of them
   std::string peak_source;  ///< how it is known, or why not
   Quantity mfu;
   std::string mfu_note;   ///< why it cannot be right; empty if it can

@@ -228,6 +228,10 @@ TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]
   const std::string html = parity_html(r);
   CHECK_THAT(html, Contains("not measured: no sensor could be read on this node"));
   CHECK_THAT(html, Contains("tokens/s × FLOP per token"));
+  CHECK_THAT(html, Contains("310,000 tokens/s on 128 devices (2,422 per device)"));
+  for (const char* peak :
+       {"19.10 %", "26.10 %", "measured: matrix products", "The peaks of A and B"})
+    CHECK_THAT(html, Contains(peak));
 }
 
 TEST_CASE("the identity section says where runs part and how far each is from the reference",

@@ -20,6 +20,16 @@ std::string sourced(Quantity value, const std::string& unit, const std::string& 
          (source.empty() ? "" : "<br><span class=\"note\">" + shown(source) + "</span>");
 }
 
+/// A line for each peak, with its source.
+std::string each_peak(const Efficiency& efficiency,
+                      const std::function<std::string(const Peak&)>& text) {
+  std::string html;
+  for (const Peak& peak : efficiency.peaks)
+    html += (html.empty() ? "" : "<br>") + text(peak) + "<br><span class=\"note\">" +
+            shown(peak.source) + "</span>";
+  return html;
+}
+
 std::string seconds(Quantity value) { return value ? duration(*value) : absent(); }
 
 class EfficiencyTable {
@@ -67,15 +77,18 @@ void speed_rows(EfficiencyTable& table) {
             [](const Efficiency& e) { return quantity(e.tokens_per_second_per_device, ""); });
   table.row("FLOP per token", "of the model, without recomputation",
             [](const Efficiency& e) { return sourced(e.flops_per_token, "", e.flops_formula); });
-  table.row("Peak of a device", "measured, or of the cluster file", [](const Efficiency& e) {
-    return e.peak_flops ? sourced(e.peak_flops, "FLOP/s", e.peak_source) : absent(e.peak_source);
+  table.row("Peak of a device", "each source that is known", [](const Efficiency& e) {
+    if (e.peaks.empty()) return absent(e.peak_source);
+    return each_peak(e, [](const Peak& peak) { return number(peak.flops, 4) + " FLOP/s"; });
   });
-  table.row("Utilisation (MFU)", "tokens/s × FLOP per token ÷ (devices × peak)",
-            [](const Efficiency& e) {
-              if (!e.mfu) return absent();
-              return percent(*e.mfu) +
-                     (e.mfu_note.empty() ? "" : element("p", "note", shown(e.mfu_note)));
-            });
+  table.row(
+      "Utilisation (MFU)", "tokens/s × FLOP per token ÷ (devices × peak), of each peak",
+      [](const Efficiency& e) {
+        if (!e.mfu) return absent();
+        return each_peak(
+                   e, [](const Peak& peak) { return peak.mfu ? percent(*peak.mfu) : absent(); }) +
+               (e.mfu_note.empty() ? "" : element("p", "note", shown(e.mfu_note)));
+      });
 }
 
 void energy_rows(EfficiencyTable& table) {
@@ -129,14 +142,27 @@ std::string sources_table(std::span<const NamedSide> sides) {
                        : folded("Sources of energy", table.html());
 }
 
+/// Utilisations of peaks that are known in other ways are no comparison.
+std::string unlike_peaks(std::span<const NamedSide> sides) {
+  std::vector<std::string> sources;
+  for (const NamedSide& side : sides)
+    if (side.efficiency != nullptr && side.efficiency->mfu)
+      sources.push_back(side.efficiency->peak_source);
+  if (sources.size() < 2 || sources[0] == sources[1]) return {};
+  return note(
+      "The peaks of A and B are of two sources, so that their utilisations cannot be set "
+      "against each other unless both sources mean the same.");
+}
+
 }  // namespace
 
 std::string efficiency_section(std::span<const NamedSide> sides) {
   EfficiencyTable table(sides);
   speed_rows(table);
   energy_rows(table);
-  return section("efficiency", "Efficiency, energy and cost",
-                 throughput_chart(sides) + table.html() + sources_table(sides));
+  return section(
+      "efficiency", "Efficiency, energy and cost",
+      throughput_chart(sides) + table.html() + unlike_peaks(sides) + sources_table(sides));
 }
 
 }  // namespace olmo::report::page

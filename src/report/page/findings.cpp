@@ -147,10 +147,15 @@ Finding of_perplexity(const std::optional<PerplexityComparison>& perplexity) {
 
 Finding of_efficiency(const ParityReport& report) {
   Finding finding{"efficiency", "Efficiency", Standing::kAbsent, ""};
-  const auto rate = [](const std::optional<Efficiency>& efficiency) {
-    return efficiency && efficiency->tokens_per_second
-               ? number(*efficiency->tokens_per_second, 4) + " tokens/s"
-               : std::string("not measured");
+  const auto rate = [](const std::optional<Efficiency>& e) -> std::string {
+    if (!e || (!e->tokens_per_second && !e->tokens_per_second_per_device)) return "not measured";
+    const std::string each = e->tokens_per_second_per_device
+                                 ? number(*e->tokens_per_second_per_device, 4) + " per device"
+                                 : "number of devices not known";
+    if (!e->tokens_per_second) return each;
+    const std::string devices =
+        e->devices ? " on " + plural(static_cast<std::int64_t>(*e->devices), "device") : "";
+    return number(*e->tokens_per_second, 4) + " tokens/s" + devices + " (" + each + ")";
   };
   finding.text = "A " + rate(report.efficiency_a) + ", B " + rate(report.efficiency_b);
   return finding;

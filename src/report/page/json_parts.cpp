@@ -115,6 +115,10 @@ OrderedJson json_of(const Mark& mark) {
 OrderedJson json_of(const Efficiency& e) {
   OrderedJson sources = OrderedJson::array();
   for (const store::EnergyRecord& energy : e.sources) sources.push_back(energy_json(energy));
+  OrderedJson peaks = OrderedJson::array();
+  for (const Peak& peak : e.peaks)
+    peaks.push_back(
+        {{"flops", json_of(peak.flops)}, {"source", peak.source}, {"mfu", json_of(peak.mfu)}});
   return {{"device", e.device},
           {"devices", json_of(e.devices)},
           {"tokens", json_of(e.tokens)},
@@ -126,6 +130,7 @@ OrderedJson json_of(const Efficiency& e) {
           {"flops_formula", e.flops_formula},
           {"peak_flops", json_of(e.peak_flops)},
           {"peak_source", e.peak_source},
+          {"peaks", peaks},
           {"mfu", json_of(e.mfu)},
           {"mfu_note", e.mfu_note},
           {"device_hours", json_of(e.device_hours)},
