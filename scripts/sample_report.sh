@@ -19,13 +19,13 @@ margins=loss=0.02,macro=2
 for side in portable fast; do
   for seed in 1 2 3 4 5 6; do
     "$harness" train "$root/configs/train/quickstart.json" 'data.paths=[corpus.npy]' run_name=seed-$seed seed=$seed numerics=$side threads=1 \
-      model.d_model=64 model.n_layers=2 model.n_heads=4 global_train_batch_size=4 device_train_microbatch_size=4 max_duration=400 hash_interval=200 \
-      save_interval=100 save_num_checkpoints_to_keep=-1 --run-dir $side-$seed --db $side.db >>log 2>&1
+      model.d_model=64 model.n_layers=2 model.n_heads=4 global_train_batch_size=4 device_train_microbatch_size=4 max_duration=150 hash_interval=75 \
+      save_interval=50 save_num_checkpoints_to_keep=-1 --run-dir $side-$seed --db $side.db >>log 2>&1
     [ $seed = 1 ] || "$harness" runs tag "$side.db:$(run_id $side seed-$seed)" noise:seed
   done
   [ $side = fast ] || "$harness" report declare "$side.db:$(run_id $side seed-1)" --margin $margins >>log 2>&1
-  "$harness" audit "$side.db:$(run_id $side seed-1)" --steps 381..400 --checkpoints $side-1 --record >>log 2>&1
-  for checkpoint in $side-1/step*; do "$harness" eval $checkpoint --suite olmo --limit 300 --db $side.db >>log 2>&1; done
+  "$harness" audit "$side.db:$(run_id $side seed-1)" --steps 141..150 --checkpoints $side-1 --record >>log 2>&1
+  for checkpoint in $side-1/step*; do "$harness" eval $checkpoint --suite olmo --limit 200 --db $side.db >>log 2>&1; done
 done
 mkdir -p "$root/reports/sample"
 "$harness" report parity "portable.db:$(run_id portable seed-1)" "fast.db:$(run_id fast seed-1)" \

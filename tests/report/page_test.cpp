@@ -78,6 +78,10 @@ TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   r.identity.parted_state->names = {hostile, "`" + hostile};
   r.identity.reference_a.numerics = r.identity.reference_b.audits[1].difference = hostile;
   r.identity.reference_a.audits[0].machine = r.identity.reference_a.audits[0].verdict = hostile;
+  r.noise.looked_at[0].run_id = r.noise.looked_at[0].host = hostile;
+  r.noise.looked_at[0].tags = r.noise.looked_at[5].left_out = r.noise.looked_at[1].known_by =
+      hostile;
+  r.trajectory->caveats = {hostile};
   r.trajectory->margin_source = r.trajectory->marks[0].text = r.trajectory->marks[0].kind = hostile;
   r.tasks->tasks[0].task = r.tasks->flips[0].task = r.tasks->noise_source = hostile;
   r.tasks->flips[0].context = hostile;
@@ -190,6 +194,20 @@ TEST_CASE("scores at several checkpoints are drawn by step with their intervals,
   r.scores_a.resize(1);
   r.scores_b.resize(1);
   CHECK_THAT(parity_html(r), !Contains("Over the checkpoints"));
+}
+
+TEST_CASE("every run that was looked at stands with its seed, host and why it counts or not",
+          "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  const std::string html = parity_html(r);
+  for (const char* text : {"20260501T080003-7f3a9c11", "6200", "nid005012", "host nid005012",
+                           "no: its chain is that of 20260501T080002-7f3a9c11",
+                           "Where they part</h3>", "Step 17 is missing in A."})
+    CHECK_THAT(html, Contains(text));
+  CHECK(parity_json(r)["noise_floor"]["looked_at"][1]["side"] == "B");
+  CHECK(parity_json(r)["trajectory"]["partings"][0]["position"] == 700);
+  r.noise = {};
+  CHECK_THAT(parity_html(r), Contains("One run a side: what chance does is not known."));
 }
 
 TEST_CASE("a section without content is one line", "[report]") {

@@ -76,6 +76,8 @@ inline Trajectory synthetic_trajectory(const store::RecordedRun& a, const store:
   t.last_interval95 = Interval{-7.2e-4, 4.5e-4};
   t.last_a = 2.33841;
   t.last_b = 2.33827;
+  t.partings = {{Parting::Cause::kOtherData, 700, .99, .01}};
+  t.caveats = {"Step 17 is missing in A."};
   t.drift = Drift{40, 22, 18, 0.64, -2e-8, 0.41};
   t.marks = {{'B', static_cast<std::int64_t>(a.steps.size() / 2),
               a.steps.tokens[a.steps.size() / 2], "spike", "gradient norm 6.3, 9 deviations"},
@@ -279,6 +281,19 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
   r.identity = synthetic_identity(steps);
   r.noise.runs_a = {"seed-1 (seed)", "seed-2 (seed)", "seed-3 (seed)"};
   r.noise.k_a = 4;
+  for (int i = 0; i < 6; ++i) {
+    Repeat repeat;
+    repeat.side = i == 1 ? 'B' : 'A';
+    repeat.run_id = "20260501T08000" + std::to_string(i) + "-7f3a9c11";
+    repeat.host = i == 1 ? "a100-07" : "nid005012";
+    repeat.seed = 6198 + i;
+    repeat.tags = i < 2 ? "" : "noise:seed";
+    repeat.known_by = i < 2 ? "compared" : "host nid005012";
+    repeat.taken = i != 5;
+    repeat.left_out = i == 5 ? "its chain is that of 20260501T080002-7f3a9c11" : "";
+    repeat.mean = 2.338 + .001 * wobble(i, 5);
+    r.noise.looked_at.push_back(repeat);
+  }
   r.noise.values_a = {2.33841, 2.33907, 2.33712, 2.33866};
   r.noise.values_b = {2.33827};
   r.noise.seed_deviation = 0.0012;

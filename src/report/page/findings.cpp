@@ -69,7 +69,7 @@ Finding of_identity(const Identity& identity) {
 }
 
 Finding of_noise(const NoiseFloor& noise) {
-  Finding finding{"noise", "Noise floor", Standing::kOpen, ""};
+  Finding finding{"noise", "Repeated runs", Standing::kOpen, ""};
   finding.text = plural(noise.k_a, "run") + " of A and " + plural(noise.k_b, "run") + " of B";
   if (noise.seed_deviation)
     finding.text += ", deviation between runs " + number(*noise.seed_deviation, 4) + " nats";

@@ -153,8 +153,24 @@ Ordered identity_json(const Identity& i) {
       {"chain_b", i.chain_b}};
 }
 
+Ordered repeat_json(const Repeat& r) {
+  return {{"run_id", r.run_id},
+          {"side", r.side ? Ordered(std::string(1, *r.side)) : Ordered(nullptr)},
+          {"seed", value_or_null(r.seed)},
+          {"host", r.host},
+          {"tags", r.tags},
+          {"known_by", r.known_by},
+          {"taken", r.taken},
+          {"left_out", r.left_out},
+          {"mean", r.taken ? json_of(r.mean) : Ordered(nullptr)}};
+}
+
 Ordered noise_json(const NoiseFloor& n) {
-  return {{"runs_a", n.runs_a},
+  Ordered looked_at = Ordered::array();
+  for (const Repeat& repeat : n.looked_at) looked_at.push_back(repeat_json(repeat));
+  return {{"looked_at", looked_at},
+          {"pairs", n.pairs},
+          {"runs_a", n.runs_a},
           {"runs_b", n.runs_b},
           {"k_a", n.k_a},
           {"k_b", n.k_b},
@@ -201,7 +217,15 @@ Ordered last_json(const Trajectory& t) {
 }
 
 Ordered trajectory_json(const Trajectory& t) {
-  return {{"tokens_known", t.tokens_known},
+  Ordered partings = Ordered::array();
+  for (const Parting& p : t.partings)
+    partings.push_back({{"cause", to_string(p.cause)},
+                        {"position", p.position},
+                        {"before", json_of(p.before)},
+                        {"after", json_of(p.after)}});
+  return {{"partings", partings},
+          {"caveats", t.caveats},
+          {"tokens_known", t.tokens_known},
           {"bin_tokens", t.binned ? Ordered(t.bin_tokens) : Ordered(nullptr)},
           {"points", t.loss.tokens.size()},
           {"only_a", t.loss.only_a},

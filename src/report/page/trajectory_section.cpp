@@ -17,20 +17,6 @@ constexpr std::size_t kMarksOnChart = 200;
 /// Beyond so many margins a difference is drawn on the signed logarithmic axis.
 constexpr double kLinearMargins = 12;
 
-std::string values_text(const std::vector<double>& values) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(values.size(), 24); ++i)
-    text += (i == 0 ? "" : ", ") + number(values[i], 6);
-  return text + (values.size() > 24 ? ", …" : "");
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 24); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  return names.empty() ? "none" : text + (names.size() > 24 ? ", …" : "");
-}
-
 Axis axis_of_steps(const std::vector<std::int64_t>& tokens, Scale scale, bool tokens_known) {
   std::vector<double> ends;
   if (!tokens.empty()) {
@@ -212,7 +198,7 @@ std::string last_stretch(const Trajectory& t) {
   return table.html();
 }
 
-std::string distances(const Trajectory& t) {
+std::string distances(const Trajectory& t, const std::string& unit_of_partings) {
   std::string text =
       "Loss of the first common step: " + number(t.first_loss_relative, 3) +
       " apart, relative (a configuration bug above " + number(kFirstLossTolerance, 2) +
@@ -229,22 +215,45 @@ std::string distances(const Trajectory& t) {
     text += " Without a partner: " + count(t.loss.only_a) + " points of A, " +
             count(t.loss.only_b) + " of B.";
   if (t.binned) text += " Batch sizes differ: means in bins of " + count(t.bin_tokens) + " tokens.";
-  return paragraph(text);
+  std::vector<std::string> found;
+  for (const Parting& parting : t.partings) found.push_back(sentence_of(parting, unit_of_partings));
+  return paragraph(text) + (found.empty() ? "" : "<h3>Where they part</h3>\n" + list_of(found)) +
+         (t.caveats.empty() ? "" : element("div", "caveats", list_of(t.caveats)) + "\n");
+}
+
+/// Every run that was looked at: whose it is, and why it counts or not.
+std::string repeats_table(const std::vector<Repeat>& runs) {
+  Table table({{"Run", false},
+               {"Side", false},
+               {"Seed", true},
+               {"Host", false},
+               {"Tags", false},
+               {"Mean loss of the last stretch", true},
+               {"Counts", false}});
+  for (const Repeat& run : runs)
+    table.row({code(run.run_id), run.side ? side_mark(*run.side) : "–",
+               run.seed ? std::to_string(*run.seed) : "–", shown(run.host, 80), shown(run.tags, 80),
+               run.taken ? number(run.mean, 6) : "–",
+               (run.taken ? "yes" : "no: " + shown(run.left_out)) + "<br><span class=\"note\">" +
+                   shown(run.known_by) + "</span>"});
+  return table.html();
 }
 
 }  // namespace
 
 std::string noise_section(const ParityReport& report) {
   const NoiseFloor& noise = report.noise;
-  std::string html = paragraph("What chance alone does, from repeated runs of a side.");
-  Table table({{"", false}, {"A", false}, {"B", false}});
-  table.row({"Runs (K)", count(noise.k_a), count(noise.k_b)});
-  table.row(
-      {"Repeats", shown(names_text(noise.runs_a), 1500), shown(names_text(noise.runs_b), 1500)});
-  if (!noise.values_a.empty() || !noise.values_b.empty())
-    table.row({"Mean loss of the last stretch", values_text(noise.values_a),
-               values_text(noise.values_b)});
-  html += table.html();
+  const std::string to_run =
+      noise.to_run.empty() ? "" : "<b>To run</b>: " + shown(noise.to_run, 1500);
+  const bool alone = noise.k_a < 2 && noise.k_b < 2 && noise.looked_at.size() <= 2;
+  if (alone)
+    return empty_section("noise", "Repeated runs",
+                         "One run a side: what chance does is not known. " + to_run);
+  std::string html =
+      paragraph("What chance alone does, from repeated runs of a side: " + count(noise.k_a) +
+                " independent of A, " + count(noise.k_b) + " of B" +
+                (noise.pairs > 0 ? ", " + count(noise.pairs) + " pairs of one seed" : "") + ".");
+  html += repeats_table(noise.looked_at);
   html += paragraph(
       "Standard deviation between runs: " +
       (noise.seed_deviation ? number(*noise.seed_deviation, 4) + " nats"
@@ -255,16 +264,8 @@ std::string noise_section(const ParityReport& report) {
                  (noise.minimum_p ? " (smallest possible " + p_value(*noise.minimum_p) + ")" : "")
            : element("span", "absent", "needs two runs a side")) +
       ".");
-  if (noise.equivalence)
-    html += paragraph(
-        "Means of the sides: " + signed_number(noise.equivalence->estimate) +
-        " nats, 90 % interval " + interval_text(noise.equivalence->interval) + " against ±" +
-        number(noise.equivalence->margin, 4) + ": " +
-        (noise.equivalence->certified ? "<b class=\"ok\">certified</b>" : "<b>not certified</b>") +
-        ".");
-  if (!noise.to_run.empty())
-    html += element("div", "caveats", paragraph("<b>To run</b>: " + shown(noise.to_run, 1500)));
-  return section("noise", "Noise floor", html);
+  if (!to_run.empty()) html += element("div", "caveats", paragraph(to_run));
+  return section("noise", "Repeated runs", html);
 }
 
 std::string loss_charts(std::span<const NamedSide> sides, std::span<const Mark> marks) {
@@ -306,8 +307,12 @@ std::string trajectory_section(const ParityReport& report) {
   if (report.trajectory) {
     const Trajectory& t = *report.trajectory;
     const std::vector<Point> steps = steps_at(report.a);
-    html += last_stretch(t) + difference_chart(t, steps) + distances(t) +
-            growth_chart(t, report.noise, steps);
+    const auto tells_steps = [](const Side& side) {
+      return side.run && side.run->steps.steps_known;
+    };
+    const bool in_steps = tells_steps(report.a) && tells_steps(report.b);
+    html += last_stretch(t) + difference_chart(t, steps) +
+            distances(t, in_steps ? "step" : "token") + growth_chart(t, report.noise, steps);
   } else {
     html += note("No training steps on both sides to compare.");
   }
