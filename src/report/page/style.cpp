@@ -247,9 +247,8 @@ function numberOf(text) {
 }
 for (const table of document.querySelectorAll('table')) {
   const body = table.tBodies[0], rows = [...body.rows];
-  if (rows.length < 3) continue;
+  if (rows.length < 3 || [...table.tHead.rows[0].cells].some(head => !head.textContent)) continue;
   [...table.tHead.rows[0].cells].forEach((head, column) => {
-    if (!head.textContent) return;
     const title = head.textContent; head.textContent = '';
     const sort = make('button', head, title, {type: 'button', className: 'sort', title: 'Sort'});
     sort.onclick = () => {
