@@ -98,6 +98,7 @@ std::string source_of(const Margin& margin) {
 
 std::string outcome_of(const Test& test) {
   if (test.too_few) return "too few values";
+  if (test.difference_only) return test.different ? "different" : "no difference found";
   std::string text = test.certified       ? "certified"
                      : test.within_margin ? "inside the margin, after one that is not certified"
                                           : "not certified";

@@ -101,8 +101,10 @@ std::string pairs_table(const TasksComparison& tasks) {
                 {"Options", true},
                 {"Same bits", true},
                 {"Mean, nats", true},
-                {"Limits of agreement", true},
-                {"Largest", true}});
+                {"|Median|", true},
+                {"99.9 %", true},
+                {"Largest", true},
+                {"KL, nats", true}});
   for (const TaskComparison& task : tasks.tasks) {
     const PairedCounts& c = task.counts;
     table.row({shown(task.task, 80), count(c.both_right), count(c.only_a_right),
@@ -110,12 +112,16 @@ std::string pairs_table(const TasksComparison& tasks) {
                count(task.explained_flips)});
     const ScoreAgreement& s = task.agreement;
     scores.row({shown(task.task, 80), count(s.options), count(s.equal_bits),
-                signed_number(s.mean, 3),
-                "[" + signed_number(s.low, 3) + ", " + signed_number(s.high, 3) + "]",
-                number(s.largest, 3)});
+                signed_number(s.mean, 3), number(s.median, 3), number(s.quantile999, 3),
+                number(s.largest, 3), number(s.divergence, 3)});
   }
   return folded("Right and wrong answers in pairs", table.html()) +
-         folded("Agreement of the options’ log-likelihoods", scores.html());
+         folded(
+             "Agreement of the options’ log-likelihoods",
+             scores.html() +
+                 note("Differences B − A of the options’ log-likelihoods: their mean, and median, "
+                      "99.9 % quantile and largest of their sizes. KL: divergence of the choice "
+                      "among an instance’s options, mean."));
 }
 
 std::string logprobs_text(const std::vector<double>& logprobs, std::int64_t chosen,

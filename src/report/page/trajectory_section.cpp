@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "report/comparability.h"
 #include "report/page/chart.h"
 #include "report/page/html.h"
 #include "report/page/sections.h"
@@ -199,11 +198,10 @@ std::string last_stretch(const Trajectory& t) {
 }
 
 std::string distances(const Trajectory& t, const std::string& unit_of_partings) {
-  std::string text =
-      "Loss of the first common step: " + number(t.first_loss_relative, 3) +
-      " apart, relative (a configuration bug above " + number(kFirstLossTolerance, 2) +
-      "). Largest difference: " + number(t.largest, 4) + " nats (" + number(t.largest_relative, 3) +
-      " relative), " + number(t.largest_smoothed, 4) + " after smoothing over 1 %.";
+  std::string text = "Loss of the first common step: " + number(t.first_loss_relative, 3) +
+                     " apart, relative. Largest difference: " + number(t.largest, 4) + " nats (" +
+                     number(t.largest_relative, 3) + " relative), " +
+                     number(t.largest_smoothed, 4) + " after smoothing over 1 %.";
   if (t.growth)
     text += " |Difference| grows as tokens<sup>" + number(t.growth->slope, 3) + "</sup>" +
             (t.growth->saturated

@@ -145,9 +145,8 @@ std::string unknown_table(const std::vector<UnknownFact>& facts) {
 
 const Claim* claim_of_verdict(const ParityReport& report) {
   const auto found =
-      std::find_if(report.claims.begin(), report.claims.end(), [&](const Claim& claim) {
-        return report.claim == to_string(claim.scope);
-      });
+      std::find_if(report.claims.begin(), report.claims.end(),
+                   [&](const Claim& claim) { return report.claim == to_string(claim.scope); });
   return found == report.claims.end() ? nullptr : &*found;
 }
 
