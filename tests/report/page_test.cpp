@@ -229,6 +229,7 @@ TEST_CASE("a fact that no record tells takes the mark away and says what would s
   CHECK(mark() == page::Standing::kGood);
   r.gate.unknown[0] = {.key = "host", .if_different = MismatchClass::kBenign};
   CHECK(mark() == page::Standing::kGood);
+  CHECK_THAT(parity_html(r), Contains("nothing that could change the verdict: host."));
 }
 
 TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]") {

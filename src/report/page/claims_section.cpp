@@ -110,8 +110,8 @@ std::string claims_section(const ParityReport& report) {
   if (report.claims.empty()) return {};
   std::string html;
   for (const Claim& claim : report.claims) {
-    html += "<h3>" + escape(claim_title(claim.scope)) + "</h3>\n" +
-            paragraph(shown(claim.sentence, 2000));
+    html += "<h3>" + escape(claim_title(claim.scope)) + "</h3>\n";
+    if (claim.sentence != report.reason) html += paragraph(shown(claim.sentence, 2000));
     if (!claim.tests.empty()) html += tests_table(claim);
     if (!claim.stronger.empty())
       html += paragraph("<b>To make it stronger</b>: " + shown(claim.stronger, 1500));

@@ -82,16 +82,14 @@ std::string claims_lines(const ParityReport& report) {
   std::string out;
   for (const Claim& claim : report.claims) {
     out += std::string("- **") + claim_title(claim.scope) +
-           "**: " + markdown_text(to_string(claim.verdict)) + ". " + markdown_text(claim.sentence);
+           "**: " + markdown_text(to_string(claim.verdict)) + ".";
+    if (claim.sentence != report.reason) out += " " + markdown_text(claim.sentence);
     if (const Test* test = claim.decided_by(); test != nullptr && !test->too_few)
-      out += " Decided by: " +
-             markdown_text(test->name + " (" + test->method + "), " +
-                           signed_number(test->estimate) + " " + test->unit + ", 90 % interval " +
-                           interval_text(test->interval90) + ", margin ±" +
-                           number(test->margin.value, 4) + " (" + source_of(test->margin) +
-                           "), n " + count(test->n) + ", excludes ±" + number(test->excludes, 4) +
-                           (test->power ? ", power " + whole_percent(*test->power) : "")) +
-             ".";
+      out += " Decided by " + markdown_text(test->name) + ": margin ±" +
+             number(test->margin.value, 4) + " " +
+             markdown_text(test->unit + " (" + source_of(test->margin)) + "), excludes ±" +
+             number(test->excludes, 3) +
+             (test->power ? ", power " + whole_percent(*test->power) : "") + ".";
     if (!claim.stronger.empty()) out += " Stronger: " + markdown_text(claim.stronger) + ".";
     out += "\n";
   }

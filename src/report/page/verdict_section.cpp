@@ -98,7 +98,7 @@ std::string claims_table(const std::vector<Claim>& claims) {
           cells.end(),
           {shown(test->name, 80) + "<br><span class=\"note\">" + method_of(*test) + "</span>",
            with_unit(signed_number(test->estimate, 3), *test) + "<br>" +
-               interval_text(test->interval90, 3),
+               element("span", "i", interval_text(test->interval90, 3)),
            with_unit("±" + number(test->margin.value, 4), *test) + "<br><span class=\"note\">" +
                shown(source_of(test->margin), 300) + "</span>",
            with_unit("±" + number(test->excludes, 3), *test),
@@ -122,23 +122,43 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// The first few; the first screen is for the verdict.
+std::string caveats(const std::vector<std::string>& all) {
+  constexpr std::size_t kFew = 4;
+  if (all.size() <= kFew + 1) return list_of(all);
+  const std::vector<std::string> first(all.begin(), all.begin() + kFew),
+      rest(all.begin() + kFew, all.end());
+  return list_of(first) +
+         folded("and " + count(static_cast<std::int64_t>(rest.size())) + " more", list_of(rest));
+}
+
 /// What the records leave open, and what would settle it.
-std::string unknown_table(const std::vector<UnknownFact>& facts) {
+std::string unknown_facts(const std::vector<UnknownFact>& facts) {
   Table table({{"Not known", false},
                {"A", false},
                {"B", false},
                {"If it differs", false},
                {"What would settle it", false}});
+  std::vector<std::string> harmless;
   const auto told = [](const std::string& value) {
     return value.empty() ? element("span", "absent", "not told") : code(value);
   };
-  for (const UnknownFact& fact : facts)
+  for (const UnknownFact& fact : facts) {
+    if (fact.if_different == MismatchClass::kBenign) {
+      harmless.push_back(fact.key);
+      continue;
+    }
+    const std::string value = fact.a.empty() && fact.b.empty() ? "=equal" : "=VALUE";
     table.row({code(fact.key), told(fact.a), told(fact.b),
                mismatch_tag(fact.if_different) + " " + shown(fact.reason),
                fact.assumed.empty()
-                   ? "a record that tells it, or " + code("--assume " + fact.key + "=VALUE")
+                   ? "a record that tells it, or " + code("--assume " + fact.key + value)
                    : "assumed: " + code(fact.assumed)});
-  return table.empty() ? std::string() : "<h3>What the records do not tell</h3>\n" + table.html();
+  }
+  return (table.empty() ? "" : "<h3>What the records do not tell</h3>\n" + table.html()) +
+         (harmless.empty() ? ""
+                           : note("Not told either, and nothing that could change the verdict: " +
+                                  joined(harmless) + "."));
 }
 
 }  // namespace
@@ -165,7 +185,7 @@ std::string verdict_section(const ParityReport& report) {
       claim != nullptr && claim->sentence != report.reason)
     html += element("blockquote", "", shown(claim->sentence, 2000)) + "\n";
   html += claims_table(report.claims);
-  if (!report.caveats.empty()) html += element("div", "caveats", list_of(report.caveats)) + "\n";
+  if (!report.caveats.empty()) html += element("div", "caveats", caveats(report.caveats)) + "\n";
   if (!report.damage.empty()) html += "<h2>What is damaged</h2>\n" + list_of(report.damage);
   html += element("div", "sides", side_card('A', report.a) + side_card('B', report.b)) + "\n";
   html += note(std::string("Kind of comparison: <b>") + to_string(report.kind) + "</b>. " +
@@ -184,7 +204,7 @@ std::string gate_section(const ParityReport& report) {
                                       : paragraph("Nothing that both records tell differs.");
   if (!report.gate.equal.empty())
     html += paragraph("<b>Equal</b>: " + joined(report.gate.equal) + ".");
-  html += unknown_table(report.gate.unknown);
+  html += unknown_facts(report.gate.unknown);
   return section("gate", "Comparability", html);
 }
 
