@@ -80,8 +80,8 @@ std::optional<std::string> axes_differ(const store::RecordedRun& a, const store:
   const store::RecordedRun& without = a.tokens_known ? b : a;
   return without.label + " tells steps and no tokens, " + with.label +
          (with.steps.steps_known ? " tells tokens" : " tells tokens and no steps") +
-         ": steps and tokens cannot be set against each other. Import " + without.label +
-         " again with --tokens-per-step N, the instances of a step times their length.";
+         ": steps and tokens cannot be set against each other. If each of its steps has as many, "
+         "say --tokens-per-step N, the instances of a step times their length.";
 }
 
 std::string precision_of(const store::RecordedRun& run) {

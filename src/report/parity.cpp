@@ -101,11 +101,14 @@ void add_damage(ParityReport& report, const Side& side) {
 }
 
 /// Runs that both have no steps are there for their evaluations alone.
-void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b) {
+void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
+              const ParityOptions& options) {
   // The sides have a connection each, so both can be read at once.
   auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
   add_run(report.a, a);
   other.get();
+  for (Side* side : {&report.a, &report.b})
+    if (side->run && options.tokens_per_step) give_tokens(*side->run, *options.tokens_per_step);
   if (!report.a.run || !report.b.run || report.a.has_steps() || report.b.has_steps()) return;
   report.a.run.reset();
   report.b.run.reset();
@@ -119,7 +122,8 @@ Identity identity_of(const store::RecordedRun& run_a, const store::RecordedRun& 
   return identity;
 }
 
-void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b) {
+void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
+                      const ParityOptions& options) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
     report.damage.push_back(*reason);
     return;
@@ -127,12 +131,20 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
   if (report.trajectory->loss.values.empty())
     return report.damage.push_back("The runs have no step at the same number of tokens in common.");
+  auto candidates = read_candidates(report.a, a, report.b, b);
+  for (Candidate& candidate : candidates)
+    if (options.tokens_per_step) give_tokens(candidate.run, *options.tokens_per_step);
   report.noise =
-      noise_floor(*report.a.run, *report.b.run, read_candidates(report.a, a, report.b, b),
-                  tested_stretch(*report.trajectory));
+      noise_floor(*report.a.run, *report.b.run, candidates, tested_stretch(*report.trajectory));
   test_trajectory(*report.trajectory, report.noise);
   report.trajectory->last_a = report.noise.values_a.front();
   report.trajectory->last_b = report.noise.values_b.front();
+  const auto& caveats = report.trajectory->caveats;
+  report.caveats.insert(report.caveats.end(), caveats.begin(), caveats.end());
+  if (report.kind != Kind::kTrajectory) return;  // else other data is what was asked for
+  const bool steps = report.a.run->steps.steps_known && report.b.run->steps.steps_known;
+  for (const Parting& parting : report.trajectory->partings)
+    report.caveats.push_back(sentence_of(parting, steps ? "step" : "token"));
 }
 
 /// The last declaration of an endpoint counts; of both sides' the stricter, so that A and B may
@@ -221,7 +233,7 @@ void assume(ParityReport& report, const std::string& key, const std::string& val
 
 void compare_records(ParityReport& report, const SideRecords& a, const SideRecords& b,
                      const ParityOptions& options) {
-  if (options.kind != Kind::kCheckpoint) add_runs(report, a, b);
+  if (options.kind != Kind::kCheckpoint) add_runs(report, a, b, options);
   choose_evaluations(report, a, b, options);
   add_damage(report, report.a);
   add_damage(report, report.b);
@@ -236,7 +248,7 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
   }
   if (!report.damage.empty()) return;
   if (training) {
-    compare_training(report, a, b);
+    compare_training(report, a, b, options);
   } else if (report.a.run || report.b.run) {
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");

@@ -50,7 +50,9 @@ struct ParityOptions {
   bool skip_evaluations = false;
   GivenMargins margins;                       ///< for what A has not declared
   std::map<std::string, std::string> assume;  ///< KEY, VALUE of what the records do not tell
-  std::string cluster_a, cluster_b;           ///< files; empty: none
+  /// Of a log that tells steps and no tokens, where the other side tells tokens.
+  std::optional<std::int64_t> tokens_per_step;
+  std::string cluster_a, cluster_b;  ///< files; empty: none
   std::string command, version;
 };
 

@@ -302,6 +302,12 @@ NoiseFloor noise_floor(const store::RecordedRun& a, const store::RecordedRun& b,
     noise.envelope.push_back(largest);
   }
   test_groups(noise, groups, std::ssize(common.tokens));
+  noise.branches = find_branches(a, b, candidates);
+  if (noise.branches.test) {
+    // A handful of repeats cannot certify anything, and would keep the branches from it.
+    if (noise.k_a < kRepeats || noise.k_b < kRepeats) noise.tests.clear();
+    noise.tests.push_back(*noise.branches.test);
+  }
   noise.to_run = what_to_run(noise);
   return noise;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/assignment.h"
+#include "report/branches.h"
 #include "report/claim.h"
 #include "report/stats/interval.h"
 
@@ -40,10 +41,11 @@ struct NoiseFloor {
   std::optional<double> p;                  ///< permutation test, with K >= 2 on both sides
   std::optional<double> minimum_p;
   std::optional<Equivalence> equivalence;  ///< with K >= 2 on both sides
-  std::vector<Test> tests;                 ///< about the setups: repeats, branches, published noise
-  std::vector<double> envelope_tokens;     ///< |difference| of repeats to their compared run …
-  std::vector<double> envelope;            ///< … the largest at that many tokens
-  std::string to_run;                      ///< what is missing; empty: nothing
+  Branches branches;
+  std::vector<Test> tests;              ///< about the setups: repeats, branches, published noise
+  std::vector<double> envelope_tokens;  ///< |difference| of repeats to their compared run …
+  std::vector<double> envelope;         ///< … the largest at that many tokens
+  std::string to_run;                   ///< what is missing; empty: nothing
 };
 
 /// Chooses the repeats of each side and tests the sides. Taken is a tagged run that side_of()

@@ -58,6 +58,13 @@ std::vector<std::string> damage_of(const Side& side) {
   return sentences;
 }
 
+void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step) {
+  if (run.tokens_known || !run.steps.steps_known) return;
+  for (std::size_t i = 0; i < run.steps.size(); ++i)
+    run.steps.tokens[i] = run.steps.step[i] * tokens_per_step;
+  run.tokens_known = true;
+}
+
 void add_run(Side& side, const SideRecords& records) {
   if (records.run_id.empty()) return;
   side.run = store::read_run(records.database(), records.run_id);

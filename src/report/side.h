@@ -51,6 +51,9 @@ Side name_side(const std::string& text, const store::RunName& name);
 /// What is wrong with the records of a side; one sentence each.
 std::vector<std::string> damage_of(const Side& side);
 
+/// Of a run that tells steps and no tokens: its tokens, if every step has as many.
+void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step);
+
 /// Reads the run of a side, if it has one.
 void add_run(Side& side, const SideRecords& records);
 

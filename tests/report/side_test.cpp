@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "report/run_of_losses.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -55,4 +56,14 @@ TEST_CASE("a page that nothing of the run lies on is still checked", "[report]")
   CHECK_THROWS_WITH(open_records(store::parse_run_name(path.string())),
                     Catch::Matchers::StartsWith(path.string() + ": "));
   CHECK_THROWS_AS(open_records(store::parse_run_name("gone.db")), Error);
+}
+
+TEST_CASE("a log of steps gets tokens where it is said how many a step has", "[report]") {
+  store::RecordedRun run = run_of_losses({3, 2}, 100);
+  give_tokens(run, 7);
+  CHECK(run.steps.tokens == std::vector<std::int64_t>{100, 200});  // it tells its own
+  run.tokens_known = false;
+  give_tokens(run, 7);
+  CHECK(run.steps.tokens == std::vector<std::int64_t>{7, 14});
+  CHECK(run.tokens_known);
 }
