@@ -66,7 +66,10 @@ std::optional<FirstLoss> first_loss_of(const store::RecordedRun& a, const store:
   first.b = b.steps.loss[0];
   std::tie(first.tolerance, first.basis) = tolerance_of(a, b);
   const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
-  first.tolerance += rounding / std::max(std::abs(first.a), 1e-300);
+  first.tolerance_fp32 = kFirstLossTolerance;
+  first.precision_known = !precision_of(a).empty() && !precision_of(b).empty();
+  for (double* tolerance : {&first.tolerance, &first.tolerance_fp32})
+    *tolerance += rounding / std::max(std::abs(first.a), 1e-300);
   if (rounding > 0) first.basis += ", decimals of a log";
   return first;
 }

@@ -28,7 +28,9 @@ struct FirstLoss {
   double a = 0, b = 0;
   double relative = 0;   ///< |B - A| / |A|
   double tolerance = 0;  ///< with the rounding of a log's decimals
-  std::string basis;     ///< of the tolerance: the precision, and a log's decimals
+  double tolerance_fp32 = 0;
+  bool precision_known = true;  ///< on both sides
+  std::string basis;            ///< of the tolerance: the precision, and a log's decimals
 };
 
 /// What decides the kind, as far as the records tell.

@@ -106,14 +106,35 @@ Json environment_of(const store::RecordedRun& run) {
   return run.attempts.empty() ? Json::object() : parsed(run.attempts.back().environment);
 }
 
-void describe_devices(const Json& environment, Efficiency& result) {
+std::string word(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void describe_devices(const store::RecordedRun& run, const Json& environment, Efficiency& result) {
   if (const auto found = environment.find("devices");
-      found != environment.end() && found->is_array() && !found->empty())
+      found != environment.end() && found->is_array() && !found->empty()) {
     result.devices = static_cast<double>(found->size());
-  // An import may be told how many there were.
-  if (!result.devices) result.devices = number(environment, "device_count", 1);
-  if (const auto cpu = environment.find("cpu"); cpu != environment.end() && cpu->is_string())
-    result.device = cpu->get<std::string>();
+    result.devices_source = "recorded";
+  } else if ((result.devices = number(environment, "device_count", 1))) {
+    result.devices_source = "said at the import";
+  }
+  // A GPU is named by the policy, and by W&B; what else computes is the processor.
+  if (!run.attempts.empty())
+    result.device = word(parsed(run.attempts.back().policy), "device_name");
+  for (const char* key : {"gpu", "cpu"})
+    if (result.device.empty()) result.device = word(environment, key);
+}
+
+/// Of all devices and of one, as far as one follows from the other.
+void describe_throughput(const store::StepColumns& steps, Efficiency& result) {
+  result.tokens_per_second = median_rate(steps.tokens_per_second);
+  result.tokens_per_second_per_device = median_rate(steps.tokens_per_second_per_device);
+  if (!result.devices) return;
+  if (result.tokens_per_second)
+    result.tokens_per_second_per_device = *result.tokens_per_second / *result.devices;
+  else if (result.tokens_per_second_per_device)
+    result.tokens_per_second = *result.tokens_per_second_per_device * *result.devices;
 }
 
 // --- work ---
@@ -239,16 +260,12 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
   Efficiency result;
   result.cluster = cluster;
   const Json environment = environment_of(run);
-  describe_devices(environment, result);
+  describe_devices(run, environment, result);
   result.tokens = tokens_trained(run);
   result.train_seconds = seconds_of_steps(run.steps);
   result.attempt_seconds = seconds_of_attempts(run);
   if (run.attempts.size() == 1) result.redone_seconds = 0;
-  result.tokens_per_second = median_rate(run.steps.tokens_per_second);
-  if (result.tokens_per_second && result.devices)
-    result.tokens_per_second_per_device = *result.tokens_per_second / *result.devices;
-  if (!result.tokens_per_second)
-    result.tokens_per_second_per_device = median_rate(run.steps.tokens_per_second_per_device);
+  describe_throughput(run.steps, result);
 
   result.flops_per_token = flops_per_token(run);
   if (result.flops_per_token) result.flops_formula = kFlopsFormula;

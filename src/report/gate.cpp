@@ -237,6 +237,11 @@ void compare_first_losses(Comparer& compare, const Comparability& found) {
                     " at most: this is a difference of configuration or code, not of hardware.");
   } else {
     compare.same("loss of " + step + " (within " + limit + ")");
+    // Fine in bf16, and a fault of configuration or code in fp32.
+    if (first.relative > first.tolerance_fp32 && !first.precision_known)
+      compare.unknown("precision", MismatchClass::kFatal,
+                      "The losses of " + step + " differ by " + Json(first.relative).dump() +
+                          " (relative), which is too much for fp32.");
   }
 }
 

@@ -198,4 +198,28 @@ TEST_CASE("energy is summed over attempts, a job's is counted once", "[report]")
   CHECK(efficiency_of(run, {}).joules.value() == 1900);
 }
 
+TEST_CASE("throughput of all devices and of one follow from each other where their number is known",
+          "[report]") {
+  store::RecordedRun run = recorded_run();
+  run.steps.tokens_per_second = {};
+  run.steps.tokens_per_second_per_device = {10, 10, 10, 10};
+  run.attempts[0].environment = R"({"gpu": "MI250X", "device_count": 8})";
+  const Efficiency told = efficiency_of(run, {});
+  CHECK(told.tokens_per_second == 80);
+  CHECK(told.devices == 8);
+  CHECK(told.devices_source == "said at the import");
+  CHECK(told.device == "MI250X");
+  run.attempts[0].environment = "{}";
+  const Efficiency untold = efficiency_of(run, {});
+  CHECK_FALSE(untold.tokens_per_second);
+  CHECK(untold.tokens_per_second_per_device == 10);
+  CHECK((!untold.devices && untold.devices_source.empty()));
+}
+
+TEST_CASE("the device is the GPU that the policy names", "[report]") {
+  store::RecordedRun run = recorded_run();
+  run.attempts[0].policy = R"({"device": "cuda", "device_name": "NVIDIA H100"})";
+  CHECK(efficiency_of(run, {}).device == "NVIDIA H100");
+}
+
 }  // namespace olmo::report

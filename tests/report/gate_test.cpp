@@ -162,6 +162,17 @@ TEST_CASE("with the same start and data the first losses agree", "[report]") {
   CHECK(gate_of(a_run(), far, Kind::kOutcome).mismatches.empty());
 }
 
+TEST_CASE("first losses that fit bf16 and not fp32 make the precision a question", "[report]") {
+  store::RecordedRun a = a_run("{}"), b = a_run("{}");
+  a.imported = b.imported = true;
+  CHECK_FALSE(has_unknown(gate_of(a, b), "precision", "", ""));
+  b.steps.loss[0] *= 1 + 1e-4;
+  CHECK_FALSE(gate_of(a, b).has(MismatchClass::kFatal));
+  CHECK(has_unknown(gate_of(a, b), "precision", "", ""));
+  b.steps.loss[0] *= 1 + 1e-2;
+  CHECK(gate_of(a, b).has(MismatchClass::kFatal));
+}
+
 TEST_CASE("another start is fatal for a trajectory unless the first losses agree", "[report]") {
   store::RecordedRun other = a_run();
   other.state_hashes[0][0].sha256 = "another start";
