@@ -35,9 +35,10 @@ struct TaskDifference {
   std::int64_t continuations = 0;
   double largest = 0;  ///< difference of log-likelihoods, nats
   OrderedJson flips = OrderedJson::array();
+  std::string conflict;  ///< why choices do not compare; empty: they do
 
   [[nodiscard]] bool equal() const {
-    return only_a + only_b + other_request == 0 && equal_bits == continuations;
+    return conflict.empty() && only_a + only_b + other_request == 0 && equal_bits == continuations;
   }
 };
 
@@ -72,6 +73,7 @@ void compare_instance(const std::vector<OptionRow>& a, const std::vector<OptionR
     if (a[i].logprob == b[i].logprob) ++difference.equal_bits;
     difference.largest = std::max(difference.largest, std::abs(a[i].logprob - b[i].logprob));
   }
+  if (!difference.conflict.empty()) return;
   const auto choice_a = chosen(a), choice_b = chosen(b), label = a.front().label;
   const bool right_a = choice_a == label, right_b = choice_b == label;
   ++(right_a ? (right_b ? difference.right_both : difference.right_a)
@@ -91,11 +93,35 @@ void compare_instance(const std::vector<OptionRow>& a, const std::vector<OptionR
                               {"margin_b", margin(b, choice_b)}});
 }
 
+std::optional<store::EvaluationTaskRecord> record_of(const RecordedEvaluation& evaluation,
+                                                     const std::string& task) {
+  for (const auto& entry : evaluation.db.tasks(evaluation.entry.evaluation_id))
+    if (entry.record.task == task) return entry.record;
+  return std::nullopt;
+}
+
+/// What the two sides chose by, where that differs: other choices follow from it alone.
+std::string conflict_of(const RecordedEvaluation& a, const RecordedEvaluation& b,
+                        const std::string& task) {
+  const auto x = record_of(a, task), y = record_of(b, task);
+  if (!x || !y) return "";
+  std::string text;
+  const auto say = [&](const char* what, const std::string& in_a, const std::string& in_b) {
+    if (in_a.empty() || in_b.empty() || in_a == in_b) return;
+    text += std::string(text.empty() ? "" : "; ") + "A chose by the " + what + " " + in_a +
+            ", B by " + in_b;
+  };
+  say("metric", x->primary_metric, y->primary_metric);
+  say("convention", x->convention, y->convention);
+  return text;
+}
+
 TaskDifference compare(const RecordedEvaluation& a, const RecordedEvaluation& b,
                        const std::string& task) {
   const auto rows_a = by_instance(a.db.options(a.entry.evaluation_id, task));
   const auto rows_b = by_instance(b.db.options(b.entry.evaluation_id, task));
   TaskDifference difference;
+  difference.conflict = conflict_of(a, b, task);
   for (const auto& [doc_id, rows] : rows_a) {
     const auto other = rows_b.find(doc_id);
     if (other == rows_b.end()) {
@@ -127,18 +153,20 @@ std::vector<std::string> common_tasks(const RecordedEvaluation& a, const Recorde
 }
 
 OrderedJson to_json(const TaskDifference& d) {
-  return {{"instances", d.instances},
-          {"only_a", d.only_a},
-          {"only_b", d.only_b},
-          {"other_request", d.other_request},
-          {"both_right", d.right_both},
-          {"only_a_right", d.right_a},
-          {"only_b_right", d.right_b},
-          {"both_wrong", d.right_none},
-          {"continuations", d.continuations},
-          {"equal_bits", d.equal_bits},
-          {"largest_difference", d.largest},
-          {"flips", d.flips}};
+  return {
+      {"instances", d.instances},
+      {"only_a", d.only_a},
+      {"only_b", d.only_b},
+      {"other_request", d.other_request},
+      {"both_right", d.right_both},
+      {"only_a_right", d.right_a},
+      {"only_b_right", d.right_b},
+      {"both_wrong", d.right_none},
+      {"continuations", d.continuations},
+      {"equal_bits", d.equal_bits},
+      {"largest_difference", d.largest},
+      {"choices_not_compared", d.conflict.empty() ? OrderedJson(nullptr) : OrderedJson(d.conflict)},
+      {"flips", d.flips}};
 }
 
 void print(const OrderedJson& json, std::int64_t shown) {
@@ -150,6 +178,11 @@ void print(const OrderedJson& json, std::int64_t shown) {
                std::to_string(d["flips"].size()), text_of(d["equal_bits"]),
                text_of(d["continuations"]), text_of(d["largest_difference"])});
   table.print(std::cout);
+  for (const auto& [task, d] : json["tasks"].items())
+    if (!d["choices_not_compared"].is_null())
+      std::cout << "\n"
+                << task << ": " << text_of(d["choices_not_compared"])
+                << ". Choices and flips are not compared; log-likelihoods are.\n";
   TextTable flips({"task", "instance", "id", "label", "a chose", "by", "b chose", "by"});
   std::int64_t count = 0;
   for (const auto& [task, d] : json["tasks"].items()) {

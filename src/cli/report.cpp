@@ -21,7 +21,7 @@ namespace {
 
 struct Options {
   std::string a, b;
-  std::string kind, margin, by;
+  std::string kind, margin, by, noise;
   std::vector<std::string> assume;
   std::string data;
   std::string cluster, cluster_a, cluster_b;
@@ -73,11 +73,13 @@ int parity(const Options& options) {
   settings.skip_evaluations = options.skip_evaluations;
   settings.margins = report::parse_margins(options.margin);
   settings.assume = assumptions(options.assume);
+  settings.noise = options.noise;
   settings.cluster_a = options.cluster_a.empty() ? options.cluster : options.cluster_a;
   settings.cluster_b = options.cluster_b.empty() ? options.cluster : options.cluster_b;
   settings.command =
       words({"report", "parity", options.a, options.b}, {{"--kind", options.kind},
                                                          {"--margin", options.margin},
+                                                         {"--noise", options.noise},
                                                          {"--cluster-a", settings.cluster_a},
                                                          {"--cluster-b", settings.cluster_b}}) +
       (options.skip_evaluations ? " --skip-evaluations" : "");
@@ -156,6 +158,8 @@ void add_report(const Command& program, const char* group) {
               "State a fact that the report names as not known; VALUE `equal`: the same on both "
               "sides. May be given several times")
       .one_at_a_time();
+  comparing.option("--noise FILE", options.noise,
+                   "FILE.json: published deviations between runs, where there are no repeats");
   add_outputs(comparing, options);
   comparing.option("--csv FILE", options.csv, "FILE.csv: one line a comparison");
   comparing.option("--cluster-a FILE", options.cluster_a, "Cluster file of A alone");

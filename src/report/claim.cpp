@@ -25,9 +25,6 @@ constexpr Default kMacro = {"macro", 0.5,
 constexpr Default kTask = {"task", 1, "one point, about the rounding of published scores"};
 constexpr Default kBpb = {"bpb", 0.002, "as many bits as the loss may differ in nats"};
 
-/// Twice a deviation: what two runs of one setup differ by in five of six pairs.
-constexpr double kDeviations = 2;
-
 std::string decimal(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value);
@@ -35,18 +32,20 @@ std::string decimal(double value) {
 }
 
 Margin margin_of(const Default& usual, const MarginSources& sources,
-                 std::optional<double> deviation = {}, double smallest = 0, double largest = 0) {
+                 std::optional<RepeatDeviation> deviation = {}, double smallest = 0,
+                 double largest = 0) {
   if (const auto found = sources.declared.find(usual.name); found != sources.declared.end())
     return {found->second.value, MarginSource::kDeclared, found->second.who, found->second.when,
             "declared by " + found->second.who + " at " + found->second.when};
   if (const auto found = sources.command_line.find(usual.name); found != sources.command_line.end())
     return {found->second, MarginSource::kCommandLine, "", "", "of the command line"};
   if (!deviation) return {usual.value, MarginSource::kDefault, "", "", usual.reason};
-  const double twice = kDeviations * *deviation;
-  const double value = std::clamp(twice, smallest, largest);
-  std::string reason = "twice the standard deviation between repeats, " + decimal(*deviation);
-  if (value < twice) reason += ", but not more than " + decimal(largest);
-  if (value > twice) reason += ", but not less than " + decimal(smallest);
+  const double found = deviation->factor * deviation->pooled;
+  const double value = std::clamp(found, smallest, largest);
+  std::string reason = decimal(deviation->factor) + " standard deviations between repeats, " +
+                       decimal(deviation->pooled) + " each";
+  if (value < found) reason += ", but not more than " + decimal(largest);
+  if (value > found) reason += ", but not less than " + decimal(smallest);
   return {value, MarginSource::kRepeats, "", "", reason};
 }
 

@@ -56,14 +56,18 @@ struct DeclaredMargin {
   double value = 0;
   std::string who, when;
 };
+struct RepeatDeviation {
+  double pooled = 0;  ///< standard deviation
+  double factor = 2;  ///< that makes a margin of it: margin_deviations
+};
 struct MarginSources {
   std::map<std::string, DeclaredMargin> declared;
   GivenMargins command_line;
-  /// Pooled standard deviations between repeats, of the loss (nats) and the macro average (pp).
-  std::optional<double> loss_deviation, macro_deviation;
+  /// Between repeats, of the loss (nats) and the macro average (pp).
+  std::optional<RepeatDeviation> loss_deviation, macro_deviation;
   bool one_trajectory = false;
 };
-/// Declared, else from the command line, else twice the deviation between repeats (at most
+/// Declared, else from the command line, else `factor` deviations between repeats (at most
 /// kLargestLossMargin, kLargestMacroMargin), else a default.
 Margins resolve_margins(const MarginSources& sources);
 /// Repeats that vary more than this do not make a difference of that size negligible.

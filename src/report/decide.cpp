@@ -203,7 +203,7 @@ void decide(ParityReport& report) {
   report.claims = {judge(Scope::kModels, tests_of_models(report), conditions)};
   if (report.kind != Kind::kCheckpoint) {
     Conditions of_setups = conditions;
-    std::vector<Test> tests = tests_of_setups(report);
+    std::vector<Test> tests = report.noise.tests;
     if (!tests.empty()) of_setups.untested = primary_missing(report.claims[0].tests, tests);
     report.claims.push_back(judge(Scope::kSetups, std::move(tests), of_setups));
   }

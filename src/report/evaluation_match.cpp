@@ -51,7 +51,9 @@ bool differ(std::uint64_t a, std::uint64_t b) { return a != 0 && b != 0 && a != 
 
 TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings) {
   say_conflicts(a.task, a, b, findings);
-  say_conflict(a.task, "primary metric", a.primary_metric, b.primary_metric, findings);
+  if (conflicts(a.primary_metric, b.primary_metric))
+    findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
+                                  b.primary_metric + ", so that their answers do not compare");
   TaskPair pair{&a, &b, {}};
   std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0;
   walk(

@@ -62,38 +62,6 @@ Test test_of(const SourceComparison& source) {
   return test;
 }
 
-Test test_of(const Trajectory& trajectory) {
-  Test test{.endpoint = Endpoint::kLoss,
-            .name = "loss of the last stretch",
-            .method = "batch means",
-            .unit = "nats",
-            .estimate = trajectory.last.mean,
-            .n = trajectory.last.points,
-            .equal_bits = trajectory.largest == 0,
-            .too_few = !trajectory.last.series};
-  if (!trajectory.last.series) return test;
-  const Estimate& estimate = trajectory.last.series->estimate;
-  test.interval90 = estimate.interval(0.90);
-  test.interval95 = estimate.interval(0.95);
-  test.p = estimate.p();
-  test.standard_error = estimate.error;
-  test.degrees_of_freedom = estimate.degrees;
-  return test;
-}
-
-Test test_of(const NoiseFloor& noise) {
-  return {.endpoint = Endpoint::kLoss,
-          .name = "mean loss of the last stretch",
-          .method = "Welch",
-          .unit = "nats",
-          .estimate = noise.equivalence->estimate,
-          .interval90 = noise.equivalence->interval,
-          .interval95 = noise.equivalence->interval,
-          .p = noise.p,
-          .k_a = noise.k_a,
-          .k_b = noise.k_b};
-}
-
 std::string number_of(std::int64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -138,9 +106,9 @@ std::string identical_steps(const ParityReport& report) {
 
 std::vector<Test> tests_of_models(const ParityReport& report) {
   std::vector<Test> tests;
-  if (report.kind == Kind::kTrajectory && report.trajectory)
-    tests.push_back(report.trajectory->test ? *report.trajectory->test
-                                            : test_of(*report.trajectory));
+  if (report.kind == Kind::kTrajectory && report.trajectory && report.trajectory->test)
+    tests.push_back(*report.trajectory->test);
+  if (report.checkpoints) tests.push_back(*report.checkpoints);
   if (report.tasks) {
     tests.insert(tests.end(), report.tasks->score_tests.begin(), report.tasks->score_tests.end());
     if (report.tasks->macro) tests.push_back(test_of(*report.tasks->macro, *report.tasks));
@@ -150,11 +118,6 @@ std::vector<Test> tests_of_models(const ParityReport& report) {
     for (const auto& source : report.perplexity->sources)
       if (heads_suite(source, *report.perplexity)) tests.push_back(test_of(source));
   return tests;
-}
-
-std::vector<Test> tests_of_setups(const ParityReport& report) {
-  if (!report.noise.tests.empty() || !report.noise.equivalence) return report.noise.tests;
-  return {test_of(report.noise)};
 }
 
 Conditions conditions_of(const ParityReport& report) {
@@ -191,6 +154,10 @@ void add_caveats(ParityReport& report) {
                                " is not sealed (an older olmo-harness recorded it): an altered row "
                                "would not be seen.");
     }
+    if (side->evaluation && side->evaluation->limit)
+      report.caveats.push_back("The evaluation of " + side->label + " scored no more than " +
+                               std::to_string(*side->evaluation->limit) +
+                               " instances a task: what follows holds for these.");
   }
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)

@@ -12,8 +12,6 @@ namespace olmo::report {
 /// The pair: scores of the same weights, the curves of one trajectory, paired instances and
 /// documents. Training losses of independent trainings are of other batches and no pair.
 std::vector<Test> tests_of_models(const ParityReport& report);
-/// Runs against runs; empty: one run a side, without a published noise.
-std::vector<Test> tests_of_setups(const ParityReport& report);
 
 /// Confounds and unknown facts that are not assumed cap every claim.
 Conditions conditions_of(const ParityReport& report);

@@ -9,6 +9,10 @@
 #include "core/error.h"
 #include "report/comparability.h"
 #include "report/decide.h"
+#include "report/evaluation_groups.h"
+#include "report/evidence.h"
+#include "report/published_noise.h"
+#include "report/stats/run_groups.h"
 #include "store/declarations.h"
 
 namespace olmo::report {
@@ -147,6 +151,86 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
     report.caveats.push_back(sentence_of(parting, steps ? "step" : "token"));
 }
 
+/// The evaluations of the compared step, of the compared runs and of those that count as repeats.
+EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
+                             const SideRecords& b) {
+  EvaluatedRuns runs;
+  if (!report.a.evaluation || !report.b.evaluation) return runs;
+  runs.a.push_back(*report.a.evaluation);
+  runs.b.push_back(*report.b.evaluation);
+  for (const Repeat& repeat : report.noise.looked_at) {
+    const bool compared = repeat.run_id == a.run_id || repeat.run_id == b.run_id;
+    if (!repeat.taken || compared) continue;
+    auto& of_side = repeat.side == 'A' ? runs.a : runs.b;
+    const auto step = of_side[0].step;
+    const auto take = [&](const SideRecords& records) {
+      for (const auto& entry : EvaluationDb(records.database()).list(repeat.run_id)) {
+        if (entry.status != "finished" || entry.record.step != step) continue;
+        of_side.push_back(read_evaluation(records.database(), entry.evaluation_id));
+        return true;
+      }
+      return false;
+    };
+    if (!take(a)) take(b);
+  }
+  return runs;
+}
+
+/// The compared step and those before it at which both runs were evaluated.
+EvaluatedRuns evaluated_steps(const ParityReport& report, const SideRecords& a,
+                              const SideRecords& b) {
+  constexpr std::size_t kMostSteps = 5;
+  EvaluatedRuns steps{{*report.a.evaluation}, {*report.b.evaluation}};
+  if (report.kind == Kind::kCheckpoint || !steps.a[0].step || steps.a[0].step != steps.b[0].step)
+    return {};
+  auto last = steps.a[0].step;
+  for (auto x = a.evaluations.rbegin(); x != a.evaluations.rend(); ++x) {
+    if (steps.a.size() == kMostSteps) break;
+    if (!x->record.step || !(x->record.step < last)) continue;
+    const auto y =
+        std::find_if(b.evaluations.rbegin(), b.evaluations.rend(),
+                     [&](const auto& entry) { return entry.record.step == x->record.step; });
+    if (y == b.evaluations.rend()) continue;
+    steps.a.push_back(read_evaluation(a.database(), x->evaluation_id));
+    steps.b.push_back(read_evaluation(b.database(), y->evaluation_id));
+    last = x->record.step;
+  }
+  return steps;
+}
+
+/// Tests of the setups that have no repeats, with the deviations that somebody published.
+void add_published(ParityReport& report, const std::string& path) {
+  const PublishedNoise noise = read_noise(path);
+  if (!report.a.run || !report.trajectory) {
+    report.caveats.push_back("--noise is not used: without a training the size is not known.");
+    return;
+  }
+  std::vector<Test> pairs = tests_of_models(report);
+  if (report.kind == Kind::kOutcome && report.trajectory->test)
+    pairs.push_back(*report.trajectory->test);
+  const double tokens = report.trajectory->tokens_known
+                            ? static_cast<double>(report.trajectory->loss.tokens.back())
+                            : 0;
+  std::vector<Test> made;
+  for (const Test& pair : pairs) {
+    const auto& has = report.noise.tests;
+    const bool measured = std::any_of(
+        has.begin(), has.end(), [&](const Test& test) { return test.endpoint == pair.endpoint; });
+    const std::string metric = pair.endpoint == Endpoint::kLoss    ? "loss"
+                               : pair.endpoint == Endpoint::kMacro ? "macro"
+                                                                   : pair.name;
+    const auto* deviation =
+        deviation_for(noise, metric, static_cast<double>(report.a.run->n_parameters), tokens);
+    if (measured || pair.difference_only) continue;
+    if (deviation)
+      made.push_back(with_published_noise(pair, *deviation, noise.source));
+    else if (pair.endpoint < Endpoint::kBpb)
+      report.caveats.push_back("--noise: " + noise.source + " has no deviation of " + metric +
+                               " near this size and number of tokens, or they are not known.");
+  }
+  report.noise.tests.insert(report.noise.tests.end(), made.begin(), made.end());
+}
+
 /// The last declaration of an endpoint counts; of both sides' the stricter, so that A and B may
 /// change places.
 std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, const SideRecords& a,
@@ -179,9 +263,19 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   return stricter;
 }
 
+/// Absent with one run on a side; a margin must not grow with what one run did.
+std::optional<RepeatDeviation> loss_deviation(const NoiseFloor& noise) {
+  if (!noise.seed_deviation || noise.k_a < 2 || noise.k_b < 2) return std::nullopt;
+  if (noise.pairs == 0)
+    return RepeatDeviation{*noise.seed_deviation, margin_deviations(noise.k_a, noise.k_b)};
+  const double error = noise.tests.empty() ? 0 : noise.tests[0].standard_error.value_or(0);
+  return RepeatDeviation{*noise.seed_deviation,
+                         paired_margin_deviations(noise.pairs, error, *noise.seed_deviation)};
+}
+
 /// Before anything is judged: margins depend on declarations and repeats alone.
 void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& b,
-                 const ParityOptions& options) {
+                 const EvaluatedRuns& runs, const ParityOptions& options) {
   const auto declared = declared_margins(report, a, b);
   for (const auto& [name, value] : options.margins) {
     const auto found = declared.find(name);
@@ -190,7 +284,8 @@ void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& 
   }
   report.margins = resolve_margins({.declared = declared,
                                     .command_line = options.margins,
-                                    .loss_deviation = report.noise.seed_deviation,
+                                    .loss_deviation = loss_deviation(report.noise),
+                                    .macro_deviation = macro_deviation(runs),
                                     .one_trajectory = report.kind == Kind::kTrajectory});
   if (!report.trajectory) return;
   report.trajectory->margin = report.margins.loss.value;
@@ -253,8 +348,15 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");
   }
-  set_margins(report, a, b, options);
-  if (report.a.evaluation) compare_evaluations(report);
+  const EvaluatedRuns runs = evaluated_runs(report, a, b);
+  set_margins(report, a, b, runs, options);
+  if (report.a.evaluation) {
+    compare_evaluations(report);
+    const auto tests = tests_of_repeats(runs);
+    report.noise.tests.insert(report.noise.tests.end(), tests.begin(), tests.end());
+    report.checkpoints = test_of_checkpoints(evaluated_steps(report, a, b));
+  }
+  if (!options.noise.empty()) add_published(report, options.noise);
 }
 
 }  // namespace

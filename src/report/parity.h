@@ -36,6 +36,7 @@ struct ParityReport {
   NoiseFloor noise;
   std::optional<Trajectory> trajectory;
   std::optional<TasksComparison> tasks;
+  std::optional<Test> checkpoints;  ///< of several steps that were evaluated on both sides
   std::optional<PerplexityComparison> perplexity;
   /// Of every finished evaluation of the runs, by step; differences are tested at one step alone.
   std::vector<EvaluationScores> scores_a, scores_b;
@@ -52,6 +53,7 @@ struct ParityOptions {
   std::map<std::string, std::string> assume;  ///< KEY, VALUE of what the records do not tell
   /// Of a log that tells steps and no tokens, where the other side tells tokens.
   std::optional<std::int64_t> tokens_per_step;
+  std::string noise;                 ///< file of published deviations; empty: none
   std::string cluster_a, cluster_b;  ///< files; empty: none
   std::string command, version;
 };

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
 #include "store/evaluation_seal.h"
 
 namespace olmo::report {
@@ -184,6 +187,13 @@ void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
   }
 }
 
+std::optional<std::int64_t> limit_of(const std::string& settings) {
+  const Json json = Json::parse(settings, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("limit") || !json["limit"].is_number_integer())
+    return std::nullopt;
+  return json["limit"].get<std::int64_t>();
+}
+
 }  // namespace
 
 bool is_cost_metric(const std::string& name) { return name == "bpb" || name == "ce_loss"; }
@@ -210,6 +220,7 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
                       .environment = entry.record.environment,
                       .tasks = {},
                       .suites = {},
+                      .limit = limit_of(entry.record.settings),
                       .sealed = false,
                       .damage = {}};
   if (entry.status != "finished")

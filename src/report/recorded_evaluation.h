@@ -56,7 +56,8 @@ struct EvaluationData {
   std::string settings, policy, build, environment;  ///< JSON
   std::vector<EvaluatedTask> tasks;                  ///< by name
   std::vector<EvaluatedSuite> suites;                ///< by name
-  bool sealed = true;  ///< not: an alteration of its rows would not be seen
+  std::optional<std::int64_t> limit;  ///< instances a task, where not all were scored
+  bool sealed = true;                 ///< not: an alteration of its rows would not be seen
   /// What makes the record unfit: rows that were altered after it had ended, unfinished tasks,
   /// scores that are missing or not finite, instances without exactly one chosen option, options
   /// that are missing, impossible counts. One sentence each, with numbers. Such instances and

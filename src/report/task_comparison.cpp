@@ -56,6 +56,10 @@ TaskComparison compare_task(const TaskPair& pair, double margin) {
 /// Counts the task's flips and appends them.
 void find_flips(const TaskPair& pair, Kind kind, TaskComparison& task,
                 std::vector<FlipPlace>& places) {
+  // Where the sides rank by another metric, or ask in another way, other answers tell nothing.
+  if (conflicts(pair.a->primary_metric, pair.b->primary_metric) ||
+      conflicts(pair.a->convention, pair.b->convention))
+    return;
   if (kind == Kind::kCheckpoint) task.noise = flip_noise(pair);
   for (const InstancePair& instance : pair.instances) {
     if (instance.a->chosen == instance.b->chosen) continue;

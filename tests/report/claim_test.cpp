@@ -20,8 +20,8 @@ TEST_CASE("each endpoint has a margin of its own", "[report]") {
 TEST_CASE("a margin is declared, else given, else from repeats, else a default", "[report]") {
   MarginSources sources{.declared = {{"loss", {0.005, "ada", "2026-01-02T03:04:05Z"}}},
                         .command_line = {{"loss", 0.5}, {"task", 2}},
-                        .loss_deviation = 0.001,
-                        .macro_deviation = 0.4};
+                        .loss_deviation = RepeatDeviation{0.001},
+                        .macro_deviation = RepeatDeviation{0.4}};
   const Margins margins = resolve_margins(sources);
   CHECK(margins.loss.value == 0.005);
   CHECK(margins.loss.source == MarginSource::kDeclared);
@@ -38,11 +38,12 @@ TEST_CASE("a margin is declared, else given, else from repeats, else a default",
 }
 
 TEST_CASE("repeats that vary absurdly do not give an absurd margin", "[report]") {
-  const Margins wide = resolve_margins({.loss_deviation = 0.032, .macro_deviation = 5});
+  const Margins wide = resolve_margins(
+      {.loss_deviation = RepeatDeviation{0.032}, .macro_deviation = RepeatDeviation{5}});
   CHECK(wide.loss.value == 0.02);
   CHECK(wide.macro.value == 2);
   CHECK(wide.loss.reason.find("not more than 0.02") != std::string::npos);
-  CHECK(resolve_margins({.loss_deviation = 0}).loss.value == 0.002);
+  CHECK(resolve_margins({.loss_deviation = RepeatDeviation{0}}).loss.value == 0.002);
 }
 
 TEST_CASE("margins are read by name, each once and positive", "[report]") {
