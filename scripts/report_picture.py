@@ -8,6 +8,7 @@ Every word, mark and curve is taken from the page. The colours follow the reader
 import html
 import re
 import sys
+import textwrap
 
 STYLE = """
 text{font:15px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1b1f24}
@@ -18,7 +19,7 @@ text{font:15px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 @media (prefers-color-scheme:dark){text{fill:#e6e9ec}.ground{fill:#14171a;stroke:#2d333a}.mute{fill:#9aa4ae}
 .good,text.good{fill:#3fc79a}.warn,text.warn{fill:#e8b04a}.bad,text.bad{fill:#ff8a7a}.grid,.axis,.rule{stroke:#2d333a}.a{stroke:#56b4e9}.b{stroke:#f0a13a}}
 """
-WIDTH, LEFT, ROW = 880, 32, 26
+WIDTH, LEFT, ROW, LINE = 880, 32, 26, 20
 PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 84, 764, 190
 
 
@@ -38,7 +39,7 @@ def main():
     mood, verdict = found(r'<h1 class="verdict (\w+)">(.*?)</h1>', page).groups()
     reason = words(found(r'<p class="reason">(.*?)</p>', page)[1])
     sides = [words(side) for side in re.findall(r'<p class="name"><b class="side side-[ab]">[AB]</b>(.*?)</p>', page)]
-    evidence = re.findall(r'<li><span class="m (\w+)"[^>]*>(.*?)</span><a[^>]*>(.*?)</a><span>(.*?)</span></li>', page)
+    evidence = re.findall(r'<li><span class="m ?(\w*)"[^>]*>(.*?)</span><a[^>]*>(.*?)</a><span>(.*?)</span></li>', page)
     figure = found(r"<figcaption><b>Training loss</b>.*?</figure>", page)[0]
     curves = found(r'<svg viewBox="0 0 1000 1000"[^>]*>(.*?)</svg>', figure)[1]
     paths = re.findall(r'<path class="(grid|a|b)" d="([^"]*)"', curves)
@@ -51,14 +52,19 @@ def main():
         out.append(f'<text x="{x:g}" y="{y:g}" class="{css}" text-anchor="{anchor}">{html.escape(content)}</text>')
 
     text(LEFT, 58, words(verdict).replace("✓", "✓ ", 1), f"verdict {mood}")
-    text(LEFT, 88, reason)
-    y = 122
+    y = 88
+    for line in textwrap.wrap(reason, 108):
+        text(LEFT, y, line)
+        y += LINE
+    y += 14
     for css, mark, name, what in evidence:
         text(LEFT + 8, y, words(mark), {"note": "mute"}.get(css, css), "middle")
         text(LEFT + 26, y, words(name), "head")
-        text(LEFT + 160, y, words(what))
-        out.append(f'<path class="rule" d="M{LEFT} {y + 8.5}H{WIDTH - LEFT}"/>')
-        y += ROW
+        for line in textwrap.wrap(words(what), 88):
+            text(LEFT + 160, y, line)
+            y += LINE
+        out.append(f'<path class="rule" d="M{LEFT} {y + 8.5 - LINE}H{WIDTH - LEFT}"/>')
+        y += ROW - LINE
     top = y + 30
     text(LEFT, top - 12, "Training loss, nats", "head")
     for css, name, x in (("a", sides[0], 480), ("b", sides[1], 670)):

@@ -175,7 +175,7 @@ TEST_CASE("the first screen has a row for each claim, with who declared the marg
   const std::string first = html.substr(0, html.find("<section"));
   for (const char* text :
        {"These two models", "These two setups", "macro average", "MOVER, 8 tasks; n 18,786",
-        "declared by a.user, 2026-04-30T12:00:00Z", "±0.5 pp", "54 %", "Welch, 4 and 1 runs",
+        "declared by a.user, 2026-04-30T12:00 UTC", "±0.5 pp", "54 %", "Welch, 4 and 1 runs",
         "<blockquote>No difference between the two setups"})
     CHECK_THAT(first, Contains(text));
   CHECK_THAT(html, Contains("over 10 tests of differences"));

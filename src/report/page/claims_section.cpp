@@ -7,6 +7,9 @@
 namespace olmo::report::page {
 namespace {
 
+/// Of 2026-01-31T23:59:59.123Z the part up to the minute.
+constexpr std::size_t kMinutes = 16;
+
 constexpr char kMethods[] =
     "<p><b>Two claims.</b> <i>These two models</i> is about the two sets of weights that were "
     "made: "
@@ -43,15 +46,15 @@ std::string name_cell(const Test& test, bool decides) {
          (test.primary ? "primary; " : "") + method_of(test) + "</span>";
 }
 
-std::string intervals(const Test& test) {
-  return interval_text(test.interval90, 3) + "<br><span class=\"note\">" +
+std::string estimate_cell(const Test& test) {
+  return signed_number(test.estimate, 3) + " " + escape(test.unit) + "<br>" +
+         interval_text(test.interval90, 3) + "<br><span class=\"note\">" +
          interval_text(test.interval95, 3) + "</span>";
 }
 
 std::string tests_table(const Claim& claim) {
   Table table({{"Test", false},
-               {"B − A", true},
-               {"90 %, 95 % interval", true},
+               {"B − A; 90 %, 95 % interval", true},
                {"± margin", true},
                {"Outcome", false},
                {"Excludes", true},
@@ -60,13 +63,13 @@ std::string tests_table(const Claim& claim) {
   for (std::size_t i = 0; i < claim.tests.size(); ++i) {
     const Test& test = claim.tests[i];
     const std::string name = name_cell(test, claim.deciding == i);
-    const std::string estimate = signed_number(test.estimate, 3) + " " + escape(test.unit);
     if (test.too_few) {
-      table.row({name, estimate, "–", "–", outcome_of(test), "–", "–", "–"});
+      table.row({name, signed_number(test.estimate, 3) + " " + escape(test.unit), "–",
+                 outcome_of(test), "–", "–", "–"});
       continue;
     }
     table.row(
-        {name, estimate, intervals(test), number(test.margin.value, 3),
+        {name, estimate_cell(test), number(test.margin.value, 3),
          (test.certified ? "<b class=\"ok\">✓</b> " : "") + outcome_of(test),
          "±" + number(test.excludes, 3), p_of(test), test.power ? whole_percent(*test.power) : "–"},
         claim.deciding == i ? "sum" : "");
@@ -90,10 +93,20 @@ std::string method_of(const Test& test) {
 }
 
 std::string source_of(const Margin& margin) {
-  std::string text = to_string(margin.source);
-  if (!margin.who.empty()) text += " by " + margin.who;
-  if (!margin.when.empty()) text += ", " + margin.when;
-  return margin.reason.empty() ? text : text + ": " + margin.reason;
+  const std::string source = to_string(margin.source);
+  if (margin.source != MarginSource::kDeclared)
+    return margin.reason.empty() ? source : source + ": " + margin.reason;
+  return source + (margin.who.empty() ? "" : " by " + margin.who) +
+         (margin.when.empty() ? "" : ", " + margin.when.substr(0, kMinutes) + " UTC");
+}
+
+const Test* find_test(const ParityReport& report, Scope scope, Endpoint endpoint) {
+  for (const Claim& claim : report.claims) {
+    if (claim.scope != scope) continue;
+    for (const Test& test : claim.tests)
+      if (test.endpoint == endpoint && !test.too_few && !test.difference_only) return &test;
+  }
+  return nullptr;
 }
 
 std::string outcome_of(const Test& test) {

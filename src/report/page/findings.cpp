@@ -68,33 +68,35 @@ Finding of_identity(const Identity& identity) {
   return finding;
 }
 
-Finding of_noise(const NoiseFloor& noise) {
+Finding of_noise(const ParityReport& report) {
+  const NoiseFloor& noise = report.noise;
   Finding finding{"noise", "Repeated runs", Standing::kOpen, ""};
   finding.text = plural(noise.k_a, "run") + " of A and " + plural(noise.k_b, "run") + " of B";
   if (noise.seed_deviation)
     finding.text += ", deviation between runs " + number(*noise.seed_deviation, 4) + " nats";
-  if (noise.equivalence)
-    finding.standing = noise.equivalence->certified ? Standing::kGood : Standing::kOpen;
+  if (const Test* test = find_test(report, Scope::kSetups, Endpoint::kLoss))
+    finding.standing = test->certified ? Standing::kGood : Standing::kOpen;
   else if (!noise.to_run.empty())
     finding.standing = Standing::kWarning;
   return finding;
 }
 
-Finding of_trajectory(const std::optional<Trajectory>& trajectory) {
+Finding of_trajectory(const ParityReport& report) {
+  const auto& trajectory = report.trajectory;
   Finding finding{"trajectory", "Trajectory", Standing::kAbsent, "no training steps on both sides"};
   if (!trajectory) return finding;
   finding.standing = Standing::kOpen;
-  const auto& last = trajectory->last;
   finding.text = "last " + number(100 * trajectory->share, 3) + " % of tokens: loss " +
-                 signed_number(last.mean) + " nats";
-  if (last.test) {
-    finding.text += " " + interval_text(last.test->interval) +
-                    (last.test->certified ? ", inside ±" : ", not inside ±") +
-                    number(last.test->margin, 4);
-    if (last.test->certified) finding.standing = Standing::kGood;
-  } else {
+                 signed_number(trajectory->last.mean, 3) + " nats";
+  const Test* test = find_test(report, Scope::kModels, Endpoint::kLoss);
+  if (test == nullptr) {
     finding.text += "; too few independent points for a test";
+    return finding;
   }
+  finding.text += " " + interval_text(test->interval90, 3) +
+                  (test->within_margin ? ", inside ±" : ", not inside ±") +
+                  number(test->margin.value, 4);
+  if (test->within_margin) finding.standing = Standing::kGood;
   return finding;
 }
 
@@ -149,6 +151,8 @@ Finding of_efficiency(const ParityReport& report) {
   Finding finding{"efficiency", "Efficiency", Standing::kAbsent, ""};
   const auto rate = [](const std::optional<Efficiency>& e) -> std::string {
     if (!e || (!e->tokens_per_second && !e->tokens_per_second_per_device)) return "not measured";
+    if (e->tokens_per_second && e->devices == 1.0)
+      return number(*e->tokens_per_second, 4) + " tokens/s on 1 device";
     const std::string each = e->tokens_per_second_per_device
                                  ? number(*e->tokens_per_second_per_device, 4) + " per device"
                                  : "number of devices not known";
@@ -186,9 +190,8 @@ VerdictLook look_of(Verdict verdict) {
 }
 
 std::vector<Finding> findings(const ParityReport& report) {
-  return {of_gate(report.gate),   of_identity(report.identity),
-          of_noise(report.noise), of_trajectory(report.trajectory),
-          of_tasks(report.tasks), of_perplexity(report.perplexity),
+  return {of_gate(report.gate),  of_identity(report.identity), of_noise(report),
+          of_trajectory(report), of_tasks(report.tasks),       of_perplexity(report.perplexity),
           of_efficiency(report)};
 }
 

@@ -45,6 +45,8 @@ std::string claims_section(const ParityReport& report);
 std::string method_of(const Test& test);
 /// "default: …", or who declared it and when.
 std::string source_of(const Margin& margin);
+/// A claim's test of an endpoint for equivalence; null if there is none.
+const Test* find_test(const ParityReport& report, Scope scope, Endpoint endpoint);
 /// "certified", "not certified: …": what a test says of its margin.
 std::string outcome_of(const Test& test);
 /// The settings that differ, by what they mean for the comparison.

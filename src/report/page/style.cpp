@@ -46,7 +46,7 @@ table{border-collapse:collapse;width:100%;font-size:.88rem}
 th,td{text-align:left;vertical-align:top;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);overflow-wrap:break-word}
 td:last-child,th:last-child{padding-right:0}
 thead th{color:var(--mute);font-weight:500;border-bottom-color:var(--mute);vertical-align:bottom}
-tbody th{font-weight:500}.n{text-align:right}.n+:not(.n){padding-left:.6rem}td.n{white-space:nowrap}td.n .absent{white-space:normal}
+tbody th{font-weight:500;min-width:7.5rem}.n{text-align:right}.n+:not(.n){padding-left:.6rem}td.n{white-space:nowrap}td.n .absent{white-space:normal}
 table .note{font-size:.92em}.i{white-space:nowrap}td code.long{overflow-wrap:anywhere}
 tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
 .tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}

@@ -173,22 +173,12 @@ std::string last_stretch(const Trajectory& t) {
                            count(last.from_tokens) + " on: " + count(last.points) + " points"});
   table.row({"Mean loss", side_mark('A') + number(t.last_a, 6) + " &ensp;" + side_mark('B') +
                               number(t.last_b, 6)});
-  table.row(
-      {"Difference",
-       "<b>" + signed_number(last.mean) + "</b> nats" +
-           (t.last_interval95 ? ", 95 % interval " + interval_text(*t.last_interval95) : "")});
+  table.row({"Difference",
+             "<b>" + signed_number(last.mean) + "</b> nats" +
+                 (t.last_interval95 ? ", 95 % interval " + interval_text(*t.last_interval95) : "") +
+                 (t.test && !t.test->too_few ? "; " + shown(t.test->method, 160)
+                                             : "; too few points for a test")});
   table.row({"Margin", "±" + number(t.margin, 4) + " nats. " + shown(t.margin_source)});
-  table.row({"Equivalence",
-             last.test ? std::string(last.test->certified ? "<b class=\"ok\">certified</b>"
-                                                          : "<b>not certified</b>") +
-                             ": 90 % interval " + interval_text(last.test->interval) + ", p " +
-                             p_value(last.test->p)
-                       : element("span", "absent",
-                                 "not tested: too few independent points in the stretch")});
-  if (last.series)
-    table.row({"Method", "t interval of " + count(last.series->batches) + " batch means of " +
-                             count(last.series->batch) + " points, which tell as much as " +
-                             number(last.series->effective, 3) + " independent points"});
   if (t.drift)
     table.row({"Drift", count(t.drift->positive) + " of " + count(t.drift->blocks) +
                             " blocks above 0 (sign test p " + p_value(t.drift->sign_p) +

@@ -45,10 +45,6 @@ std::string breakable(const char* verdict) {
   return html;
 }
 
-std::string absent_power(const Test& test) {
-  return test.certified ? "–" : element("span", "absent", "not known");
-}
-
 std::string standing_mark(Standing standing) {
   constexpr std::array<std::array<const char*, 3>, 5> kMarks = {
       {{"✓", "m good", "shown"},
@@ -80,6 +76,23 @@ std::string with_unit(const std::string& value, const Test& test) {
   return value + " " + escape(test.unit);
 }
 
+std::string difference_cell(const Test& test) {
+  return with_unit(signed_number(test.estimate, 3), test) + "<br>" +
+         element("span", "i", interval_text(test.interval90, 3));
+}
+
+std::string margin_cell(const Test& test) {
+  return with_unit("±" + number(test.margin.value, 4), test) + "<br><span class=\"note\">" +
+         shown(source_of(test.margin), 300) + "</span>";
+}
+
+/// What is excluded, and how often equal sides would have been certified.
+std::string strength_cell(const Test& test) {
+  const std::string power = test.power ? "power " + whole_percent(*test.power) : "power not known";
+  return "excludes " + with_unit("±" + number(test.excludes, 3), test) +
+         "<br><span class=\"note\">" + power + "</span>";
+}
+
 /// A row for each claim: what it says, by which test, against which margin, how sure.
 std::string claims_table(const std::vector<Claim>& claims) {
   Table table({{"Claim", false},
@@ -87,27 +100,22 @@ std::string claims_table(const std::vector<Claim>& claims) {
                {"Decided by", false},
                {"B − A, 90 % interval", false},
                {"Margin", false},
-               {"Excludes", false},
-               {"Power", false}});
+               {"How sure", false}});
   for (const Claim& claim : claims) {
     std::vector<std::string> cells = {
         claim_title(claim.scope),
         element("b", look_of(claim.verdict).classes, breakable(to_string(claim.verdict)))};
-    if (const Test* test = claim.decided_by(); test != nullptr && !test->too_few) {
+    const Test* test = claim.decided_by();
+    if (test != nullptr && !test->too_few)
+      cells.insert(cells.end(), {shown(test->name, 80) + "<br><span class=\"note\">" +
+                                     method_of(*test) + "</span>",
+                                 difference_cell(*test), margin_cell(*test), strength_cell(*test)});
+    else
       cells.insert(
           cells.end(),
-          {shown(test->name, 80) + "<br><span class=\"note\">" + method_of(*test) + "</span>",
-           with_unit(signed_number(test->estimate, 3), *test) + "<br>" +
-               element("span", "i", interval_text(test->interval90, 3)),
-           with_unit("±" + number(test->margin.value, 4), *test) + "<br><span class=\"note\">" +
-               shown(source_of(test->margin), 300) + "</span>",
-           with_unit("±" + number(test->excludes, 3), *test),
-           test->power ? whole_percent(*test->power) : absent_power(*test)});
-    } else {
-      const std::string none =
-          test == nullptr ? "no test decided" : shown(test->name, 80) + ": too few values";
-      cells.insert(cells.end(), {element("span", "absent", none), "–", "–", "–", "–"});
-    }
+          {element("span", "absent",
+                   test == nullptr ? "no test" : shown(test->name, 80) + ": too few values"),
+           "–", "–", "–"});
     table.row(cells);
   }
   return table.empty() ? std::string() : table.html();
