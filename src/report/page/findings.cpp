@@ -57,8 +57,10 @@ Finding of_identity(const Identity& identity) {
   finding.standing = identity.same_training() ? Standing::kGood : Standing::kOpen;
   finding.text = identical
                      ? "the same bits for all " + plural(identity.equal_steps, "step")
-                     : "the same bits for " + plural(identity.equal_steps, "step") + "; step " +
-                           count(identity.first_different) + " differs" +
+                     : (identity.equal_steps == 0
+                            ? std::string("no step has the same bits")
+                            : "the same bits for " + plural(identity.equal_steps, "step")) +
+                           "; step " + count(identity.first_different) + " differs" +
                            (identity.first_field.empty() ? "" : " in " + identity.first_field);
   if (!identity.same_format) finding.text += " as far as losses tell (the chains' formats differ)";
   if (const auto& state = identity.parted_state; identical && state)
