@@ -9,6 +9,10 @@
 #include "models/load_model.h"
 #include "store/evaluation_db.h"
 
+namespace olmo::report {
+struct ParityReport;
+}
+
 namespace olmo::cli {
 
 /// What RecordedEvaluation takes.
@@ -29,6 +33,11 @@ std::filesystem::path task_data_folder(const std::string& given);
 
 /// An option that may be left out.
 std::optional<std::filesystem::path> if_given(const std::string& option);
+
+/// Fills in what was asked in each listed flip, from the task's data (`data` as in
+/// task_data_folder). Where they are missing or were altered, the flips stay without, and a line on
+/// stderr says why.
+void add_flip_texts(report::ParityReport& report, const std::string& data);
 
 /// `eval --list`.
 void list_definitions(const std::string& definitions, bool json);

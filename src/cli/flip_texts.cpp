@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/eval_commands.h"
+#include "cli/eval_records.h"
 #include "core/error.h"
 #include "core/terminal.h"
+#include "eval/load_task.h"
 #include "eval/task_catalog.h"
 #include "report/parity.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/eval_commands.h"
+#include "cli/eval_records.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/output_file.h"

@@ -35,8 +35,8 @@ const char* to_string(MarginSource source);
 struct Margin {
   double value = 0;  ///< in the unit of its test
   MarginSource source = MarginSource::kDefault;
-  std::string who, when;  ///< of a declared one; else empty
-  std::string reason;     ///< one sentence: why this value
+  std::string who = {}, when = {};  ///< of a declared one; else empty
+  std::string reason = {};          ///< one sentence: why this value
 };
 
 /// One margin an endpoint. That of the scores comes with their test, as it follows from the
@@ -61,10 +61,10 @@ struct RepeatDeviation {
   double factor = 2;  ///< that makes a margin of it: margin_deviations
 };
 struct MarginSources {
-  std::map<std::string, DeclaredMargin> declared;
-  GivenMargins command_line;
+  std::map<std::string, DeclaredMargin> declared = {};
+  GivenMargins command_line = {};
   /// Between repeats, of the loss (nats) and the macro average (pp).
-  std::optional<RepeatDeviation> loss_deviation, macro_deviation;
+  std::optional<RepeatDeviation> loss_deviation = {}, macro_deviation = {};
   bool one_trajectory = false;
 };
 /// Declared, else from the command line, else `factor` deviations between repeats (at most
@@ -76,40 +76,40 @@ inline constexpr double kLargestLossMargin = 0.02, kLargestMacroMargin = 2;
 /// One comparison: an estimate of a difference (B minus A), with its uncertainty.
 struct Test {
   Endpoint endpoint = Endpoint::kLoss;
-  std::string name;    ///< "loss of the last stretch", "macro average", a task's name, …
-  std::string method;  ///< "Welch, 6 and 6 runs", "paired t, 20 branches", "moving blocks", …
-  std::string unit;    ///< "nats", "pp", "bits per byte"
-  std::string noise;   ///< source of a published noise; empty: measured here
+  std::string name = {};    ///< "loss of the last stretch", "macro average", a task's name, …
+  std::string method = {};  ///< "Welch, 6 and 6 runs", "paired t, 20 branches", "moving blocks", …
+  std::string unit = {};    ///< "nats", "pp", "bits per byte"
+  std::string noise = {};   ///< source of a published noise; empty: measured here
   double estimate = 0;
-  Interval interval90, interval95;
-  std::optional<double> p;                   ///< of "no difference", two-sided; absent: not tested
-  std::optional<double> standard_error;      ///< of the estimate, for the power
-  std::optional<double> degrees_of_freedom;  ///< of its t distribution; absent: normal
-  std::int64_t n = 0;                        ///< instances, documents, points
-  std::int64_t k_a = 1, k_b = 1;             ///< runs
+  Interval interval90 = {}, interval95 = {};
+  std::optional<double> p = {};               ///< of "no difference", two-sided; absent: not tested
+  std::optional<double> standard_error = {};  ///< of the estimate, for the power
+  std::optional<double> degrees_of_freedom = {};  ///< of its t distribution; absent: normal
+  std::int64_t n = 0;                             ///< instances, documents, points
+  std::int64_t k_a = 1, k_b = 1;                  ///< runs
   bool equal_bits = false;       ///< every value (loss, choice, score) is the same on both sides
   bool too_few = false;          ///< values for a test: never certified, never different
   bool difference_only = false;  ///< tested for a difference, not for equivalence
 
   // From here on decide() fills in.
   bool primary = false;
-  Margin margin;
-  std::optional<double> holm_p;  ///< over all tests of differences of the claim
-  double excludes = 0;           ///< smallest true |difference| that the data exclude with 95 %
-  bool within_margin = false;    ///< interval90 lies inside ±margin
-  bool certified = false;        ///< within_margin, and so is every primary endpoint before it
-  bool different = false;        ///< holm_p <= kAlpha
+  Margin margin = {};
+  std::optional<double> holm_p = {};  ///< over all tests of differences of the claim
+  double excludes = 0;         ///< smallest true |difference| that the data exclude with 95 %
+  bool within_margin = false;  ///< interval90 lies inside ±margin
+  bool certified = false;      ///< within_margin, and so is every primary endpoint before it
+  bool different = false;      ///< holm_p <= kAlpha
   /// Probability that equal sides would have been certified with such data.
-  std::optional<double> power;
+  std::optional<double> power = {};
 };
 
 struct Claim {
   Scope scope = Scope::kModels;
   Verdict verdict = Verdict::kInconclusive;
-  std::string sentence;                 ///< may be quoted as it is
-  std::vector<Test> tests;              ///< in the order of endpoints
-  std::optional<std::size_t> deciding;  ///< of tests
-  std::string stronger;  ///< what would make it stronger, and what to run; empty: nothing
+  std::string sentence = {};                 ///< may be quoted as it is
+  std::vector<Test> tests = {};              ///< in the order of endpoints
+  std::optional<std::size_t> deciding = {};  ///< of tests
+  std::string stronger = {};  ///< what would make it stronger, and what to run; empty: nothing
 
   [[nodiscard]] const Test* decided_by() const { return deciding ? &tests[*deciding] : nullptr; }
 };
@@ -124,11 +124,11 @@ struct AlphaSpent {
 /// A setting that at least one record does not tell: neither equal nor different. One that is not
 /// assumed caps the verdict at CONSISTENT.
 struct UnknownFact {
-  std::string key;   ///< what --assume calls it, e.g. `global_train_batch_size`
-  std::string a, b;  ///< what the records tell; empty: nothing
+  std::string key = {};        ///< what --assume calls it, e.g. `global_train_batch_size`
+  std::string a = {}, b = {};  ///< what the records tell; empty: nothing
   MismatchClass if_different = MismatchClass::kConfound;
-  std::string reason;   ///< one sentence: what it could hide
-  std::string assumed;  ///< VALUE of --assume KEY=VALUE; empty: not assumed
+  std::string reason = {};   ///< one sentence: what it could hide
+  std::string assumed = {};  ///< VALUE of --assume KEY=VALUE; empty: not assumed
 };
 
 }  // namespace olmo::report

@@ -8,9 +8,10 @@ namespace olmo::report {
 /// What a claim is judged with, beside its tests.
 struct Conditions {
   Kind kind = Kind::kTrajectory;
-  Margins margins;
-  std::vector<std::string> caps;      ///< why it cannot be more than CONSISTENT; one sentence each
-  std::vector<std::string> untested;  ///< primary endpoints that other claims have and this lacks
+  Margins margins = {};
+  std::vector<std::string> caps = {};  ///< why it cannot be more than CONSISTENT; one sentence each
+  std::vector<std::string> untested =
+      {};  ///< primary endpoints that other claims have and this lacks
 };
 
 /// The claim that `tests` support: margins, Holm over the differences, the order of the endpoints,

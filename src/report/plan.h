@@ -31,13 +31,13 @@ struct PlanFacts {
 /// The power by a count: runs a side, branches, points.
 struct PlanTable {
   Scope scope = Scope::kSetups;
-  std::string endpoint, counted, margin;
+  std::string endpoint = {}, counted = {}, margin = {};
   struct Row {
     std::int64_t count = 0;
     double power = 0;
   };
-  std::vector<Row> rows;
-  std::string advice;  ///< one sentence: the count that has a power of kPower
+  std::vector<Row> rows = {};
+  std::string advice = {};  ///< one sentence: the count that has a power of kPower
 };
 
 /// What a set of a fixed size can certify about two models.

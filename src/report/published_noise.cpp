@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/input_file.h"
 #include "core/json.h"
 
 namespace olmo::report {

@@ -18,8 +18,8 @@ struct PublishedDeviation {
 };
 
 struct PublishedNoise {
-  std::string source;
-  std::vector<PublishedDeviation> deviations;
+  std::string source = {};
+  std::vector<PublishedDeviation> deviations = {};
 };
 
 /// Throws Error(kInput) for a file that is not of the format.

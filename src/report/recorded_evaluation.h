@@ -27,9 +27,10 @@ struct EvaluatedInstance {
 bool is_cost_metric(const std::string& name);
 
 struct EvaluatedTask {
-  std::string task, convention, definition_digest, data_digest, primary_metric;
-  std::vector<EvaluatedInstance> instances;  ///< by doc_id
-  std::vector<double> logprobs;              ///< of all options, nats
+  std::string task = {}, convention = {}, definition_digest = {}, data_digest = {},
+              primary_metric = {};
+  std::vector<EvaluatedInstance> instances = {};  ///< by doc_id
+  std::vector<double> logprobs = {};              ///< of all options, nats
 
   /// The metric is the cost of the right answer and not whether it is chosen: `bpb`, `ce_loss`, and
   /// wherever the right answer is the only option (the tasks `*_bpb`), as being right is certain

@@ -10,11 +10,11 @@ namespace olmo::store {
 
 struct Declaration {
   std::int64_t declaration = 0;  ///< its number, from 1
-  std::string created_utc;
-  std::string who;
-  std::string margins;  ///< e.g. `loss=0.01,macro=0.5`
-  std::string record;   ///< what the run held then: its last chain hash, or its number of rows
-  std::string sha256;   ///< over all of these, the run and the declaration before
+  std::string created_utc = {};
+  std::string who = {};
+  std::string margins = {};  ///< e.g. `loss=0.01,macro=0.5`
+  std::string record = {};   ///< what the run held then: its last chain hash, or its number of rows
+  std::string sha256 = {};   ///< over all of these, the run and the declaration before
 };
 
 /// Makes a declaration durable. Number, time, record and hash are set here.

@@ -111,11 +111,11 @@ double mean_power(double deviation_a, double deviation_b, std::int64_t k_a, std:
   const double error = std::sqrt(of_a + of_b);
   if (error == 0) return std::abs(truth) < margin_of(0, 0) ? 1 : 0;
   const auto ratios = [](std::int64_t k) {
-    std::vector<double> ratios;
+    std::vector<double> all;
     for (int i = 0; i < kPlaces; ++i)
-      ratios.push_back(chi_squared_quantile((i + 0.5) / kPlaces, static_cast<double>(k - 1)) /
-                       static_cast<double>(k - 1));
-    return ratios;
+      all.push_back(chi_squared_quantile((i + 0.5) / kPlaces, static_cast<double>(k - 1)) /
+                    static_cast<double>(k - 1));
+    return all;
   };
   const auto ratios_a = ratios(k_a), ratios_b = ratios(k_b);
   double power = 0;
