@@ -113,12 +113,10 @@ std::string word(const Json& object, const char* key) {
 
 void describe_devices(const store::RecordedRun& run, const Json& environment, Efficiency& result) {
   if (const auto found = environment.find("devices");
-      found != environment.end() && found->is_array() && !found->empty()) {
+      found != environment.end() && found->is_array() && !found->empty())
     result.devices = static_cast<double>(found->size());
-    result.devices_source = "recorded";
-  } else if ((result.devices = number(environment, "device_count", 1))) {
-    result.devices_source = "said at the import";
-  }
+  // An import may be told how many there were.
+  if (!result.devices) result.devices = number(environment, "device_count", 1);
   // A GPU is named by the policy, and by W&B; what else computes is the processor.
   if (!run.attempts.empty())
     result.device = word(parsed(run.attempts.back().policy), "device_name");
@@ -236,12 +234,12 @@ void add_energy(const store::RecordedRun& run, Efficiency& result) {
 /// say so): both are shown, as a utilisation is of either.
 void add_peaks(const Json& environment, const Cluster& cluster, Efficiency& result) {
   if (cluster.peak_flops) result.peaks.push_back({*cluster.peak_flops, cluster.peak_source, {}});
-  const auto found = environment.find("peak_source");
-  const bool said = found != environment.end() && found->is_string();
-  const std::string source = said ? found->get<std::string>() : std::string();
+  const std::string source = word(environment, "peak_source");
   if (const auto peak = number(environment, "peak_flops", 1))
     result.peaks.push_back(
-        {*peak, said ? source : "measured: matrix products, briefly before training", {}});
+        {*peak,
+         source.empty() ? "measured: matrix products, briefly before training" : source,
+         {}});
   for (Peak& peak : result.peaks)
     peak.mfu = model_flops_utilisation(result.tokens_per_second, result.flops_per_token,
                                        result.devices, peak.flops);

@@ -21,7 +21,6 @@ struct Efficiency {
   Cluster cluster;
   std::string device;  ///< as recorded
   Quantity devices;
-  std::string devices_source;      ///< the record, or what an import was told; empty: not known
   Quantity tokens, train_seconds;  ///< steps that survived
   Quantity attempt_seconds;        ///< all attempts, with evaluation, saving and redone steps
   Quantity redone_seconds;         ///< steps that a resume replaced; absent after a resume
