@@ -23,7 +23,7 @@ for side in portable fast; do
       save_interval=50 save_num_checkpoints_to_keep=-1 --run-dir $side-$seed --db $side.db >>log 2>&1
     [ $seed = 1 ] || "$harness" runs tag "$side.db:$(run_id $side seed-$seed)" noise:seed
   done
-  [ $side = fast ] || "$harness" report declare "$side.db:$(run_id $side seed-1)" --margin $margins >>log 2>&1
+  [ $side = fast ] || "$harness" report declare "$side.db:$(run_id $side seed-1)" --margin $margins --by "scripts/sample_report.sh" >>log 2>&1
   "$harness" audit "$side.db:$(run_id $side seed-1)" --steps 141..150 --checkpoints $side-1 --record >>log 2>&1
   for checkpoint in $side-1/step*; do "$harness" eval $checkpoint --suite olmo --limit 200 --db $side.db >>log 2>&1; done
 done

@@ -137,7 +137,9 @@ inline TasksComparison synthetic_tasks(std::int64_t flips) {
                            3e-4,
                            {-41.2345, -39.88, -38.101, -44.7},
                            {-41.2349, -38.0, -38.1005, -44.7},
-                           i > flips / 10});
+                           i > flips / 10,
+                           "The man lifts the lid of the piano.\nHe",
+                           {" plays.", " sleeps.", " leaves.", " paints."}});
   return tasks;
 }
 

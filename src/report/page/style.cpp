@@ -50,7 +50,7 @@ tbody th{font-weight:500;min-width:7.5rem}.n{text-align:right}.n+:not(.n){paddin
 table .note{font-size:.92em}.i{white-space:nowrap}td code.long{overflow-wrap:anywhere}
 tr.sum th,tr.sum td{font-weight:650}tr.differs td,tr.differs th{background:var(--soft)}
 .tag{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .35em;font-size:.82em;white-space:nowrap}
-details{margin:.7rem 0}summary{cursor:pointer;font-weight:500}
+details{margin:.7rem 0}td details{margin:0;min-width:13rem}td ol{margin:.3rem 0}td pre{margin:.3rem 0;padding:.4rem .6rem}summary{cursor:pointer;font-weight:500}
 figure{margin:1.4rem 0}
 figcaption{display:flex;flex-wrap:wrap;gap:.1rem .9rem;align-items:baseline;margin-bottom:.5rem;font-size:.92rem}
 .legend{display:flex;flex-wrap:wrap;gap:.1rem .9rem;margin-left:auto;color:var(--mute);font-size:.85rem}
@@ -112,7 +112,7 @@ html{font-size:10pt}body{print-color-adjust:exact;-webkit-print-color-adjust:exa
 section{margin-top:1.4rem;padding-top:1rem}figure,tr,.sides,.glance li{break-inside:avoid}h2,h3{break-after:avoid}
 .scroll{overflow:visible}table{font-size:7.6pt}th,td{padding:.25rem .4rem .25rem 0}
 .forest .row{grid-template-columns:8rem 1fr 5.2rem 10rem;font-size:9pt}.ticks span:nth-child(even){display:none}
-.plot{grid-template-rows:11rem 1.4rem}.readout,.cursor,.tools,.filter{display:none}details::details-content{content-visibility:visible;block-size:auto}}
+.plot{grid-template-rows:11rem 1.4rem}.readout,.cursor,.tools,.filter{display:none}details:not(td details)::details-content{content-visibility:visible;block-size:auto}}
 )css";
 }
 
@@ -266,7 +266,7 @@ for (const table of document.querySelectorAll('table')) {
   field.oninput = () => { const words = field.value.toLowerCase().split(/\s+/); for (const row of rows) row.hidden = !words.every(w => row.textContent.toLowerCase().includes(w)); };
 }
 let shut = [];
-addEventListener('beforeprint', () => { shut = [...document.querySelectorAll('details:not([open])')]; for (const d of shut) d.open = true; });
+addEventListener('beforeprint', () => { shut = [...document.querySelectorAll('details:not([open])')].filter(d => !d.closest('td')); for (const d of shut) d.open = true; });
 addEventListener('afterprint', () => { for (const d of shut) d.open = false; });
 )js";
 }
