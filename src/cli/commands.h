@@ -30,6 +30,7 @@ void add_data_inspect(const Command& data);
 void add_data_stats(const Command& data);
 void add_eval_show(const Command& eval);
 void add_eval_diff(const Command& eval);
+void add_report_plan(const Command& report);
 void add_runs_import(const Command& runs);
 void add_checkpoint_import(const Command& checkpoint);
 void add_checkpoint_export(const Command& checkpoint);

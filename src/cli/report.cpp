@@ -1,4 +1,4 @@
-// `olmo-harness report parity|declare|run`: what two runs, or one, show.
+// `olmo-harness report parity|declare|run`: what two runs, or one, show (`plan`: report_plan.cpp).
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -186,6 +186,8 @@ void add_report(const Command& program, const char* group) {
   declaring.json(options.json);
   declaring.footer("Example: olmo-harness report declare lumi.db --margin loss=0.01,macro=0.5");
   declaring.action([&options] { declare(options); });
+
+  add_report_plan(report);
 
   const Command one =
       report.add("run", "Make a page of one run: curves, scores, audits, speed, energy");

@@ -137,7 +137,7 @@ std::string advice_on(const std::vector<TaskPlan>& tasks) {
   if (best.power < kPower)
     text += "; its " + std::to_string(best.instances) + " instances, which are all there are, " +
             "certify ±" + number(100 * best.certifiable) + " pp with " + percent(kPower) +
-            ": declare that margin, or add tasks to the average";
+            ": declare that margin before the comparison, or average over more tasks";
   const auto weak =
       std::count_if(tasks.begin() + 1, tasks.end(), [](const auto& t) { return t.power < kPower; });
   if (weak > 0)

@@ -1,0 +1,76 @@
+// `report plan`: what a claim takes, from options and from a recorded run.
+#include <nlohmann/json.hpp>
+
+#include "cli/training.h"
+#include "support/catch.h"
+#include "support/simulated_side.h"
+
+namespace olmo::test {
+namespace {
+
+struct Planning : Scene {
+  [[nodiscard]] Ended plan(Words words) const {
+    words.insert(words.begin(), {"report", "plan"});
+    return harness(*this / "log", words);
+  }
+  [[nodiscard]] nlohmann::json json(Words words) const {
+    words.push_back("--json");
+    const auto ended = plan(words);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a plan is a table of power, and says how many runs are enough", "[cli]") {
+  const Planning planning;
+  const auto ended = planning.plan({"--loss-deviation", "0.003"});
+  REQUIRE(ended.code == 0);
+  CHECK(ended.out.find("Claim about the setups") == 0);
+  CHECK(ended.out.find("6 runs a side certify") != std::string::npos);
+}
+
+TEST_CASE("a plan takes tasks, their discordance and the deviation from a run and its repeats",
+          "[cli]") {
+  const Planning planning;
+  const auto path = planning / "side.db";
+  std::string compared;
+  {
+    store::RecordDatabase records(path, store::OpenMode::kCreate);
+    for (const auto& [seed, loss] : {std::pair{1, 2.0}, {2, 2.002}, {3, 2.004}}) {
+      SimulatedRun run{.losses = std::vector<double>(50, loss)};
+      run.seed = static_cast<std::uint64_t>(seed);
+      if (seed > 1) run.tags = {"noise:seed"};
+      const auto id = write_run(records, run, std::to_string(seed) + ".csv");
+      if (seed == 1) compared = id;
+      std::vector<char> right(200, 1);
+      for (int i = 0; i < 2 * seed; ++i) right[static_cast<std::size_t>(i)] = 0;
+      write_evaluation(records, "weights " + std::to_string(seed), {{"arc_easy", right}}, id);
+    }
+  }
+  const auto plan = planning.json({path.string() + ":" + compared});
+  REQUIRE(plan["tables"].size() == 1);
+  CHECK(plan["tables"][0]["margin"].get<std::string>().find("0.004 nats") != std::string::npos);
+  REQUIRE(plan["tasks"].size() == 1);
+  CHECK(plan["tasks"][0]["task"] == "arc_easy");
+  CHECK(plan["tasks"][0]["instances"] == 200);
+  // Two of 200 answers against the second seed, four against the third.
+  CHECK(plan["tasks"][0]["discordance"].get<double>() == Approx(0.015));
+}
+
+TEST_CASE("a plan of nothing, or of impossible sizes, is refused in one sentence", "[cli]") {
+  const Planning planning;
+  for (const Words& words :
+       {Words{}, {"--instances", "0"}, {"--instances", "arc_easy=many"},
+        {"--loss-deviation", "-1"}, {"--loss-deviation", "0.1", "--margin", "loss=0"},
+        {"--instances", "100", "--discordance", "200"}}) {
+    const auto ended = planning.plan(words);
+    INFO(ended.err);
+    CHECK(ended.code == 2);
+    CHECK(std::count(ended.err.begin(), ended.err.end(), '\n') == 1);
+  }
+}
+
+}  // namespace olmo::test
