@@ -15,10 +15,10 @@
 namespace olmo::test {
 
 struct SimulatedRun {
-  std::vector<double> losses;  ///< of steps 1, 2, …; NaN: the log lacks the step
+  std::vector<double> losses = {};  ///< of steps 1, 2, …; NaN: the log lacks the step
   std::uint64_t seed = 1;
   std::string host = "node";
-  std::vector<std::string> tags;
+  std::vector<std::string> tags = {};
   std::int64_t tokens_per_step = 4096;
   bool tokens_known = true;
 };
