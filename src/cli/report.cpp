@@ -26,6 +26,7 @@ struct Options {
   std::string data;
   std::string cluster, cluster_a, cluster_b;
   std::string out, markdown, csv;
+  std::optional<std::int64_t> tokens_per_step;
   bool skip_evaluations = false;
   bool allow_negligible = false;
   bool json = false;
@@ -74,6 +75,7 @@ int parity(const Options& options) {
   settings.margins = report::parse_margins(options.margin);
   settings.assume = assumptions(options.assume);
   settings.noise = options.noise;
+  settings.tokens_per_step = options.tokens_per_step;
   settings.cluster_a = options.cluster_a.empty() ? options.cluster : options.cluster_a;
   settings.cluster_b = options.cluster_b.empty() ? options.cluster : options.cluster_b;
   settings.command =
@@ -83,6 +85,8 @@ int parity(const Options& options) {
                                                          {"--cluster-a", settings.cluster_a},
                                                          {"--cluster-b", settings.cluster_b}}) +
       (options.skip_evaluations ? " --skip-evaluations" : "");
+  if (options.tokens_per_step)
+    settings.command += " --tokens-per-step " + std::to_string(*options.tokens_per_step);
   for (const auto& fact : options.assume) settings.command += " --assume " + shell_quoted(fact);
   settings.version = build_info().version;
   report::ParityReport found = report::compare(options.a, options.b, settings);
@@ -158,6 +162,8 @@ void add_report(const Command& program, const char* group) {
               "State a fact that the report names as not known; VALUE `equal`: the same on both "
               "sides. May be given several times")
       .one_at_a_time();
+  comparing.number("--tokens-per-step", options.tokens_per_step, kPositive,
+                   "Of a log that tells steps only: instances a step times their length");
   comparing.option("--noise FILE", options.noise,
                    "FILE.json: published deviations between runs, where there are no repeats");
   add_outputs(comparing, options);

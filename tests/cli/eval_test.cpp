@@ -142,6 +142,16 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   const auto unequal = parsed(a.run({"eval", "diff", a.database(), cut.database(), "--json"}), 5);
   CHECK(unequal.at("equal") == false);
   CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
+  CHECK(unequal.at("tasks").at("sciq").at("choices_not_compared").is_null());
+
+  store::RecordDatabase(cut.database(), store::OpenMode::kReadWrite)
+      .write({{"UPDATE evaluation_tasks SET primary_metric = 'other'", {}},
+              {"DELETE FROM evaluation_seals", {}}});
+  const auto other = parsed(a.run({"eval", "diff", a.database(), cut.database(), "--json"}), 5);
+  const auto& sciq = other.at("tasks").at("sciq");
+  CHECK(sciq.at("choices_not_compared").get<std::string>().find("B by other") != std::string::npos);
+  CHECK(sciq.at("flips").empty());
+  CHECK(sciq.at("both_right") == 0);
 }
 
 TEST_CASE("a parity page shows what was asked where the sides chose differently", "[cli]") {

@@ -215,3 +215,30 @@ TEST_CASE("equal bits are IDENTICAL, and the claim is identity", "[report]") {
   CHECK(other.verdict == Verdict::kEquivalent);
   CHECK(other.claim == "models");
 }
+
+TEST_CASE("evaluations of two different checkpoints are a claim about two models at best",
+          "[report]") {
+  ParityReport report = checkpoints();
+  report.kind = Kind::kOutcome;
+  --report.tasks->tasks[0].agreement.equal_bits;
+  decide(report);
+  CHECK(report.verdict == Verdict::kEquivalent);
+  CHECK(report.claim == "models");
+  REQUIRE(report.claims.size() == 2);
+  CHECK(report.claims[1].verdict == Verdict::kInconclusive);
+  CHECK(report.claims[1].tests.empty());
+}
+
+TEST_CASE("a batch size that no record tells caps the verdict and is named", "[report]") {
+  ParityReport report = checkpoints();
+  --report.tasks->tasks[0].agreement.equal_bits;
+  report.gate.unknown = {{.key = "global_train_batch_size", .a = "2048", .reason = "Another."}};
+  ParityReport assumed = report;
+  decide(report);
+  CHECK(report.verdict == Verdict::kConsistent);
+  CHECK(report.reason.find("global_train_batch_size is not known of B") != std::string::npos);
+  CHECK(report.caveats.back().find("--assume 'global_train_batch_size=2048'") != std::string::npos);
+  assumed.gate.unknown[0].assumed = "2048";
+  decide(assumed);
+  CHECK(assumed.verdict == Verdict::kEquivalent);
+}
