@@ -1,12 +1,14 @@
 #include "report/assignment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "report/comparability.h"
 #include "report/settings.h"
 #include "store/run_db.h"
 
@@ -109,9 +111,13 @@ bool is_tagged_repeat(const store::RecordedRun& run) {
 }
 
 bool is_same_run(const store::RecordedRun& a, const store::RecordedRun& b) {
-  if (a.steps.size() != b.steps.size() || a.steps.size() == 0) return false;
   if (!a.last_chain.empty() && a.last_chain == b.last_chain) return true;
-  return a.steps.step == b.steps.step && a.steps.loss == b.steps.loss;
+  const auto common = common_steps(a.steps, b.steps);
+  if (common.size() < 2 || common.size() < std::min(a.steps.size(), b.steps.size())) return false;
+  const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
+  return std::all_of(common.begin(), common.end(), [&](const auto& step) {
+    return std::abs(a.steps.loss[step.first] - b.steps.loss[step.second]) <= rounding;
+  });
 }
 
 std::vector<Candidate> read_candidates(const Side& a, const SideRecords& in_a, const Side& b,

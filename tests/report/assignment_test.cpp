@@ -1,5 +1,7 @@
 #include "report/assignment.h"
 
+#include <cmath>
+
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
@@ -77,6 +79,18 @@ TEST_CASE("runs are the same run by their chain, or by their losses", "[report]"
   CHECK_FALSE(is_same_run(a, b));
   a.last_chain = b.last_chain = "01";
   CHECK(is_same_run(a, b));
-  b.steps = run_of_losses({9}).steps;
-  CHECK_FALSE(is_same_run(a, b));
+}
+
+TEST_CASE("a copy that is cut short, thinned out or rounded is still the same run", "[report]") {
+  const std::vector<double> losses = {9.12345678, 8.2345678, 7.345678, 6.45678, 5.5678, 4.678};
+  store::RecordedRun whole = run_of_losses(losses), copy = whole;
+  copy.imported = true;
+  for (auto* column : {&copy.steps.step, &copy.steps.tokens}) column->pop_back();
+  for (auto* column : {&copy.steps.loss, &copy.steps.grad_norm}) column->pop_back();
+  CHECK(is_same_run(whole, copy));
+  for (double& loss : copy.steps.loss) loss = std::round(loss * 100) / 100;
+  CHECK(is_same_run(whole, copy));
+  copy.steps.loss[2] += 0.01;
+  CHECK_FALSE(is_same_run(whole, copy));
+  CHECK_FALSE(is_same_run(run_of_losses({9}), run_of_losses({9, 8})));  // one step tells nothing
 }
