@@ -23,6 +23,7 @@ struct Options {
   std::string run_dir;
   std::string database;
   std::string resume;
+  std::string branch_from;
   bool dry_run = false;
   bool json = false;
   bool print_schema = false;  ///< see config_reference
@@ -99,7 +100,14 @@ int run(const Options& options) {
                   "--run-dir " + options.run_dir + ": the name of a run folder must be UTF-8");
     overrides.insert(overrides.begin(), "save_folder=" + Json(options.run_dir).dump());
   }
+  if (!options.branch_from.empty())
+    overrides.insert(overrides.begin(), "load_path=" + Json(options.branch_from).dump());
   const auto loaded = config::load_config(options.config, overrides);
+  if (!options.branch_from.empty() &&
+      (loaded.config.load_path != options.branch_from || !options.resume.empty()))
+    throw Error(ErrorKind::kUsage,
+                "--branch-from begins a run of its own, at one checkpoint: leave out --resume and "
+                "load_path");
   const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
   std::optional<std::string> resume;
   if (!options.resume.empty()) resume = options.resume;
@@ -149,6 +157,9 @@ void add_train(const Command& program, const char* group) {
                "The run database (default: RUN_DIR/run.db); several runs may share one");
   train.option("--resume latest|DIR", options.resume,
                "`latest`, or a checkpoint directory: go on from there, bit for bit");
+  train.option("--branch-from CHECKPOINT", options.branch_from,
+               "Begin a run of its own at this checkpoint (as load_path), with stop_after=N for N "
+               "steps: report parity pairs the branches of two machines");
   train.flag("--dry-run", options.dry_run,
              "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
              "that would keep the run from starting; exit 2 if there is one; do not train");

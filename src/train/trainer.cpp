@@ -97,12 +97,12 @@ class Trainer {
     return result;
   }
 
-  /// Hashes and checkpoint of step 0, the evaluation of what was loaded.
+  /// Hashes of what the run begins from, by which branches of one checkpoint are told; the
+  /// checkpoint of step 0; the evaluation of what was loaded.
   void begin() {
-    if (state_.step == 0) {
-      record_state_hashes();
-      if (!config_.no_pre_train_checkpoint && config_.save_interval) saver_.save_first();
-    }
+    if (state_.step == 0 || db_.attempt() == 1) record_state_hashes();
+    if (state_.step == 0 && !config_.no_pre_train_checkpoint && config_.save_interval)
+      saver_.save_first();
     if (resumed_ && config_.eval_on_load) evaluate();
   }
 

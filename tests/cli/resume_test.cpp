@@ -239,6 +239,31 @@ TEST_CASE("a run that takes over the weights alone is recorded from its own step
   CHECK(scene.record("weights").steps() == "1..1");
 }
 
+TEST_CASE("a branch is a run of its own whose record tells the state that it began from", "[cli]") {
+  const FourSteps scene;
+  const std::string checkpoint = (scene / "run" / "step2").string();
+  const auto branch = scene.train("branch", {"--branch-from", checkpoint, "stop_after=1"});
+  INFO(branch.err);
+  REQUIRE(branch.code == 75);
+  const auto record = scene.record("branch");
+  CHECK(record.steps() == "3..3");
+  CHECK(record.value("SELECT resumed_from FROM attempts") == checkpoint);
+  const auto hashes = "SELECT sha256 FROM state_hashes WHERE step = 2 ORDER BY part, name";
+  CHECK_FALSE(record.rows(hashes).empty());
+  const auto again = scene.train("again", {"--branch-from", checkpoint, "stop_after=1"});
+  REQUIRE(again.code == 75);
+  CHECK(scene.record("again").rows(hashes) == record.rows(hashes));
+  // Sound, though the chain before its first step lies in the checkpoint.
+  const auto shown = harness(scene / "log", {"report", "run", (scene / "branch").string()});
+  CHECK(shown.code == 0);
+  CHECK_FALSE(has(shown.out, "damage"));
+  CHECK_FALSE(has(shown.out, "seal"));
+
+  const auto both = scene.train("both", {"--branch-from", checkpoint, "load_path=elsewhere"});
+  CHECK(both.code == 2);
+  CHECK(both.says("leave out --resume and load_path"));
+}
+
 TEST_CASE("a finished run that is resumed says so and gets no attempt", "[cli]") {
   const Scene scene;
   REQUIRE(scene.train("run", {"stop_at=2"}).code == 0);
