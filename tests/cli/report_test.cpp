@@ -83,6 +83,28 @@ TEST_CASE("one run a side that differs by rounding is EQUIVALENT, as a claim abo
   CHECK(swapped["verdict"] == report["verdict"]);
 }
 
+TEST_CASE("branches of both sides from the same checkpoints are a claim about the setups",
+          "[cli]") {
+  const Pair pair;
+  pair.trained("base", "base", {"save_interval=20"});
+  for (const char* step : {"20", "40", "60", "80"})
+    for (const std::string side : {"a", "b"}) {
+      const auto ended = pair.train(
+          side + step, {"max_duration=100", "stop_after=20", "--branch-from",
+                        (pair / "base" / ("step" + std::string(step))).string(), "--db",
+                        pair.database(side), side == "a" ? "numerics=portable" : "numerics=fast"});
+      INFO(ended.err);
+      REQUIRE((ended.code == 75 || ended.code == 0));
+    }
+  const auto report = pair.report(pair.database("a"), pair.database("b"));
+  CHECK(report.dump().find("paired t, 4 branches") != std::string::npos);
+  CHECK(report["claim"] == "setups");
+  CHECK(report["verdict"] == "EQUIVALENT");
+  const auto& pairs = report["noise_floor"]["branches"];
+  REQUIRE(pairs.size() == 4);
+  CHECK((pairs[0]["from_step"] == 20 && pairs[0]["steps"] == 20));
+}
+
 TEST_CASE("a margin and a difference: negligible within it, DIFFERENT beyond, a named confound",
           "[cli]") {
   const Pair pair;

@@ -166,10 +166,23 @@ Ordered repeat_json(const Repeat& r) {
 }
 
 Ordered noise_json(const NoiseFloor& n) {
+  Ordered branches = Ordered::array(), unpaired = Ordered::array();
+  for (const BranchPair& pair : n.branches.pairs)
+    branches.push_back({{"from_step", pair.from_step},
+                        {"start", pair.start},
+                        {"steps", pair.steps},
+                        {"run_a", pair.run_a},
+                        {"run_b", pair.run_b},
+                        {"difference", json_of(pair.difference)},
+                        {"equal_bits", pair.equal_bits}});
+  for (const UnpairedBranch& branch : n.branches.unpaired)
+    unpaired.push_back({{"run_id", branch.run_id}, {"reason", branch.reason}});
   Ordered looked_at = Ordered::array();
   for (const Repeat& repeat : n.looked_at) looked_at.push_back(repeat_json(repeat));
   return {{"looked_at", looked_at},
           {"pairs", n.pairs},
+          {"branches", branches},
+          {"branches_without_partner", unpaired},
           {"runs_a", n.runs_a},
           {"runs_b", n.runs_b},
           {"k_a", n.k_a},

@@ -227,13 +227,33 @@ std::string repeats_table(const std::vector<Repeat>& runs) {
   return table.html();
 }
 
+/// Each pair of branches, and those without a partner.
+std::string branches_table(const Branches& branches) {
+  if (branches.pairs.empty() && branches.unpaired.empty()) return "";
+  Table table({{"From step", true},
+               {"Steps", true},
+               {"Run of A", false},
+               {"Run of B", false},
+               {"Difference, nats", true}});
+  for (const BranchPair& pair : branches.pairs)
+    table.row({count(pair.from_step), count(pair.steps), code(pair.run_a), code(pair.run_b),
+               signed_number(pair.difference) + (pair.equal_bits ? " (equal bits)" : "")});
+  std::vector<std::string> alone;
+  for (const UnpairedBranch& branch : branches.unpaired)
+    alone.push_back(branch.run_id + (branch.side ? std::string(" of ") + *branch.side : "") + ": " +
+                    branch.reason + ".");
+  return "<h3>Branches from common checkpoints</h3>\n" + (table.empty() ? "" : table.html()) +
+         (alone.empty() ? "" : paragraph("Without a partner:") + list_of(alone));
+}
+
 }  // namespace
 
 std::string noise_section(const ParityReport& report) {
   const NoiseFloor& noise = report.noise;
   const std::string to_run =
       noise.to_run.empty() ? "" : "<b>To run</b>: " + shown(noise.to_run, 1500);
-  const bool alone = noise.k_a < 2 && noise.k_b < 2 && noise.looked_at.size() <= 2;
+  const bool alone = noise.k_a < 2 && noise.k_b < 2 && noise.looked_at.size() <= 2 &&
+                     noise.branches.pairs.empty() && noise.branches.unpaired.empty();
   if (alone)
     return empty_section("noise", "Repeated runs",
                          "One run a side: what chance does is not known. " + to_run);
@@ -241,7 +261,7 @@ std::string noise_section(const ParityReport& report) {
       paragraph("What chance alone does, from repeated runs of a side: " + count(noise.k_a) +
                 " independent of A, " + count(noise.k_b) + " of B" +
                 (noise.pairs > 0 ? ", " + count(noise.pairs) + " pairs of one seed" : "") + ".");
-  html += repeats_table(noise.looked_at);
+  html += repeats_table(noise.looked_at) + branches_table(noise.branches);
   html += paragraph(
       "Standard deviation between runs: " +
       (noise.seed_deviation ? number(*noise.seed_deviation, 4) + " nats"
