@@ -115,7 +115,8 @@ std::string outcome_of(const Test& test) {
   std::string text = test.certified       ? "certified"
                      : test.within_margin ? "inside the margin, after one that is not certified"
                                           : "not certified";
-  if (test.equal_bits) text += "; the same bits";
+  const bool choices = test.endpoint == Endpoint::kMacro || test.endpoint == Endpoint::kTask;
+  if (test.equal_bits) text += choices ? "; the same choices" : "; the same bits";
   return test.different ? text + "; different" : text;
 }
 
