@@ -125,8 +125,8 @@ const char* script() {
 const make = (tag, parent, text, set = {}) => { const e = Object.assign(document.createElement(tag), set); e.textContent = text; parent.append(e); return e; };
 const scales = {linear: [v => v, v => v], log: [Math.log10, v => 10 ** v]};
 const scaled = (scale, knee) => scale === 'signed' ? [v => Math.asinh(v / knee), v => Math.sinh(v) * knee] : scales[scale];
-const axisOf = text => { const [scale, low, high, knee, counts, label] = text.split(',');
-  return {scale, low: +low, high: +high, knee: +knee, counts: counts === '1', label}; };
+const axisOf = text => { const [scale, low, high, knee, counts, ...label] = text.split(',');
+  return {scale, low: +low, high: +high, knee: +knee, counts: counts === '1', label: label.join(',')}; };
 const place = (axis, v) => { const [to] = scaled(axis.scale, axis.knee), low = to(axis.low), at = axis.scale === 'log' && v <= 0 ? low : to(v);
   return Math.min(2, Math.max(-1, (at - low) / (to(axis.high) - low))); };
 const valueAt = (axis, share) => { const [to, back] = scaled(axis.scale, axis.knee);
@@ -154,7 +154,7 @@ function ticksOf(axis) {
 }
 function chart(svg) {
   const plot = svg.parentNode, figure = svg.closest('figure'), [left, below] = [plot.querySelector('.ys'), plot.querySelector('.xs')];
-  const baseX = axisOf(svg.dataset.x), baseY = axisOf(svg.dataset.y), unit = baseY.label.includes(' ') ? '' : baseY.label;
+  const baseX = axisOf(svg.dataset.x), baseY = axisOf(svg.dataset.y), last = baseY.label.split(', ').pop(), unit = baseY.label.startsWith('nats') ? 'nats' : last.includes(' ') ? '' : last;
   const curves = [...svg.querySelectorAll('g')].map(g => {
     let x = 0, broken = false; const points = [];
     for (const entry of g.dataset.v.split(';')) {
