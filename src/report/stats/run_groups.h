@@ -55,7 +55,8 @@ Estimate paired_difference(std::span<const double> differences);
 Estimate clustered_difference(std::span<const double> differences,
                               std::span<const std::int64_t> cluster);
 
-/// Scores of several runs of either side on the same instances of one task: [run][instance].
+/// Scores in [0, 1] of several runs of either side on the same instances of one task:
+/// [run][instance].
 struct RunScores {
   std::vector<std::vector<double>> a, b;
 };
@@ -64,9 +65,10 @@ struct RunScores {
 /// task weighing the same: runs differ as a whole, over all tasks, and instances react to a setup.
 /// Both are random and crossed, so the variance is that between runs plus that between instances
 /// minus that of single answers, which both contain (Cameron, Gelbach and Miller, "Robust inference
-/// with multiway clustering", J. Bus. Econ. Stat. 2011), and no less than the larger of the two;
-/// degrees of freedom by Satterthwaite. At least two runs a side, the same ones in each task, and
-/// two instances a task, else Error(kInput).
+/// with multiway clustering", J. Bus. Econ. Stat. 2011), and no less than the larger of the two. A
+/// task's instances vary by five changes more than are seen, as rare ones may be missing from a
+/// sample. Degrees of freedom by Satterthwaite. At least two runs a side, the same ones in each
+/// task, and two instances a task, else Error(kInput).
 Estimate two_level_difference(std::span<const RunScores> tasks);
 
 /// How many standard deviations between runs a margin from the repeats may be: two, or less where
