@@ -201,7 +201,7 @@ EvaluatedRuns evaluated_steps(const ParityReport& report, const SideRecords& a,
 /// Tests of the setups that have no repeats, with the deviations that somebody published.
 void add_published(ParityReport& report, const std::string& path) {
   const PublishedNoise noise = read_noise(path);
-  if (!report.a.run || !report.trajectory) {
+  if (!report.trajectory) {
     report.caveats.push_back("--noise is not used: without a training the size is not known.");
     return;
   }
@@ -211,6 +211,9 @@ void add_published(ParityReport& report, const std::string& path) {
   const double tokens = report.trajectory->tokens_known
                             ? static_cast<double>(report.trajectory->loss.tokens.back())
                             : 0;
+  // A log may not tell the size; the sides may change places.
+  const auto parameters =
+      static_cast<double>(std::max(report.a.run->n_parameters, report.b.run->n_parameters));
   std::vector<Test> made;
   for (const Test& pair : pairs) {
     const auto& has = report.noise.tests;
@@ -219,8 +222,7 @@ void add_published(ParityReport& report, const std::string& path) {
     const std::string metric = pair.endpoint == Endpoint::kLoss    ? "loss"
                                : pair.endpoint == Endpoint::kMacro ? "macro"
                                                                    : pair.name;
-    const auto* deviation =
-        deviation_for(noise, metric, static_cast<double>(report.a.run->n_parameters), tokens);
+    const auto* deviation = deviation_for(noise, metric, parameters, tokens);
     if (measured || pair.difference_only) continue;
     if (deviation)
       made.push_back(with_published_noise(pair, *deviation, noise.source));

@@ -174,6 +174,22 @@ TEST_CASE("another seed is an outcome, which one run a side cannot decide", "[cl
   CHECK(report["kind"] == "outcome");
   CHECK(report["verdict"] == "INCONCLUSIVE");
   CHECK(report["reason"].get<std::string>().find("one run a side") != std::string::npos);
+
+  const auto noise = pair / "noise.json";
+  const auto parameters =
+      Record(pair.database("a")).value("SELECT CAST(n_parameters AS TEXT) FROM runs");
+  std::ofstream(noise)
+      << R"({"source": "Example 2025", "deviations": [{"metric": "loss", "parameters": )"
+      << parameters << R"(, "tokens": 25600, "deviation": 100}]})";
+  for (const bool swapped : {false, true}) {
+    const auto published =
+        pair.report(pair.database(swapped ? "b" : "a"), pair.database(swapped ? "a" : "b"),
+                    {"--noise", noise.string(), "--margin", "loss=500"});
+    CHECK(published["verdict"] == "EQUIVALENT");
+    CHECK(published["claim"] == "setups");
+    CHECK(published["reason"].get<std::string>().find("with noise from Example 2025") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("another tokenizer is NOT_COMPARABLE", "[cli]") {
