@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/arange.h>
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -108,7 +107,9 @@ std::vector<NamedDigest> step_digests(const Policy& policy) {
   std::vector<NamedDigest> found;
   model::Olmo model(small_config(), policy);
   model.init_weights(6198);
-  const auto ids = at::arange(48, at::kLong).mul(37).remainder(89).reshape({2, 24});
+  const auto ids = new_tensor({2, 24}, at::kLong);
+  std::int64_t next = 0;
+  for (auto& id : mutable_host_span<std::int64_t>(ids)) id = 37 * next++ % 89;
   const model::TokenBatch batch{ids, model::next_token_labels(ids)};
   model.forward(batch, [&](std::string_view point, const at::Tensor& x) {
     found.push_back({"forward " + std::string(point), digest_of(x)});

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <ATen/ops/arange.h>
-
 #include "core/named_tensors.h"
 #include "core/tensor.h"
 #include "model/model_config.h"
@@ -126,10 +124,9 @@ Times measure(const Sample& sample, const config::TrainConfig& config, const Pol
   for (const auto* tensors : {&model.parameters(), &gradients})
     for (const auto& [name, tensor] : *tensors) tensor.fill_(0.01F);
   const auto length = sample.model.max_sequence_length;
-  const auto ids = at::arange(sample.batch * length, at::kLong)
-                       .mul(37)
-                       .remainder(sample.model.vocab_size)
-                       .reshape({sample.batch, length});
+  const auto ids = new_tensor({sample.batch, length}, at::kLong);
+  std::int64_t next = 0;
+  for (auto& id : mutable_host_span<std::int64_t>(ids)) id = 37 * next++ % sample.model.vocab_size;
   const model::TokenBatch batch{ids, model::next_token_labels(ids)};
   const model::LossWeights weights{1.0F / static_cast<float>(ids.numel()),
                                    static_cast<float>(config.z_multiplier())};
