@@ -14,7 +14,7 @@
 
 #include "core/policy.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
 class Option;
 }  // namespace CLI

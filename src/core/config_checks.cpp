@@ -99,7 +99,7 @@ void ConfigChecks::append(std::vector<ConfigProblem> more) {
 std::string sentences_of(const std::vector<ConfigProblem>& problems) {
   std::string text;
   for (const auto& [key, message, blocks] : problems)
-    text += (text.empty() ? "`" : "; `") + key + "` " + message;
+    text.append(text.empty() ? "`" : "; `").append(key).append("` ").append(message);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -199,7 +200,7 @@ double ProgressLine::seconds() const {
 }
 
 std::string format_duration(double seconds) {
-  const auto total = static_cast<long long>(seconds + 0.5);
+  const long long total = std::llround(seconds);
   if (total >= 3600) return format("%lldh%02lldm", total / 3600, total / 60 % 60);
   if (total >= 60) return format("%lldm%02llds", total / 60, total % 60);
   return format("%llds", total);

@@ -38,7 +38,7 @@ class Trainer {
 
   TrainResult run() {
     try {
-      const TrainResult result = run_steps();
+      TrainResult result = run_steps();
       is_whole_ = false;  // from here on there is nothing more to save
       energy_.finish(db_);
       place_.lock.require_held();
