@@ -202,14 +202,14 @@ bool PeakFlops::update(double rate) {
 
 double measure_product_flops(const Policy& policy) {
   constexpr std::int64_t kRows = 256, kInner = 512, kColumns = 512;
-  constexpr double kSeconds = 0.2;
+  constexpr double kEnough = 0.2;  // seconds
   const at::Tensor x = new_tensor({kRows, kInner}, at::kFloat).fill_(1);
   const at::Tensor w = new_tensor({kColumns, kInner}, at::kFloat).fill_(1);
   at::Tensor y = new_tensor({kRows, kColumns}, at::kFloat);
   ops::Workspace workspace(policy.threads);
   const ops::Context context(policy, workspace);
   double best = 0;
-  for (double spent = 0; spent < kSeconds;) {
+  for (double spent = 0; spent < kEnough;) {
     const auto start = std::chrono::steady_clock::now();
     ops::linear(context, x, w, y);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -125,7 +125,7 @@ TEST_CASE("a forest's scores are those of each path alone, bit for bit, however 
   unsigned seed = 0;
   for (const auto& config : configs()) {
     Olmo reference = model_of(config);
-    for (const std::size_t segments : {1, 4, 17}) {
+    for (const std::size_t segments : {1U, 4U, 17U}) {
       const auto forest = random_forest(segments, ++seed);
       const auto expected = score_alone(reference, forest);
       for (const Isa isa : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512}) {
@@ -210,7 +210,7 @@ TEST_CASE("numbers that are not finite show in the scores of their paths alone",
   model.parameters().front().tensor[3].fill_(NAN);  // the token of row 2
   const auto scores = score(model, forest);
   CHECK(same({scores[0], scores[3]}, {before[0], before[3]}));
-  for (const std::size_t i : {1, 2}) {
+  for (const std::size_t i : {1U, 2U}) {
     CHECK(std::isnan(scores[i].log_prob));
     CHECK(!scores[i].is_likeliest);
   }

@@ -279,7 +279,7 @@ TEST_CASE("attention refuses head counts and shapes that do not fit", "[ops]") {
 TEST_CASE("attention over a forest has the bits of attention over each path alone", "[ops]") {
   std::mt19937 random(7);
   for (const Heads& heads : {Heads{1, 1, 1}, Heads{2, 1, 16}, Heads{3, 3, 33}, Heads{4, 2, 64}}) {
-    for (const std::size_t count : {1, 2, 9, 25}) {
+    for (const std::size_t count : {1U, 2U, 9U, 25U}) {
       const auto segments = test::random_segments(count, random);
       check_forest(heads, segments, random_rows(heads, test::rows_of(segments)));
     }
@@ -311,7 +311,7 @@ TEST_CASE("a plan serves several layers, and an empty forest", "[ops]") {
   const auto policy = resolve_policy("portable", "auto", 2);
   const Segments segments{{-1, 0, 20, 0}, {0, 20, 7, 20}, {0, 27, 7, 20}};
   auto plan = ops::plan_forest(policy, shape_of(heads, 34), segments);
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const auto qkv = ref::values({34, 6 * 16}, seed);
     auto out = at::empty({34, 32});
     ops::attention_forest(policy, plan, qkv, out);
