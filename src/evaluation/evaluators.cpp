@@ -1,15 +1,13 @@
 #include "evaluation/evaluators.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/randperm.h>
 #include <nlohmann/json.hpp>
 
-#include "core/named_tensors.h"
 #include "core/terminal.h"
 #include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
+#include "evaluation/shuffled_subset.h"
 #include "models/read_weights.h"
 
 namespace olmo::evaluation {
@@ -62,15 +60,6 @@ std::map<std::string, std::vector<std::string>> data_sets(const std::string& lab
                                        ": needs token files in `data.paths` or `data.datasets` "
                                        "(type: lm), or `type: downstream`");
   return sets;
-}
-
-/// PyTorch's DistributedSampler on one rank: the first `samples` of randperm(count) under `seed`.
-std::set<std::int64_t> shuffled_subset(std::int64_t count, std::int64_t samples,
-                                       std::uint64_t seed) {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  const at::Tensor order = at::randperm(count, generator, at::kLong);
-  const auto* begin = host_span<std::int64_t>(order).data();
-  return {begin, begin + std::min(count, samples)};
 }
 
 std::string metric_key(const eval::Task& task) {
