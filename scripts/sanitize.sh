@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests with sanitizers, in a folder of their own (build/address, build/thread), and runs them room by room.
-#   scripts/sanitize.sh address|thread [ROOM ...]     ROOM: core data store eval report optim ops model train (all by default)
+#   scripts/sanitize.sh address|thread [ROOM ...]     ROOM: every one but cli, by default
 # address: memory errors, leaks and undefined behaviour. thread: data races. LibTorch and OpenMP's library are not instrumented:
 # tests/support/tsan.supp says what is hidden for that. Needs clang with its runtime (Debian: clang libclang-rt-14-dev libomp-dev).
 # The build takes half an hour on two cores; it is ten times slower to run than the release. `cli` is left out: it runs the binary
@@ -16,7 +16,7 @@ case "$kind" in
 esac
 command -v clang++ >/dev/null || { echo "sanitize.sh: needs clang++ (Debian: apt-get install clang libclang-rt-14-dev libomp-dev)" >&2; exit 2; }
 rooms=("$@")
-[ ${#rooms[@]} -gt 0 ] || rooms=(core data store eval report optim ops model train)
+[ ${#rooms[@]} -gt 0 ] || rooms=(core ops data model optim store config import energy models eval evaluation report train audit)
 
 build=build/$kind
 torch=${OLMO_LIBTORCH:-$cache/libtorch-$torch_version/torch}
