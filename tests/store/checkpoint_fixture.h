@@ -6,10 +6,10 @@
 #include <limits>
 #include <string>
 
-#include <ATen/ATen.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 #include "store/checkpoint.h"
 #include "support/temporary_directory.h"
 
@@ -18,7 +18,7 @@ namespace olmo::store::test {
 using TempFolder = olmo::test::TemporaryDirectory;
 
 inline at::Tensor patterned(at::IntArrayRef shape, std::uint32_t seed) {
-  at::Tensor tensor = at::empty(shape, at::kFloat);
+  at::Tensor tensor = new_tensor(shape, at::kFloat);
   auto* bits = static_cast<std::uint32_t*>(tensor.mutable_data_ptr());
   std::uint32_t state = seed * 2654435761U + 1U;
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
@@ -31,7 +31,7 @@ inline at::Tensor patterned(at::IntArrayRef shape, std::uint32_t seed) {
 inline at::Tensor awkward_floats() {
   const std::uint32_t bits[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
                                 0xff800000, 0x7fc00000, 0x7fa12345, 0xffc0beef, 0x3f800000};
-  at::Tensor tensor = at::empty({10}, at::kFloat);
+  at::Tensor tensor = new_tensor({10}, at::kFloat);
   std::memcpy(tensor.mutable_data_ptr(), bits, sizeof bits);
   return tensor;
 }
@@ -55,7 +55,7 @@ inline CheckpointContents example(std::int64_t step = 100, std::uint32_t seed = 
   for (const auto& [name, tensor] : contents.model) {
     contents.optim.push_back({"exp_avg/" + name, patterned(tensor.sizes(), seed + 7)});
     contents.optim.push_back({"exp_avg_sq/" + name, patterned(tensor.sizes(), seed + 8)});
-    contents.optim.push_back({"step/" + name, at::full({}, step, at::kLong)});
+    contents.optim.push_back({"step/" + name, new_tensor({}, at::kLong).fill_(step)});
   }
   return contents;
 }
