@@ -23,15 +23,17 @@ OrderedJson json_of(const Efficiency& efficiency);
 OrderedJson json_of(const AuditedStretch& audit);
 OrderedJson json_of(const EvaluationScores& evaluation);
 
-OrderedJson json_list(const auto& values) {
-  OrderedJson list = OrderedJson::array();
+// `Result` is a parameter so that the JSON library need be parsed only where these are called.
+template <class Values, class Result = OrderedJson>
+Result json_list(const Values& values) {
+  Result list = Result::array();
   for (const auto& value : values) list.push_back(json_of(value));
   return list;
 }
 
-template <typename Value>
-OrderedJson json_or_null(const std::optional<Value>& value) {
-  return value ? json_of(*value) : OrderedJson(nullptr);
+template <class Value, class Result = OrderedJson>
+Result json_or_null(const std::optional<Value>& value) {
+  return value ? json_of(*value) : Result(nullptr);
 }
 
 }  // namespace olmo::report::page
