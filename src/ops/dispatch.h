@@ -68,8 +68,8 @@ template <class T>
 T* kernel_output(const at::Tensor& t) {
   return t.mutable_data_ptr<T>();
 }
-inline const std::uint16_t* kernel_input_bf16(const at::Tensor& t) {
-  return reinterpret_cast<const std::uint16_t*>(kernel_input<at::BFloat16>(t));
+inline const Bf16* kernel_input_bf16(const at::Tensor& t) {
+  return reinterpret_cast<const Bf16*>(kernel_input<at::BFloat16>(t));
 }
 
 /// Rows a thread takes at least, so that small work is not split: about 16 Ki elements.

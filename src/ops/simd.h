@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include "ops/kernels/bf16.h"
+
 #define OLMO_INLINE inline __attribute__((always_inline))
 
 #if defined(OLMO_GPU)
@@ -72,5 +74,31 @@ OLMO_INLINE F32x16 round_even(F32x16 x) {
 
 OLMO_INLINE F32x16 abs(F32x16 x) { return from_bits(bits_of(x) & broadcast_int(0x7FFFFFFF)); }
 OLMO_INLINE F32x16 negate(F32x16 x) { return from_bits(bits_of(x) ^ broadcast_int(INT32_MIN)); }
+
+/// x rounded to the nearest number of bf16, ties to even, as an fp32: overflow gives an infinity,
+/// subnormals are kept.
+OLMO_INLINE F32x16 round_to_bf16(F32x16 x) {
+  const I32x16 bits = bits_of(x);
+  const I32x16 odd = shift_right<16>(bits) & broadcast_int(1);
+  const I32x16 rounded =
+      (bits + broadcast_int(0x7FFF) + odd) & broadcast_int(static_cast<std::int32_t>(0xFFFF0000U));
+  return select(x == x, from_bits(rounded), broadcast(kNaN));
+}
+
+/// Stores into bf16 round to nearest even; loads (load, load_n) are exact.
+OLMO_INLINE void store(Bf16* p, F32x16 x) { store_upper_half(p, bits_of(round_to_bf16(x))); }
+OLMO_INLINE void store_n(Bf16* p, F32x16 x, std::int64_t n) {
+  store_upper_half_n(p, bits_of(round_to_bf16(x)), n);
+}
+
+/// One number, by the same rule.
+OLMO_INLINE float widen(Bf16 x) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16);
+}
+OLMO_INLINE Bf16 narrow(float x) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, x);
+  if (x != x) return {0x7FC0};
+  return {static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16)};
+}
 
 }  // namespace olmo::ops::OLMO_ISA

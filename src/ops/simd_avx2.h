@@ -34,6 +34,18 @@ OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
   _mm256_maskstore_ps(p, first_lanes(n), x.lo);
   _mm256_maskstore_ps(p + 8, first_lanes(n - 8), x.hi);
 }
+OLMO_INLINE F32x16 load(const Bf16* p) {
+  const auto* halves = reinterpret_cast<const __m128i*>(p);
+  const __m256i lo = _mm256_cvtepu16_epi32(_mm_loadu_si128(halves));
+  const __m256i hi = _mm256_cvtepu16_epi32(_mm_loadu_si128(halves + 1));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)),
+          _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16))};
+}
+OLMO_INLINE F32x16 load_n(const Bf16* p, std::int64_t n) {
+  Bf16 lanes[16] = {};
+  for (std::int64_t l = 0; l < n; ++l) lanes[l] = p[l];
+  return load(lanes);
+}
 OLMO_INLINE F32x16 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 OLMO_INLINE F32x16 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 
@@ -94,6 +106,17 @@ OLMO_INLINE I32x16 load_int(const std::int32_t* p) {
 OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.hi);
+}
+OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
+  // Packing works within halves of a register: their middle quarters change places.
+  const __m256i mixed =
+      _mm256_packus_epi32(_mm256_srli_epi32(x.lo, 16), _mm256_srli_epi32(x.hi, 16));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(mixed, 0xD8));
+}
+OLMO_INLINE void store_upper_half_n(Bf16* p, I32x16 x, std::int64_t n) {
+  Bf16 lanes[16];
+  store_upper_half(lanes, x);
+  for (std::int64_t l = 0; l < n; ++l) p[l] = lanes[l];
 }
 OLMO_INLINE I32x16 bits_of(F32x16 x) {
   return {_mm256_castps_si256(x.lo), _mm256_castps_si256(x.hi)};

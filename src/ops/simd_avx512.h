@@ -26,6 +26,15 @@ OLMO_INLINE F32x16 load_n(const float* p, std::int64_t n) {
 OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
   _mm512_mask_storeu_ps(p, first_lanes(n), x.v);
 }
+OLMO_INLINE F32x16 widened(__m256i halves) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))};
+}
+OLMO_INLINE F32x16 load(const Bf16* p) {
+  return widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+OLMO_INLINE F32x16 load_n(const Bf16* p, std::int64_t n) {
+  return widened(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
 OLMO_INLINE F32x16 broadcast(float x) { return {_mm512_set1_ps(x)}; }
 OLMO_INLINE F32x16 zero() { return {_mm512_setzero_ps()}; }
 
@@ -65,6 +74,14 @@ OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
 OLMO_INLINE I32x16 load_int(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
 OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) { _mm512_storeu_si512(p, x.v); }
+/// The upper sixteen bits of each lane.
+OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
+  const __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(x.v, 16));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves);
+}
+OLMO_INLINE void store_upper_half_n(Bf16* p, I32x16 x, std::int64_t n) {
+  _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_cvtepi32_epi16(_mm512_srli_epi32(x.v, 16)));
+}
 OLMO_INLINE I32x16 bits_of(F32x16 x) { return {_mm512_castps_si512(x.v)}; }
 OLMO_INLINE F32x16 from_bits(I32x16 x) { return {_mm512_castsi512_ps(x.v)}; }
 OLMO_INLINE F32x16 to_float(I32x16 x) { return {_mm512_cvtepi32_ps(x.v)}; }

@@ -25,6 +25,12 @@ OLMO_INLINE F32x16 load_n(const float* p, std::int64_t n) {
 OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
   if (gpu::lane() < n) p[gpu::lane()] = x.v;
 }
+OLMO_INLINE F32x16 load(const Bf16* p) {
+  return {__builtin_bit_cast(float, static_cast<std::uint32_t>(p[gpu::lane()].bits) << 16)};
+}
+OLMO_INLINE F32x16 load_n(const Bf16* p, std::int64_t n) {
+  return gpu::lane() < n ? load(p) : F32x16{0.0F};
+}
 OLMO_INLINE F32x16 broadcast(float x) { return {x}; }
 OLMO_INLINE F32x16 zero() { return {0.0F}; }
 
@@ -50,6 +56,12 @@ OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) { return {m.v ? yes.v
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { return {x}; }
 OLMO_INLINE I32x16 load_int(const std::int32_t* p) { return {p[gpu::lane()]}; }
 OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) { p[gpu::lane()] = x.v; }
+OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
+  p[gpu::lane()].bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(x.v) >> 16);
+}
+OLMO_INLINE void store_upper_half_n(Bf16* p, I32x16 x, std::int64_t n) {
+  if (gpu::lane() < n) store_upper_half(p, x);
+}
 OLMO_INLINE I32x16 bits_of(F32x16 x) { return {__builtin_bit_cast(std::int32_t, x.v)}; }
 OLMO_INLINE F32x16 from_bits(I32x16 x) { return {__builtin_bit_cast(float, x.v)}; }
 OLMO_INLINE F32x16 to_float(I32x16 x) { return {static_cast<float>(x.v)}; }

@@ -31,6 +31,13 @@ OLMO_INLINE F32x16 load_n(const float* p, std::int64_t n) {
 OLMO_INLINE void store_n(float* p, F32x16 x, std::int64_t n) {
   for (int l = 0; l < n; ++l) p[l] = x.v[l];
 }
+OLMO_INLINE F32x16 load(const Bf16* p) {
+  OLMO_LANES(F32x16, __builtin_bit_cast(float, static_cast<std::uint32_t>(p[l].bits) << 16));
+}
+OLMO_INLINE F32x16 load_n(const Bf16* p, std::int64_t n) {
+  OLMO_LANES(F32x16,
+             __builtin_bit_cast(float, l < n ? static_cast<std::uint32_t>(p[l].bits) << 16 : 0U));
+}
 OLMO_INLINE F32x16 broadcast(float x) { OLMO_LANES(F32x16, x); }
 OLMO_INLINE F32x16 zero() { return broadcast(0.0F); }
 
@@ -66,6 +73,11 @@ OLMO_INLINE I32x16 load_int(const std::int32_t* p) { OLMO_LANES(I32x16, p[l]); }
 OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
   for (int l = 0; l < 16; ++l) p[l] = x.v[l];
 }
+OLMO_INLINE void store_upper_half_n(Bf16* p, I32x16 x, std::int64_t n) {
+  for (int l = 0; l < n; ++l)
+    p[l].bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(x.v[l]) >> 16);
+}
+OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) { store_upper_half_n(p, x, 16); }
 OLMO_INLINE I32x16 bits_of(F32x16 x) {
   I32x16 r;
   __builtin_memcpy(&r, &x, sizeof r);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <random>
 
+#include <c10/util/BFloat16.h>
+
 #include "ops/dispatch.h"
 #include "ops/kernels/simd_steps.h"
 #include "support/catch.h"
@@ -135,6 +137,42 @@ TEST_CASE("partial loads and stores leave the other lanes alone", "[ops]") {
       for (std::size_t l = 0; l < 16; ++l)
         CHECK(out[l] == (static_cast<std::int64_t>(l) < n ? a[l] : -1.0F));
     }
+  });
+}
+
+TEST_CASE("stores into bf16 round to the nearest number, ties to even, and loads are exact",
+          "[ops]") {
+  // What lies between two neighbours of bf16, at every exponent and sign, and what is odd about
+  // the ends: halves, one bit more or less, subnormals, overflow, infinities, NaN.
+  std::vector<float> values;
+  for (std::uint32_t upper = 0; upper <= 0xFFFF; upper += 7) {
+    for (const std::uint32_t lower : {0U, 1U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU})
+      values.push_back(std::bit_cast<float>(upper << 16 | lower));
+  }
+  values.resize((values.size() + 15) / 16 * 16);
+  for_each_isa([&](const SimdSteps& steps) {
+    int wrong = 0;
+    for (std::size_t i = 0; i < values.size(); i += 16) {
+      const std::int64_t n = i / 16 % 2 == 0 ? 16 : static_cast<std::int64_t>(i / 16 % 16);
+      std::array<Bf16, 16> between{};
+      Lanes out{};
+      steps.through_bf16(values.data() + i, n, between.data(), out.data());
+      for (std::size_t l = 0; l < 16; ++l) {
+        const float x = values[i + l];
+        const bool there = static_cast<std::int64_t>(l) < n;
+        // LibTorch's rounding is the reference.
+        const std::uint16_t expected = there ? c10::BFloat16(x).x : 0;
+        const auto raised = std::bit_cast<float>(std::uint32_t{expected} << 16);
+        if (there && std::isnan(x)) {
+          wrong += !std::isnan(out[l]);
+        } else {
+          wrong += between[l].bits != expected || out[l] != raised;
+        }
+        const auto one = std::bit_cast<float>(std::uint32_t{steps.narrow(x).bits} << 16);
+        wrong += std::isnan(x) ? !std::isnan(one) : one != static_cast<float>(c10::BFloat16(x));
+      }
+    }
+    CHECK(wrong == 0);
   });
 }
 

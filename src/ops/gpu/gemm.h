@@ -19,13 +19,12 @@ OLMO_INLINE int spread(int place, int r) { return r / 4 * 64 + place * 4 + r % 4
 template <bool kBf16>
 struct GemmOperand {
   const float* data;
-  const std::uint16_t* bits;
+  const Bf16* bits;
   std::int64_t extent, outer, inner;
 
   OLMO_INLINE float at(std::int64_t i, std::int64_t p) const {
     const std::int64_t place = i * outer + p * inner;
-    if constexpr (kBf16)
-      return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits[place]) << 16);
+    if constexpr (kBf16) return widen(bits[place]);
     return data[place];
   }
 };

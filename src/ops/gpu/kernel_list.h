@@ -45,7 +45,7 @@ inline constexpr GpuKernel<AdamWStep, const float*, float*, float*, float*, Inde
 inline constexpr GpuKernel<LionWStep, const float*, float*, float*, Index> kLionW{"olmo_lionw"};
 inline constexpr GpuKernel<const float*, const Index*, float*, Index, Index> kEmbedding{
     "olmo_embedding"};
-inline constexpr GpuKernel<const std::uint16_t*, const Index*, float*, Index, Index> kEmbeddingBf16{
+inline constexpr GpuKernel<const Bf16*, const Index*, float*, Index, Index> kEmbeddingBf16{
     "olmo_embedding_bf16"};
 inline constexpr GpuKernel<const float*, const Index*, const Index*, Index, float*, Index>
     kEmbeddingBackward{"olmo_embedding_backward"};

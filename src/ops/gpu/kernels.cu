@@ -178,7 +178,7 @@ OLMO_KERNEL olmo_embedding(const float* table, const std::int64_t* ids, float* x
   }
 }
 
-OLMO_KERNEL olmo_embedding_bf16(const std::uint16_t* table, const std::int64_t* ids, float* x,
+OLMO_KERNEL olmo_embedding_bf16(const Bf16* table, const std::int64_t* ids, float* x,
                                 std::int64_t rows, std::int64_t columns) {
   const Chunk c = row(rows);
   for (std::int64_t r = c.begin; r < c.end; ++r) {

@@ -65,8 +65,8 @@ void pack_columns(const float* src, std::int64_t src_stride, std::int64_t column
 
 // pack_transposed of bf16, widened on the way.
 template <int kWidth>
-void pack_widened(const std::uint16_t* src, std::int64_t src_stride, std::int64_t rows,
-                  std::int64_t k, float* dst) {
+void pack_widened(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
+                  float* dst) {
   constexpr std::int64_t kRun = 64;
   float run[kWidth * kRun];
   for (std::int64_t p = 0; p < k; p += kRun) {
@@ -79,7 +79,7 @@ void pack_widened(const std::uint16_t* src, std::int64_t src_stride, std::int64_
 
 // pack_columns of bf16, widened on the way.
 template <int kWidth>
-void pack_widened_columns(const std::uint16_t* src, std::int64_t src_stride, std::int64_t columns,
+void pack_widened_columns(const Bf16* src, std::int64_t src_stride, std::int64_t columns,
                           std::int64_t k, float* dst, std::int64_t panel) {
   for (std::int64_t p = 0; p < k; ++p) {
     for (std::int64_t j = 0; j < columns; j += kWidth) {
@@ -113,7 +113,7 @@ std::int64_t workspace(const GemmProblem& g, const GemmBlocking& by) {
 
 void pack_widened_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
                     std::int64_t k, float* dst, std::int64_t panel) {
-  const std::uint16_t* a = g.a_bf16 + i0 * g.a_row + p0 * g.a_k;
+  const Bf16* a = g.a_bf16 + i0 * g.a_row + p0 * g.a_k;
   if (row_panels(g)) {
     for (std::int64_t i = 0; i < rows; ++i) widen_row(a + i * g.a_row, k, dst + i * kPanelRow);
   } else {
@@ -141,7 +141,7 @@ void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t
 
 void pack_widened_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
                     std::int64_t n, float* dst) {
-  const std::uint16_t* b = g.b_bf16 + p0 * g.b_k + j0 * g.b_column;
+  const Bf16* b = g.b_bf16 + p0 * g.b_k + j0 * g.b_column;
   if (g.b_column == 1) {
     pack_widened_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
     return;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "ops/kernels/bf16.h"
+
 namespace olmo::ops {
 
 /// C (m, n) = or += A (m, k)·B (k, n), each output one chain of fma over k ascending. Element (i,
@@ -16,8 +18,8 @@ struct GemmProblem {
   float* c = nullptr;
   std::int64_t c_row;
   bool accumulate = false;
-  const std::uint16_t* b_bf16 = nullptr;  ///< in place of b
-  const std::uint16_t* a_bf16 = nullptr;  ///< in place of a
+  const Bf16* b_bf16 = nullptr;  ///< in place of b
+  const Bf16* a_bf16 = nullptr;  ///< in place of a
 };
 
 /// Cache blocking of one product on one thread; it never changes bits.

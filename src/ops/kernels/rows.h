@@ -18,18 +18,18 @@ OLMO_INLINE void for_row(std::int64_t n, const Body& body) {
   if (i < n) body(i, n - i);
 }
 
-/// dst[i] = src[i] of bf16, exactly.
-inline void widen_row(const std::uint16_t* __restrict src, std::int64_t n, float* __restrict dst) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    dst[i] = __builtin_bit_cast(float, static_cast<std::uint32_t>(src[i]) << 16);
-  }
+/// dst[i] = src[i], exactly.
+inline void widen_row(const Bf16* __restrict src, std::int64_t n, float* __restrict dst) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i] = widen(src[i]);
 }
 
-/// load_n and store_n that cost nothing where `count` is known to be 16.
-OLMO_INLINE F32x16 load_some(const float* p, std::int64_t count) {
+/// load_n and store_n that cost nothing where `count` is known to be 16. Element: float or Bf16.
+template <typename Element>
+OLMO_INLINE F32x16 load_some(const Element* p, std::int64_t count) {
   return count == 16 ? load(p) : load_n(p, count);
 }
-OLMO_INLINE void store_some(float* p, F32x16 x, std::int64_t count) {
+template <typename Element>
+OLMO_INLINE void store_some(Element* p, F32x16 x, std::int64_t count) {
   if (count == 16) {
     store(p, x);
   } else {

@@ -44,6 +44,16 @@ const SimdSteps simd_steps = {
     OLMO_STEP_OF(negate(abs(a))),
     OLMO_STEP_OF(to_float((shift_right<23>(bits_of(a)) & broadcast_int(255)) - broadcast_int(127))),
     [](const float* a, std::int64_t n, float* out) { store_n(out, load_n(a, n), n); },
+    [](const float* a, std::int64_t n, Bf16* between, float* out) {
+      if (n == 16) {
+        store(between, load(a));
+        store(out, load(between));
+      } else {
+        store_n(between, load_n(a, n), n);
+        store_n(out, load_n(between, n), n);
+      }
+    },
+    [](float x) { return narrow(x); },
     kTransposeSize,
     [](const float* src, std::int64_t src_stride, std::int64_t rows, float* dst,
        std::int64_t dst_stride) { transpose_block(src, src_stride, rows, dst, dst_stride); },
