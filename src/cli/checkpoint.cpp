@@ -4,7 +4,6 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/named_tensors.h"
+#include "core/text.h"
 #include "store/checkpoint_diff.h"
 #include "store/checkpoint_folder.h"
 
@@ -45,11 +45,8 @@ Json number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-std::string number_text(double value) {
-  std::ostringstream text;
-  text << std::setprecision(9) << value;
-  return text.str();
-}
+/// As many digits as an fp32 has.
+std::string element_text(double value) { return formatted("%.9g", value); }
 
 void row(const std::string& name, const std::string& value) {
   std::cout << std::left << std::setw(23) << name << value << '\n';
@@ -198,11 +195,11 @@ std::string difference_text(const TensorDifference& difference) {
   if (difference.verdict != Verdict::kDifferent) return text;
   text += " in " + std::to_string(difference.unequal) + " of " +
           std::to_string(difference.elements) + " values, max |a-b| " +
-          number_text(difference.max_abs) + ", max ulp " + std::to_string(difference.max_ulp);
+          element_text(difference.max_abs) + ", max ulp " + std::to_string(difference.max_ulp);
   if (difference.unequal_nans > 0)
     text += ", NaN on a side in " + std::to_string(difference.unequal_nans);
   return text + ", first at " + std::to_string(difference.first_index) + ": " +
-         number_text(difference.first_a) + " and " + number_text(difference.first_b);
+         element_text(difference.first_a) + " and " + element_text(difference.first_b);
 }
 
 int diff(const Options& options) {

@@ -9,6 +9,7 @@
 #include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace olmo::cli {
 namespace {
@@ -125,10 +126,6 @@ std::string read_foreign_machine(const std::string& path) {
     if (found != metadata.end() && found->is_primitive()) machine[ours] = *found;
   }
   return json_text(machine);
-}
-
-std::string counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string mapping_text(const StepLog& log) {

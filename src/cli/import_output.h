@@ -27,9 +27,6 @@ ForeignConfig read_foreign_config(const std::string& path);
 /// Error(kInput).
 std::string read_foreign_machine(const std::string& path);
 
-/// "1 row", "2 rows".
-std::string counted(std::int64_t count, const std::string& what);
-
 /// Which column was taken as what, which are kept as metrics, which are ignored: lines of at most
 /// 80 columns for people.
 std::string mapping_text(const import::StepLog& log);

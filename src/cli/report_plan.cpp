@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "report/assignment.h"
 #include "report/gate.h"
 #include "report/plan.h"
@@ -150,9 +151,7 @@ PlanFacts facts_of(const Options& options) {
 }
 
 std::string percent(double share, int decimals = 0) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", decimals, kPercent * share);
-  return text;
+  return formatted("%.*f", decimals, kPercent * share);
 }
 
 nlohmann::ordered_json json_of(const report::Plan& plan) {

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/process.h"
 #include "core/terminal.h"
+#include "core/text.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
 #include "store/run_db.h"

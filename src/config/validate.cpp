@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "config/train_config.h"
+#include "core/text.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::config {

@@ -1,10 +1,10 @@
 #include "core/config_checks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace olmo {
 namespace {
@@ -25,12 +25,6 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 }
 
 }  // namespace
-
-std::string number_text(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return {text, end};
-}
 
 void ConfigChecks::add(std::string_view key, std::string message) {
   problems_.push_back({group_ + std::string(key), std::move(message)});

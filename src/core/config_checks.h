@@ -57,7 +57,4 @@ std::string sentences_of(const std::vector<ConfigProblem>& problems);
 /// Throws Error(kUsage) with all of them, unless there is none.
 void require_none(const std::vector<ConfigProblem>& problems);
 
-/// A number as messages show it: 0.1, not 0.100000.
-std::string number_text(double value);
-
 }  // namespace olmo

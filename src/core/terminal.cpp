@@ -1,7 +1,6 @@
 #include "core/terminal.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -61,13 +60,6 @@ std::vector<Glyph> glyphs_of(std::string_view text) {
     at += point.size;
   }
   return glyphs;
-}
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
 }
 
 std::string joined(std::span<const ProgressPart> parts, const std::string& separator) {
@@ -201,14 +193,15 @@ double ProgressLine::seconds() const {
 
 std::string format_duration(double seconds) {
   const long long total = std::llround(seconds);
-  if (total >= 3600) return format("%lldh%02lldm", total / 3600, total / 60 % 60);
-  if (total >= 60) return format("%lldm%02llds", total / 60, total % 60);
-  return format("%llds", total);
+  if (total >= 3600) return formatted("%lldh%02lldm", total / 3600, total / 60 % 60);
+  if (total >= 60) return formatted("%lldm%02llds", total / 60, total % 60);
+  return formatted("%llds", total);
 }
 
 std::string format_token_rate(double rate) {
-  if (rate < 1e4) return format("%.0f tokens/s", rate);
-  return rate < 1e6 ? format("%.1fk tokens/s", rate / 1e3) : format("%.2fM tokens/s", rate / 1e6);
+  if (rate < 1e4) return formatted("%.0f tokens/s", rate);
+  return rate < 1e6 ? formatted("%.1fk tokens/s", rate / 1e3)
+                    : formatted("%.2fM tokens/s", rate / 1e6);
 }
 
 std::string format_bytes(double bytes) {
@@ -218,7 +211,7 @@ std::string format_bytes(double bytes) {
     bytes /= 1000;
     ++unit;
   }
-  return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+  return formatted(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
 }  // namespace olmo

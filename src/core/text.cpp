@@ -1,6 +1,7 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 namespace olmo {
@@ -157,6 +158,16 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
 
 std::string_view without_leading_space(std::string_view text) {
   return text.starts_with(' ') ? text.substr(1) : text;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+std::string counted(std::int64_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 
 }  // namespace olmo

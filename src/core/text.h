@@ -75,6 +75,12 @@ std::string formatted(const char* pattern, Args... args) {
   return text.data();
 }
 
+/// The shortest text that gives the number back: 0.1, not 0.100000.
+std::string number_text(double value);
+
+/// "1 row", "2 rows".
+std::string counted(std::int64_t count, std::string_view what);
+
 /// The words in one text.
 inline std::string joined(const std::vector<std::string>& words, const char* separator = ", ") {
   std::string text;

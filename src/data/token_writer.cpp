@@ -1,11 +1,11 @@
 #include "data/token_writer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {
@@ -36,9 +36,7 @@ TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::ui
 
 std::filesystem::path TokenWriter::part_path(std::size_t part) const {
   if (names_a_file(output_)) return output_;
-  char name[32];
-  std::snprintf(name, sizeof name, "tokens_%05zu.npy", part);
-  return output_ / name;
+  return output_ / formatted("tokens_%05zu.npy", part);
 }
 
 void TokenWriter::open_next() {

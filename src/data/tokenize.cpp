@@ -1,9 +1,7 @@
 #include "data/tokenize.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "core/json.h"
 #include "core/output_file.h"
 #include "core/terminal.h"
+#include "core/text.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
 
@@ -293,14 +292,12 @@ class Run {
     last_progress_ = now;
     const auto read = static_cast<double>(chunk.bytes_read);  // compressed, as the files are
     const auto total = static_cast<double>(reader_.bytes_total());
-    std::array<char, 32> tokens{};
-    std::snprintf(tokens.data(), tokens.size(), "%.1f M tokens",
-                  static_cast<double>(report_.tokens) / 1e6);
+    const auto tokens = formatted("%.1f M tokens", static_cast<double>(report_.tokens) / 1e6);
     options_.on_progress(
         {.what = "tokenizing " + format_bytes(read) + " of " + format_bytes(total),
          .fraction = total > 0 ? read / total : 0,
          .tokens = static_cast<std::int64_t>(report_.tokens),
-         .facts = {{std::to_string(report_.documents) + " documents", 4}, {tokens.data(), 3}}});
+         .facts = {{std::to_string(report_.documents) + " documents", 4}, {tokens, 3}}});
   }
 
   void finish(TokenWriter& writer) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/output_file.h"
+#include "core/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
 #include "store/checkpoint.h"
@@ -57,8 +57,7 @@ void write_hf_weights(const fs::path& folder, const NamedTensors& tensors,
   Json weight_map = Json::object();
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    char name[64];
-    std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
+    const auto name = formatted("model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
     store::write_safetensors(folder / name, shards[i], metadata);
     for (const auto& entry : shards[i]) {
       weight_map[entry.name] = name;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace olmo::optim {
 namespace {

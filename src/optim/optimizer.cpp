@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "core/text.h"
 #include "ops/optimizer_update.h"
 
 namespace olmo::optim {

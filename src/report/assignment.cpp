@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "report/comparability.h"
 #include "report/settings.h"
-#include "store/run_db.h"
+#include "store/recorded_run.h"
 
 namespace olmo::report {
 namespace {
@@ -68,13 +68,7 @@ std::set<std::string> ids_to_read(const SideRecords& records,
   std::set<std::string> ids;
   for (const auto& [run_id, tag] : store::read_tags(records.database()))
     if (is_repeat_tag(tag)) ids.insert(run_id);
-  store::for_each_overview(*records.db, "", [&](const auto& names, const auto& values) {
-    const auto column = std::find(names.begin(), names.end(), "run_id") - names.begin();
-    const auto* id = std::get_if<std::string>(&values.at(static_cast<std::size_t>(column)));
-    if (id == nullptr) return;
-    const auto attempts = store::read_attempts(records.database(), *id);
-    if (!attempts.empty() && !attempts.front().resumed_from.empty()) ids.insert(*id);
-  });
+  for (auto& id : store::runs_from_checkpoints(records.database())) ids.insert(std::move(id));
   for (const auto& id : compared) ids.erase(id);
   return ids;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace olmo::report {
 namespace {
@@ -25,12 +26,6 @@ constexpr Default kMacro = {"macro", 0.5,
 constexpr Default kTask = {"task", 1, "one point, about the rounding of published scores"};
 constexpr Default kBpb = {"bpb", 0.002, "as many bits as the loss may differ in nats"};
 
-std::string decimal(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
-}
-
 Margin margin_of(const Default& usual, const MarginSources& sources,
                  std::optional<RepeatDeviation> deviation = {}, double smallest = 0,
                  double largest = 0) {
@@ -42,10 +37,10 @@ Margin margin_of(const Default& usual, const MarginSources& sources,
   if (!deviation) return {usual.value, MarginSource::kDefault, "", "", usual.reason};
   const double found = deviation->factor * deviation->pooled;
   const double value = std::clamp(found, smallest, largest);
-  std::string reason = decimal(deviation->factor) + " standard deviations between repeats, " +
-                       decimal(deviation->pooled) + " each";
-  if (value < found) reason += ", but not more than " + decimal(largest);
-  if (value > found) reason += ", but not less than " + decimal(smallest);
+  std::string reason = number_text(deviation->factor) + " standard deviations between repeats, " +
+                       number_text(deviation->pooled) + " each";
+  if (value < found) reason += ", but not more than " + number_text(largest);
+  if (value > found) reason += ", but not less than " + number_text(smallest);
   return {value, MarginSource::kRepeats, "", "", reason};
 }
 

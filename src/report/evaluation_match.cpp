@@ -3,14 +3,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/text.h"
 #include "report/walk.h"
 
 namespace olmo::report {
 namespace {
-
-std::string counted(std::int64_t count, const char* unit) {
-  return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
-}
 
 void say_alone(const std::string& name, std::int64_t count, const char* unit, char side,
                Findings& findings) {

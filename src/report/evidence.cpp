@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace olmo::report {
 namespace {
 
@@ -62,10 +64,6 @@ Test test_of(const SourceComparison& source) {
   return test;
 }
 
-std::string number_of(std::int64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 /// Which options and documents have equal bits; nothing where one has not.
 std::optional<std::string> identical_scores(const ParityReport& report) {
   std::int64_t options = 0, documents = 0;
@@ -83,22 +81,22 @@ std::optional<std::string> identical_scores(const ParityReport& report) {
     }
   }
   std::string text;
-  if (options > 0) text = number_of(options, "score") + " of options";
+  if (options > 0) text = counted(options, "score") + " of options";
   if (documents > 0)
-    text += (text.empty() ? "" : " and ") + number_of(documents, "score") + " of documents";
+    text += (text.empty() ? "" : " and ") + counted(documents, "score") + " of documents";
   return text;
 }
 
 std::string identical_steps(const ParityReport& report) {
   const Identity& identity = report.identity;
-  std::string text = "all " + number_of(identity.common_steps, "common step") +
-                     " (batches, losses, gradient norms)";
+  std::string text =
+      "all " + counted(identity.common_steps, "common step") + " (batches, losses, gradient norms)";
   text += identity.last_state
               ? " and the weights and moments at step " + std::to_string(identity.last_state->step)
               : "; hashes of weights were not recorded on both sides";
   const auto a = std::ssize(report.a.run->steps.step), b = std::ssize(report.b.run->steps.step);
   if (a != identity.common_steps || b != identity.common_steps)
-    text += " (A has " + number_of(a, "step") + ", B " + std::to_string(b) + ")";
+    text += " (A has " + counted(a, "step") + ", B " + std::to_string(b) + ")";
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "report/comparability.h"
 #include "report/identity.h"
 #include "report/settings.h"
@@ -77,18 +78,13 @@ std::vector<std::string> digests(const store::RecordedRun& run, const std::strin
   return found;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 /// The tokenizer's digest; where a side lacks it, the name that its config gives. A name may be a
 /// path: `allenai/dolma` is `tokenizers/allenai_dolma.json`.
 void compare_tokenizers(Comparer& compare, const store::RecordedRun& a,
                         const store::RecordedRun& b) {
   const char* reason = "Another tokenizer: the same text is other tokens, so no loss compares.";
-  const std::string x = joined(digests(a, "tokenizer")), y = joined(digests(b, "tokenizer"));
+  const std::string x = joined(digests(a, "tokenizer"), " "),
+                    y = joined(digests(b, "tokenizer"), " ");
   if (!x.empty() && !y.empty()) return compare.fingerprint("tokenizer", x, y, reason);
   const auto named = [](const store::RecordedRun& run) {
     const Settings settings = leaves_of(run.config, run.label + ": its config");
@@ -137,7 +133,7 @@ void compare_token_files(Comparer& compare, const store::RecordedRun& a,
   const char* other = "Other training data.";
   if (found.order_known && found.same_order) {
     if (x == y || x.empty() || y.empty()) return compare.same("token files");
-    return compare.add("token files", joined(x), joined(y), MismatchClass::kBenign,
+    return compare.add("token files", joined(x, " "), joined(y, " "), MismatchClass::kBenign,
                        "Every common batch is equal, so the same tokens were read.");
   }
   const auto sorted = [](std::vector<std::string> digests) {
@@ -145,8 +141,8 @@ void compare_token_files(Comparer& compare, const store::RecordedRun& a,
     return digests;
   };
   if (x == y || sorted(x) != sorted(y))
-    return compare.fingerprint("token files", joined(x), joined(y), other);
-  compare.add("order of the token files", joined(x), joined(y),
+    return compare.fingerprint("token files", joined(x, " "), joined(y, " "), other);
+  compare.add("order of the token files", joined(x, " "), joined(y, " "),
               kind == Kind::kTrajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
               "The same files in another order: the same step reads other batches.");
 }
@@ -254,8 +250,8 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
     compare.unknown("precision", MismatchClass::kConfound, config::rule_of("precision").reason);
   compare_tokenizers(compare, a, b);
   compare_token_files(compare, a, b, found, kind);
-  const std::string mask_a = joined(digests(a, "label_mask"));
-  const std::string mask_b = joined(digests(b, "label_mask"));
+  const std::string mask_a = joined(digests(a, "label_mask"), " ");
+  const std::string mask_b = joined(digests(b, "label_mask"), " ");
   if (!mask_a.empty() || !mask_b.empty())
     compare.fingerprint("label masks", mask_a, mask_b, "Other tokens count as labels.");
   compare_batch_sizes(compare, a, b, found);

@@ -265,16 +265,6 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   return stricter;
 }
 
-/// Absent with one run on a side; a margin must not grow with what one run did.
-std::optional<RepeatDeviation> loss_deviation(const NoiseFloor& noise) {
-  if (!noise.seed_deviation || noise.k_a < 2 || noise.k_b < 2) return std::nullopt;
-  if (noise.pairs == 0)
-    return RepeatDeviation{*noise.seed_deviation, margin_deviations(noise.k_a, noise.k_b)};
-  const double error = noise.tests.empty() ? 0 : noise.tests[0].standard_error.value_or(0);
-  return RepeatDeviation{*noise.seed_deviation,
-                         paired_margin_deviations(noise.pairs, error, *noise.seed_deviation)};
-}
-
 /// Before anything is judged: margins depend on declarations and repeats alone.
 void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& b,
                  const EvaluatedRuns& runs, const ParityOptions& options) {
@@ -286,7 +276,7 @@ void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& 
   }
   report.margins = resolve_margins({.declared = declared,
                                     .command_line = options.margins,
-                                    .loss_deviation = loss_deviation(report.noise),
+                                    .loss_deviation = report.noise.margin_deviation,
                                     .macro_deviation = macro_deviation(runs),
                                     .one_trajectory = report.kind == Kind::kTrajectory});
   if (!report.trajectory) return;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
+
+#include "core/text.h"
 
 namespace olmo::report {
 namespace {
@@ -144,11 +145,7 @@ std::optional<Parting> find_jump(const PairedCurves& curves) {
   return found;
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", value);
-  return text;
-}
+std::string number(double value) { return formatted("%.2g", value); }
 
 }  // namespace
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/error.h"
 #include "core/sorted_quantile.h"
+#include "core/text.h"
 #include "report/stats/paired_outcomes.h"
 #include "report/stats/run_groups.h"
 #include "report/stats/series_mean.h"
@@ -18,17 +18,8 @@ constexpr double kSmallestMargin = 0.002, kLargestMargin = 0.02;
 /// More than anyone trains.
 constexpr std::int64_t kMostRuns = 200, kMostBranches = 2000;
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
+std::string number(double value) { return formatted("%.3g", value); }
+std::string percent(double share) { return formatted("%.0f %%", 100 * share); }
 
 /// The first count at which `power` is at least kPower; nothing up to `most`. Power grows with the
 /// count.

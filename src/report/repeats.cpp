@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/text.h"
 #include "report/gate.h"
 #include "report/stats/curve_difference.h"
 #include "report/stats/run_groups.h"
@@ -36,7 +37,7 @@ Repeat describe(const store::RecordedRun& run) {
                 .seed = seed_of(run),
                 .known_by = "",
                 .left_out = ""};
-  for (const auto& tag : run.tags) repeat.tags += (repeat.tags.empty() ? "" : ", ") + tag;
+  repeat.tags = joined(run.tags);
   return repeat;
 }
 
@@ -232,10 +233,15 @@ void test_groups(NoiseFloor& noise, const Groups& groups, std::int64_t points) {
   const std::int64_t pairs = std::ssize(differences);
   if (pairs >= 2 && (pairs >= kRepeats || pairs == std::min(noise.k_a, noise.k_b))) {
     noise.pairs = noise.k_a = noise.k_b = pairs;
-    return add_test(noise, paired_difference(differences), paired_permutation_test(differences),
+    const Estimate estimate = paired_difference(differences);
+    noise.margin_deviation = {
+        *noise.seed_deviation,
+        paired_margin_deviations(pairs, estimate.error, *noise.seed_deviation)};
+    return add_test(noise, estimate, paired_permutation_test(differences),
                     "paired t, " + std::to_string(pairs) + " seeds", points);
   }
   const auto in_a = values_of(a), in_b = values_of(b);
+  noise.margin_deviation = {*noise.seed_deviation, margin_deviations(noise.k_a, noise.k_b)};
   add_test(noise, welch_difference(in_a, in_b), permutation_test(in_a, in_b),
            "Welch, " + std::to_string(noise.k_a) + " and " + std::to_string(noise.k_b) + " runs",
            points);

@@ -38,7 +38,10 @@ struct NoiseFloor {
   std::int64_t pairs = 0;                   ///< of one seed on both sides, where they are tested so
   std::vector<double> values_a, values_b;   ///< mean loss of the stretch, compared run first
   std::optional<double> seed_deviation;     ///< pooled standard deviation of the values
-  std::optional<double> p;                  ///< permutation test, with K >= 2 on both sides
+  /// The same as a margin may rest on it; absent with one run on a side: a margin must not grow
+  /// with what one run did.
+  std::optional<RepeatDeviation> margin_deviation;
+  std::optional<double> p;  ///< permutation test, with K >= 2 on both sides
   std::optional<double> minimum_p;
   std::optional<Equivalence> equivalence;  ///< with K >= 2 on both sides
   Branches branches;

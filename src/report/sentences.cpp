@@ -1,15 +1,14 @@
 #include "report/sentences.h"
 
 #include <cmath>
-#include <cstdio>
+
+#include "core/text.h"
 
 namespace olmo::report {
 namespace {
 
 std::string number(double value, bool sign = false) {
-  char text[32];
-  std::snprintf(text, sizeof text, sign ? "%+.3g" : "%.3g", value);
-  return value == 0 ? "0" : text;
+  return value == 0 ? "0" : formatted(sign ? "%+.3g" : "%.3g", value);
 }
 
 std::string with_unit(double value, const Test& test, bool sign = false) {
@@ -54,12 +53,6 @@ std::string numbers(const Test& test, bool certify) {
 std::string excluded(const Test& test) {
   return "a true difference of " + with_unit(test.excludes, test) +
          " or more is excluded with 95 % confidence";
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
 }
 
 std::string also_certified(const Claim& claim) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
+#include "core/text.h"
 #include "report/comparability.h"
 #include "report/stats/trajectory_statistics.h"
 
@@ -135,9 +135,7 @@ std::vector<std::string> caveats_of(const Trajectory& found, const store::Record
   for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
     const double unit = rounding_of(*run);
     if (unit < 1e-5) continue;  // what is fp32 anyway
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", unit);
-    add("The losses of " + std::string(1, side) + " were logged to " + text +
+    add("The losses of " + std::string(1, side) + " were logged to " + formatted("%g", unit) +
         " nats: no difference finer than that is seen.");
   }
   return caveats;

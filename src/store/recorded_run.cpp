@@ -191,6 +191,18 @@ std::vector<InputRecord> read_inputs(const RecordDatabase& records, const std::s
   return read_all(records, kInputs, "WHERE run_id = ? ORDER BY rowid", {run_id});
 }
 
+std::vector<std::string> runs_from_checkpoints(const RecordDatabase& records) {
+  std::vector<std::string> ids;
+  records.query(
+      "SELECT run_id FROM attempts AS first WHERE resumed_from <> '' AND NOT EXISTS (SELECT 1 FROM "
+      "attempts AS other WHERE other.run_id = first.run_id AND other.attempt < first.attempt) "
+      "ORDER BY run_id",
+      {}, [&](const auto&, const auto& row) {
+        if (const auto* id = std::get_if<std::string>(&row[0])) ids.push_back(*id);
+      });
+  return ids;
+}
+
 std::vector<TagRecord> read_tags(const RecordDatabase& records) {
   return read_all(records, kTags, "ORDER BY run_id, tag", {});
 }

@@ -66,6 +66,8 @@ RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
 std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id);
 /// In the order in which the training reads them.
 std::vector<InputRecord> read_inputs(const RecordDatabase& records, const std::string& run_id);
+/// The ids of the runs whose first attempt goes on from a checkpoint.
+std::vector<std::string> runs_from_checkpoints(const RecordDatabase& records);
 /// The tags of all runs.
 std::vector<TagRecord> read_tags(const RecordDatabase& records);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "report/run_of_losses.h"
+#include "report/stats/run_groups.h"
 #include "report/stats/trajectory_statistics.h"
 #include "support/catch.h"
 
@@ -140,7 +141,7 @@ TEST_CASE("a run that goes on from a checkpoint is no repeat of a whole training
 TEST_CASE("seeds that both sides have are paired, which removes what they vary by", "[report]") {
   std::vector<Candidate> runs;
   const double losses[] = {0, 2.5, 1.7, 2.2};  // of seeds 2 to 4; chance of a seed: 0.5
-  for (const std::uint64_t seed : {2, 3, 4}) {
+  for (const std::uint64_t seed : {2U, 3U, 4U}) {
     const std::string n = std::to_string(seed);
     runs.push_back(of_a(run_of("a" + n, seed, losses[seed - 1], "lumi", {"noise:seed"})));
     const double noise = seed % 2 == 0 ? 0.001 : -0.001;
@@ -167,6 +168,40 @@ TEST_CASE("other seeds on both sides are tested by Welch, each seed once", "[rep
   REQUIRE(noise.tests.size() == 1);
   CHECK(noise.tests[0].method == "Welch, 2 and 2 runs");
   CHECK(noise.tests[0].estimate == Approx(2.2 - (2.0 + 2.3) / 2));
+}
+
+TEST_CASE(
+    "a margin from paired seeds rests on the seeds' own error, also where branches are tested",
+    "[report]") {
+  std::vector<Candidate> runs = {of_a(run_of("a2", 2, 2.2, "lumi", {"noise"})),
+                                 of_b(run_of("b2", 2, 3.3, "jupiter", {"noise"}))};
+  const NoiseFloor alone = noise_floor(kA, kB, runs, kLast);
+  REQUIRE(alone.margin_deviation);
+  CHECK(alone.margin_deviation->factor ==
+        paired_margin_deviations(2, *alone.tests.at(0).standard_error, *alone.seed_deviation));
+  // Three branches from states that both sides have, whose test takes the place of two repeats.
+  for (std::int64_t from = 100; from <= 300; from += 100) {
+    for (const bool in_a : {true, false}) {
+      auto branch = run_of((in_a ? "x" : "y") + std::to_string(from), 1, 0,
+                           in_a ? "lumi" : "jupiter", {"noise"});
+      const double depth = static_cast<double>(from) / 1000;
+      branch.steps =
+          run_of_losses(std::vector<double>(40, 3 - depth + (in_a ? 0 : depth / 100)), kTokens)
+              .steps;
+      for (std::size_t i = 0; i < branch.steps.size(); ++i) {
+        branch.steps.step[i] += from;
+        branch.steps.tokens[i] += kTokens * from;
+        branch.steps.batch.push_back(static_cast<std::uint64_t>(branch.steps.step[i]));
+      }
+      branch.state_hashes[from] = {{"model", "weight", std::to_string(from)}};
+      branch.attempts[0].resumed_from = "step" + std::to_string(from);
+      runs.push_back(in_a ? of_a(branch) : of_b(branch));
+    }
+  }
+  const NoiseFloor both = noise_floor(kA, kB, runs, kLast);
+  REQUIRE(both.branches.test);
+  CHECK(both.tests.size() == 1);
+  CHECK(both.margin_deviation->factor == alone.margin_deviation->factor);
 }
 
 TEST_CASE("repeats that all have one seed vary in something else, and count each", "[report]") {

@@ -178,6 +178,36 @@ TEST_CASE("a run that took over a checkpoint begins there, and that is no damage
   CHECK(mentions(file.read().damage, "step 3: the record lacks it"));
 }
 
+TEST_CASE("a run is one from a checkpoint if its first attempt is, whatever later ones do",
+          "[store]") {
+  const TemporaryDirectory folder;
+  auto db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto begin = [&](const std::string& name, const std::string& from) {
+    const AttemptRecord attempt{.resumed_from = from,
+                                .command_line = "train",
+                                .policy = "{}",
+                                .build = "{}",
+                                .environment = "{}"};
+    return db.begin_run({.name = name,
+                         .config = "{}",
+                         .experiment_digest = sha256(name).hex(),
+                         .seed = 1,
+                         .n_parameters = 1,
+                         .max_steps = 1,
+                         .chain_format = kChainFormat},
+                        attempt, {});
+  };
+  const std::string fresh = begin("fresh", ""), branch = begin("branch", "step3");
+  const AttemptRecord later{.resumed_from = "step1",
+                            .command_line = "train",
+                            .policy = "{}",
+                            .build = "{}",
+                            .environment = "{}"};
+  db.resume_run(fresh, later, 1);
+  db.flush();
+  CHECK(runs_from_checkpoints(db.records()) == std::vector<std::string>{branch});
+}
+
 TEST_CASE("altered seals of a state are damage", "[store]") {
   RunFile file;
   file.write_steps(1, 2);
