@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times whole training steps of olmo-harness against transformers' OlmoForCausalLM, in turn, in one run.
+"""Times whole training steps of olmo-harness against transformers' OlmoForCausalLM, in turn, in one run; or steps in
+bf16 mixed precision against our own in fp32 (--precision).
 
 Needs: numpy; for the peer torch and transformers, in the Python that runs this (or in --peer-python).
 Run:   python3 bench/train_step.py --binary build/release/olmo-harness --out bench/results/train_step.md
@@ -35,6 +36,12 @@ SHAPES = {
     "M": dict(d_model=768, n_layers=12, n_heads=12, length=1024, batch=2),
 }
 STEPS = {"T": 8, "S": 4, "M": 3}
+# Both of OLMo's ways to mix precisions; the strategy decides which.
+PRECISIONS = {
+    "fp32": {"precision": "fp32"},
+    "mixed": {"precision": "amp_bf16", "distributed_strategy": "fsdp", "fsdp": {"precision": "mixed"}},
+    "autocast": {"precision": "amp_bf16", "distributed_strategy": "ddp"},
+}
 
 
 def parse_arguments():
@@ -44,6 +51,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="steps of a process (default: 8, 4, 3 at T, S, M)")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32",
+                        help="of our steps; other than fp32, they are timed against our own in fp32")
     parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
     parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
     parser.add_argument("--peer-python", default=sys.executable)
@@ -144,7 +153,7 @@ def measure_peer(arguments, shape, token_file, steps):
     return result
 
 
-def our_config(arguments, shape, token_file, steps):
+def our_config(arguments, shape, token_file, steps, precision):
     return {
         "run_name": f"train-step-{shape}",
         "seed": 6198,
@@ -165,15 +174,14 @@ def our_config(arguments, shape, token_file, steps):
         "global_train_batch_size": SHAPES[shape]["batch"],
         "device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
         "max_grad_norm": 1.0,
-        "precision": "fp32",
         "threads": arguments.threads,
-    }
+    } | PRECISIONS[precision]
 
 
-def measure_ours(arguments, shape, token_file, steps):
+def measure_ours(arguments, shape, token_file, steps, precision):
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "config.json"
-        config.write_text(json.dumps(our_config(arguments, shape, token_file, steps)))
+        config.write_text(json.dumps(our_config(arguments, shape, token_file, steps, precision)))
         run_dir, database = pathlib.Path(folder) / "run", pathlib.Path(folder) / "runs.db"
         step_one = re.compile(r"\bstep\W{0,3}1\b")
         result = watch([arguments.binary, "train", str(config), "--run-dir", str(run_dir), "--db", str(database)],
@@ -190,6 +198,13 @@ def measure_ours(arguments, shape, token_file, steps):
 
 
 # ---------------------------------------------------------------- the table
+
+
+def measure_other(arguments, shape, token_file, steps):
+    """The peer, or our own steps in fp32."""
+    if arguments.precision == "fp32":
+        return measure_peer(arguments, shape, token_file, steps)
+    return measure_ours(arguments, shape, token_file, steps, "fp32")
 
 
 def make_tokens(folder, shape):
@@ -231,12 +246,20 @@ def peer_versions(python):
 
 
 def report(arguments, lines):
+    how = "through torch.compile" if arguments.compile else "eager"
+    common = f"{arguments.threads} threads, clip 1.0, vocabulary {EMBEDDING}, tied. Columns of three: min / median / max."
+    if arguments.precision == "fp32":
+        title = "# Training steps against transformers"
+        peer = f"Peer: `OlmoForCausalLM` {how}, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, {common}"
+    else:
+        title = f"# Training steps in bf16 ({arguments.precision}) against our own in fp32"
+        peer = f"Peer: the same binary with `precision: fp32`. Ours: {json.dumps(PRECISIONS[arguments.precision])}. {common}"
+    options = (" --compile" if arguments.compile else "") + (
+        "" if arguments.precision == "fp32" else f" --precision {arguments.precision}")
     head = [
-        "# Training steps against transformers", "",
+        title, "",
         f"`python3 bench/train_step.py --shapes {arguments.shapes} --rounds {arguments.rounds} --threads "
-        f"{arguments.threads}{' --compile' if arguments.compile else ''}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.",
-        f"Peer: `OlmoForCausalLM` {'through torch.compile' if arguments.compile else 'eager'}, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, "
-        f"{arguments.threads} threads, clip 1.0, vocabulary {EMBEDDING}, tied. Columns of three: min / median / max.", "",
+        f"{arguments.threads}{options}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.", peer, "",
         "| shape | tokens/s | peer tokens/s | ratio per round | peak MiB | peer MiB | ratio | first step s | peer first "
         "step s | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     shapes = [f"{name}: d_model {s['d_model']}, {s['n_layers']} layers, {s['n_heads']} heads, length {s['length']}, batch "
@@ -259,8 +282,8 @@ def main():
                 sys.exit("--steps: expected at least 2, because the first is left out")
             rounds = []
             for index in range(arguments.rounds):
-                rounds.append({"ours": measure_ours(arguments, shape, token_file, steps),
-                               "peer": measure_peer(arguments, shape, token_file, steps)})
+                rounds.append({"ours": measure_ours(arguments, shape, token_file, steps, arguments.precision),
+                               "peer": measure_other(arguments, shape, token_file, steps)})
                 print(f"{shape} round {index + 1}: " + ", ".join(
                     f"{who} {statistics.median(one['seconds'][1:]):.3f} s/step" for who, one in rounds[-1].items()),
                     file=sys.stderr)
