@@ -66,8 +66,6 @@ void check_equivalence(double margin, double alpha) {
   require_fraction(2 * alpha, "equivalence: twice alpha");
 }
 
-constexpr double kOnePoint = 0.01;
-
 void check(double d, std::int64_t n) {
   if (n < 1 || !(d >= 0 && d <= 1))
     throw Error(ErrorKind::kUsage,
@@ -244,12 +242,6 @@ double detectable_difference(double d, std::int64_t n, double alpha, double powe
   require_fraction(power, "power: the power");
   return (normal_quantile(1 - alpha / 2) + normal_quantile(power)) *
          std::sqrt(d / static_cast<double>(n));
-}
-
-double task_margin(std::int64_t n, double d0) {
-  check(d0, n);
-  return std::max(kOnePoint,
-                  equivalence_factor(kAlpha, kPower) * std::sqrt(d0 / static_cast<double>(n)));
 }
 
 }  // namespace olmo::report

@@ -90,9 +90,4 @@ std::int64_t instances_to_certify(double d, double margin, double alpha = kAlpha
 double detectable_difference(double d, std::int64_t n, double alpha = kAlpha,
                              double power = kPower);
 
-/// The margin of one task: one percentage point, or 2.926 · sqrt(d0/n) if that is more. d0 is the
-/// discordance of the noise floor (repeated runs of one side), so it is known before the
-/// comparison.
-double task_margin(std::int64_t n, double d0);
-
 }  // namespace olmo::report

@@ -210,12 +210,6 @@ TEST_CASE("the eight tasks certify the margins of the planning table", "[report]
   }
 }
 
-TEST_CASE("a task's margin is one point, or what its size can certify", "[report]") {
-  CHECK(task_margin(10042, 0.02) == 0.01);
-  CHECK(task_margin(299, 0) == 0.01);
-  CHECK(task_margin(299, 0.05) == Approx(2.927 * std::sqrt(0.05 / 299)).epsilon(5e-4));
-}
-
 TEST_CASE("the smallest detectable effect is 2.8 standard errors", "[report]") {
   CHECK(detectable_difference(0.01, 299) == Approx(0.0162).margin(5e-5));
   CHECK(detectable_difference(0.01, 500) == Approx(0.0125).margin(5e-5));
@@ -271,7 +265,6 @@ TEST_CASE("impossible shares and sizes are refused", "[report]") {
   CHECK_THROWS_AS(certifiable_margin(std::nan(""), 10), Error);
   CHECK_THROWS_AS(instances_to_certify(0.1, 0), Error);
   CHECK_THROWS_AS(detectable_difference(0.1, 10, 0.5), Error);
-  CHECK_THROWS_AS(task_margin(10, 1.1), Error);
 }
 
 }  // namespace olmo::report
