@@ -39,6 +39,9 @@ class Workspace {
   std::vector<Piece> of_thread_;
 };
 
+/// How the values of an fp32 output are rounded once its sums are whole.
+enum class Rounding { kNone, kBf16 };
+
 /// The first argument of every operation. A handful of pointers, made for one call or one pass: it
 /// must not outlive what it points to. A policy converts to one that has nothing else.
 struct Context {

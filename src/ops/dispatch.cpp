@@ -31,24 +31,25 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
        std::string("a contiguous ") + at::toString(type) + " CPU tensor " + shape_text(sizes), t);
 }
 
-void require_contiguous(const char* op, const char* name, const at::Tensor& t) {
-  require(op, name, t, t.defined() ? t.sizes() : at::IntArrayRef{});
+void require_contiguous(const char* op, const char* name, const at::Tensor& t,
+                        at::ScalarType type) {
+  require(op, name, t, t.defined() ? t.sizes() : at::IntArrayRef{}, type);
 }
 
 void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
                           at::IntArrayRef sizes) {
-  const bool is_bf16 = t.defined() && t.scalar_type() == at::kBFloat16;
-  require(op, name, t, sizes, is_bf16 ? at::kBFloat16 : at::kFloat);
+  require(op, name, t, sizes, fp32_or_bf16(t));
 }
 
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns) {
-  if (t.defined() && t.is_cpu() && t.scalar_type() == at::kFloat && t.dim() == 2 &&
+  if (t.defined() && t.is_cpu() && t.scalar_type() == fp32_or_bf16(t) && t.dim() == 2 &&
       t.size(0) == rows && t.size(1) == columns && (columns <= 1 || t.stride(1) == 1) &&
       (rows <= 1 || t.stride(0) >= columns)) {
     return;
   }
-  fail(op, name, "an fp32 CPU tensor " + shape_text(std::array{rows, columns}) + " with dense rows",
+  fail(op, name,
+       "an fp32 or bf16 CPU tensor " + shape_text(std::array{rows, columns}) + " with dense rows",
        t);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "core/gpu.h"
 #include "core/policy.h"
@@ -45,13 +46,20 @@ void require(const char* op, const char* name, const at::Tensor& t, at::IntArray
              at::ScalarType type = at::kFloat);
 
 /// As require, of any sizes.
-void require_contiguous(const char* op, const char* name, const at::Tensor& t);
+void require_contiguous(const char* op, const char* name, const at::Tensor& t,
+                        at::ScalarType type = at::kFloat);
 
 /// As require, of either type.
 void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
                           at::IntArrayRef sizes);
+inline bool is_bf16(const at::Tensor& t) { return t.defined() && t.scalar_type() == at::kBFloat16; }
+/// The type of the first of an operation's tensors, which the others must share.
+inline at::ScalarType fp32_or_bf16(const at::Tensor& t) {
+  return is_bf16(t) ? at::kBFloat16 : at::kFloat;
+}
 
-/// `t` must be an fp32 CPU tensor (rows, columns) with dense rows, at least `columns` apart.
+/// `t` must be a CPU tensor (rows, columns), fp32 or bf16, with dense rows, at least `columns`
+/// apart.
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns);
 
@@ -62,15 +70,21 @@ void require_matrix(const char* op, const char* name, const at::Tensor& t);
 /// runs on. What the host itself reads or writes goes through core/named_tensors.h.
 template <class T>
 const T* kernel_input(const at::Tensor& t) {
-  return t.const_data_ptr<T>();
+  if constexpr (std::is_same_v<T, Bf16>) {
+    return reinterpret_cast<const Bf16*>(t.const_data_ptr<at::BFloat16>());
+  } else {
+    return t.const_data_ptr<T>();
+  }
 }
 template <class T>
 T* kernel_output(const at::Tensor& t) {
-  return t.mutable_data_ptr<T>();
+  if constexpr (std::is_same_v<T, Bf16>) {
+    return reinterpret_cast<Bf16*>(t.mutable_data_ptr<at::BFloat16>());
+  } else {
+    return t.mutable_data_ptr<T>();
+  }
 }
-inline const Bf16* kernel_input_bf16(const at::Tensor& t) {
-  return reinterpret_cast<const Bf16*>(kernel_input<at::BFloat16>(t));
-}
+inline const Bf16* kernel_input_bf16(const at::Tensor& t) { return kernel_input<Bf16>(t); }
 
 /// Rows a thread takes at least, so that small work is not split: about 16 Ki elements.
 std::int64_t row_grain(std::int64_t columns);

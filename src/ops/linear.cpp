@@ -7,6 +7,7 @@
 #include <ATen/ops/mm.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
 
@@ -73,18 +74,26 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   } else {
     piece.b_bf16 += j0 * whole.b_column;
   }
-  piece.c += i0 * whole.c_row + j0;
+  if (piece.c_bf16 == nullptr) {
+    piece.c += i0 * whole.c_row + j0;
+  } else {
+    piece.c_bf16 += i0 * whole.c_row + j0;
+  }
   return piece;
 }
 
 /// With tiles of 128 where they fill a large GPU, else of 64.
-void multiply_on_gpu(const Context& context, const GemmProblem& g) {
+void multiply_on_gpu(const Context& context, const char* op, const GemmProblem& g) {
+  if (g.c_bf16 != nullptr || g.rounds_c) {
+    throw Error(ErrorKind::kFailure,
+                std::string(op) + ": no kernel for GPUs writes a product that is rounded to bf16");
+  }
   constexpr std::int64_t kEnough = 264;  // two for each of the 132 multiprocessors of an H100
   const bool large = tiles(g.m, 128) * tiles(g.n, 128) >= kEnough;
-  const bool is_bf16 = g.b_bf16 != nullptr;
+  const bool widens = g.b_bf16 != nullptr;
   const std::int64_t side = large ? 128 : 64;
-  const auto& kernel = large ? (is_bf16 ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
-                             : (is_bf16 ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
+  const auto& kernel = large ? (widens ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
+                             : (widens ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
   launch(context, kernel, tiles(g.m, side) * tiles(g.n, side), g);
 }
 
@@ -94,19 +103,23 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   if (problem.m == 0 || problem.n == 0) return;
   // The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
   const at::Tensor a = context.policy.gpu != nullptr ? left.to(at::kFloat) : left;
-  if (a.scalar_type() == at::kBFloat16) {
+  if (is_bf16(a)) {
     problem.a_bf16 = kernel_input_bf16(a);
   } else {
     problem.a = kernel_input<float>(a);
   }
-  if (right.scalar_type() == at::kBFloat16) {
+  if (is_bf16(right)) {
     problem.b_bf16 = kernel_input_bf16(right);
   } else {
     problem.b = kernel_input<float>(right);
   }
-  problem.c = kernel_output<float>(out);
+  if (is_bf16(out)) {
+    problem.c_bf16 = kernel_output<Bf16>(out);
+  } else {
+    problem.c = kernel_output<float>(out);
+  }
   if (on_gpu(context, op, {a, right, out})) {
-    multiply_on_gpu(context, problem);
+    multiply_on_gpu(context, op, problem);
     return;
   }
   const auto& kernels = gemm_kernels_for(context.policy.isa);
@@ -115,7 +128,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
       const auto piece = piece_of(problem, kernels, grid, index);
-      const auto blocking = kernels.blocking(piece.m, piece.n, piece.k, l2_bytes());
+      const auto blocking = kernels.blocking(piece, l2_bytes());
       const auto floats = kernels.workspace(piece, blocking);
       kernels.gemm(piece, blocking, workspace.reserve(static_cast<std::size_t>(floats)));
     }
@@ -128,6 +141,16 @@ void require_input(const char* op, const char* name, const at::Tensor& t) {
   require_fp32_or_bf16(op, name, t, t.sizes());
 }
 
+/// Checks an output: fp32, or bf16 where both inputs are.
+void require_output(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
+                    const at::Tensor& left, const at::Tensor& right) {
+  if (is_bf16(left) && is_bf16(right)) {
+    require_fp32_or_bf16(op, name, t, sizes);
+  } else {
+    require(op, name, t, sizes);
+  }
+}
+
 }  // namespace
 
 void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_NK,
@@ -136,7 +159,7 @@ void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_
   require_matrix("linear", "w", w_NK);
   const auto m = x_MK.size(0), k = x_MK.size(1), n = w_NK.size(0);
   require_fp32_or_bf16("linear", "w", w_NK, {n, k});
-  require("linear", "y", y_MN, {m, n});
+  require_output("linear", "y", y_MN, {m, n}, x_MK, w_NK);
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
   } else {
@@ -153,7 +176,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
   require_matrix("linear_backward_input", "w", w_NK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = w_NK.size(1);
   require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
-  require("linear_backward_input", "dx", dx_MK, {m, k});
+  require_output("linear_backward_input", "dx", dx_MK, {m, k}, dy_MN, w_NK);
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
   } else {
@@ -165,7 +188,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
 }
 
 void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
-                            at::Tensor& dw_NK, bool accumulate) {
+                            at::Tensor& dw_NK, bool accumulate, Rounding rounding) {
   require_input("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);
@@ -187,7 +210,8 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
                               .b_k = k,
                               .b_column = 1,
                               .c_row = k,
-                              .accumulate = accumulate};
+                              .accumulate = accumulate,
+                              .rounds_c = rounding == Rounding::kBf16};
     multiply(context, "linear_backward_weight", problem, dy_MN, x_MK, dw_NK);
   }
   context.traced(dw_NK);

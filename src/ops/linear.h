@@ -6,16 +6,16 @@
 namespace olmo::ops {
 
 // The three matrix products of a linear layer without bias (torch.nn.functional.linear). Shapes: M
-// rows (tokens), K input features, N output features. All tensors are contiguous on the CPU; each
-// input is fp32 or bf16, outputs are fp32, preallocated, and must not overlap inputs; anything else
-// throws Error(kFailure). Any extent may be 0.
+// rows (tokens), K input features, N output features. All tensors are contiguous on the CPU,
+// outputs preallocated, and must not overlap inputs; anything else throws Error(kFailure). Inputs
+// are fp32 or bf16. y and dx are fp32, or bf16 where both inputs are; dw is fp32. Any extent may be
+// 0.
 //
-// bf16 inputs are widened while they are packed: a product of two is exact in fp32, and the bits
-// are those of the same numbers in fp32.
-//
-// Portable definition: every output element is one chain of fused multiply-adds over the summed
-// index ascending, from +0 (or from the stored value where accumulating). So a row's result does
-// not depend on the rows beside it, on the threads or on the instruction set. Under Numerics::kFast
+// Portable definition: every output element is one chain of fp32 fused multiply-adds over the
+// summed index ascending, from +0 (or from the stored value where accumulating). So a row's result
+// does not depend on the rows beside it, on the threads or on the instruction set. bf16 inputs are
+// widened while they are packed: a product of two is exact in fp32, and the bits are those of the
+// same numbers in fp32. A bf16 output is the end of its chain, rounded once. Under Numerics::kFast
 // the products are LibTorch's.
 
 /// y = x·wᵀ: x (M, K), w (N, K), y (M, N); the chain runs over the K input features.
@@ -28,8 +28,9 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
 
 /// dw = dyᵀ·x, or dw += dyᵀ·x with `accumulate`: dy (M, N), x (M, K), dw (N, K); the chain runs
 /// over the M rows in ascending order, so accumulating consecutive blocks of rows gives the bits of
-/// one call over all of them.
+/// one call over all of them. Only the call for the last block rounds.
 void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
-                            at::Tensor& dw_NK, bool accumulate);
+                            at::Tensor& dw_NK, bool accumulate,
+                            Rounding rounding = Rounding::kNone);
 
 }  // namespace olmo::ops

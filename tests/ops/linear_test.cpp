@@ -130,6 +130,80 @@ TEST_CASE("products with bf16 inputs on either side have the bits of the same nu
   }
 }
 
+namespace {
+
+/// The three products of bf16 numbers, with their outputs as OLMo has them under bf16.
+struct Bf16Products {
+  at::Tensor x, w, dy, old;
+
+  explicit Bf16Products(const Case& s)
+      : x(random_tensor(s.m, s.k, 1, true).to(at::kBFloat16)),
+        w(random_tensor(s.n, s.k, 2, true).to(at::kBFloat16)),
+        dy(random_tensor(s.m, s.n, 3, true).to(at::kBFloat16)),
+        old(random_tensor(s.n, s.k, 4)) {}
+
+  /// y, dx, dw, and dw continued from `old`.
+  [[nodiscard]] std::vector<at::Tensor> run(const Policy& policy, at::ScalarType type,
+                                            ops::Rounding rounding) const {
+    auto y = at::full({x.size(0), w.size(0)}, NAN, type), dx = at::full(x.sizes(), NAN, type);
+    auto dw = at::full(w.sizes(), NAN), more = old.clone();
+    ops::linear(policy, x, w, y);
+    ops::linear_backward_input(policy, dy, w, dx);
+    ops::linear_backward_weight(policy, dy, x, dw, false, rounding);
+    ops::linear_backward_weight(policy, dy, x, more, true, rounding);
+    return {y, dx, dw, more};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a product in bf16 is its fp32 chain rounded once, at its end", "[ops]") {
+  for (const Case& s :
+       {Case{1, 1, 1}, Case{3, 33, 17}, Case{15, 70, 64}, Case{29, 31, 1031}, Case{2, 3, 0},
+        Case{0, 2, 3}, Case{200, 65, 130}, Case{65, 700, 33}, Case{30, 1500, 600}}) {
+    const Bf16Products products(s);
+    for_each_policy([&](const Policy& policy) {
+      if (policy.isa == Isa::kPlain && s.n > 1000) return;
+      INFO(text(policy) << ", m " << s.m << ", n " << s.n << ", k " << s.k);
+      const auto chains = products.run(policy, at::kFloat, ops::Rounding::kNone);
+      const auto found = products.run(policy, at::kBFloat16, ops::Rounding::kBf16);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const auto expected = chains[i].to(at::kBFloat16).to(at::kFloat);
+        CHECK(same_bits(found[i].to(at::kFloat), expected));
+      }
+    });
+  }
+}
+
+TEST_CASE(
+    "a product in bf16 keeps its sums in fp32 where one block of k follows another over all "
+    "columns",
+    "[ops]") {
+  const Bf16Products products({3, 700, 17000});  // beyond what is kept packed of k
+  const auto policy = resolve_policy("portable", "auto", 1);
+  apply_policy(policy);
+  auto chains = at::empty({3, 700}), found = at::empty({3, 700}, at::kBFloat16);
+  ops::linear(policy, products.x, products.w, chains);
+  ops::linear(policy, products.x, products.w, found);
+  CHECK(same_bits(found.to(at::kFloat), chains.to(at::kBFloat16).to(at::kFloat)));
+}
+
+TEST_CASE("weight gradients rounded after the last block of rows equal one rounded call", "[ops]") {
+  const Bf16Products products({1300, 70, 90});
+  const auto policy = resolve_policy("portable", "auto", 2);
+  apply_policy(policy);
+  auto whole = at::empty({70, 90}), parts = at::empty({70, 90});
+  ops::linear_backward_weight(policy, products.dy, products.x, whole, false, ops::Rounding::kBf16);
+  std::int64_t begin = 0;
+  for (const std::int64_t rows : {1, 511, 788, 0}) {
+    ops::linear_backward_weight(policy, products.dy.narrow(0, begin, rows),
+                                products.x.narrow(0, begin, rows), parts, begin > 0,
+                                rows == 0 ? ops::Rounding::kBf16 : ops::Rounding::kNone);
+    begin += rows;
+  }
+  CHECK(same_bits(parts, whole));
+}
+
 TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them", "[ops]") {
   auto x = random_tensor(20, 30, 1), w = random_tensor(40, 30, 2);
   x.mutable_data_ptr<float>()[3 * 30 + 5] = std::numeric_limits<float>::infinity();
@@ -236,4 +310,15 @@ TEST_CASE("linear refuses tensors of the wrong shape or layout", "[ops]") {
   CHECK_THROWS_AS(ops::linear(policy, x, w, doubles), Error);
   CHECK_THROWS_AS(ops::linear(policy, x, at::zeros({5, 7}), y), Error);
   CHECK_THROWS_AS(ops::linear(policy, at::zeros({6}), w, y), Error);
+}
+
+TEST_CASE("a product is bf16 only where both its inputs are, a weight gradient never", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 1);
+  const auto fp32 = at::zeros({4, 4}), bf16 = fp32.to(at::kBFloat16);
+  auto out = at::zeros({4, 4}, at::kBFloat16);
+  CHECK_NOTHROW(ops::linear(policy, bf16, bf16, out));
+  CHECK_NOTHROW(ops::linear_backward_input(policy, bf16, bf16, out));
+  CHECK_THROWS_AS(ops::linear(policy, bf16, fp32, out), Error);
+  CHECK_THROWS_AS(ops::linear_backward_input(policy, fp32, bf16, out), Error);
+  CHECK_THROWS_AS(ops::linear_backward_weight(policy, bf16, bf16, out, false), Error);
 }

@@ -1,7 +1,8 @@
 // Packed, cache-blocked matrix product after Goto and van de Geijn, "Anatomy of High-Performance
 // Matrix Multiplication" (2008), with the roles of A and B exchanged since C is row-major: a block
 // of B lies in the second-level cache and panels of A pass through the first. Between blocks of k
-// the accumulators are stored and loaded again, which continues each chain exactly.
+// the accumulators are stored and loaded again, which continues each chain exactly. Where C is bf16
+// they are stored in the workspace, in fp32, until the chain ends.
 #include "ops/kernels/gemm.h"
 
 #include <cstddef>
@@ -20,6 +21,7 @@ constexpr int kPanelRow =
 constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
 constexpr std::int64_t kMaxRows = 2048;        // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 4 << 20;  // floats
+constexpr std::int64_t kMaxSums = 4 << 20;     // floats
 
 std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
@@ -31,7 +33,8 @@ std::int64_t even_block(std::int64_t extent, std::int64_t limit, std::int64_t un
   return max(unit, round_up((extent + blocks - 1) / blocks, unit));
 }
 
-GemmBlocking blocking(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t l2_bytes) {
+GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
+  const std::int64_t m = problem.m, n = problem.n, k = problem.k;
   const std::int64_t b_floats = l2_bytes / 2 / static_cast<std::int64_t>(sizeof(float));
   GemmBlocking g{};
   // All columns in one block, if that leaves enough of k.
@@ -44,14 +47,16 @@ GemmBlocking blocking(std::int64_t m, std::int64_t n, std::int64_t k, std::int64
     const std::int64_t fitting = kMaxPackedA / max(k, 1);
     if (fitting < kMinK) g.a_kept = GemmBlocking::kOneBlock;
     rows = min(rows, g.a_kept == GemmBlocking::kAllK ? fitting : kMaxPackedA / g.k);
+    if (problem.c_bf16 != nullptr && g.a_kept == GemmBlocking::kOneBlock)
+      rows = min(rows, kMaxSums / n);  // all columns' sums wait for the next block of k
   }
   g.m = even_block(m, max(rows, kTileRows), kTileRows);
   return g;
 }
 
 // Panels of consecutive columns of a row-major source, `panel` floats apart.
-template <int kWidth>
-void pack_columns(const float* src, std::int64_t src_stride, std::int64_t columns, std::int64_t k,
+template <int kWidth, typename Element>
+void pack_columns(const Element* src, std::int64_t src_stride, std::int64_t columns, std::int64_t k,
                   float* dst, std::int64_t panel) {
   constexpr std::int64_t kRun =
       16;  // rows copied for all panels before the next ones: whole lines, few pages
@@ -59,34 +64,6 @@ void pack_columns(const float* src, std::int64_t src_stride, std::int64_t column
     for (std::int64_t j = 0; j < columns; j += kWidth) {
       pack_copied<kWidth>(src + p * src_stride + j, src_stride, min(kWidth, columns - j),
                           min(kRun, k - p), dst + j / kWidth * panel + p * kWidth);
-    }
-  }
-}
-
-// pack_transposed of bf16, widened on the way.
-template <int kWidth>
-void pack_widened(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
-                  float* dst) {
-  constexpr std::int64_t kRun = 64;
-  float run[kWidth * kRun];
-  for (std::int64_t p = 0; p < k; p += kRun) {
-    const std::int64_t count = min(kRun, k - p);
-    for (std::int64_t r = 0; r < rows; ++r)
-      widen_row(src + r * src_stride + p, count, run + r * kRun);
-    pack_transposed<kWidth>(run, kRun, rows, count, dst + p * kWidth);
-  }
-}
-
-// pack_columns of bf16, widened on the way.
-template <int kWidth>
-void pack_widened_columns(const Bf16* src, std::int64_t src_stride, std::int64_t columns,
-                          std::int64_t k, float* dst, std::int64_t panel) {
-  for (std::int64_t p = 0; p < k; ++p) {
-    for (std::int64_t j = 0; j < columns; j += kWidth) {
-      float* row = dst + j / kWidth * panel + p * kWidth;
-      const std::int64_t width = min(kWidth, columns - j);
-      widen_row(src + p * src_stride + j, width, row);
-      for (std::int64_t r = width; r < kWidth; ++r) row[r] = 0.0F;
     }
   }
 }
@@ -106,59 +83,40 @@ std::int64_t floats_of_a(const GemmProblem& g, const GemmBlocking& by) {
   return k_blocks * (by.m / kTileRows) * panel_floats(g, by.k);
 }
 
-std::int64_t workspace(const GemmProblem& g, const GemmBlocking& by) {
+// Row stride of the sums that wait in the workspace for the next block of k: rows must not share
+// cache sets. 0 where none do.
+std::int64_t sums_row(const GemmProblem& g, const GemmBlocking& by) {
+  if (g.c_bf16 == nullptr || g.k <= by.k) return 0;
+  return (by.a_kept == GemmBlocking::kOneBlock ? round_up(g.n, kTileColumns) : by.n) + 16;
+}
+
+std::int64_t floats_of_b(const GemmBlocking& by) {
   constexpr std::int64_t kSlack = 32;
-  return round_up(floats_of_a(g, by), 16) + by.n * by.k + kSlack;
+  return round_up(by.n * by.k + kSlack, 16);
 }
 
-void pack_widened_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
-                    std::int64_t k, float* dst, std::int64_t panel) {
-  const Bf16* a = g.a_bf16 + i0 * g.a_row + p0 * g.a_k;
-  if (row_panels(g)) {
-    for (std::int64_t i = 0; i < rows; ++i) widen_row(a + i * g.a_row, k, dst + i * kPanelRow);
-  } else {
-    pack_widened_columns<kTileRows>(a, g.a_k, rows, k, dst, panel);
-  }
+std::int64_t workspace(const GemmProblem& g, const GemmBlocking& by) {
+  return round_up(floats_of_a(g, by), 16) + floats_of_b(by) + by.m * sums_row(g, by);
 }
 
-// Panels `panel` floats apart.
-void pack_a(const GemmProblem& g, std::int64_t i0, std::int64_t p0, std::int64_t rows,
-            std::int64_t k, float* dst, std::int64_t panel) {
-  if (g.a_bf16 != nullptr) {
-    pack_widened_a(g, i0, p0, rows, k, dst, panel);
-    return;
-  }
-  const float* a = g.a + i0 * g.a_row + p0 * g.a_k;
+void copy_row(const float* src, std::int64_t n, float* dst) {
+  __builtin_memcpy(dst, src, static_cast<std::size_t>(n) * sizeof(float));
+}
+void copy_row(const Bf16* src, std::int64_t n, float* dst) { widen_row(src, n, dst); }
+
+// Panels `panel` floats apart; `a` is the first element.
+template <typename Element>
+void pack_a(const GemmProblem& g, const Element* a, std::int64_t rows, std::int64_t k, float* dst,
+            std::int64_t panel) {
   if (row_panels(g)) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      __builtin_memcpy(dst + i * kPanelRow, a + i * g.a_row,
-                       static_cast<std::size_t>(k) * sizeof(float));
-    }
+    for (std::int64_t i = 0; i < rows; ++i) copy_row(a + i * g.a_row, k, dst + i * kPanelRow);
   } else {
     pack_columns<kTileRows>(a, g.a_k, rows, k, dst, panel);
   }
 }
 
-void pack_widened_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k,
-                    std::int64_t n, float* dst) {
-  const Bf16* b = g.b_bf16 + p0 * g.b_k + j0 * g.b_column;
-  if (g.b_column == 1) {
-    pack_widened_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
-    return;
-  }
-  for (std::int64_t j = 0; j < n; j += kTileColumns) {
-    pack_widened<kTileColumns>(b + j * g.b_column, g.b_column, min(kTileColumns, n - j), k,
-                               dst + j * k);
-  }
-}
-
-void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t k, std::int64_t n,
-            float* dst) {
-  if (g.b_bf16 != nullptr) {
-    pack_widened_b(g, p0, j0, k, n, dst);
-    return;
-  }
-  const float* b = g.b + p0 * g.b_k + j0 * g.b_column;
+template <typename Element>
+void pack_b(const GemmProblem& g, const Element* b, std::int64_t k, std::int64_t n, float* dst) {
   if (g.b_k != 1 || g.b_column == 1) {
     pack_columns<kTileColumns>(b, g.b_k, n, k, dst, kTileColumns * k);
     return;
@@ -169,20 +127,71 @@ void pack_b(const GemmProblem& g, std::int64_t p0, std::int64_t j0, std::int64_t
   }
 }
 
-// A tile at the right edge of C: computed in a buffer of whole vectors.
-void edge_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, TileOperands t,
-               const Prefetch& prefetch) {
-  float buffer[kTileRows * kTileColumns] = {};
-  float* c = t.c;
-  const std::int64_t c_row = t.c_row;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) buffer[i * kTileColumns + j] = c[i * c_row + j];
+// Where the sums of a tile are kept between blocks of k, and what becomes of them when the chain
+// ends.
+struct Destination {
+  float* sums;  // null: C is bf16 and one block of k holds the whole chain
+  std::int64_t sums_row;
+  Bf16* bf16;  // set in the last block of k, where C is bf16
+  std::int64_t bf16_row;
+  bool rounds;  // in the last block of k: the sums are rounded in place
+
+  [[nodiscard]] Destination columns_from(std::int64_t j) const {
+    Destination d = *this;
+    if (sums != nullptr) d.sums += j;
+    if (bf16 != nullptr) d.bf16 += j;
+    return d;
+  }
+};
+
+// The chains of a tile have ended; its sums lie at `from`.
+OLMO_INLINE void end_chains(const float* from, std::int64_t from_row, std::int64_t rows,
+                            std::int64_t columns, const Destination& to) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* x = from + row * from_row;
+    if (to.bf16 != nullptr) {
+      Bf16* c = to.bf16 + row * to.bf16_row;
+      for_row(columns, [&] OLMO_STEP { store_some(c + i, load_some(x + i, count), count); });
+    } else {
+      float* c = to.sums + row * to.sums_row;
+      for_row(columns,
+              [&] OLMO_STEP { store_some(c + i, round_to_bf16(load_some(x + i, count)), count); });
+    }
+  }
+}
+
+// A tile of whole vectors whose sums have a place in memory.
+void whole_tile(TileKernel kernel, std::int64_t rows, TileOperands t, const Destination& to,
+                const Prefetch& prefetch) {
+  t.c = to.sums;
+  t.c_row = to.sums_row;
+  kernel(t, prefetch);
+  if (to.bf16 != nullptr || to.rounds) end_chains(t.c, t.c_row, rows, kTileColumns, to);
+}
+
+// A tile at the right edge of C, or one whose sums need no place: computed in a buffer of whole
+// vectors.
+void buffered_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, bool accumulate,
+                   TileOperands t, const Destination& to, const Prefetch& prefetch) {
+  alignas(64) float buffer[kTileRows * kTileColumns];
+  for (std::int64_t i = 0; accumulate && i < rows; ++i) {
+    for (std::int64_t j = 0; j < kTileColumns; ++j)
+      buffer[i * kTileColumns + j] = j < columns ? to.sums[i * to.sums_row + j] : 0.0F;
   }
   t.c = buffer;
   t.c_row = kTileColumns;
   kernel(t, prefetch);
+  if (to.bf16 != nullptr || to.rounds) {
+    if (columns == kTileColumns) {
+      end_chains(buffer, kTileColumns, rows, kTileColumns, to);
+    } else {
+      end_chains(buffer, kTileColumns, rows, columns, to);
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) c[i * c_row + j] = buffer[i * kTileColumns + j];
+    for (std::int64_t j = 0; j < columns; ++j)
+      to.sums[i * to.sums_row + j] = buffer[i * kTileColumns + j];
   }
 }
 
@@ -203,13 +212,14 @@ class NextSource {
     chunks_ = ((flat ? rows * length / k : rows) + 3) / 4 * segments_;
   }
 
-  // k rows of kGroup panels' columns; a chunk is sixteen columns of a quarter of the rows.
-  void set_columns(const float* first, std::int64_t row, std::int64_t k) {
+  // k rows of kGroup panels' columns, `share` of them in a float; a chunk is a line of a quarter of
+  // the rows.
+  void set_columns(const float* first, std::int64_t row, std::int64_t k, std::int64_t share) {
     *this = NextSource();
     first_ = first;
     row_ = row;
     k_ = k;
-    chunks_ = 4 * (kGroup * kTileRows / 16);
+    chunks_ = 4 * (kGroup * kTileRows / 16 / share);
   }
 
   [[nodiscard]] bool done() const { return chunk_ >= chunks_; }
@@ -237,27 +247,37 @@ struct Upcoming {
   }
 };
 
-// One packed panel of A (rows <= kTileRows) times a packed block of B; c and b of `t` are those of
-// the first tile.
-void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, TileOperands t,
-                    Upcoming& next) {
-  for (std::int64_t j = 0; j < n; j += kTileColumns) {
-    if (n - j < kTileColumns) {
-      edge_tile(kernel, rows, n - j, t, next.take());
-      return;
-    }
-    for (std::int64_t i = 0; i < rows; ++i) {  // the next tile of C, while this one is computed
+// The next tile of C, while this one is computed.
+void fetch_tile(const Destination& to, std::int64_t rows) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (to.sums != nullptr) {
       for (int v = 0; v < kTileVectors; ++v)
-        __builtin_prefetch(t.c + kTileColumns + i * t.c_row + 16 * v, 1);
+        __builtin_prefetch(to.sums + kTileColumns + i * to.sums_row + 16 * v, 1);
     }
-    kernel(t, next.take());
+    if (to.bf16 != nullptr) __builtin_prefetch(to.bf16 + kTileColumns + i * to.bf16_row, 1);
+  }
+}
+
+// One packed panel of A (rows <= kTileRows) times a packed block of B; b of `t` and `to` are those
+// of the first tile.
+void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, bool accumulate,
+                    TileOperands t, const Destination& to, Upcoming& next) {
+  for (std::int64_t j = 0; j < n; j += kTileColumns) {
+    const std::int64_t columns = min(kTileColumns, n - j);
+    const Destination here = to.columns_from(j);
+    if (columns < kTileColumns || to.sums == nullptr) {
+      if (columns == kTileColumns) fetch_tile(here, rows);
+      buffered_tile(kernel, rows, columns, accumulate, t, here, next.take());
+    } else {
+      fetch_tile(here, rows);
+      whole_tile(kernel, rows, t, here, next.take());
+    }
     t.b += kTileColumns * t.k;
-    t.c += kTileColumns;
   }
 }
 
 struct Packed {
-  float *a, *b;
+  float *a, *b, *sums;
 };
 
 // Where a block begins: rows of C, columns of C, summed indices.
@@ -304,17 +324,34 @@ void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
 }
 
 // The rows after those just packed; at the block's end the next block of k starts at its first row.
-// bf16 rows, half as long, are left to the processor.
 void expect_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t m,
               std::int64_t k, NextSource& source) {
   const bool more = row < m;
-  if ((!more && at.p + k >= g.k) || g.a_bf16 != nullptr) return;
-  const float* a = g.a + (at.i + (more ? row : 0)) * g.a_row + (more ? at.p : at.p + k) * g.a_k;
+  if (!more && at.p + k >= g.k) return;
+  const std::int64_t first = (at.i + (more ? row : 0)) * g.a_row + (more ? at.p : at.p + k) * g.a_k;
+  const bool pairs = g.a_bf16 != nullptr;  // of bf16, two to a float
+  const void* begin = pairs ? static_cast<const void*>(g.a_bf16 + first) : g.a + first;
+  const auto* a = static_cast<const float*>(begin);
+  const std::int64_t share = pairs ? 2 : 1;
   if (row_panels(g)) {
-    source.set_rows(a, g.a_row, kTileRows, k, k);
+    source.set_rows(a, g.a_row / share, kTileRows, k / share, k);
   } else {
-    source.set_columns(a, g.a_k, k);
+    source.set_columns(a, g.a_k / share, k, share);
   }
+}
+
+// Where the sums of the rows from `i` of the block go, for its columns.
+Destination destination(const GemmProblem& g, const GemmBlocking& by, const Corner& at,
+                        std::int64_t i, float* sums) {
+  const bool last = at.p + by.k >= g.k;
+  const std::int64_t offset = (at.i + i) * g.c_row + at.j;
+  if (g.c_bf16 == nullptr) return {g.c + offset, g.c_row, nullptr, 0, last && g.rounds_c};
+  Destination to{nullptr, sums_row(g, by), nullptr, g.c_row, false};
+  if (to.sums_row > 0) {
+    to.sums = sums + i * to.sums_row + (by.a_kept == GemmBlocking::kOneBlock ? at.j : 0);
+  }
+  if (last) to.bf16 = g.c_bf16 + offset;
+  return to;
 }
 
 void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& at,
@@ -324,7 +361,12 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
   const bool accumulate = g.accumulate || at.p > 0, by_rows = row_panels(g);
   const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || at.j == 0;
   const std::int64_t panel = panel_floats(g, by.k), group = by_rows ? 1 : kGroup;
-  pack_b(g, at.p, at.j, k, n, packed.b);
+  const std::int64_t first_b = at.p * g.b_k + at.j * g.b_column;
+  if (g.b_bf16 != nullptr) {
+    pack_b(g, g.b_bf16 + first_b, k, n, packed.b);
+  } else {
+    pack_b(g, g.b + first_b, k, n, packed.b);
+  }
   float* a = packed.a;
   if (by.a_kept == GemmBlocking::kAllK) a += at.p / by.k * (by.m / kTileRows) * panel;
   Upcoming next{packed.a, {}, {}};
@@ -334,22 +376,28 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
     const float* here = a + (keeps ? index : index % group) * panel;
     if (packs && index % group == 0) {
       const std::int64_t end = min(m, i + group * kTileRows);
-      pack_a(g, at.i + i, at.p, end - i, k, a + (keeps ? index : 0) * panel, panel);
+      const std::int64_t first_a = (at.i + i) * g.a_row + at.p * g.a_k;
+      float* to = a + (keeps ? index : 0) * panel;
+      if (g.a_bf16 != nullptr) {
+        pack_a(g, g.a_bf16 + first_a, end - i, k, to, panel);
+      } else {
+        pack_a(g, g.a + first_a, end - i, k, to, panel);
+      }
       expect_a(g, at, end, m, k, next.a);
     } else if (!packs) {
       next.a.set_rows(here + panel, by_rows ? kPanelRow : k, kTileRows, k, k);
     }
     const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
                                       : pick_tile<1, true>(rows, accumulate);
-    multiply_panel(kernel, rows, n,
-                   {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns,
-                    g.c + (at.i + i) * g.c_row + at.j, g.c_row},
-                   next);
+    multiply_panel(kernel, rows, n, accumulate,
+                   {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns, nullptr, 0},
+                   destination(g, by, at, i, packed.sums), next);
   }
 }
 
 void gemm(const GemmProblem& g, const GemmBlocking& by, float* workspace) {
-  const Packed packed{workspace, workspace + round_up(floats_of_a(g, by), 16)};
+  float* b = workspace + round_up(floats_of_a(g, by), 16);
+  const Packed packed{workspace, b, b + floats_of_b(by)};
   const std::int64_t k_end = max(g.k, 1);  // k = 0 still writes the zeros
   for (std::int64_t i0 = 0; i0 < g.m; i0 += by.m) {
     if (by.a_kept == GemmBlocking::kOneBlock) {

@@ -2,6 +2,7 @@
 // attention kernels.
 #pragma once
 
+#include "ops/kernels/rows.h"
 #include "ops/simd.h"
 
 namespace olmo::ops::OLMO_ISA {
@@ -129,6 +130,20 @@ void pack_transposed(const float* src, std::int64_t src_stride, std::int64_t row
   }
 }
 
+/// The same of bf16, widened on the way.
+template <int kWidth>
+void pack_transposed(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
+                     float* dst) {
+  constexpr std::int64_t kRun = 64;
+  float run[kWidth * kRun];
+  for (std::int64_t p = 0; p < k; p += kRun) {
+    const std::int64_t count = k - p < kRun ? k - p : kRun;
+    for (std::int64_t r = 0; r < rows; ++r)
+      widen_row(src + r * src_stride + p, count, run + r * kRun);
+    pack_transposed<kWidth>(run, kRun, rows, count, dst + p * kWidth);
+  }
+}
+
 /// dst[p*kWidth + r] = src[p*src_stride + r] for r < rows <= kWidth and p < k; entries r >= rows
 /// are zero.
 template <int kWidth>
@@ -147,6 +162,26 @@ void pack_copied(const float* src, std::int64_t src_stride, std::int64_t rows, s
   for (std::int64_t p = 0; p < k; ++p) {
     for (std::int64_t r = 0; r < kWidth; ++r) {
       dst[p * kWidth + r] = r < rows ? src[p * src_stride + r] : 0.0F;
+    }
+  }
+}
+
+/// The same of bf16, widened on the way.
+template <int kWidth>
+void pack_copied(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
+                 float* dst) {
+  for (std::int64_t p = 0; p < k; ++p) {
+    const Bf16* from = src + p * src_stride;
+    float* to = dst + p * kWidth;
+    if (rows != kWidth) {
+      for (std::int64_t r = 0; r < kWidth; ++r) to[r] = r < rows ? widen(from[r]) : 0.0F;
+    } else if constexpr (kWidth % 16 == 0) {
+#pragma GCC unroll 2
+      for (int r = 0; r < kWidth; r += 16) store(to + r, load(from + r));
+    } else if constexpr (kWidth > 8) {
+      store_n(to, load_n(from, kWidth), kWidth);
+    } else {
+      widen_row(from, kWidth, to);
     }
   }
 }
