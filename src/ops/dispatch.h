@@ -86,6 +86,17 @@ T* kernel_output(const at::Tensor& t) {
 }
 inline const Bf16* kernel_input_bf16(const at::Tensor& t) { return kernel_input<Bf16>(t); }
 
+/// Calls work.operator()<Element>() with the type of a tensor's elements for kernels: float or
+/// Bf16.
+template <class Work>
+void for_element_type(const at::Tensor& t, const Work& work) {
+  if (is_bf16(t)) {
+    work.template operator()<Bf16>();
+  } else {
+    work.template operator()<float>();
+  }
+}
+
 /// Rows a thread takes at least, so that small work is not split: about 16 Ki elements.
 std::int64_t row_grain(std::int64_t columns);
 

@@ -39,19 +39,36 @@ void run_unary(const char* op, const Context& context, PointwiseKernels::Unary k
 }  // namespace
 
 void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out) {
-  require_contiguous("add", "x", x);
-  require("add", "y", y, x.sizes());
-  require("add", "out", out, x.sizes());
-  run("add", context, {x, y, out}, pointwise_kernels_for(context.policy.isa).add, gpu_kernels::kAdd,
-      blocks_of_elements(x.numel()), x.numel(), kernel_input<float>(x), kernel_input<float>(y),
-      kernel_output<float>(out));
+  // A sum does not depend on the order of its terms: the second is the one that may be narrower.
+  const bool swapped = is_bf16(x) && !is_bf16(y);
+  const at::Tensor &first = swapped ? y : x, &second = swapped ? x : y;
+  require_contiguous("add", "x", first, fp32_or_bf16(first));
+  require_fp32_or_bf16("add", "y", second, first.sizes());
+  require("add", "out", out, first.sizes(), fp32_or_bf16(first));
+  const auto& kernels = pointwise_kernels_for(context.policy.isa);
+  const auto sum = [&]<class X, class Y>(
+                       PointwiseKernels::Add<X, Y> kernel,
+                       const GpuKernel<const X*, const Y*, X*, std::int64_t>& gpu) {
+    run("add", context, {x, y, out}, kernel, gpu, blocks_of_elements(out.numel()), out.numel(),
+        kernel_input<X>(first), kernel_input<Y>(second), kernel_output<X>(out));
+  };
+  if (is_bf16(first)) {
+    sum(kernels.add_bf16, gpu_kernels::kAddBf16);
+  } else if (is_bf16(second)) {
+    sum(kernels.add_widened, gpu_kernels::kAddWidened);
+  } else {
+    sum(kernels.add, gpu_kernels::kAdd);
+  }
   context.traced(out);
 }
 
 void scale(const Context& context, const at::Tensor& x, float factor) {
-  require_contiguous("scale", "x", x);
-  run("scale", context, {x}, pointwise_kernels_for(context.policy.isa).scale, gpu_kernels::kScale,
-      blocks_of_elements(x.numel()), x.numel(), kernel_output<float>(x), factor);
+  require_contiguous("scale", "x", x, fp32_or_bf16(x));
+  for_element_type(x, [&]<class Element>() {
+    run("scale", context, {x}, pointwise_kernels_for(context.policy.isa).of<Element>().scale,
+        gpu_kernels::kScale<Element>, blocks_of_elements(x.numel()), x.numel(),
+        kernel_output<Element>(x), factor);
+  });
   context.traced(x);
 }
 
@@ -109,23 +126,29 @@ void sigmoid(const Context& context, const at::Tensor& x, const at::Tensor& out)
 }
 
 void clamp(const Context& context, const at::Tensor& x, float limit, const at::Tensor& mask_u8) {
-  require_contiguous("clamp", "x", x);
+  require_contiguous("clamp", "x", x, fp32_or_bf16(x));
   require("clamp", "mask", mask_u8, x.sizes(), at::kByte);
   if (!(limit >= 0))
     throw Error(ErrorKind::kFailure,
                 "clamp: limit must not be negative, got " + std::to_string(limit));
-  run("clamp", context, {x, mask_u8}, pointwise_kernels_for(context.policy.isa).clamp,
-      gpu_kernels::kClamp, blocks_of_threads(x.numel()), x.numel(), kernel_output<float>(x), limit,
-      kernel_output<std::uint8_t>(mask_u8));
+  for_element_type(x, [&]<class Element>() {
+    run("clamp", context, {x, mask_u8},
+        pointwise_kernels_for(context.policy.isa).of<Element>().clamp, gpu_kernels::kClamp<Element>,
+        blocks_of_threads(x.numel()), x.numel(), kernel_output<Element>(x), limit,
+        kernel_output<std::uint8_t>(mask_u8));
+  });
   context.traced(x);
 }
 
 void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at::Tensor& dx) {
-  require_contiguous("clamp_backward", "dx", dx);
+  require_contiguous("clamp_backward", "dx", dx, fp32_or_bf16(dx));
   require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
-  run("clamp_backward", context, {mask_u8, dx}, pointwise_kernels_for(context.policy.isa).mask,
-      gpu_kernels::kMask, blocks_of_threads(dx.numel()), dx.numel(),
-      kernel_input<std::uint8_t>(mask_u8), kernel_output<float>(dx));
+  for_element_type(dx, [&]<class Element>() {
+    run("clamp_backward", context, {mask_u8, dx},
+        pointwise_kernels_for(context.policy.isa).of<Element>().mask, gpu_kernels::kMask<Element>,
+        blocks_of_threads(dx.numel()), dx.numel(), kernel_input<std::uint8_t>(mask_u8),
+        kernel_output<Element>(dx));
+  });
   context.traced(dx);
 }
 

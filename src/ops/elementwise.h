@@ -5,10 +5,14 @@
 
 namespace olmo::ops {
 
-/// out = x + y; contiguous tensors of one element count. out may be x or y.
+// Tensors may be fp32 or bf16 where a comment says so: bf16 is widened, computed with in fp32, and
+// rounded to nearest even where it is stored.
+
+/// out = x + y; contiguous tensors of one element count, each fp32 or bf16; out is bf16 where both
+/// are, else fp32. out may be x or y.
 void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const at::Tensor& out);
 
-/// x = x · factor, in place.
+/// x = x · factor, in place; fp32 or bf16.
 void scale(const Context& context, const at::Tensor& x, float factor);
 
 /// x[m, n] = x[m, n] + bias[n], in place.
@@ -23,12 +27,12 @@ void exp(const Context& context, const at::Tensor& x, const at::Tensor& out);
 void log(const Context& context, const at::Tensor& x, const at::Tensor& out);
 void sigmoid(const Context& context, const at::Tensor& x, const at::Tensor& out);
 
-/// Clamps every element of the contiguous x to [-limit, limit] in place (OLMo's clip_qkv); NaN
-/// stays NaN. `mask_u8`, of the same element count, receives 1 where the gradient passes: where the
-/// element was within the limits, NaN not.
+/// Clamps every element of the contiguous x, fp32 or bf16, to [-limit, limit] in place (OLMo's
+/// clip_qkv); NaN stays NaN. `mask_u8`, of the same element count, receives 1 where the gradient
+/// passes: where the element was within the limits, NaN not.
 void clamp(const Context& context, const at::Tensor& x, float limit, const at::Tensor& mask_u8);
 
-/// Sets dx to +0 where the mask is 0, in place.
+/// Sets dx, fp32 or bf16, to +0 where the mask is 0, in place.
 void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at::Tensor& dx);
 
 }  // namespace olmo::ops

@@ -70,24 +70,27 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
             const AttentionShape& shape, const at::Tensor& positions, std::int64_t rows,
             const at::Tensor& qkv, float sign) {
   const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
-  require(op, "qkv", qkv, {rows, columns});
-  const RopeArgs args{
-      .data = kernel_output<float>(qkv),
-      .stride = columns,
-      .heads = shape.n_heads + shape.n_kv_heads,
-      .half = shape.head_dim / 2,
-      .length = shape.length,
-      .positions = positions.defined() ? kernel_input<std::int64_t>(positions) : nullptr,
-      .cos = kernel_input<float>(table.cos),
-      .sin = kernel_input<float>(table.sin)};
-  if (on_gpu(context, op, {table.cos, table.sin, positions, qkv})) {
-    launch(context, gpu_kernels::kRope, blocks_of_rows(rows), args, sign, rows);
-  } else {
-    const auto& kernels = pointwise_kernels_for(context.policy.isa);
+  require_fp32_or_bf16(op, "qkv", qkv, {rows, columns});
+  const bool gpu = on_gpu(context, op, {table.cos, table.sin, positions, qkv});
+  for_element_type(qkv, [&]<class Element>() {
+    const RopeArgs<Element> args{
+        .data = kernel_output<Element>(qkv),
+        .stride = columns,
+        .heads = shape.n_heads + shape.n_kv_heads,
+        .half = shape.head_dim / 2,
+        .length = shape.length,
+        .positions = positions.defined() ? kernel_input<std::int64_t>(positions) : nullptr,
+        .cos = kernel_input<float>(table.cos),
+        .sin = kernel_input<float>(table.sin)};
+    if (gpu) {
+      launch(context, gpu_kernels::kRope<Element>, blocks_of_rows(rows), args, sign, rows);
+      return;
+    }
+    const auto& kernels = pointwise_kernels_for(context.policy.isa).of<Element>();
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.rope(args, sign, begin, end);
     });
-  }
+  });
   context.traced(qkv);
 }
 

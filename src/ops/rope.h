@@ -35,7 +35,8 @@ struct RopeTable {
 RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
 
 /// Rotates q and k of packed rows qkv (batch·length, (n_heads + 2·n_kv_heads)·head_dim) in place, v
-/// untouched; the position is row % length. Halves as in GPT-NeoX: (x1, x2) → (x1·cos - x2·sin,
+/// untouched; the position is row % length. qkv is fp32, or bf16 that is widened, rotated in fp32
+/// and rounded (OLMo's rope_full_precision). Halves as in GPT-NeoX: (x1, x2) → (x1·cos - x2·sin,
 /// x2·cos + x1·sin), both products rounded, as OLMo's are. The table must hold
 /// at least `length` positions.
 void rope(const Context& context, const RopeTable& table, const AttentionShape& shape,

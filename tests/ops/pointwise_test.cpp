@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include <ATen/ATen.h>
@@ -106,4 +107,88 @@ TEST_CASE("a bias is added to each row, and its gradient is a chain over ascendi
     add_bias_backward(policy, x, dbias);
     CHECK(ref::same_bits(dbias, expected));
   });
+}
+
+namespace {
+
+/// As ref::values in bf16; every few elements something that is not ordinary.
+at::Tensor odd_values(at::IntArrayRef sizes, std::uint64_t seed, float scale = 1.0F) {
+  constexpr float kOdd[] = {0.0F,      -0.0F, 1e-40F,  -1e-39F, INFINITY,
+                            -INFINITY, NAN,   3.3e38F, -90.0F};
+  const at::Tensor t = ref::values(sizes, seed, scale);
+  auto* data = t.data_ptr<float>();
+  for (std::int64_t i = 3; i < t.numel(); i += 29)
+    data[i] = kOdd[static_cast<std::size_t>(i / 29) % std::size(kOdd)];
+  return ref::narrowed(t);
+}
+
+}  // namespace
+
+TEST_CASE("a sum with bf16 is the fp32 sum, and is rounded where both terms are bf16", "[ops]") {
+  const std::int64_t n = 40007;
+  const at::Tensor x = odd_values({n}, 101), y = odd_values({n}, 102), z = ref::values({n}, 103);
+  const at::Tensor both = ref::narrowed(ref::widened(x) + ref::widened(y));
+  const at::Tensor wide = z + ref::widened(y);
+  ref::for_each_policy([&](const Policy& policy) {
+    at::Tensor out = x.clone();
+    add(policy, out, y, out);
+    CHECK(ref::same_bits(out, both));
+    out = z.clone();
+    add(policy, out, y, out);
+    CHECK(ref::same_bits(out, wide));
+    out = z.clone();
+    add(policy, y, out, out);
+    CHECK(ref::same_bits(out, wide));
+  });
+  const auto policy = ref::plain_policy();
+  CHECK_THROWS_AS(add(policy, x, y, at::empty({n})), Error);
+  CHECK_THROWS_AS(add(policy, z, y, at::empty({n}, at::kBFloat16)), Error);
+  CHECK_THROWS_AS(add(policy, x.to(at::kHalf), y, x), Error);
+}
+
+TEST_CASE("scale and clamp of bf16 are those of fp32, rounded", "[ops]") {
+  for (const float limit : {0.75F, 0.3F, 0.0F}) {  // 0.3 is no number of bf16
+    const at::Tensor x = odd_values({123, 331}, 104), dy = odd_values({123, 331}, 105);
+    at::Tensor clamped = ref::widened(x), mask = at::empty(x.sizes(), at::kByte);
+    clamp(ref::plain_policy(), clamped, limit, mask);
+    at::Tensor dx = ref::widened(dy);
+    clamp_backward(ref::plain_policy(), mask, dx);
+    ref::for_each_policy([&](const Policy& policy) {
+      at::Tensor scaled = x.clone(), y = x.clone(), d = dy.clone(), m = at::zeros_like(mask);
+      scale(policy, scaled, 0.3F);
+      CHECK(ref::same_bits(scaled, ref::narrowed(ref::widened(x) * 0.3F)));
+      clamp(policy, y, limit, m);
+      CHECK(ref::same_bits(y, ref::narrowed(clamped)));
+      CHECK(at::equal(m, mask));
+      clamp_backward(policy, m, d);
+      CHECK(ref::same_bits(d, ref::narrowed(dx)));
+    });
+  }
+}
+
+TEST_CASE("swiglu of bf16 rounds silu and every product, as LibTorch's operations do", "[ops]") {
+  for (const std::int64_t columns : {1, 16, 45, 200}) {
+    const std::int64_t rows = columns == 200 ? 300 : 4;
+    const at::Tensor u = odd_values({rows, 2 * columns}, 106, 12.0F);
+    const at::Tensor dy = odd_values({rows, columns}, 107);
+    const at::Tensor up = ref::widened(u.narrow(1, 0, columns)).contiguous(),
+                     gate = ref::widened(u.narrow(1, columns, columns)).contiguous(),
+                     d = ref::widened(dy);
+    const at::Tensor s = ref::apply(ops::sigmoid, gate);
+    const at::Tensor silu = ref::rounded(gate * s);
+    // The slope of fp32: its own operation, of dy = up = 1.
+    at::Tensor ones = at::cat({at::ones_like(gate), gate}, 1), slope = at::empty_like(ones);
+    swiglu_backward(ref::plain_policy(), at::ones_like(gate), ones, slope);
+    const at::Tensor dgate = ref::rounded(d * up) * slope.narrow(1, columns, columns);
+    const at::Tensor expected_du = ref::narrowed(at::cat({d * silu, dgate}, 1));
+    ref::for_each_policy([&](const Policy& policy) {
+      at::Tensor y = at::empty({rows, columns}, at::kBFloat16), du = u.clone();
+      swiglu(policy, u, y);
+      CHECK(ref::same_bits(y, ref::narrowed(silu * up)));
+      swiglu_backward(policy, dy, du, du);  // in place
+      CHECK(ref::same_bits(du, expected_du));
+    });
+  }
+  CHECK_THROWS_AS(swiglu(ref::plain_policy(), at::ones({2, 4}), at::ones({2, 2}, at::kBFloat16)),
+                  Error);
 }

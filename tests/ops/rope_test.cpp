@@ -107,6 +107,26 @@ TEST_CASE("rope's gradient agrees with LibTorch's autograd in double within 1e-6
   CHECK(ref::distance(dx, leaf.grad()) < 1e-6);
 }
 
+TEST_CASE("rope of bf16 is that of fp32, rounded", "[ops]") {
+  const AttentionShape shape{3, 29, 4, 2, 34};
+  const RopeTable table = make_rope_table(1e4, shape.head_dim, 40);
+  const at::Tensor x = ref::narrowed(ref::values({87, 8 * 34}, 11, 3.0F));
+  const at::Tensor positions = ref::integers(87, 40, 12);
+  at::Tensor forward = ref::widened(x), at_positions = forward.clone(), back = forward.clone();
+  rope(ref::plain_policy(), table, shape, forward);
+  rope(ref::plain_policy(), table, shape, positions, at_positions);
+  rope_backward(ref::plain_policy(), table, shape, back);
+  ref::for_each_policy([&](const Policy& policy) {
+    at::Tensor a = x.clone(), b = x.clone(), c = x.clone();
+    rope(policy, table, shape, a);
+    rope(policy, table, shape, positions, b);
+    rope_backward(policy, table, shape, c);
+    CHECK(ref::same_bits(a, ref::narrowed(forward)));
+    CHECK(ref::same_bits(b, ref::narrowed(at_positions)));
+    CHECK(ref::same_bits(c, ref::narrowed(back)));
+  });
+}
+
 TEST_CASE("rope refuses impossible shapes", "[ops]") {
   CHECK_THROWS_AS(make_rope_table(10000.0, 15, 8), Error);
   CHECK_THROWS_AS(make_rope_table(0.0, 16, 8), Error);

@@ -56,10 +56,15 @@ inline at::Tensor integers(std::int64_t count, std::int64_t bound, std::uint64_t
   return t;
 }
 
-/// Equal shapes and equal bits; a NaN equals any NaN.
+/// What a bf16 tensor holds of fp32 numbers.
+inline at::Tensor narrowed(const at::Tensor& t) { return t.to(at::kBFloat16); }
+inline at::Tensor widened(const at::Tensor& t) { return t.to(at::kFloat); }
+inline at::Tensor rounded(const at::Tensor& t) { return widened(narrowed(t)); }
+
+/// Equal shapes, types (fp32 or bf16) and bits; a NaN equals any NaN.
 inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes()) return false;
-  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
+  const at::Tensor x = widened(a).contiguous(), y = widened(b).contiguous();
   const auto* p = x.const_data_ptr<float>();
   const auto* q = y.const_data_ptr<float>();
   for (std::int64_t i = 0; i < x.numel(); ++i) {

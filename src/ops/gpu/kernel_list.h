@@ -20,18 +20,38 @@ namespace gpu_kernels {
 
 using Index = std::int64_t;
 
+/// The name of the kernel for tensors of float, or of Bf16.
+template <class Element>
+constexpr const char* name_for(const char* fp32, const char* bf16) {
+  return sizeof(Element) == sizeof(Bf16) ? bf16 : fp32;
+}
+
 inline constexpr GpuKernel<const float*, float*, Index> kExp{"olmo_exp"}, kLog{"olmo_log"},
     kSigmoid{"olmo_sigmoid"};
 inline constexpr GpuKernel<const float*, const float*, float*, Index> kAdd{"olmo_add"};
-inline constexpr GpuKernel<float*, float, Index> kScale{"olmo_scale"};
+inline constexpr GpuKernel<const Bf16*, const Bf16*, Bf16*, Index> kAddBf16{"olmo_add_bf16"};
+inline constexpr GpuKernel<const float*, const Bf16*, float*, Index> kAddWidened{
+    "olmo_add_widened"};
+template <class Element>
+inline constexpr GpuKernel<Element*, float, Index> kScale{
+    name_for<Element>("olmo_scale", "olmo_scale_bf16")};
 inline constexpr GpuKernel<float*, const float*, Index, Index> kAddBias{"olmo_add_bias"};
 inline constexpr GpuKernel<const float*, Index, Index, float*> kColumnSums{"olmo_column_sums"};
-inline constexpr GpuKernel<float*, float, std::uint8_t*, Index> kClamp{"olmo_clamp"};
-inline constexpr GpuKernel<const std::uint8_t*, float*, Index> kMask{"olmo_mask"};
-inline constexpr GpuKernel<const float*, float*, Index, Index> kSwiglu{"olmo_swiglu"};
-inline constexpr GpuKernel<const float*, const float*, float*, Index, Index> kSwigluBackward{
-    "olmo_swiglu_backward"};
-inline constexpr GpuKernel<RopeArgs, float, Index> kRope{"olmo_rope"};
+template <class Element>
+inline constexpr GpuKernel<Element*, float, std::uint8_t*, Index> kClamp{
+    name_for<Element>("olmo_clamp", "olmo_clamp_bf16")};
+template <class Element>
+inline constexpr GpuKernel<const std::uint8_t*, Element*, Index> kMask{
+    name_for<Element>("olmo_mask", "olmo_mask_bf16")};
+template <class Element>
+inline constexpr GpuKernel<const Element*, Element*, Index, Index> kSwiglu{
+    name_for<Element>("olmo_swiglu", "olmo_swiglu_bf16")};
+template <class Element>
+inline constexpr GpuKernel<const Element*, const Element*, Element*, Index, Index> kSwigluBackward{
+    name_for<Element>("olmo_swiglu_backward", "olmo_swiglu_backward_bf16")};
+template <class Element>
+inline constexpr GpuKernel<RopeArgs<Element>, float, Index> kRope{
+    name_for<Element>("olmo_rope", "olmo_rope_bf16")};
 inline constexpr GpuKernel<NormForwardArgs, Index> kLayerNorm{"olmo_layer_norm"},
     kRmsNorm{"olmo_rms_norm"};
 inline constexpr GpuKernel<NormBackwardArgs> kLayerNormInput{"olmo_layer_norm_input"},

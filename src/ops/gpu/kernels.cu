@@ -65,7 +65,22 @@ OLMO_KERNEL olmo_add(const float* x, const float* y, float* out, std::int64_t n)
   add_range(x, y, out, c.begin, c.end);
 }
 
+OLMO_KERNEL olmo_add_bf16(const Bf16* x, const Bf16* y, Bf16* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  add_range(x, y, out, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_add_widened(const float* x, const Bf16* y, float* out, std::int64_t n) {
+  const Chunk c = elements(n);
+  add_range(x, y, out, c.begin, c.end);
+}
+
 OLMO_KERNEL olmo_scale(float* x, float factor, std::int64_t n) {
+  const Chunk c = elements(n);
+  scale_range(x, factor, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_scale_bf16(Bf16* x, float factor, std::int64_t n) {
   const Chunk c = elements(n);
   scale_range(x, factor, c.begin, c.end);
 }
@@ -88,12 +103,27 @@ OLMO_KERNEL olmo_clamp(float* x, float limit, std::uint8_t* mask, std::int64_t n
   if (i < n) clamp_range(x, limit, mask, i, i + 1);
 }
 
+OLMO_KERNEL olmo_clamp_bf16(Bf16* x, float limit, std::uint8_t* mask, std::int64_t n) {
+  const std::int64_t i = element();
+  if (i < n) clamp_range(x, limit, mask, i, i + 1);
+}
+
 OLMO_KERNEL olmo_mask(const std::uint8_t* mask, float* x, std::int64_t n) {
   const std::int64_t i = element();
   if (i < n) mask_range(mask, x, i, i + 1);
 }
 
+OLMO_KERNEL olmo_mask_bf16(const std::uint8_t* mask, Bf16* x, std::int64_t n) {
+  const std::int64_t i = element();
+  if (i < n) mask_range(mask, x, i, i + 1);
+}
+
 OLMO_KERNEL olmo_swiglu(const float* u, float* y, std::int64_t rows, std::int64_t columns) {
+  const Chunk c = row(rows);
+  swiglu_rows(u, y, columns, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_swiglu_bf16(const Bf16* u, Bf16* y, std::int64_t rows, std::int64_t columns) {
   const Chunk c = row(rows);
   swiglu_rows(u, y, columns, c.begin, c.end);
 }
@@ -104,7 +134,18 @@ OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, std
   swiglu_backward_rows(dy, u, du, columns, c.begin, c.end);
 }
 
-OLMO_KERNEL olmo_rope(RopeArgs args, float sign, std::int64_t rows) {
+OLMO_KERNEL olmo_swiglu_backward_bf16(const Bf16* dy, const Bf16* u, Bf16* du, std::int64_t rows,
+                                      std::int64_t columns) {
+  const Chunk c = row(rows);
+  swiglu_backward_rows(dy, u, du, columns, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rope(RopeArgs<float> args, float sign, std::int64_t rows) {
+  const Chunk c = row(rows);
+  rope_rows(args, sign, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_rope_bf16(RopeArgs<Bf16> args, float sign, std::int64_t rows) {
   const Chunk c = row(rows);
   rope_rows(args, sign, c.begin, c.end);
 }

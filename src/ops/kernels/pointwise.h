@@ -2,12 +2,15 @@
 
 #include <cstdint>
 
+#include "ops/kernels/bf16.h"
+
 namespace olmo::ops {
 
-/// Packed rows to rotate: `heads` heads of 2·half floats each, tables of (length, half); a row's
+/// Packed rows to rotate: `heads` heads of 2·half elements each, tables of (length, half); a row's
 /// position is positions[row], or row % length without them.
+template <class Element>
 struct RopeArgs {
-  float* data;
+  Element* data;
   std::int64_t stride, heads, half, length;
   const std::int64_t* positions;
   const float* cos;
@@ -39,23 +42,43 @@ struct LionWStep {
   bool selective = false;
 };
 
-/// Every function works on elements, rows or columns [begin, end). Definitions: the op's header.
+/// Kernels whose tensors are all of one type, float or Bf16. Every function of this and the next
+/// struct works on elements, rows or columns [begin, end). Definitions: the op's header.
+template <class Element>
+struct ElementKernels {
+  void (*scale)(Element* x, float factor, std::int64_t begin, std::int64_t end);
+  void (*clamp)(Element* x, float limit, std::uint8_t* mask, std::int64_t begin, std::int64_t end);
+  void (*mask)(const std::uint8_t* mask, Element* x, std::int64_t begin, std::int64_t end);
+  void (*swiglu)(const Element* u, Element* y, std::int64_t columns, std::int64_t begin,
+                 std::int64_t end);
+  void (*swiglu_backward)(const Element* dy, const Element* u, Element* du, std::int64_t columns,
+                          std::int64_t begin, std::int64_t end);
+  /// sign: 1 forward, -1 backward.
+  void (*rope)(const RopeArgs<Element>& args, float sign, std::int64_t begin, std::int64_t end);
+};
+
 struct PointwiseKernels {
+  ElementKernels<float> fp32;
+  ElementKernels<Bf16> bf16;
+  /// The kernels of one type, for code that is a template over it.
+  template <class Element>
+  [[nodiscard]] constexpr const ElementKernels<Element>& of() const {
+    if constexpr (sizeof(Element) == sizeof(Bf16)) {
+      return bf16;
+    } else {
+      return fp32;
+    }
+  }
+  template <class X, class Y>
+  using Add = void (*)(const X* x, const Y* y, X* out, std::int64_t begin, std::int64_t end);
+  Add<float, float> add;
+  Add<Bf16, Bf16> add_bf16;
+  Add<float, Bf16> add_widened;  ///< y is widened
   using Unary = void (*)(const float* x, float* out, std::int64_t begin, std::int64_t end);
   Unary exp, log, sigmoid;
-  void (*add)(const float* x, const float* y, float* out, std::int64_t begin, std::int64_t end);
-  void (*scale)(float* x, float factor, std::int64_t begin, std::int64_t end);
   /// dbias[n] += Σ_m dy[m, n], ascending m, for columns [begin, end).
   void (*column_sums)(const float* dy, std::int64_t rows, std::int64_t columns, float* sums,
                       std::int64_t begin, std::int64_t end);
-  void (*clamp)(float* x, float limit, std::uint8_t* mask, std::int64_t begin, std::int64_t end);
-  void (*mask)(const std::uint8_t* mask, float* x, std::int64_t begin, std::int64_t end);
-  void (*swiglu)(const float* u, float* y, std::int64_t columns, std::int64_t begin,
-                 std::int64_t end);
-  void (*swiglu_backward)(const float* dy, const float* u, float* du, std::int64_t columns,
-                          std::int64_t begin, std::int64_t end);
-  /// sign: 1 forward, -1 backward.
-  void (*rope)(const RopeArgs& args, float sign, std::int64_t begin, std::int64_t end);
   // Over `count` elements.
   void (*adamw)(const AdamWStep& step, const float* grad, float* parameter, float* exp_avg,
                 float* exp_avg_sq, std::int64_t count);

@@ -37,6 +37,25 @@ OLMO_INLINE void store_some(Element* p, F32x16 x, std::int64_t count) {
   }
 }
 
+/// Where a template handles elements one by one.
+OLMO_INLINE float value_of(float x) { return x; }
+OLMO_INLINE float value_of(Bf16 x) { return widen(x); }
+template <typename Element>
+OLMO_INLINE Element element_of(float x) {
+  if constexpr (sizeof(Element) == sizeof(Bf16)) {
+    return narrow(x);
+  } else {
+    return x;
+  }
+}
+
+/// x as a tensor of Element holds it.
+template <typename Element>
+OLMO_INLINE F32x16 rounded_to(F32x16 x) {
+  if constexpr (sizeof(Element) == sizeof(Bf16)) return round_to_bf16(x);
+  return x;
+}
+
 /// The first `count` lanes of x, 0 in the others.
 OLMO_INLINE F32x16 keep(F32x16 x, std::int64_t count) {
   return count == 16 ? x : first_lanes(x, count);
