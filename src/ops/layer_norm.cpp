@@ -24,11 +24,13 @@ struct BackwardKernels {
   GpuKernel<NormBackwardArgs> gpu_input, gpu_parameters;
 };
 
-Rows rows_of(const at::Tensor& t) { return {kernel_output<float>(t), t.stride(0)}; }
-
-const float* data_or_null(const at::Tensor& t) {
-  return t.defined() ? kernel_input<float>(t) : nullptr;
+Numbers numbers_of(const at::Tensor& t) {
+  if (!t.defined()) return {nullptr, false};
+  if (is_bf16(t)) return {kernel_output<Bf16>(t), true};
+  return {kernel_output<float>(t), false};
 }
+Rows rows_of(const at::Tensor& t) { return {numbers_of(t), t.stride(0)}; }
+
 float* mutable_data_or_null(const at::Tensor& t) {
   return t.defined() ? kernel_output<float>(t) : nullptr;
 }
@@ -42,13 +44,14 @@ void run_forward(const char* op, const Context& context, const ForwardKernels& k
   require_rows(op, "y", y, rows, columns);
   require(op, "stats", stats, {rows, stats_columns});
   if (parameters.weight.defined() || parameters.bias.defined())
-    require(op, "weight", parameters.weight, {columns});
-  if (parameters.bias.defined()) require(op, "bias", parameters.bias, {columns});
+    require_fp32_or_bf16(op, "weight", parameters.weight, {columns});
+  if (parameters.bias.defined())
+    require(op, "bias", parameters.bias, {columns}, parameters.weight.scalar_type());
   const NormForwardArgs args{.x = rows_of(x),
                              .y = rows_of(y),
                              .columns = columns,
-                             .weight = data_or_null(parameters.weight),
-                             .bias = data_or_null(parameters.bias),
+                             .weight = numbers_of(parameters.weight),
+                             .bias = numbers_of(parameters.bias),
                              .eps = eps,
                              .stats = kernel_output<float>(stats)};
   if (on_gpu(context, op, {x, parameters.weight, parameters.bias, y, stats})) {
@@ -68,7 +71,7 @@ void run_backward(const char* op, const Context& context, const BackwardKernels&
   require_rows(op, "dy", args.dy_MD, rows, columns);
   require_rows(op, "dx", args.dx_MD, rows, columns);
   require(op, "stats", args.stats, {rows, stats_columns});
-  if (args.weight_D.defined()) require(op, "weight", args.weight_D, {columns});
+  if (args.weight_D.defined()) require_fp32_or_bf16(op, "weight", args.weight_D, {columns});
   if (args.dweight_D.defined()) require(op, "dweight", args.dweight_D, {columns});
   if (args.dbias_D.defined()) require(op, "dbias", args.dbias_D, {columns});
   const NormBackwardArgs raw{.dy = rows_of(args.dy_MD),
@@ -76,11 +79,12 @@ void run_backward(const char* op, const Context& context, const BackwardKernels&
                              .dx = rows_of(args.dx_MD),
                              .rows = rows,
                              .columns = columns,
-                             .weight = data_or_null(args.weight_D),
+                             .weight = numbers_of(args.weight_D),
                              .stats = kernel_input<float>(args.stats),
                              .dweight = mutable_data_or_null(args.dweight_D),
                              .dbias = mutable_data_or_null(args.dbias_D),
-                             .accumulate_dx = args.accumulate_dx};
+                             .accumulate_dx = args.accumulate_dx,
+                             .round_parameters = args.rounding == Rounding::kBf16};
   const bool has_parameters = raw.dweight != nullptr || raw.dbias != nullptr;
   // The parameters before dx, which may overwrite dy.
   if (on_gpu(context, op,

@@ -277,3 +277,132 @@ TEST_CASE("a norm refuses a shape that does not fit", "[ops]") {
       layer_norm(ref::plain_policy(), x.t(), {}, kEps, at::empty({8, 3}), at::empty({8, 2})),
       Error);
 }
+
+namespace {
+
+at::Tensor as(bool bf16, const at::Tensor& t) { return bf16 && t.defined() ? ref::narrowed(t) : t; }
+
+/// The types of a norm's tensors: true for bf16.
+struct Types {
+  bool x, weight, y, dy, dx;
+};
+
+struct Gradients {
+  at::Tensor dx, dweight, dbias;
+};
+
+/// The RMS norm of a bf16 x by OLMo's steps, made of the fp32 norm without parameters.
+at::Tensor rms_of_bf16(const at::Tensor& x, const NormParameters& p, const at::Tensor& stats) {
+  at::Tensor h = at::empty_like(x);
+  rms_norm(ref::plain_policy(), x, {}, kEps, h, stats);
+  h = ref::rounded(h);
+  if (!p.weight.defined()) return h;
+  const bool bf16 = p.weight.scalar_type() == at::kBFloat16;
+  const at::Tensor product = h * ref::widened(p.weight);
+  if (!p.bias.defined()) return product;
+  if (bf16) return ref::rounded(product) + ref::widened(p.bias);
+  return (h.to(at::kDouble) * p.weight.to(at::kDouble) + p.bias.to(at::kDouble)).to(at::kFloat);
+}
+
+Gradients rms_gradients_of_bf16(const at::Tensor& x, const at::Tensor& dy, const NormParameters& p,
+                                const at::Tensor& stats) {
+  at::Tensor g = dy, h = at::empty_like(x), dx = at::empty_like(x);
+  rms_norm(ref::plain_policy(), x, {}, kEps, h, at::empty_like(stats));
+  h = ref::rounded(h);
+  if (p.weight.defined()) g = ref::rounded(dy * ref::widened(p.weight));
+  rms_norm_backward(ref::plain_policy(), {.dy_MD = g, .x_MD = x, .stats = stats, .dx_MD = dx});
+  const bool bf16 = p.weight.defined() && p.weight.scalar_type() == at::kBFloat16;
+  at::Tensor dweight = at::zeros({x.size(1)}), dbias = at::zeros({x.size(1)});
+  for (std::int64_t m = 0; m < x.size(0); ++m) {
+    for (std::int64_t i = 0; i < x.size(1); ++i) {
+      const float a = dy[m].const_data_ptr<float>()[i], b = h[m].const_data_ptr<float>()[i];
+      float& sum = dweight.data_ptr<float>()[i];
+      sum = bf16 ? sum + ref::rounded(at::full({1}, a * b)).item<float>() : std::fma(a, b, sum);
+      dbias.data_ptr<float>()[i] += a;
+    }
+  }
+  return {dx, dweight, dbias};
+}
+
+void check_types(const Case& c, const Types& types) {
+  const std::int64_t rows = 7, columns = 45;
+  const at::Tensor x = as(types.x, ref::values({rows, columns}, 81, 3.0F) + 0.5);
+  const at::Tensor dy = as(types.dy, ref::values({rows, columns}, 82));
+  const at::Tensor held = as(types.dx, ref::values({rows, columns}, 83));
+  NormParameters p = parameters_of(c, columns);
+  p = {as(types.weight, p.weight), as(types.weight, p.bias)};
+  const NormParameters wide{p.weight.defined() ? ref::widened(p.weight) : p.weight,
+                            p.bias.defined() ? ref::widened(p.bias) : p.bias};
+  const auto fp32 = run(ref::plain_policy(), c, ref::widened(x), ref::widened(dy), wide);
+  at::Tensor y = fp32.y;
+  Gradients expected{fp32.dx, fp32.dweight, fp32.dbias};
+  if (!c.centred && types.x) {
+    y = rms_of_bf16(ref::widened(x), p, stats_for(c, rows));
+    expected = rms_gradients_of_bf16(ref::widened(x), ref::widened(dy), p, fp32.stats);
+  }
+  const bool rounds = types.x || types.dx;
+  const at::Tensor dx = as(types.dx, rounds ? ref::rounded(expected.dx) : expected.dx);
+  ref::for_each_policy([&](const Policy& policy) {
+    at::Tensor out = at::empty_like(x, types.y ? at::kBFloat16 : at::kFloat);
+    const at::Tensor stats = stats_for(c, rows);
+    forward(policy, c, x, p, out, stats);
+    CHECK(ref::same_bits(out, as(types.y, y)));
+    CHECK(ref::same_bits(stats, fp32.stats));
+    NormBackward args{.dy_MD = dy,
+                      .x_MD = x,
+                      .stats = stats,
+                      .weight_D = p.weight,
+                      .dx_MD = at::empty_like(held),
+                      .rounding = Rounding::kBf16};
+    if (c.weighted) args.dweight_D = at::zeros({columns});
+    if (c.biased) args.dbias_D = at::zeros({columns});
+    backward(policy, c, args);
+    CHECK(ref::same_bits(args.dx_MD, dx));
+    if (c.weighted) CHECK(ref::same_bits(args.dweight_D, ref::rounded(expected.dweight)));
+    if (c.biased) CHECK(ref::same_bits(args.dbias_D, ref::rounded(expected.dbias)));
+    if (!rounds) return;  // one fused addition, as in the test of fp32
+    args.dx_MD = held.clone();
+    args.accumulate_dx = true;
+    args.dweight_D = args.dbias_D = at::Tensor();
+    backward(policy, c, args);
+    CHECK(ref::same_bits(args.dx_MD, as(types.dx, ref::widened(dx) + ref::widened(held))));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("norms of bf16 tensors compute in fp32 and round where OLMo does", "[ops]") {
+  for (const auto& c : kCases) {
+    for (int bits = 0; bits < 32; ++bits) {
+      const Types types{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0,
+                        (bits & 16) != 0};
+      if (types.weight && !c.weighted) continue;
+      INFO("centred " << c.centred << " weighted " << c.weighted << " biased " << c.biased
+                      << " x y dy dx weight " << types.x << types.y << types.dy << types.dx
+                      << types.weight);
+      check_types(c, types);
+    }
+  }
+}
+
+TEST_CASE("a NaN or an infinity of bf16 stays within its own row of a norm", "[ops]") {
+  for (const float odd : {NAN, INFINITY, -INFINITY}) {
+    at::Tensor x = ref::values({3, 50}, 84);
+    x[1][17] = odd;
+    for (const auto norm : {layer_norm, rms_norm}) {
+      const at::Tensor y = at::empty({3, 50}, at::kBFloat16);
+      norm(ref::plain_policy(), ref::narrowed(x), {}, kEps, y,
+           at::empty({3, norm == layer_norm ? 2 : 1}));
+      CHECK(y[1].isnan().any().item<bool>());
+      CHECK(at::isfinite(y[0]).all().item<bool>());
+      CHECK(at::isfinite(y[2]).all().item<bool>());
+    }
+  }
+}
+
+TEST_CASE("a norm refuses a bias of another type than its weight", "[ops]") {
+  const at::Tensor x = ref::values({3, 8}, 85);
+  CHECK_THROWS_AS(layer_norm(ref::plain_policy(), x, {ref::narrowed(at::ones({8})), at::ones({8})},
+                             kEps, at::empty({3, 8}), at::empty({3, 2})),
+                  Error);
+}

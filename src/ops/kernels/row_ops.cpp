@@ -23,29 +23,56 @@ OLMO_INLINE F32x16 normalized(F32x16 x, RowStats stats) {
   return x * broadcast(stats.rstd);
 }
 
+OLMO_INLINE Numbers row_of(const Rows& rows, std::int64_t row) {
+  const std::int64_t first = row * rows.stride;
+  if (rows.numbers.bf16) return {static_cast<Bf16*>(rows.numbers.data) + first, true};
+  return {static_cast<float*>(rows.numbers.data) + first, false};
+}
+
+OLMO_INLINE F32x16 load_from(const Numbers& x, std::int64_t i, std::int64_t count) {
+  if (x.bf16) return load_some(static_cast<const Bf16*>(x.data) + i, count);
+  return load_some(static_cast<const float*>(x.data) + i, count);
+}
+
+OLMO_INLINE void store_into(const Numbers& x, std::int64_t i, F32x16 value, std::int64_t count) {
+  if (x.bf16) {
+    store_some(static_cast<Bf16*>(x.data) + i, value, count);
+  } else {
+    store_some(static_cast<float*>(x.data) + i, value, count);
+  }
+}
+
 template <bool kCentred>
-RowStats measure(const float* x, std::int64_t columns, float eps) {
+RowStats measure(const Numbers& x, std::int64_t columns, float eps) {
   const auto width = static_cast<float>(columns);
   float mean = 0.0F;
   if constexpr (kCentred) {
     F32x16 sum = zero();
-    for_row(columns, [&] OLMO_STEP { sum = sum + load_some(x + i, count); });
+    for_row(columns, [&] OLMO_STEP { sum = sum + load_from(x, i, count); });
     mean = tree_sum(sum) / width;
   }
   F32x16 squares = zero();
   for_row(columns, [&] OLMO_STEP {
-    F32x16 d = load_some(x + i, count);
+    F32x16 d = load_from(x, i, count);
     if constexpr (kCentred) d = keep(d - broadcast(mean), count);
     squares = fma(d, d, squares);
   });
   return {mean, 1.0F / sqrt(tree_sum(squares) / width + eps)};
 }
 
+/// OLMo's RMS norm of bf16 returns to bf16 before the weight; LayerNorm stays in fp32 to its end.
+template <bool kCentred>
+OLMO_INLINE bool rounds_between(const Rows& x) {
+  return !kCentred && x.numbers.bf16;
+}
+
+OLMO_INLINE F32x16 rounded_if(bool rounds, F32x16 x) { return rounds ? round_to_bf16(x) : x; }
+
 template <bool kCentred>
 void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) {
+  const bool rounds = rounds_between<kCentred>(args.x);
   for (std::int64_t row = begin; row < end; ++row) {
-    const float* x = args.x.data + row * args.x.stride;
-    float* y = args.y.data + row * args.y.stride;
+    const Numbers x = row_of(args.x, row), y = row_of(args.y, row);
     const RowStats stats = measure<kCentred>(x, args.columns, args.eps);
     if constexpr (kCentred) {
       args.stats[2 * row] = stats.mean;
@@ -54,13 +81,18 @@ void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) 
       args.stats[row] = stats.rstd;
     }
     for_row(args.columns, [&] OLMO_STEP {
-      F32x16 value = normalized<kCentred>(load_some(x + i, count), stats);
-      if (args.weight != nullptr) {
-        const F32x16 weight = load_some(args.weight + i, count);
-        value = args.bias != nullptr ? fma(value, weight, load_some(args.bias + i, count))
-                                     : value * weight;
+      F32x16 value = rounded_if(rounds, normalized<kCentred>(load_from(x, i, count), stats));
+      if (args.weight.data != nullptr) {
+        const F32x16 weight = load_from(args.weight, i, count);
+        if (args.bias.data == nullptr) {
+          value = value * weight;
+        } else if (rounds && args.weight.bf16) {
+          value = round_to_bf16(value * weight) + load_from(args.bias, i, count);
+        } else {
+          value = fma(value, weight, load_from(args.bias, i, count));
+        }
       }
-      store_some(y + i, value, count);
+      store_into(y, i, value, count);
     });
   }
 }
@@ -68,22 +100,23 @@ void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) 
 template <bool kCentred>
 void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64_t end) {
   const auto width = static_cast<float>(args.columns);
-  const auto gradient = [&](const float* dy, std::int64_t i, std::int64_t count)
+  const bool rounds = rounds_between<kCentred>(args.x);
+  const bool rounds_dx = args.x.numbers.bf16 || args.dx.numbers.bf16;
+  const auto gradient = [&](const Numbers& dy, std::int64_t i, std::int64_t count)
       __attribute__((always_inline)) {
-    const F32x16 g = load_some(dy + i, count);
-    return args.weight != nullptr ? g * load_some(args.weight + i, count) : g;
+    const F32x16 g = load_from(dy, i, count);
+    return args.weight.data != nullptr ? rounded_if(rounds, g * load_from(args.weight, i, count))
+                                       : g;
   };
   for (std::int64_t row = begin; row < end; ++row) {
-    const float* x = args.x.data + row * args.x.stride;
-    const float* dy = args.dy.data + row * args.dy.stride;
-    float* dx = args.dx.data + row * args.dx.stride;
+    const Numbers x = row_of(args.x, row), dy = row_of(args.dy, row), dx = row_of(args.dx, row);
     const RowStats stats = stats_of<kCentred>(args.stats, row);
     F32x16 sum = zero();
     F32x16 product = zero();
     for_row(args.columns, [&] OLMO_STEP {
       const F32x16 g = gradient(dy, i, count);
       if constexpr (kCentred) sum = sum + g;
-      product = fma(g, normalized<kCentred>(load_some(x + i, count), stats), product);
+      product = fma(g, normalized<kCentred>(load_from(x, i, count), stats), product);
     });
     const F32x16 mean_g = broadcast(tree_sum(sum) / width);
     const F32x16 mean_gh = broadcast(tree_sum(product) / width);
@@ -91,29 +124,40 @@ void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64
     for_row(args.columns, [&] OLMO_STEP {
       F32x16 g = gradient(dy, i, count);
       if constexpr (kCentred) g = g - mean_g;
-      const F32x16 h = normalized<kCentred>(load_some(x + i, count), stats);
+      const F32x16 h = normalized<kCentred>(load_from(x, i, count), stats);
       const F32x16 t = fma(negate(h), mean_gh, g);
-      store_some(dx + i, args.accumulate_dx ? fma(rstd, t, load_some(dx + i, count)) : rstd * t,
-                 count);
+      F32x16 value = rounded_if(rounds_dx, rstd * t);
+      if (args.accumulate_dx) {
+        const F32x16 held = load_from(dx, i, count);
+        value = rounds_dx ? value + held : fma(rstd, t, held);
+      }
+      store_into(dx, i, value, count);
     });
   }
+}
+
+OLMO_INLINE void round_row(float* x, std::int64_t n) {
+  for_row(n, [&] OLMO_STEP { store_some(x + i, round_to_bf16(load_some(x + i, count)), count); });
 }
 
 /// One chain per column over ascending rows, four vectors of columns side by side.
 template <bool kCentred>
 void parameter_gradients(const NormBackwardArgs& args, std::int64_t begin, std::int64_t end) {
+  const bool rounds = rounds_between<kCentred>(args.x);
+  const bool rounds_terms = rounds && args.weight.bf16;
   for (std::int64_t first = begin; first < end; first += 64) {
     const std::int64_t columns = end - first < 64 ? end - first : 64;
     for (std::int64_t row = 0; row < args.rows; ++row) {
-      const float* x = args.x.data + row * args.x.stride + first;
-      const float* dy = args.dy.data + row * args.dy.stride + first;
+      const Numbers x = row_of(args.x, row), dy = row_of(args.dy, row);
       const RowStats stats = stats_of<kCentred>(args.stats, row);
       for_row(columns, [&] OLMO_STEP {
-        const F32x16 g = load_some(dy + i, count);
+        const F32x16 g = load_from(dy, first + i, count);
         if (args.dweight != nullptr) {
           float* dweight = args.dweight + first + i;
-          const F32x16 h = normalized<kCentred>(load_some(x + i, count), stats);
-          store_some(dweight, fma(g, h, load_some(dweight, count)), count);
+          const F32x16 h =
+              rounded_if(rounds, normalized<kCentred>(load_from(x, first + i, count), stats));
+          const F32x16 held = load_some(dweight, count);
+          store_some(dweight, rounds_terms ? held + round_to_bf16(g * h) : fma(g, h, held), count);
         }
         if (args.dbias != nullptr) {
           float* dbias = args.dbias + first + i;
@@ -121,6 +165,9 @@ void parameter_gradients(const NormBackwardArgs& args, std::int64_t begin, std::
         }
       });
     }
+    if (!args.round_parameters) continue;
+    if (args.dweight != nullptr) round_row(args.dweight + first, columns);
+    if (args.dbias != nullptr) round_row(args.dbias + first, columns);
   }
 }
 

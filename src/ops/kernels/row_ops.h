@@ -3,11 +3,21 @@
 
 #include <cstdint>
 
+#include "ops/kernels/bf16.h"
+
 namespace olmo::ops {
 
-/// Rows of `columns` dense floats, `stride` apart.
+/// Dense numbers of a type that is known at run time, fp32 or bf16. Norms have up to four tensors,
+/// each of either type: kernels for all combinations would be many, and the question costs a norm
+/// nothing, since it is asked of sixteen elements at a time and always answered alike.
+struct Numbers {
+  void* data;
+  bool bf16;
+};
+
+/// Rows of `columns` dense numbers, `stride` apart.
 struct Rows {
-  float* data;
+  Numbers numbers;
   std::int64_t stride;
 };
 
@@ -15,8 +25,7 @@ struct Rows {
 struct NormForwardArgs {
   Rows x, y;
   std::int64_t columns;
-  const float* weight;
-  const float* bias;
+  Numbers weight, bias;
   float eps;
   float* stats;  ///< layer norm: (mean, rstd) pairs; RMS norm: rstd
 };
@@ -24,11 +33,12 @@ struct NormForwardArgs {
 struct NormBackwardArgs {
   Rows dy, x, dx;
   std::int64_t rows, columns;
-  const float* weight;
+  Numbers weight;
   const float* stats;
   float* dweight;
   float* dbias;
   bool accumulate_dx;
+  bool round_parameters;  ///< dweight and dbias to bf16, once the rows are added
 };
 
 /// Elements of one block of the norm of a tensor (ops/optimizer_update.h).

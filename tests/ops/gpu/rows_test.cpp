@@ -51,13 +51,33 @@ TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   }
 }
 
+TEST_CASE("elementwise operations of bf16 on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t n : {1, 17, 1025}) {
+    check("elementwise in bf16 " + std::to_string(n), [&](const Policy& policy) {
+      const at::Tensor x = reference::narrowed(nasty({n}, 1, 100));
+      const at::Tensor y = reference::narrowed(nasty({n}, 2)), z = nasty({n}, 3);
+      const at::Tensor sum = at::empty_like(x), mask = at::empty({n}, at::kByte);
+      add(policy, x, y, sum);
+      add(policy, z, y, z);
+      scale(policy, y, 0.3F);
+      clamp(policy, x, 8.0F, mask);
+      const at::Tensor dx = reference::narrowed(nasty({n}, 4));
+      clamp_backward(policy, mask, dx);
+      return Tensors{sum, z, y, x, mask, dx};
+    });
+  }
+}
+
 using Norm = void (*)(const Context&, const at::Tensor&, const NormParameters&, float,
                       const at::Tensor&, const at::Tensor&);
 
-void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd) {
+void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd,
+                at::ScalarType type = at::kFloat) {
   check("norm " + std::to_string(columns), [&](const Policy& policy) {
     constexpr std::int64_t kRows = 19;
-    const auto draw = odd ? nasty : values;
+    const auto draw = [&](at::IntArrayRef sizes, std::uint64_t seed, float scale = 1.0F) {
+      return (odd ? nasty : values)(sizes, seed, scale).to(type);
+    };
     const at::Tensor wide = draw({kRows, columns + 5}, 1, 2);
     const at::Tensor x = wide.narrow(1, 3, columns), dy = draw({kRows, columns}, 2, 1);
     NormParameters parameters;
@@ -66,14 +86,15 @@ void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd) {
     back.x_MD = x;
     back.accumulate_dx = centred;
     if (weighted) {
-      parameters = {values({columns}, 3), values({columns}, 4)};
+      parameters = {values({columns}, 3).to(type), values({columns}, 4).to(type)};
       back.weight_D = parameters.weight;
       back.dweight_D = values({columns}, 5);
       back.dbias_D = values({columns}, 6);
     }
-    const at::Tensor y = at::empty({kRows, columns});
+    if (type == at::kBFloat16) back.rounding = Rounding::kBf16;
+    const at::Tensor y = at::empty({kRows, columns}, type);
     back.stats = at::empty({kRows, centred ? 2 : 1});
-    back.dx_MD = values({kRows, columns}, 7);
+    back.dx_MD = values({kRows, columns}, 7).to(type);
     (centred ? Norm(layer_norm) : Norm(rms_norm))(policy, x, parameters, 1e-5F, y, back.stats);
     (centred ? layer_norm_backward : rms_norm_backward)(policy, back);
     Tensors out{y, back.stats, back.dx_MD};
@@ -87,6 +108,7 @@ TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
     for (const bool centred : {true, false}) {
       check_norm(columns, centred, true, false);
       check_norm(columns, centred, false, true);
+      check_norm(columns, centred, true, false, at::kBFloat16);
     }
   }
 }
@@ -97,7 +119,11 @@ TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
       const at::Tensor u = nasty({18, 2 * columns}, 1, 20), y = at::empty({18, columns});
       swiglu(policy, u, y);
       swiglu_backward(policy, values({18, columns}, 2), u, u);
-      return Tensors{y, u};
+      const at::Tensor v = reference::narrowed(nasty({18, 2 * columns}, 3, 20));
+      const at::Tensor z = at::empty({18, columns}, at::kBFloat16);
+      swiglu(policy, v, z);
+      swiglu_backward(policy, reference::narrowed(values({18, columns}, 4)), v, v);
+      return Tensors{y, u, z, v};
     });
   }
 }
@@ -108,10 +134,12 @@ TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
       const AttentionShape shape{2, 9, 4, 2, head_dim};
       const RopeTable table = make_rope_table(1e4, head_dim, 40);
       const at::Tensor a = values({18, 8 * head_dim}, 1), b = a.clone(), c = a.clone();
+      const at::Tensor d = reference::narrowed(a);
       rope(policy, table, shape, a);
       rope_backward(policy, table, shape, b);
       rope(policy, table, shape, integers(18, 40, 2), c);
-      return Tensors{a, b, c};
+      rope(policy, table, shape, d);
+      return Tensors{a, b, c, d};
     });
   }
 }
