@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -202,6 +203,24 @@ TEST_CASE("weight gradients rounded after the last block of rows equal one round
     begin += rows;
   }
   CHECK(same_bits(parts, whole));
+}
+
+TEST_CASE("products in bf16 are the reference's, with no more error than LibTorch's", "[ops]") {
+  const ops::reference::Bf16Golden golden;
+  const auto x = golden.in("linear.x"), w = golden.in("linear.w"), dy = golden.in("linear.dy");
+  auto y = at::empty({160, 112}, at::kBFloat16), dx = at::empty({160, 96}, at::kBFloat16);
+  auto dw = at::empty({112, 96});
+  const auto policy = resolve_policy("portable", "auto", 1);
+  ops::linear(policy, x, w, y);
+  ops::linear_backward_input(policy, dy, w, dx);
+  ops::linear_backward_weight(policy, dy, x, dw, false, ops::Rounding::kBf16);
+  const auto exact = [](const at::Tensor& t) { return t.to(at::kDouble); };
+  golden.check("linear.y", y);
+  golden.check_error("linear.y", y, exact(x).mm(exact(w).t()));
+  golden.check("linear.d_x", dx);
+  golden.check_error("linear.d_x", dx, exact(dy).mm(exact(w)));
+  golden.check("linear.d_w", dw);
+  golden.check_error("linear.d_w", dw, exact(dy).t().mm(exact(x)));
 }
 
 TEST_CASE("linear passes infinities and NaN to exactly the outputs that use them", "[ops]") {

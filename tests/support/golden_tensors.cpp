@@ -16,6 +16,8 @@ at::ScalarType dtype_of(const std::string& name) {
   if (name == "F32") return at::kFloat;
   if (name == "BF16") return at::kBFloat16;
   if (name == "I64") return at::kLong;
+  if (name == "I32") return at::kInt;
+  if (name == "I16") return at::kShort;
   OLMO_CHECK(name == "BOOL");
   return at::kBool;
 }
