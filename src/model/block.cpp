@@ -27,7 +27,7 @@ QueryKey query_key(const ModelConfig& config, const at::Tensor& qkv_MQ) {
 }
 
 void normalise_query_key(const BlockContext& context, const BlockTensors& weights,
-                         BlockSaved& saved, const at::Tensor& qkv_MQ) {
+                         AttentionSaved& saved, const at::Tensor& qkv_MQ) {
   const QueryKey out = query_key(context.config, qkv_MQ);
   const at::Tensor q_MD = saved.q_MD.shaped({out.q_MD.size(0), out.q_MD.size(1)});
   const at::Tensor k_MK = saved.k_MK.shaped({out.k_MK.size(0), out.k_MK.size(1)});
@@ -38,16 +38,10 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
   context.named("qk_norm").traced(qkv_MQ);  // both norms at once
 }
 
-/// heads = attention of the packed projections of h.
-void attention_forward(const BlockContext& context, const BlockTensors& weights,
-                       const at::Tensor& h_MD, BlockSaved& saved) {
+/// heads = attention of the packed projections in saved.qkv_MQ.
+void attend(const BlockContext& context, const BlockTensors& weights, AttentionSaved& saved) {
   const ModelConfig& config = context.config;
-  at::Tensor qkv_MQ = saved.qkv_MQ.shaped({context.tokens(), config.qkv_size()});
-  ops::linear(context.named("att_proj"), h_MD, weights.att_proj, qkv_MQ);
-  if (config.clip_qkv) {
-    ops::clamp(context.named("clip_qkv"), qkv_MQ, static_cast<float>(*config.clip_qkv),
-               saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
-  }
+  const at::Tensor& qkv_MQ = saved.qkv_MQ.get();
   if (config.attention_layer_norm) normalise_query_key(context, weights, saved, qkv_MQ);
   at::Tensor heads_MD = saved.heads_MD.shaped({context.tokens(), config.d_model});
   const ops::AttentionShape& shape = context.shape;
@@ -61,11 +55,34 @@ void attention_forward(const BlockContext& context, const BlockTensors& weights,
   ops::attention(context.named("attention"), shape, qkv_MQ, heads_MD, lse_BNL);
 }
 
+/// What attention changes in place, taken from what is kept of it.
+void restore_projected(const BlockPass& pass) {
+  const at::Tensor& projected_MQ = pass.saved.projected_MQ.get();
+  pass.attention.qkv_MQ.shaped({projected_MQ.size(0), projected_MQ.size(1)}).copy_(projected_MQ);
+}
+
+/// heads = attention of the packed projections of h.
+void attention_forward(const BlockContext& context, const BlockTensors& weights,
+                       const at::Tensor& h_MD, const BlockPass& pass) {
+  const ModelConfig& config = context.config;
+  const bool again = pass.recomputed == Recomputed::kAttention;
+  Buffer& projected = again ? pass.saved.projected_MQ : pass.attention.qkv_MQ;
+  at::Tensor projected_MQ = projected.shaped({context.tokens(), config.qkv_size()});
+  ops::linear(context.named("att_proj"), h_MD, weights.att_proj, projected_MQ);
+  if (config.clip_qkv) {
+    ops::clamp(context.named("clip_qkv"), projected_MQ, static_cast<float>(*config.clip_qkv),
+               pass.saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
+  }
+  if (again) restore_projected(pass);
+  attend(context, weights, pass.attention);
+}
+
 /// From the gradient of `heads` to that of attention's packed projections, and of the QK-norms.
 at::Tensor attention_backward(const BlockContext& context, const BlockTensors& weights,
-                              const BlockSaved& saved, BlockScratch& scratch,
+                              const BlockPass& pass, BlockScratch& scratch,
                               const at::Tensor& dheads_MD, const BlockTensors& gradients) {
   const ModelConfig& config = context.config;
+  const AttentionSaved& saved = pass.attention;
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::attention_backward(context.named("attention.grad"), context.shape, dheads_MD,
                           saved.qkv_MQ.get(), saved.heads_MD.get(), saved.lse_BNL.get(), dqkv_MQ);
@@ -79,7 +96,7 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
     context.named("qk_norm.grad").traced(dqkv_MQ);
   }
   if (config.clip_qkv)
-    ops::clamp_backward(context.named("clip_qkv.grad"), saved.clip_MQ.get(), dqkv_MQ);
+    ops::clamp_backward(context.named("clip_qkv.grad"), pass.saved.clip_MQ.get(), dqkv_MQ);
   return dqkv_MQ;
 }
 
@@ -103,6 +120,14 @@ void add_half(const BlockContext& context, const HalfNames& names, const at::Ten
     norm_forward(context, names.norm, out_MD, norm, term_MD, stats);
   }
   ops::add(context.named(names.residual), x_MD, term_MD, y_MD);
+}
+
+/// Where the last linear layer of a half writes. Without norm_after nobody reads it again, so the
+/// halves share a scratch buffer.
+at::Tensor half_output(const BlockContext& context, Buffer& kept, BlockScratch& scratch,
+                       std::int64_t rows) {
+  Buffer& buffer = context.config.norm_after ? kept : scratch.g_MD;
+  return buffer.shaped({rows, context.config.d_model});
 }
 
 /// Gradient of add_half's `out` from that of its y.
@@ -156,54 +181,73 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
 }
 
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
-                             BlockSaved& saved, BlockScratch& scratch, const at::Tensor& dx_MD,
+                             const BlockPass& pass, BlockScratch& scratch, const at::Tensor& dx_MD,
                              BlockTensors& gradients, bool accumulate) {
+  BlockSaved& saved = pass.saved;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
   const at::Tensor dout_MD =
       half_output_gradient(context, kAttention, dx_MD, saved.att_MD, weights.attn_norm,
                            saved.attn_stats, scratch, gradients.attn_norm);
-  ops::linear_backward_weight(context.named("attn_out.weight.grad"), dout_MD, saved.heads_MD.get(),
-                              gradients.attn_out, accumulate);
+  ops::linear_backward_weight(context.named("attn_out.weight.grad"), dout_MD,
+                              pass.attention.heads_MD.get(), gradients.attn_out, accumulate);
   at::Tensor dheads_MD = scratch.h_MD.shaped({m, d});
   ops::linear_backward_input(context.named("attn_out.grad"), dout_MD, weights.attn_out, dheads_MD);
   const at::Tensor dqkv_MQ =
-      attention_backward(context, weights, saved, scratch, dheads_MD, gradients);
-  const at::Tensor h_MD = half_input(context, kAttention, saved.x_MD.get(), weights.attn_norm,
-                                     saved.attn_stats, scratch);
+      attention_backward(context, weights, pass, scratch, dheads_MD, gradients);
+  const at::Tensor h_MD =
+      half_input(context, kAttention, pass.x_MD, weights.attn_norm, saved.attn_stats, scratch);
   ops::linear_backward_weight(context.named("att_proj.weight.grad"), dqkv_MQ, h_MD,
                               gradients.att_proj, accumulate);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(context.named("att_proj.grad"), dqkv_MQ, weights.att_proj, dh_MD);
-  add_half_input_gradient(context, kAttention, dh_MD, saved.x_MD.get(), weights.attn_norm,
+  add_half_input_gradient(context, kAttention, dh_MD, pass.x_MD, weights.attn_norm,
                           saved.attn_stats, dx_MD, gradients.attn_norm);
 }
 
-/// The rest of a block after attention, rows by themselves: attn_out, the residual sum and the MLP.
+/// After attention, rows by themselves: attn_out, the residual sum, and up | gate of the MLP.
 void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
-                     BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
-                     const at::Tensor& y_MD) {
-  const ModelConfig& config = context.config;
-  const std::int64_t m = x_MD.size(0), d = config.d_model, f = config.fused_mlp_size() / 2;
-  // Without norm_after nobody reads the outputs of the halves again, so they share a scratch
-  // buffer.
-  const auto half_output = [&](Buffer& kept) {
-    return (config.norm_after ? kept : scratch.g_MD).shaped({m, d});
-  };
-
-  at::Tensor att_MD = half_output(saved.att_MD);
+                     BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD) {
+  const std::int64_t m = x_MD.size(0), d = context.config.d_model,
+                     f = context.config.fused_mlp_size() / 2;
+  at::Tensor att_MD = half_output(context, saved.att_MD, scratch, m);
   ops::linear(context.named("attn_out"), heads_MD, weights.attn_out, att_MD);
   const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
   add_half(context, kAttention, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
-
   at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
   ops::linear(context.named("ff_proj"),
               half_input(context, kMlp, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
               weights.ff_proj, u_M2F);
-  const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
+}
+
+/// ff_out's output, from up | gate.
+at::Tensor mlp_output(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+                      BlockScratch& scratch) {
+  const at::Tensor& u_M2F = saved.u_M2F.get();
+  const std::int64_t m = u_M2F.size(0);
+  const at::Tensor act_MF = scratch.act_MF.shaped({m, u_M2F.size(1) / 2});
   ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
-  at::Tensor mlp_MD = half_output(saved.mlp_MD);
+  at::Tensor mlp_MD = half_output(context, saved.mlp_MD, scratch, m);
   ops::linear(context.named("ff_out"), act_MF, weights.ff_out, mlp_MD);
-  add_half(context, kMlp, mid_MD, mlp_MD, weights.ff_norm, saved.ff_stats, scratch, y_MD);
+  return mlp_MD;
+}
+
+/// The rest of a block after attention.
+void rest_of_block(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+                   BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD,
+                   const at::Tensor& y_MD) {
+  after_attention(context, weights, saved, scratch, x_MD, heads_MD);
+  const at::Tensor mlp_MD = mlp_output(context, weights, saved, scratch);
+  add_half(context, kMlp, saved.mid_MD.get(), mlp_MD, weights.ff_norm, saved.ff_stats, scratch,
+           y_MD);
+}
+
+/// Attention of the norm of the block's input.
+void attention_half(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
+                    BlockScratch& scratch) {
+  attention_forward(
+      context, weights,
+      half_input(context, kAttention, pass.x_MD, weights.attn_norm, pass.saved.attn_stats, scratch),
+      pass);
 }
 
 }  // namespace
@@ -237,30 +281,45 @@ void norm_backward(const BlockContext& context, std::string_view name, const at:
   }
 }
 
-void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+void block_forward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
                    BlockScratch& scratch, const at::Tensor& y_MD) {
-  const at::Tensor& x_MD = saved.x_MD.get();
-  attention_forward(
-      context, weights,
-      half_input(context, kAttention, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
-  after_attention(context, weights, saved, scratch, x_MD, saved.heads_MD.get(), y_MD);
+  attention_half(context, weights, pass, scratch);
+  rest_of_block(context, weights, pass.saved, scratch, pass.x_MD, pass.attention.heads_MD.get(),
+                y_MD);
 }
 
-void block_forward_rows(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
-                        BlockScratch& scratch, const at::Tensor& rows_R, const at::Tensor& y_RD) {
-  const at::Tensor& x_MD = saved.x_MD.get();
-  attention_forward(
-      context, weights,
-      half_input(context, kAttention, x_MD, weights.attn_norm, saved.attn_stats, scratch), saved);
-  after_attention(context, weights, saved, scratch, x_MD.index_select(0, rows_R),
-                  saved.heads_MD.get().index_select(0, rows_R), y_RD);
+void block_forward_rows(const BlockContext& context, const BlockTensors& weights,
+                        const BlockPass& pass, BlockScratch& scratch, const at::Tensor& rows_R,
+                        const at::Tensor& y_RD) {
+  attention_half(context, weights, pass, scratch);
+  rest_of_block(context, weights, pass.saved, scratch, pass.x_MD.index_select(0, rows_R),
+                pass.attention.heads_MD.get().index_select(0, rows_R), y_RD);
 }
 
-void block_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+void block_recompute(const BlockContext& context, const BlockTensors& weights,
+                     const BlockPass& pass, BlockScratch& scratch) {
+  BlockContext again = context;
+  again.compute.trace = nullptr;
+  BlockSaved& saved = pass.saved;
+  if (pass.recomputed == Recomputed::kAttention) {
+    restore_projected(pass);
+    attend(again, weights, pass.attention);
+  } else if (pass.recomputed == Recomputed::kBlock) {
+    attention_half(again, weights, pass, scratch);
+    after_attention(again, weights, saved, scratch, pass.x_MD, pass.attention.heads_MD.get());
+    if (!context.config.norm_after) return;
+    // The MLP's norm is the block's last operation: its input and statistics are read, not its sum.
+    const at::Tensor mlp_MD = mlp_output(again, weights, saved, scratch);
+    const at::Tensor unread_MD = scratch.h_MD.shaped({mlp_MD.size(0), mlp_MD.size(1)});
+    norm_forward(again, {}, mlp_MD, weights.ff_norm, unread_MD, saved.ff_stats);
+  }
+}
+
+void block_backward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
                     BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
                     bool accumulate) {
-  mlp_half_backward(context, weights, saved, scratch, dx_MD, gradients, accumulate);
-  attention_half_backward(context, weights, saved, scratch, dx_MD, gradients, accumulate);
+  mlp_half_backward(context, weights, pass.saved, scratch, dx_MD, gradients, accumulate);
+  attention_half_backward(context, weights, pass, scratch, dx_MD, gradients, accumulate);
 }
 
 }  // namespace olmo::model

@@ -2,6 +2,7 @@
 
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "model/recomputation.h"
 #include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/rope.h"
@@ -33,20 +34,33 @@ struct BlockContext {
   }
 };
 
-/// What a block keeps from forward to backward. The outputs of its norms (before a linear layer)
-/// and of SwiGLU are computed again instead.
+/// What attention keeps from forward to backward.
+struct AttentionSaved {
+  Buffer qkv_MQ;      ///< after clip, QK-norm and RoPE
+  Buffer q_MD, k_MK;  ///< q and k before their norms; QK-norm only
+  Buffer heads_MD;    ///< attention's output, before attn_out
+  Buffer lse_BNL;     ///< log-sum-exp of attention
+  Buffer q_stats, k_stats;
+};
+
+/// What the rest of a block keeps, beside its input. The outputs of its norms (before a linear
+/// layer) and of SwiGLU are computed again instead.
 struct BlockSaved {
-  Buffer x_MD;                ///< the block's input; its owner writes it
-  Buffer qkv_MQ;              ///< after clip, QK-norm and RoPE
+  Buffer projected_MQ;        ///< att_proj's output after clip; kept if attention is computed again
   Buffer clip_MQ{at::kByte};  ///< 1 where clip_qkv let the value pass; clip_qkv only
-  Buffer q_MD, k_MK;          ///< q and k before their norms; QK-norm only
-  Buffer heads_MD;            ///< attention's output, before attn_out
-  Buffer lse_BNL;             ///< log-sum-exp of attention
   Buffer att_MD;              ///< attn_out's output before its norm; norm_after only
   Buffer mid_MD;              ///< the residual stream between attention and MLP
   Buffer u_M2F;               ///< up | gate
   Buffer mlp_MD;              ///< ff_out's output before its norm; norm_after only
-  Buffer attn_stats, ff_stats, q_stats, k_stats;  ///< of the norms
+  Buffer attn_stats, ff_stats;  ///< of the norms
+};
+
+/// One block's pass: its input, and where it keeps what the backward pass reads.
+struct BlockPass {
+  at::Tensor x_MD;
+  Recomputed recomputed;
+  BlockSaved& saved;
+  AttentionSaved& attention;
 };
 
 /// Buffers that all blocks use in turn.
@@ -68,18 +82,24 @@ void norm_backward(const BlockContext& context, std::string_view name, const at:
                    const at::Tensor& x, const NormTensors& weights, const Buffer& stats,
                    const at::Tensor& dx, bool accumulate_dx, const NormTensors& gradients);
 
-/// y = the block's output for the input in saved.x_MD.
-void block_forward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+/// y = the block's output.
+void block_forward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
                    BlockScratch& scratch, const at::Tensor& y_MD);
 
 /// As block_forward, for the rows `rows_R` alone; no backward pass can follow.
-void block_forward_rows(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
-                        BlockScratch& scratch, const at::Tensor& rows_R, const at::Tensor& y_RD);
+void block_forward_rows(const BlockContext& context, const BlockTensors& weights,
+                        const BlockPass& pass, BlockScratch& scratch, const at::Tensor& rows_R,
+                        const at::Tensor& y_RD);
+
+/// Computes again what the forward pass has not kept (pass.recomputed), and nothing beyond: not the
+/// block's output. Gives the bits of the forward pass and leaves no trace.
+void block_recompute(const BlockContext& context, const BlockTensors& weights,
+                     const BlockPass& pass, BlockScratch& scratch);
 
 /// dx_MD: on entry the gradient of the block's output, on return that of its input. `accumulate`:
 /// the gradients of the linear layers are continued, else set; those of the norms are always
-/// continued. Uses up what `saved` holds.
-void block_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
+/// continued. Uses up what `pass` holds.
+void block_backward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
                     BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
                     bool accumulate);
 

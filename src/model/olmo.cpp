@@ -47,6 +47,13 @@ void begin_gradients(const ModelTensors& gradients) {
   }
 }
 
+/// 0 if none is.
+std::size_t first_recomputed(const std::vector<Recomputed>& blocks) {
+  const auto first =
+      std::ranges::find_if(blocks, [](Recomputed again) { return again != Recomputed::kNothing; });
+  return first == blocks.end() ? 0 : static_cast<std::size_t>(first - blocks.begin());
+}
+
 at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
   const at::Tensor tensor = new_tensor({std::ssize(values)}, at::kLong);
   std::ranges::copy(values, mutable_host_span<std::int64_t>(tensor).begin());
@@ -89,8 +96,12 @@ at::Tensor next_token_labels(const at::Tensor& ids_BL) {
   return labels_BL;
 }
 
-Olmo::Olmo(ModelConfig config, Policy policy)
-    : Olmo(config, std::move(policy), make_parameters(config)) {}
+Olmo::Olmo(ModelConfig config, Policy policy,
+           const std::optional<std::string>& activation_checkpointing)
+    : Olmo(config, std::move(policy), make_parameters(config)) {
+  recomputed_ = recomputed_blocks(activation_checkpointing, config_.n_layers);
+  shared_ = first_recomputed(recomputed_);
+}
 
 Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
     : config_(std::move(config)),
@@ -99,7 +110,11 @@ Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
       parameters_(std::move(parameters)),
       weights_(place_tensors(config_, parameters_)),
       workspace_(policy_.threads),
-      saved_(static_cast<std::size_t>(config_.n_layers)) {}
+      recomputed_(recomputed_blocks({}, config_.n_layers)),
+      shared_(0),
+      inputs_MD_(recomputed_.size()),
+      saved_(recomputed_.size()),
+      attention_(recomputed_.size()) {}
 
 Olmo Olmo::for_inference(ModelConfig config, Policy policy, NamedTensors weights) {
   validate(config);
@@ -147,29 +162,37 @@ BlockContext Olmo::context(const at::Tensor& ids_BL) {
   return context(shape_of(ids_BL.size(0), ids_BL.size(1)), ids_BL.size(1));
 }
 
+BlockPass Olmo::block_pass(std::size_t layer, bool training) {
+  const Recomputed again = training ? recomputed_[layer] : Recomputed::kNothing;
+  const bool keeps_block = training && again != Recomputed::kBlock;
+  const bool keeps_attention = training && again == Recomputed::kNothing;
+  return {inputs_MD_[training ? layer : 0].get(), again, saved_[keeps_block ? layer : shared_],
+          attention_[keeps_attention ? layer : shared_]};
+}
+
 at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
                              const Observer& observe) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
   const OpScope forward(context.compute.trace, "forward/");
-  at::Tensor x_MD = saved_.front().x_MD.shaped({m, d});
+  at::Tensor x_MD = inputs_MD_.front().shaped({m, d});
   ops::embedding(context.named("embedding"), ids_BL.view({m}), weights_.wte, x_MD);
   if (observe) observe("embedding", x_MD);
   for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
     const OpScope scope(context.compute.trace, block_scope(layer));
     const bool last = layer + 1 == weights_.blocks.size();
-    BlockSaved& saved = saved_[training ? layer : 0];
     // A block's output is the next one's saved input: the residual stream is never copied.
-    Buffer& output = training && !last ? saved_[layer + 1].x_MD : last_MD_;
+    Buffer& output = training && !last ? inputs_MD_[layer + 1] : last_MD_;
     const auto& block = weights_.blocks[layer];
+    const BlockPass pass = block_pass(layer, training);
     if (last && context.forest != nullptr) {
       const at::Tensor& rows_R = context.forest->targets_R;
       x_MD = output.shaped({rows_R.size(0), d});
-      block_forward_rows(context, block, saved, scratch_, rows_R, x_MD);
+      block_forward_rows(context, block, pass, scratch_, rows_R, x_MD);
     } else {
       x_MD = output.shaped({m, d});
-      block_forward(context, block, saved, scratch_, x_MD);
+      block_forward(context, block, pass, scratch_, x_MD);
     }
-    if (!training) std::swap(saved.x_MD, output);
+    if (!training) std::swap(inputs_MD_.front(), output);
     if (observe) observe("block_" + std::to_string(layer), x_MD);
   }
   at::Tensor final_MD = final_MD_.shaped({x_MD.size(0), d});
@@ -188,10 +211,16 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
   const at::Tensor dx_MD = dx_MD_.shaped({m, d});
   norm_backward(context, "ln_f.grad", dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD,
                 false, gradients.ln_f);
+  bool is_there = true;  // the last block that shared buffers has left its values there
   for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
     const OpScope scope(context.compute.trace, block_scope(layer));
-    block_backward(context, weights_.blocks[layer], saved_[layer], scratch_, dx_MD,
-                   gradients.blocks[layer], accumulate);
+    const auto& block = weights_.blocks[layer];
+    const BlockPass pass = block_pass(layer, /*training=*/true);
+    if (pass.recomputed != Recomputed::kNothing) {
+      if (!is_there) block_recompute(context, block, pass, scratch_);
+      is_there = false;
+    }
+    block_backward(context, block, pass, scratch_, dx_MD, gradients.blocks[layer], accumulate);
   }
   ops::embedding_backward(context.named("wte.weight.grad"), ids_BL.view({m}), dx_MD, gradients.wte);
 }

@@ -52,9 +52,10 @@ using Observer = std::function<void(std::string_view point, const at::Tensor& x_
 /// Not for use by two threads at once.
 class Olmo {
  public:
-  /// Throws Error(kUsage) for a config of impossible shapes. The weights are undefined until
-  /// init_weights/load_weights.
-  Olmo(ModelConfig config, Policy policy);
+  /// `activation_checkpointing`: see recomputation.h. Throws Error(kUsage) for a config of
+  /// impossible shapes. The weights are undefined until init_weights/load_weights.
+  Olmo(ModelConfig config, Policy policy,
+       const std::optional<std::string>& activation_checkpointing = {});
   /// A model to evaluate with, which holds `weights` themselves: no copy is made. Matrices may be
   /// fp32 or bf16 (the same bits as from the values widened to fp32, in half the memory); vectors,
   /// and anything in fp16, are widened to fp32. Strict as load_weights. Such a model neither trains
@@ -111,6 +112,9 @@ class Olmo {
                          const Observer& observe);
   void run_backward(const BlockContext& context, const at::Tensor& ids_BL, ModelTensors& gradients,
                     bool accumulate);
+  /// The input of a block must have been shaped. Blocks that are computed again share what they do
+  /// not keep; without a backward pass (`training`) all blocks do.
+  [[nodiscard]] BlockPass block_pass(std::size_t layer, bool training);
   [[nodiscard]] float logit_scale() const;
 
   ModelConfig config_;
@@ -121,7 +125,11 @@ class Olmo {
   ModelTensors weights_;
   ops::RopeTable rope_;
   ops::Workspace workspace_;
+  std::vector<Recomputed> recomputed_;  ///< of each block
+  std::size_t shared_;                  ///< the block whose buffers are shared
+  std::vector<Buffer> inputs_MD_;       ///< of each block
   std::vector<BlockSaved> saved_;
+  std::vector<AttentionSaved> attention_;
   BlockScratch scratch_;
   ops::HeadWorkspace head_;
   Buffer last_MD_;  ///< residual stream after the last block
