@@ -50,7 +50,8 @@ TypeFacts facts_of(const std::optional<T>&) {
 }
 
 Json schema_of(const Key& key, Json schema) {
-  if (!key.words.empty()) schema["enum"] = key.words;
+  const bool or_null = schema.contains("anyOf");
+  if (!key.words.empty()) (or_null ? schema["anyOf"][0] : schema)["enum"] = key.words;
   // A value may be written as a reference to another.
   if (schema.value("type", Json()) == "string" && key.words.empty()) return schema;
   return {{"anyOf", {std::move(schema), {{"$ref", "#/$defs/reference"}}}}};

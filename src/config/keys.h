@@ -13,6 +13,7 @@
 
 #include "config/key_table.h"
 #include "config/train_config.h"
+#include "model/recomputation.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::config {
@@ -374,9 +375,11 @@ void visit_keys(T& c, Visitor& visit) {
         Absent{});
   visit(Key{"python_profiling", kNoEffect, "there is no Python"}, Absent{});
   visit(Key{"torch_profiling", kNoEffect, "there is no profiler"}, Absent{});
-  visit(Key{"activation_checkpointing", kOtherRounding,
-            "activations are kept; recomputing them gives the same bits"},
-        Absent{});
+  visit(Key{"activation_checkpointing", kPlace,
+            "Blocks whose activations are computed again instead of kept, or `fine_grained`: the "
+            "attention of every block; null: none",
+            model::kActivationCheckpointing},
+        c.activation_checkpointing);
   visit(Key{"fused_loss", kOtherRounding, "the loss is always computed in one pass with its head"},
         Absent{});
   visit(Key{"hf_datasets_cache_dir", kNoEffect, "no data set is fetched while training"}, Absent{});

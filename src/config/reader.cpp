@@ -321,6 +321,10 @@ void read_legacy_keys(Findings& findings, TrainConfig& config) {
     config.optimizer.decay_norm_and_bias = !flag;
     config.optimizer.decay_embeddings = !flag;
   }
+  if (bool_at(findings.document, "activation_checkpointing", flag)) {
+    config.activation_checkpointing.reset();
+    if (flag) config.activation_checkpointing = "whole_layer";
+  }
   if (config.optimizer.name == "decoupled_lionw") config.optimizer.name = "lionw";
   if (!bool_at(findings.document, "model.multi_query_attention", flag)) return;
   const auto expected = flag ? std::int64_t{1} : config.model.n_heads;

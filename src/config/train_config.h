@@ -81,6 +81,8 @@ struct TrainConfig {
   std::int64_t device_eval_batch_size = 16;
   RawJson evaluators;  ///< OLMo's list of EvaluatorConfig, read by the evaluation
 
+  std::optional<std::string> activation_checkpointing;  ///< see model/recomputation.h; null: none
+
   std::optional<std::string> load_weights;  ///< start from these weights: any CHECKPOINT
   std::string numerics = "portable";        ///< portable | fast
   std::string isa = "auto";                 ///< auto | plain | avx2 | avx512

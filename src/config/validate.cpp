@@ -4,6 +4,7 @@
 
 #include "config/train_config.h"
 #include "core/text.h"
+#include "model/recomputation.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::config {
@@ -119,6 +120,10 @@ void check_saving(ConfigChecks& checks, const TrainConfig& config) {
   checks.one_of("numerics", config.numerics, kNumerics);
   checks.one_of("isa", config.isa, kIsas);
   checks.one_of("device", config.device, kDevices);
+  if (config.activation_checkpointing) {
+    checks.one_of("activation_checkpointing", *config.activation_checkpointing,
+                  model::kActivationCheckpointing);
+  }
   checks.expect(!config.save_folder.empty(), "save_folder",
                 "must name a folder, got an empty text");
 }

@@ -55,7 +55,7 @@ Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSo
     : config_(std::move(config)),
       policy_(policy),
       batches_(std::move(batches)),
-      model_(config_.model, policy),
+      model_(config_.model, policy, config_.activation_checkpointing),
       gradients_(model_.make_gradients()),
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
                  model_.parameters(), gradients_),

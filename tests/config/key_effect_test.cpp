@@ -138,6 +138,7 @@ const std::map<std::string, Alternative>& alternatives() {
       {"eval_subset_num_batches", {"1"}},
       {"device_eval_batch_size", {"2"}},
       {"evaluators", {"[{label: ours, type: lm, data: {paths: [$DIR/tokens.npy]}}]"}},
+      {"activation_checkpointing", {"whole_layer", {"model.n_layers=2"}}},
       {"load_weights", {"$DIR/copy_of_step2", {"load_weights=$DIR/step2"}}},
       {"numerics", {"fast"}},
       {"isa", {"plain"}},

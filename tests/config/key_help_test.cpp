@@ -91,10 +91,13 @@ TEST_CASE("the schema takes every config that we ship, and no misspelt key or wo
   }
   for (const auto* bad :
        {R"({"model": {"n_headz": 4}})", R"({"optimizer": {"name": "sgd"}})", R"({"sed": 1})",
-        R"({"save_interval": "often"})", R"({"max_duration": "2 weeks"})", R"({"model": 5})"}) {
+        R"({"activation_checkpointing": "all"})", R"({"save_interval": "often"})",
+        R"({"max_duration": "2 weeks"})", R"({"model": 5})"}) {
     INFO(bad);
     CHECK_FALSE(fits(Json::parse(bad), schema, schema));
   }
+  for (const auto* good : {"null", "\"fine_grained\"", "\"${run_name}\""})
+    CHECK(fits({{"activation_checkpointing", Json::parse(good)}}, schema, schema));
   CHECK(fits(Json::parse(R"({"eval_interval": "${save_interval}", "load_path": null,
                              "wandb": {"name": "x"}, "$schema": "schema.json"})"),
              schema, schema));

@@ -8,6 +8,7 @@
 #include "config/tokenizer_check.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "model/recomputation.h"
 #include "support/catch.h"
 
 using olmo::Error;
@@ -79,6 +80,7 @@ std::string everything() {
     "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
     "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
     "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
+    "activation_checkpointing": "one_in_four",
     "numerics": "fast", "isa": "plain", "device": "cuda", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
     "auxiliary_loss_multiplier_": 0})";
 }
@@ -309,6 +311,25 @@ TEST_CASE("old keys of OLMo are honoured", "[config]") {
   CHECK(decay.decay_norm_and_bias);
   CHECK(decay.decay_embeddings);
   CHECK(load({"optimizer.name=decoupled_lionw"}).optimizer.name == "lionw");
+  CHECK(load({"activation_checkpointing=true"}).activation_checkpointing == "whole_layer");
+  CHECK_FALSE(load({"activation_checkpointing=false"}).activation_checkpointing);
+}
+
+TEST_CASE("activation_checkpointing is one of OLMo's words or null, in YAML as in JSON",
+          "[config]") {
+  const auto yaml = [](const std::string& value) {
+    const std::string text = "activation_checkpointing: " + value + "\n";
+    return parse_config(text, "c.yaml", {}).config.activation_checkpointing;
+  };
+  for (const auto word : olmo::model::kActivationCheckpointing)
+    CHECK(yaml(std::string(word)) == std::string(word));
+  CHECK_FALSE(yaml("null"));
+  CHECK_FALSE(yaml("~"));
+  CHECK(errors_of("{}", {"activation_checkpointing=all"}) ==
+        std::vector<std::string>{
+            "command line: `activation_checkpointing` is `all`, expected one of whole_layer, "
+            "one_in_two, one_in_three, one_in_four, one_in_eight, two_in_three, three_in_four, "
+            "fine_grained"});
 }
 
 TEST_CASE("an OLMo YAML that leaves out what OLMo turns on by default is stopped", "[config]") {

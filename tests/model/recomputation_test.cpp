@@ -15,7 +15,7 @@ using olmo::test::same_bits;
 
 namespace {
 
-const Policy kPolicy = olmo::resolve_policy("portable", "auto", 2);
+const Policy kPolicy = olmo::resolve_policy("portable", "auto", 1);
 constexpr std::int64_t kLayers = 5;
 
 /// Every buffer that some config keeps: clip with biased norms, QK-norm with shared key heads and
