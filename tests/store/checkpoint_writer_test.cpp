@@ -20,7 +20,7 @@ TEST_CASE(
   const auto saved = writer.wait();
   REQUIRE(saved);
   CHECK(same(read_checkpoint(saved->path), example(1, 1, 20000)));
-  CHECK(saved->stall_seconds <= saved->seconds + 1.0);
+  CHECK(saved->stall_seconds > 0);
   CHECK(!writer.wait());
 }
 
