@@ -24,8 +24,12 @@ Sizes check_product(const char* op, const at::Tensor& h_MD, const at::Tensor& w_
   require_matrix(op, "h", h_MD);
   require_matrix(op, "w", w_VD);
   const Sizes sizes{h_MD.size(0), w_VD.size(0), h_MD.size(1)};
-  require(op, "h", h_MD, {sizes.tokens, sizes.width});
-  require_fp32_or_bf16(op, "w", w_VD, {sizes.vocabulary, sizes.width});
+  require_fp32_or_bf16(op, "h", h_MD, {sizes.tokens, sizes.width});
+  if (is_bf16(h_MD)) {
+    require(op, "w", w_VD, {sizes.vocabulary, sizes.width}, at::kBFloat16);
+  } else {
+    require_fp32_or_bf16(op, "w", w_VD, {sizes.vocabulary, sizes.width});
+  }
   return sizes;
 }
 
@@ -49,24 +53,27 @@ void check_tokens(const char* op, const HeadTokenValues& tokens, std::int64_t co
   if (tokens.argmax_M.defined()) require(op, "argmax", tokens.argmax_M, {count}, at::kLong);
 }
 
-/// Grows the buffers where needed and returns the tokens per chunk.
-std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes) {
-  const auto wanted = workspace.chunk > 0 ? workspace.chunk : head_chunk(sizes.vocabulary);
-  const auto chunk = std::max<std::int64_t>(1, std::min(wanted, sizes.tokens));
-  const auto fits = [](const at::Tensor& t, std::int64_t n) {
-    return t.defined() && t.numel() >= n;
+std::int64_t chunk_of(std::int64_t wanted, std::int64_t tokens) {
+  return std::max<std::int64_t>(1, std::min(wanted, tokens));
+}
+
+/// Grows the buffers where needed, for logits of `type`, and returns the tokens per chunk.
+std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes, at::ScalarType type) {
+  const auto chunk =
+      chunk_of(workspace.chunk > 0 ? workspace.chunk : head_chunk(sizes.vocabulary), sizes.tokens);
+  const auto fits = [](const at::Tensor& t, std::int64_t n, at::ScalarType wanted) {
+    return t.defined() && t.scalar_type() == wanted && t.numel() >= n;
   };
-  if (!fits(workspace.logits, chunk * sizes.vocabulary))
-    workspace.logits = new_tensor({chunk * sizes.vocabulary}, at::kFloat);
-  if (!fits(workspace.values, 2 * sizes.tokens))
+  if (!fits(workspace.logits, chunk * sizes.vocabulary, type))
+    workspace.logits = new_tensor({chunk * sizes.vocabulary}, type);
+  if (!fits(workspace.values, 2 * sizes.tokens, at::kFloat))
     workspace.values = new_tensor({2 * sizes.tokens}, at::kFloat);
   return chunk;
 }
 
-/// The two values that kernels find for each token, in the workspace.
-std::pair<at::Tensor, at::Tensor> token_values(const HeadWorkspace& workspace, const Sizes& sizes) {
-  const auto n = sizes.tokens;
-  return {workspace.values.narrow(0, 0, n), workspace.values.narrow(0, n, n)};
+/// The first or second of the two values that kernels find for each token, in the workspace.
+at::Tensor token_values(const HeadWorkspace& workspace, const Sizes& sizes, std::int64_t which) {
+  return workspace.values.narrow(0, which * sizes.tokens, sizes.tokens);
 }
 
 /// The logits of a chunk of tokens: the start of the workspace's.
@@ -114,21 +121,50 @@ TokenScore score_of(std::span<const float> logits, std::int64_t label, float top
 }
 
 /// Of each row of `logits`: its maximum, and log(sum) of exp(x - maximum).
+template <class Element>
 void sum_logits(const Context& context, const at::Tensor& logits, const at::Tensor& maxima_M,
                 const at::Tensor& log_sums_M) {
   const auto rows = logits.size(0), columns = logits.size(1);
-  const auto* values = kernel_input<float>(logits);
+  const auto* values = kernel_input<Element>(logits);
   auto* maxima = kernel_output<float>(maxima_M);
   auto* log_sums = kernel_output<float>(log_sums_M);
   if (on_gpu(context, "head_scores", {logits, maxima_M, log_sums_M})) {
-    launch(context, gpu_kernels::kLogSums, blocks_of_rows(rows), values, rows, columns, maxima,
-           log_sums);
+    launch(context, gpu_kernels::kLogSums<Element>, blocks_of_rows(rows), values, rows, columns,
+           maxima, log_sums);
     return;
   }
-  const auto& kernels = loss_kernels_for(context.policy.isa);
+  const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
   at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     kernels.log_sums(values, columns, maxima, log_sums, begin, end);
   });
+}
+
+/// A row of logits on the host, in fp32; `widened` holds it where they are bf16.
+std::span<const float> host_row(const at::Tensor& logits, std::int64_t row,
+                                std::vector<float>& widened) {
+  const auto columns = static_cast<std::size_t>(logits.size(1));
+  const auto first = static_cast<std::size_t>(row) * columns;
+  if (!is_bf16(logits)) return host_span<float>(logits).subspan(first, columns);
+  const auto values = host_span<at::BFloat16>(logits).subspan(first, columns);
+  widened.assign(values.begin(), values.end());
+  return widened;
+}
+
+/// What the loss kernel is told of the chunk of tokens from `first` on.
+template <class Element>
+LossRows<Element> loss_rows(const at::Tensor& logits, const HeadInput& input,
+                            const HeadGradients* gradients, const HeadTokenValues& tokens,
+                            const at::Tensor& ce_M, const at::Tensor& lse_M, std::int64_t first) {
+  return {.logits = kernel_output<Element>(logits),
+          .columns = logits.size(1),
+          .labels = kernel_input<std::int64_t>(input.labels_M) + first,
+          .ce = kernel_output<float>(ce_M) + first,
+          .lse = kernel_output<float>(lse_M) + first,
+          .argmax = tokens.argmax_M.defined() ? kernel_output<std::int64_t>(tokens.argmax_M) + first
+                                              : nullptr,
+          .gradient = gradients != nullptr,
+          .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
+          .z_multiplier = gradients != nullptr ? gradients->z_multiplier : 0.0F};
 }
 
 /// Both entry points: `gradients` is null for the loss alone.
@@ -138,41 +174,36 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
   const auto sizes = check(op, input);
   check_tokens(op, tokens, sizes.tokens);
   if (gradients != nullptr) {
-    require(op, "dh", gradients->dh_MD, {sizes.tokens, sizes.width});
+    require(op, "dh", gradients->dh_MD, {sizes.tokens, sizes.width}, fp32_or_bf16(input.h_MD));
     require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
   }
-  const auto chunk = prepare(workspace, sizes);
-  const auto [ce_M, lse_M] = token_values(workspace, sizes);
+  const auto chunk = prepare(workspace, sizes, fp32_or_bf16(input.h_MD));
+  const at::Tensor ce_M = token_values(workspace, sizes, 0),
+                   lse_M = token_values(workspace, sizes, 1);
   const Context product = context.named({});
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
     at::Tensor logits = chunk_logits(workspace, sizes, count);
     const at::Tensor h = input.h_MD.narrow(0, first, count);
     linear(product, h, input.w_VD, logits);
-    const LossRows rows{.logits = kernel_output<float>(logits),
-                        .columns = sizes.vocabulary,
-                        .labels = kernel_input<std::int64_t>(input.labels_M) + first,
-                        .ce = kernel_output<float>(ce_M) + first,
-                        .lse = kernel_output<float>(lse_M) + first,
-                        .argmax = tokens.argmax_M.defined()
-                                      ? kernel_output<std::int64_t>(tokens.argmax_M) + first
-                                      : nullptr,
-                        .gradient = gradients != nullptr,
-                        .grad_scale = gradients != nullptr ? gradients->grad_scale : 0.0F,
-                        .z_multiplier = gradients != nullptr ? gradients->z_multiplier : 0.0F};
-    if (on_gpu(context, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
-      launch(context, gpu_kernels::kLossRows, blocks_of_rows(count), rows, count);
-    } else {
-      const auto& kernels = loss_kernels_for(context.policy.isa);
+    for_element_type(logits, [&]<class Element>() {
+      const auto rows = loss_rows<Element>(logits, input, gradients, tokens, ce_M, lse_M, first);
+      if (on_gpu(context, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
+        launch(context, gpu_kernels::kLossRows<Element>, blocks_of_rows(count), rows, count);
+        return;
+      }
+      const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
       at::parallel_for(
           0, count, row_grain(sizes.vocabulary),
           [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
-    }
+    });
     if (gradients == nullptr) continue;
     at::Tensor dh = gradients->dh_MD.narrow(0, first, count);
     at::Tensor dw = gradients->dw_VD;
     linear_backward_input(product, logits, input.w_VD, dh);
-    linear_backward_weight(product, logits, h, dw, /*accumulate=*/true);
+    const bool last = first + count == sizes.tokens;
+    linear_backward_weight(product, logits, h, dw, /*accumulate=*/true,
+                           last ? gradients->rounding : Rounding::kNone);
   }
   if (tokens.ce_M.defined()) tokens.ce_M.copy_(ce_M);
   if (tokens.lse_M.defined()) tokens.lse_M.copy_(lse_M);
@@ -192,6 +223,14 @@ std::int64_t head_chunk(std::int64_t vocabulary) {
   return std::max(kUnit, kLogits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }
 
+std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
+                                  at::ScalarType logits) {
+  const auto chunk = chunk_of(head_chunk(vocabulary), tokens);
+  const auto of_logits = static_cast<std::int64_t>(c10::elementSize(logits));
+  const auto of_values = static_cast<std::int64_t>(sizeof(float));
+  return chunk * vocabulary * of_logits + 2 * tokens * of_values;
+}
+
 HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens) {
   return run("head_loss", context, workspace, input, nullptr, tokens);
@@ -203,21 +242,24 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
   const auto sizes = check_product("head_scores", h_RD, w_VD);
   check_targets(sizes, targets);
   OLMO_CHECK(scores.size() == targets.size());
-  const auto chunk = prepare(workspace, sizes);
-  const auto [maxima_M, log_sums_M] = token_values(workspace, sizes);
+  const auto chunk = prepare(workspace, sizes, fp32_or_bf16(h_RD));
+  const at::Tensor maxima_M = token_values(workspace, sizes, 0),
+                   log_sums_M = token_values(workspace, sizes, 1);
   std::size_t done = 0;
+  std::vector<float> widened;
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
     at::Tensor logits = chunk_logits(workspace, sizes, count);
     linear(context.named({}), h_RD.narrow(0, first, count), w_VD, logits);
-    sum_logits(context, logits, maxima_M, log_sums_M);
-    const auto rows = host_span<float>(logits);
+    for_element_type(logits, [&]<class Element>() {
+      sum_logits<Element>(context, logits, maxima_M, log_sums_M);
+    });
     const auto maxima = host_span<float>(maxima_M), log_sums = host_span<float>(log_sums_M);
-    const auto columns = static_cast<std::size_t>(sizes.vocabulary);
     for (; done < targets.size() && targets[done].row < first + count; ++done) {
-      const auto row = static_cast<std::size_t>(targets[done].row - first);
-      scores[done] = score_of(rows.subspan(row * columns, columns), targets[done].label,
-                              maxima[row], log_sums[row]);
+      const auto row = targets[done].row - first;
+      const auto place = static_cast<std::size_t>(row);
+      scores[done] = score_of(host_row(logits, row, widened), targets[done].label, maxima[place],
+                              log_sums[place]);
     }
   }
 }

@@ -20,15 +20,19 @@ struct HeadLoss {
 };
 
 /// Buffers of the head, kept by the caller from step to step (fresh pages are expensive); they grow
-/// on first use.
+/// on first use. head_workspace_bytes() says how large they become.
 struct HeadWorkspace {
   at::Tensor logits;       ///< of one chunk of tokens, then their gradient
   at::Tensor values;       ///< ce and lse of each token
   std::int64_t chunk = 0;  ///< tokens per chunk; 0: head_chunk()
 };
 
-/// Tokens of a chunk unless the caller says otherwise: about 104 MiB of logits.
+/// Tokens of a chunk unless the caller says otherwise: about 26 Mi logits.
 std::int64_t head_chunk(std::int64_t vocabulary);
+
+/// Bytes of a HeadWorkspace that serves `tokens` tokens at a time, with logits in fp32 or bf16.
+std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
+                                  at::ScalarType logits = at::kFloat);
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.
 struct HeadTokenValues {
@@ -38,10 +42,12 @@ struct HeadTokenValues {
       argmax_M;  ///< int64, first column that holds the row's maximum; -1 if the row holds a NaN
 };
 
-/// What the head multiplies and compares: logits = h · wᵀ, contiguous, labels int64.
+/// What the head multiplies and compares: logits = h · wᵀ, contiguous, labels int64. Where h and w
+/// are bf16, so are the logits, each rounded once, and so is their gradient: everything between the
+/// two is fp32. Else the logits are fp32.
 struct HeadInput {
-  at::Tensor h_MD;
-  at::Tensor w_VD;      ///< the loss alone takes bf16, too
+  at::Tensor h_MD;      ///< fp32, or bf16 where w is
+  at::Tensor w_VD;      ///< fp32 or bf16
   at::Tensor labels_M;  ///< 0..V-1, or kIgnoredLabel
 };
 
@@ -53,7 +59,7 @@ HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadI
 
 /// Fills scores[i] with what row targets[i].row of the logits h · wᵀ says of targets[i].label:
 /// log_prob = -ce and the argmax as head_loss defines them, the logit as it is. Rows are ascending,
-/// without gaps, from 0; w may be bf16. Throws Error(kInput) for a label out of range.
+/// without gaps, from 0; types as HeadInput's. Throws Error(kInput) for a label out of range.
 void head_scores(const Context& context, HeadWorkspace& workspace, const at::Tensor& h_RD,
                  const at::Tensor& w_VD, std::span<const TokenTarget> targets,
                  std::span<TokenScore> scores);
@@ -62,12 +68,14 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
 struct HeadGradients {
   float grad_scale = 1;
   float z_multiplier = 0;  ///< 0: no z-loss (OLMo's softmax_auxiliary_loss)
-  at::Tensor dh_MD;        ///< set
-  at::Tensor dw_VD;        ///< continued from the stored value, over ascending tokens
+  at::Tensor dh_MD;        ///< set; of h's type
+  at::Tensor dw_VD;        ///< fp32; continued from the stored value, over ascending tokens
+  Rounding rounding = Rounding::kNone;  ///< of dw, once all tokens are in it
 };
 
 /// head_loss and its gradients: dlogits = grad_scale · ((1 + 2 · z_multiplier · lse) · p - onehot),
-/// then dh = dlogits · w and dw += dlogitsᵀ · h. Rows without label have dlogits 0.
+/// in fp32, rounded once where the logits are bf16; then dh = dlogits · w and dw += dlogitsᵀ · h.
+/// Rows without label have dlogits 0.
 HeadLoss head_loss_backward(const Context& context, HeadWorkspace& workspace,
                             const HeadInput& input, const HeadGradients& gradients,
                             const HeadTokenValues& tokens = {});

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/linear.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
@@ -23,12 +24,16 @@ struct Result {
   at::Tensor ce, lse, argmax, dh, dw;
 };
 
-HeadInput example(std::int64_t tokens, std::int64_t vocabulary, std::int64_t width) {
-  HeadInput input{ref::values({tokens, width}, 201, 2.0F), ref::values({vocabulary, width}, 202),
+HeadInput example(std::int64_t tokens, std::int64_t vocabulary, std::int64_t width,
+                  at::ScalarType type = at::kFloat) {
+  HeadInput input{ref::values({tokens, width}, 201, 2.0F).to(type),
+                  ref::values({vocabulary, width}, 202).to(type),
                   ref::integers(tokens, vocabulary, 203)};
   for (std::int64_t i = 4; i < tokens; i += 5) input.labels_M[i] = kIgnoredLabel;
   return input;
 }
+
+bool is_bf16(const HeadInput& input) { return input.h_MD.scalar_type() == at::kBFloat16; }
 
 at::Tensor initial_dw(const HeadInput& input) { return ref::values(input.w_VD.sizes(), 204); }
 
@@ -42,10 +47,13 @@ Result run(const Policy& policy, const HeadInput& input, std::int64_t chunk) {
            at::empty({tokens}, at::kLong),
            at::empty_like(input.h_MD),
            initial_dw(input)};
-  r.loss =
-      head_loss_backward(policy, workspace, input,
-                         {.grad_scale = kScale, .z_multiplier = kZ, .dh_MD = r.dh, .dw_VD = r.dw},
-                         {r.ce, r.lse, r.argmax});
+  r.loss = head_loss_backward(policy, workspace, input,
+                              {.grad_scale = kScale,
+                               .z_multiplier = kZ,
+                               .dh_MD = r.dh,
+                               .dw_VD = r.dw,
+                               .rounding = is_bf16(input) ? Rounding::kBf16 : Rounding::kNone},
+                              {r.ce, r.lse, r.argmax});
   return r;
 }
 
@@ -53,22 +61,26 @@ float scalar_log(float x) { return ref::apply(ops::log, at::full({1}, x)).item<f
 
 /// The definition, one element at a time.
 Result scalar(const HeadInput& input) {
+  const bool narrow = is_bf16(input);
+  const auto stored = [&](float x) { return narrow ? static_cast<float>(at::BFloat16(x)) : x; };
   const auto tokens = input.h_MD.size(0), vocabulary = input.w_VD.size(0),
              width = input.h_MD.size(1);
   Result r{{},
            at::zeros({tokens}),
            at::zeros({tokens}),
            at::zeros({tokens}, at::kLong),
-           at::zeros_like(input.h_MD),
+           at::zeros(input.h_MD.sizes()),
            initial_dw(input)};
-  const auto* h = input.h_MD.const_data_ptr<float>();
-  const auto* w = input.w_VD.const_data_ptr<float>();
+  const at::Tensor h_fp32 = input.h_MD.to(at::kFloat), w_fp32 = input.w_VD.to(at::kFloat);
+  const auto* h = h_fp32.const_data_ptr<float>();
+  const auto* w = w_fp32.const_data_ptr<float>();
   for (std::int64_t m = 0; m < tokens; ++m) {
     at::Tensor row = at::zeros({vocabulary});
     auto* x = row.data_ptr<float>();
     for (std::int64_t v = 0; v < vocabulary; ++v) {
       for (std::int64_t d = 0; d < width; ++d)
         x[v] = std::fma(h[m * width + d], w[v * width + d], x[v]);
+      x[v] = stored(x[v]);
     }
     const float* best = std::max_element(x, x + vocabulary);
     const float max = *best;
@@ -90,12 +102,16 @@ Result scalar(const HeadInput& input) {
     auto* dh = r.dh.data_ptr<float>() + m * width;
     auto* dw = r.dw.data_ptr<float>();
     for (std::int64_t v = 0; v < vocabulary; ++v) {
-      const float g = v == label ? std::fma(e[v], factor, -kScale) : e[v] * factor;
+      const float g = stored(v == label ? std::fma(e[v], factor, -kScale) : e[v] * factor);
       for (std::int64_t d = 0; d < width; ++d) {
         dh[d] = std::fma(g, w[v * width + d], dh[d]);
         dw[v * width + d] = std::fma(g, h[m * width + d], dw[v * width + d]);
       }
     }
+  }
+  if (narrow) {
+    r.dh = r.dh.to(at::kBFloat16);
+    r.dw = r.dw.to(at::kBFloat16).to(at::kFloat);
   }
   return r;
 }
@@ -107,7 +123,8 @@ void check_same(const Result& a, const Result& b) {
   CHECK(ref::same_bits(a.ce, b.ce));
   CHECK(ref::same_bits(a.lse, b.lse));
   CHECK(a.argmax.equal(b.argmax));
-  CHECK(ref::same_bits(a.dh, b.dh));
+  CHECK(a.dh.scalar_type() == b.dh.scalar_type());
+  CHECK(ref::same_bits(a.dh.to(at::kFloat), b.dh.to(at::kFloat)));
   CHECK(ref::same_bits(a.dw, b.dw));
 }
 
@@ -117,17 +134,81 @@ TEST_CASE(
     "the head's loss and gradients have the bits of their definition whatever the chunk, threads "
     "and instruction set",
     "[ops]") {
-  for (const std::int64_t vocabulary : {1, 83, 1030}) {
-    const auto input = example(vocabulary == 1030 ? 97 : 11, vocabulary, 12);
-    const auto expected = scalar(input);
-    ref::for_each_policy([&](const Policy& policy) {
-      for (const std::int64_t chunk : {0, 1, 7, 64}) {
-        INFO(to_string(policy.isa) << " threads " << policy.threads << " chunk " << chunk
-                                   << " vocabulary " << vocabulary);
-        check_same(run(policy, input, chunk), expected);
-      }
-    });
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t vocabulary : {1, 83, 1030}) {
+      const auto input = example(vocabulary == 1030 ? 97 : 11, vocabulary, 12, type);
+      const auto expected = scalar(input);
+      ref::for_each_policy([&](const Policy& policy) {
+        for (const std::int64_t chunk : {0, 1, 7, 64}) {
+          INFO(to_string(policy.isa) << " threads " << policy.threads << " chunk " << chunk
+                                     << " vocabulary " << vocabulary << " " << at::toString(type));
+          check_same(run(policy, input, chunk), expected);
+        }
+      });
+    }
   }
+}
+
+TEST_CASE(
+    "the loss of bf16 logits and their gradient are the reference's, with no more error than "
+    "LibTorch's",
+    "[ops]") {
+  const ref::Bf16Golden golden;
+  const at::Tensor ids = golden.in("loss.ids"), logits = golden.in("loss.logits").view({160, 384});
+  HeadInput input{logits, at::eye(384).to(at::kBFloat16),
+                  at::full({2, 80}, kIgnoredLabel, at::kLong)};
+  input.labels_M.narrow(1, 0, 79).copy_(ids.narrow(1, 1, 79));
+  input.labels_M = input.labels_M.view({160});
+  // With the identity as weight the logits are h, and dh is their gradient.
+  const at::Tensor ce = at::empty({160}), lse = at::empty({160}), dlogits = at::empty_like(logits);
+  const HeadGradients gradients{.grad_scale = 1.0F / 160,
+                                .z_multiplier = 1e-4F,
+                                .dh_MD = dlogits,
+                                .dw_VD = at::zeros({384, 384}),
+                                .rounding = Rounding::kBf16};
+  HeadWorkspace workspace;
+  const auto loss =
+      head_loss_backward(ref::plain_policy(), workspace, input, gradients, {ce, lse, {}});
+  const auto labelled = [](const at::Tensor& t) {
+    return t.view({2, 80}).narrow(1, 0, 79).reshape({158});
+  };
+  const auto check = [&](const char* name, const at::Tensor& found, const at::Tensor& exact) {
+    golden.check(name, found.view_as(golden.out(name)));
+    golden.check_error(name, found, exact);
+  };
+  const at::Tensor x = logits.to(at::kDouble).requires_grad_(true);
+  const at::Tensor exact_ce =
+      at::cross_entropy_loss(x, input.labels_M, {}, at::Reduction::None, kIgnoredLabel);
+  const at::Tensor exact_z =
+      1e-4 * x.logsumexp(1).square() * input.labels_M.ne(kIgnoredLabel).to(at::kDouble);
+  ((exact_ce + exact_z).sum() / 160).backward();
+  // What stays in fp32 keeps its definition: 2.6e-8 from exact values, torch 2.2e-8.
+  golden.check("loss.ce_per_token", labelled(ce));
+  check("loss.z_per_token", labelled(lse.square() * 1e-4), labelled(exact_z.detach()));
+  check("loss.ce_sum_over_n", at::full({}, loss.ce_sum / 160).to(at::kFloat),
+        exact_ce.detach().sum() / 160);
+  check("loss.z_sum_over_n", at::full({}, loss.z_sum * 1e-4 / 160).to(at::kFloat),
+        exact_z.detach().sum() / 160);
+  check("loss.d_logits_fused", dlogits, x.grad());
+}
+
+TEST_CASE("the head takes bf16 where both its factors are, and gives gradients of h's type",
+          "[ops]") {
+  const auto fp32 = example(6, 40, 8), bf16 = example(6, 40, 8, at::kBFloat16);
+  HeadWorkspace workspace;
+  const auto loss = [&](const at::Tensor& h, const at::Tensor& w) {
+    return head_loss(ref::plain_policy(), workspace, {h, w, fp32.labels_M});
+  };
+  CHECK_NOTHROW(loss(bf16.h_MD, bf16.w_VD));
+  CHECK(workspace.logits.scalar_type() == at::kBFloat16);
+  CHECK(static_cast<std::int64_t>(workspace.logits.nbytes() + workspace.values.nbytes()) ==
+        head_workspace_bytes(6, 40, at::kBFloat16));
+  CHECK_NOTHROW(loss(fp32.h_MD, bf16.w_VD));  // in fp32, with weights that are stored in bf16
+  CHECK(workspace.logits.scalar_type() == at::kFloat);
+  CHECK_THROWS_AS(loss(bf16.h_MD, fp32.w_VD), Error);
+  CHECK_THROWS_AS(head_loss_backward(ref::plain_policy(), workspace, bf16,
+                                     {.dh_MD = at::empty({6, 8}), .dw_VD = at::zeros({40, 8})}),
+                  Error);
 }
 
 TEST_CASE("the head's loss alone equals the loss with gradients", "[ops]") {
@@ -173,7 +254,8 @@ TEST_CASE("a token's loss does not depend on the tokens beside it", "[ops]") {
 
 TEST_CASE("a row's scores are those of the loss, whatever the labels beside it and the chunk",
           "[ops]") {
-  auto input = example(40, 83, 12);
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  auto input = example(40, 83, 12, type);
   input.w_VD[17] = input.w_VD[5];  // equal logits: the first is the likeliest
   input.h_MD[3] = input.w_VD[5] * 10;
   std::vector<TokenTarget> targets;
@@ -181,8 +263,9 @@ TEST_CASE("a row's scores are those of the loss, whatever the labels beside it a
     for (const std::int64_t label : {row, std::int64_t{5}, std::int64_t{17}})
       targets.push_back({row, label});
   }
-  at::Tensor logits = at::empty({40, 83});
+  at::Tensor logits = at::empty({40, 83}, type);
   linear(ref::plain_policy(), input.h_MD, input.w_VD, logits);
+  logits = logits.to(at::kFloat);
   std::vector<Result> expected;  // the labels one after the other
   for (std::size_t i = 0; i < 3; ++i) {
     HeadInput one = input;

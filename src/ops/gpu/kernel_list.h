@@ -57,8 +57,12 @@ inline constexpr GpuKernel<NormForwardArgs, Index> kLayerNorm{"olmo_layer_norm"}
 inline constexpr GpuKernel<NormBackwardArgs> kLayerNormInput{"olmo_layer_norm_input"},
     kRmsNormInput{"olmo_rms_norm_input"}, kLayerNormParameters{"olmo_layer_norm_parameters"},
     kRmsNormParameters{"olmo_rms_norm_parameters"};
-inline constexpr GpuKernel<LossRows, Index> kLossRows{"olmo_loss_rows"};
-inline constexpr GpuKernel<const float*, Index, Index, float*, float*> kLogSums{"olmo_log_sums"};
+template <class Element>
+inline constexpr GpuKernel<LossRows<Element>, Index> kLossRows{
+    name_for<Element>("olmo_loss_rows", "olmo_loss_rows_bf16")};
+template <class Element>
+inline constexpr GpuKernel<const Element*, Index, Index, float*, float*> kLogSums{
+    name_for<Element>("olmo_log_sums", "olmo_log_sums_bf16")};
 inline constexpr GpuKernel<const float*, Index, float*, Index> kBlockSquares{"olmo_block_squares"};
 inline constexpr GpuKernel<AdamWStep, const float*, float*, float*, float*, Index> kAdamW{
     "olmo_adamw"};

@@ -180,13 +180,24 @@ OLMO_KERNEL olmo_rms_norm_parameters(NormBackwardArgs args) {
   parameter_gradients<false>(args, c.begin, c.end);
 }
 
-OLMO_KERNEL olmo_loss_rows(LossRows rows, std::int64_t count) {
+OLMO_KERNEL olmo_loss_rows(LossRows<float> rows, std::int64_t count) {
+  const Chunk c = row(count);
+  loss_rows(rows, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_loss_rows_bf16(LossRows<Bf16> rows, std::int64_t count) {
   const Chunk c = row(count);
   loss_rows(rows, c.begin, c.end);
 }
 
 OLMO_KERNEL olmo_log_sums(const float* logits, std::int64_t rows, std::int64_t columns,
                           float* maxima, float* sums) {
+  const Chunk c = row(rows);
+  log_sums(logits, columns, maxima, sums, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_log_sums_bf16(const Bf16* logits, std::int64_t rows, std::int64_t columns,
+                               float* maxima, float* sums) {
   const Chunk c = row(rows);
   log_sums(logits, columns, maxima, sums, c.begin, c.end);
 }

@@ -189,7 +189,8 @@ float log_of(float x) { return first_lane(log(broadcast(x))); }
 
 /// The row's maximum. The order of comparisons shows only where a NaN is, and then the sum below is
 /// NaN in any case, so four accumulators may share the work.
-float row_max(const float* x, std::int64_t n) {
+template <typename Element>
+float row_max(const Element* x, std::int64_t n) {
   const F32x16 lowest = broadcast(-kInfinity);
   F32x16 m0 = lowest, m1 = lowest, m2 = lowest, m3 = lowest;
   std::int64_t i = 0;
@@ -200,13 +201,13 @@ float row_max(const float* x, std::int64_t n) {
     m3 = max(m3, load(x + i + 48));
   }
   float best = tree_max(max(max(m0, m1), max(m2, m3)));
-  for (; i < n; ++i) best = best > x[i] ? best : x[i];
+  for (; i < n; ++i) best = best > value_of(x[i]) ? best : value_of(x[i]);
   return best;
 }
 
 /// row_sum(exp(x - max)); the exponentials replace x if `kKeepTerms`.
-template <bool kKeepTerms, typename Float>
-float exp_sum(Float* x, std::int64_t n, float max_value) {
+template <bool kKeepTerms, typename Element>
+float exp_sum(Element* x, std::int64_t n, float max_value) {
   const F32x16 m = broadcast(max_value);
   F32x16 sum = zero();
   for_row(n, [&] OLMO_STEP {
@@ -218,23 +219,21 @@ float exp_sum(Float* x, std::int64_t n, float max_value) {
   return tree_sum(sum);
 }
 
-void scale_row(float* x, std::int64_t n, float factor) {
-  const F32x16 f = broadcast(factor);
-  for_row(n, [&] OLMO_STEP { store_some(x + i, load_some(x + i, count) * f, count); });
-}
-
-void clear_row(float* x, std::int64_t n) {
+template <typename Element>
+void clear_row(Element* x, std::int64_t n) {
   for_row(n, [&] OLMO_STEP { store_some(x + i, zero(), count); });
 }
 
-std::int64_t first_equal(const float* x, std::int64_t n, float value) {
+template <typename Element>
+std::int64_t first_equal(const Element* x, std::int64_t n, float value) {
   for (std::int64_t i = 0; i < n; ++i) {
-    if (x[i] == value) return i;
+    if (value_of(x[i]) == value) return i;
   }
   return -1;
 }
 
-bool has_nan(const float* x, std::int64_t n) {
+template <typename Element>
+bool has_nan(const Element* x, std::int64_t n) {
   F32x16 found = zero();
   for_row(n, [&] OLMO_STEP {
     const F32x16 value = load_some(x + i, count);
@@ -243,40 +242,76 @@ bool has_nan(const float* x, std::int64_t n) {
   return tree_max(found) > 0.0F;
 }
 
-void loss_rows(const LossRows& rows, std::int64_t begin, std::int64_t end) {
+/// exp(x - max) for each x of a row, and its sum. In fp32 the exponentials replace the row until
+/// they become its gradient. A row of bf16 has no room for them: they are computed again, which is
+/// cheap beside the matrix products around it.
+struct Softmax {
+  float max_value, sum;
+};
+
+template <typename Element>
+Softmax softmax_of(Element* x, std::int64_t n, float max_value, bool gradient) {
+  if constexpr (sizeof(Element) == sizeof(float)) {
+    if (gradient) return {max_value, exp_sum<true>(x, n, max_value)};
+  }
+  return {max_value, exp_sum<false>(x, n, max_value)};
+}
+
+/// exp(x - max) of elements after softmax_of for the gradient.
+OLMO_INLINE F32x16 exponentials(const float* x, std::int64_t count, float) {
+  return load_some(x, count);
+}
+OLMO_INLINE F32x16 exponentials(const Bf16* x, std::int64_t count, float max_value) {
+  return exp_nonpositive(load_some(x, count) - broadcast(max_value));
+}
+
+/// The row becomes its gradient: factor * exp(x - max), less grad_scale at the label.
+template <typename Element>
+void gradient_of_row(Element* x, std::int64_t n, std::int64_t label, const Softmax& softmax,
+                     float factor, float grad_scale) {
+  const float at_label = first_lane(exponentials(x + label, 1, softmax.max_value));
+  const float label_term = fma(at_label, factor, -grad_scale);
+  const F32x16 f = broadcast(factor);
+  lanes_meet();
+  for_row(n, [&] OLMO_STEP {
+    store_some(x + i, exponentials(x + i, count, softmax.max_value) * f, count);
+  });
+  lanes_meet();
+  x[label] = element_of<Element>(label_term);
+}
+
+template <typename Element>
+void loss_rows(const LossRows<Element>& rows, std::int64_t begin, std::int64_t end) {
   const std::int64_t n = rows.columns;
   for (std::int64_t row = begin; row < end; ++row) {
-    float* x = rows.logits + row * n;
+    Element* x = rows.logits + row * n;
     const std::int64_t label = rows.labels[row];
     const float max_value = row_max(x, n);
     if (rows.argmax != nullptr)
       rows.argmax[row] = has_nan(x, n) ? -1 : first_equal(x, n, max_value);
-    const float shifted = label < 0 ? 0.0F : x[label] - max_value;
+    const float shifted = label < 0 ? 0.0F : value_of(x[label]) - max_value;
     const bool gradient = rows.gradient && label >= 0;
     lanes_meet();
-    const float sum = gradient ? exp_sum<true>(x, n, max_value) : exp_sum<false>(x, n, max_value);
-    const float log_sum = log_of(sum);
+    const Softmax softmax = softmax_of(x, n, max_value, gradient);
+    const float log_sum = log_of(softmax.sum);
     const float lse = max_value + log_sum;
     rows.lse[row] = lse;
     rows.ce[row] = label < 0 ? 0.0F : log_sum - shifted;
     if (gradient) {
-      const float factor = rows.grad_scale * fma(2.0F * rows.z_multiplier, lse, 1.0F) / sum;
+      const float factor = rows.grad_scale * fma(2.0F * rows.z_multiplier, lse, 1.0F) / softmax.sum;
       lanes_meet();
-      const float label_term = fma(x[label], factor, -rows.grad_scale);
-      lanes_meet();
-      scale_row(x, n, factor);
-      lanes_meet();
-      x[label] = label_term;
+      gradient_of_row(x, n, label, softmax, factor, rows.grad_scale);
     } else if (rows.gradient) {
       clear_row(x, n);
     }
   }
 }
 
-void log_sums(const float* logits, std::int64_t columns, float* maxima, float* log_sums,
+template <typename Element>
+void log_sums(const Element* logits, std::int64_t columns, float* maxima, float* log_sums,
               std::int64_t begin, std::int64_t end) {
   for (std::int64_t row = begin; row < end; ++row) {
-    const float* x = logits + row * columns;
+    const Element* x = logits + row * columns;
     maxima[row] = row_max(x, columns);
     log_sums[row] = log_of(exp_sum<false>(x, columns, maxima[row]));
   }
@@ -295,7 +330,8 @@ const NormKernels norm_kernels = {forward<true>,
                                   block_squares};
 
 extern const LossKernels loss_kernels;
-const LossKernels loss_kernels = {.loss_rows = loss_rows, .log_sums = log_sums};
+const LossKernels loss_kernels = {{loss_rows<float>, log_sums<float>},
+                                  {loss_rows<Bf16>, log_sums<Bf16>}};
 #endif
 
 }  // namespace olmo::ops::OLMO_ISA

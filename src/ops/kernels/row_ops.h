@@ -59,10 +59,11 @@ struct NormKernels {
                         std::int64_t end);
 };
 
-/// Logits of a chunk of tokens and what becomes of them; per-token pointers are of the chunk's
-/// first token.
+/// Logits of a chunk of tokens, float or Bf16, and what becomes of them; per-token pointers are of
+/// the chunk's first token.
+template <class Element>
 struct LossRows {
-  float* logits;
+  Element* logits;
   std::int64_t columns;
   const std::int64_t* labels;  ///< checked: 0..columns-1, or negative for none
   float* ce;
@@ -72,11 +73,25 @@ struct LossRows {
   float grad_scale, z_multiplier;
 };
 
-struct LossKernels {
-  void (*loss_rows)(const LossRows& rows, std::int64_t begin, std::int64_t end);
+template <class Element>
+struct LossKernelsOf {
+  void (*loss_rows)(const LossRows<Element>& rows, std::int64_t begin, std::int64_t end);
   /// Of rows [begin, end): the maximum, and log(sum) of exp(x - max).
-  void (*log_sums)(const float* logits, std::int64_t columns, float* maxima, float* log_sums,
+  void (*log_sums)(const Element* logits, std::int64_t columns, float* maxima, float* log_sums,
                    std::int64_t begin, std::int64_t end);
+};
+
+struct LossKernels {
+  LossKernelsOf<float> fp32;
+  LossKernelsOf<Bf16> bf16;
+  template <class Element>
+  [[nodiscard]] constexpr const LossKernelsOf<Element>& of() const {
+    if constexpr (sizeof(Element) == sizeof(Bf16)) {
+      return bf16;
+    } else {
+      return fp32;
+    }
+  }
 };
 
 }  // namespace olmo::ops
