@@ -9,13 +9,13 @@
 
 namespace olmo::ops {
 
-OLMO_ISA_TABLE(AttentionKernels, attention_forward_kernels)
-OLMO_ISA_TABLE(AttentionKernels, attention_backward_kernels)
+OLMO_ISA_TABLE(PerElement<AttentionKernels>, attention_forward_kernels)
+OLMO_ISA_TABLE(PerElement<AttentionKernels>, attention_backward_kernels)
 
 namespace {
 
-AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::Tensor& qkv,
-                            const at::Tensor& out, const at::Tensor& lse) {
+void check(const char* op, const AttentionShape& s, const at::Tensor& qkv, const at::Tensor& out,
+           const at::Tensor& lse) {
   if (s.batch < 0 || s.length < 0 || s.n_heads <= 0 || s.n_kv_heads <= 0 || s.head_dim <= 0 ||
       s.n_heads % s.n_kv_heads != 0) {
     throw Error(ErrorKind::kFailure,
@@ -24,28 +24,38 @@ AttentionProblem problem_of(const char* op, const AttentionShape& s, const at::T
                     std::to_string(s.n_heads) + " heads, " + std::to_string(s.n_kv_heads) +
                     " kv heads of " + std::to_string(s.head_dim));
   }
-  require(op, "qkv", qkv, {s.batch * s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
-  require(op, "out", out, {s.batch * s.length, s.n_heads * s.head_dim});
+  require_fp32_or_bf16(op, "qkv", qkv,
+                       {s.batch * s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
+  require(op, "out", out, {s.batch * s.length, s.n_heads * s.head_dim}, qkv.scalar_type());
   require(op, "lse", lse, {s.batch, s.n_heads, s.length});
-  AttentionProblem p{};
+}
+
+/// `dout` and `dqkv` are undefined in the forward pass.
+template <class Element>
+AttentionProblem<Element> problem_of(const AttentionShape& s, const at::Tensor& qkv,
+                                     const at::Tensor& out, const at::Tensor& lse,
+                                     const at::Tensor& dout = {}, const at::Tensor& dqkv = {}) {
+  AttentionProblem<Element> p{};
   p.batch = s.batch;
   p.length = s.length;
   p.n_heads = s.n_heads;
   p.n_kv_heads = s.n_kv_heads;
   p.head_dim = s.head_dim;
   p.scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
-  p.qkv = kernel_input<float>(qkv);
-  p.out = kernel_output<float>(out);
+  p.qkv = kernel_input<Element>(qkv);
+  p.out = kernel_output<Element>(out);
   p.lse = kernel_output<float>(lse);
+  if (dout.defined()) p.dout = kernel_input<Element>(dout);
+  if (dqkv.defined()) p.dqkv = kernel_output<Element>(dqkv);
   return p;
 }
 
 // How many pieces each (sequence, key/value head) is cut into: one where there are enough of those
 // for the threads, for cutting repeats the packing of keys and, in the backward pass, the scores.
-std::int64_t pieces_per_head(const Context& context, const AttentionProblem& p) {
-  const auto heads = std::max<std::int64_t>(p.batch * p.n_kv_heads, 1);
+std::int64_t pieces_per_head(const Context& context, const AttentionShape& s) {
+  const auto heads = std::max<std::int64_t>(s.batch * s.n_kv_heads, 1);
   const std::int64_t wanted = context.policy.threads == 1 ? 1 : 2 * context.policy.threads;
-  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
+  const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
   return std::clamp<std::int64_t>((wanted + heads - 1) / heads, 1,
                                   std::max<std::int64_t>(tiles, 1));
 }
@@ -53,43 +63,44 @@ std::int64_t pieces_per_head(const Context& context, const AttentionProblem& p) 
 // Calls add(sequence, kv_head, begin, end) for every piece, ranges of positions on tile borders,
 // late ones first.
 template <class Add>
-void for_pieces(const AttentionProblem& p, std::int64_t pieces, const Add& add) {
-  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
+void for_pieces(const AttentionShape& s, std::int64_t pieces, const Add& add) {
+  const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
   for (auto piece = pieces - 1; piece >= 0; --piece) {
     const auto begin = tiles * piece / pieces * kAttentionTile;
-    const auto end = std::min(p.length, tiles * (piece + 1) / pieces * kAttentionTile);
-    for (std::int64_t sequence = 0; sequence < p.batch; ++sequence) {
-      for (std::int64_t head = 0; head < p.n_kv_heads; ++head) add(sequence, head, begin, end);
+    const auto end = std::min(s.length, tiles * (piece + 1) / pieces * kAttentionTile);
+    for (std::int64_t sequence = 0; sequence < s.batch; ++sequence) {
+      for (std::int64_t head = 0; head < s.n_kv_heads; ++head) add(sequence, head, begin, end);
     }
   }
 }
 
-std::vector<AttentionPart> forward_parts(const Context& context, const AttentionProblem& p) {
+std::vector<AttentionPart> forward_parts(const Context& context, const AttentionShape& s) {
   std::vector<AttentionPart> parts;
-  for_pieces(p, pieces_per_head(context, p), [&](auto sequence, auto head, auto begin, auto end) {
+  for_pieces(s, pieces_per_head(context, s), [&](auto sequence, auto head, auto begin, auto end) {
     parts.push_back({sequence, head, begin, end, 0, end, false, false});
   });
   return parts;
 }
 
 /// A head in one piece gives dq, dk and dv at once; in several, those of dq and those of dk and dv.
-std::vector<AttentionPart> backward_parts(const Context& context, const AttentionProblem& p) {
-  const auto pieces = pieces_per_head(context, p);
+std::vector<AttentionPart> backward_parts(const Context& context, const AttentionShape& s) {
+  const auto pieces = pieces_per_head(context, s);
   std::vector<AttentionPart> parts;
-  for_pieces(p, pieces, [&](auto sequence, auto head, auto begin, auto end) {
+  for_pieces(s, pieces, [&](auto sequence, auto head, auto begin, auto end) {
     if (pieces == 1) {
       parts.push_back({sequence, head, 0, end, 0, end, true, true});
       return;
     }
     parts.push_back({sequence, head, begin, end, 0, end, true, false});
-    parts.push_back({sequence, head, begin, p.length, begin, end, false, true});
+    parts.push_back({sequence, head, begin, s.length, begin, end, false, true});
   });
   return parts;
 }
 
 // Each output belongs to one part, so their order does not matter.
-void run_parts(const Context& context, const AttentionKernels& kernels,
-               const AttentionProblem& problem, const std::vector<AttentionPart>& parts) {
+template <class Element>
+void run_parts(const Context& context, const AttentionKernels<Element>& kernels,
+               const AttentionProblem<Element>& problem, const std::vector<AttentionPart>& parts) {
   const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
   CallWorkspace workspace(context);
   for_each_in_parallel(
@@ -99,21 +110,30 @@ void run_parts(const Context& context, const AttentionKernels& kernels,
 }
 
 /// A tile of queries (or keys) of a head and at most 128 of its output columns each.
-std::int64_t gpu_blocks(const AttentionProblem& p, std::int64_t heads) {
-  const auto tiles = (p.length + kAttentionTile - 1) / kAttentionTile;
-  return tiles * p.batch * heads * ((p.head_dim + 127) / 128);
+std::int64_t gpu_blocks(const AttentionShape& s, std::int64_t heads) {
+  const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
+  return tiles * s.batch * heads * ((s.head_dim + 127) / 128);
+}
+
+void require_fp32_on_gpu(const char* op, const at::Tensor& t) {
+  if (!is_bf16(t)) return;
+  throw Error(ErrorKind::kFailure, std::string(op) + ": on a GPU expected fp32, got bf16");
 }
 
 }  // namespace
 
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
-  const auto problem = problem_of("attention", shape, qkv, out, lse);
+  check("attention", shape, qkv, out, lse);
   if (on_gpu(context, "attention", {qkv, out, lse})) {
-    launch(context, gpu_kernels::kAttention, gpu_blocks(problem, problem.n_heads), problem);
+    require_fp32_on_gpu("attention", qkv);
+    launch(context, gpu_kernels::kAttention, gpu_blocks(shape, shape.n_heads),
+           problem_of<float>(shape, qkv, out, lse));
   } else {
-    run_parts(context, attention_forward_kernels_for(context.policy.isa), problem,
-              forward_parts(context, problem));
+    for_element_type(qkv, [&]<class Element>() {
+      run_parts(context, attention_forward_kernels_for(context.policy.isa).of<Element>(),
+                problem_of<Element>(shape, qkv, out, lse), forward_parts(context, shape));
+    });
   }
   context.traced(out);
 }
@@ -121,22 +141,25 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
 void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv) {
-  auto problem = problem_of("attention_backward", shape, qkv, out, lse);
-  require("attention_backward", "dout", dout, out.sizes());
-  require("attention_backward", "dqkv", dqkv, qkv.sizes());
-  problem.dout = kernel_input<float>(dout);
-  problem.dqkv = kernel_output<float>(dqkv);
+  check("attention_backward", shape, qkv, out, lse);
+  require("attention_backward", "dout", dout, out.sizes(), qkv.scalar_type());
+  require("attention_backward", "dqkv", dqkv, qkv.sizes(), qkv.scalar_type());
   if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
-    launch(context, gpu_kernels::kAttentionDq, gpu_blocks(problem, problem.n_heads), problem);
-    launch(context, gpu_kernels::kAttentionDkv, gpu_blocks(problem, problem.n_kv_heads), problem);
+    require_fp32_on_gpu("attention_backward", qkv);
+    const auto problem = problem_of<float>(shape, qkv, out, lse, dout, dqkv);
+    launch(context, gpu_kernels::kAttentionDq, gpu_blocks(shape, shape.n_heads), problem);
+    launch(context, gpu_kernels::kAttentionDkv, gpu_blocks(shape, shape.n_kv_heads), problem);
   } else {
-    run_parts(context, attention_backward_kernels_for(context.policy.isa), problem,
-              backward_parts(context, problem));
+    for_element_type(qkv, [&]<class Element>() {
+      run_parts(context, attention_backward_kernels_for(context.policy.isa).of<Element>(),
+                problem_of<Element>(shape, qkv, out, lse, dout, dqkv),
+                backward_parts(context, shape));
+    });
   }
   context.traced(dqkv);
 }
 
-OLMO_ISA_TABLE(ForestKernels, forest_kernels)
+OLMO_ISA_TABLE(PerElement<ForestKernels>, forest_kernels)
 
 namespace {
 
@@ -157,7 +180,8 @@ void check_segments(std::span<const TokenSegment> segments, std::int64_t rows) {
 /// see the same keys before their own and share tiles, any other piece has one of its own.
 class Planner {
  public:
-  Planner(const ForestKernels& kernels, std::span<const TokenSegment> segments, ForestPlan& plan)
+  Planner(const ForestKernels<float>& kernels, std::span<const TokenSegment> segments,
+          ForestPlan& plan)
       : kernels_(kernels), segments_(segments), plan_(plan) {}
 
   void run() {
@@ -243,16 +267,16 @@ class Planner {
     }
   }
 
-  const ForestKernels& kernels_;
+  const ForestKernels<float>& kernels_;
   std::span<const TokenSegment> segments_;
   ForestPlan& plan_;
   std::vector<std::int64_t> first_piece_;  ///< of each segment, and the end
 };
 
-ForestProblem problem_of(const ForestPlan& plan, const at::Tensor& qkv, const at::Tensor& out) {
+template <class Element>
+ForestProblem<Element> problem_of(const ForestPlan& plan, const at::Tensor& qkv,
+                                  const at::Tensor& out) {
   const auto& s = plan.shape;
-  require("attention_forest", "qkv", qkv, {s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
-  require("attention_forest", "out", out, {s.length, s.n_heads * s.head_dim});
   std::int64_t most_keys = 0;
   for (const auto& tile : plan.tiles) most_keys = std::max(most_keys, tile.keys);
   auto* packed = kernel_output<float>(plan.packed);
@@ -261,8 +285,8 @@ ForestProblem problem_of(const ForestPlan& plan, const at::Tensor& qkv, const at
           .n_kv_heads = s.n_kv_heads,
           .head_dim = s.head_dim,
           .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
-          .qkv = kernel_input<float>(qkv),
-          .out = kernel_output<float>(out),
+          .qkv = kernel_input<Element>(qkv),
+          .out = kernel_output<Element>(out),
           .pieces = plan.pieces.data(),
           .path = plan.path.data(),
           .runs = plan.runs.data(),
@@ -292,7 +316,8 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
   OLMO_CHECK(shape.n_kv_heads > 0 && shape.n_heads > 0 && shape.n_heads % shape.n_kv_heads == 0);
   OLMO_CHECK(shape.batch == 1 && shape.head_dim > 0);
   check_segments(segments, shape.length);
-  const auto& kernels = forest_kernels_for(context.policy.isa);
+  // Packed keys and values are fp32, so that one plan serves inputs of either type.
+  const auto& kernels = forest_kernels_for(context.policy.isa).fp32;
   ForestPlan plan;
   plan.shape = shape;
   Planner(kernels, segments, plan).run();
@@ -304,16 +329,22 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
 
 void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
                       at::Tensor& out) {
-  const auto problem = problem_of(plan, qkv, out);
-  const auto& kernels = forest_kernels_for(context.policy.isa);
-  share_out(context, plan.pieces.size(), problem.n_kv_heads,
-            [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
-  const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
-  CallWorkspace workspace(context);
-  share_out(context, plan.tiles.size(), problem.n_kv_heads,
-            [&](std::int64_t tile, std::int64_t head) {
-              kernels.run(problem, tile, head, workspace.reserve(floats));
-            });
+  const auto& s = plan.shape;
+  require_fp32_or_bf16("attention_forest", "qkv", qkv,
+                       {s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
+  require("attention_forest", "out", out, {s.length, s.n_heads * s.head_dim}, qkv.scalar_type());
+  for_element_type(qkv, [&]<class Element>() {
+    const auto problem = problem_of<Element>(plan, qkv, out);
+    const auto& kernels = forest_kernels_for(context.policy.isa).of<Element>();
+    share_out(context, plan.pieces.size(), problem.n_kv_heads,
+              [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
+    const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
+    CallWorkspace workspace(context);
+    share_out(context, plan.tiles.size(), problem.n_kv_heads,
+              [&](std::int64_t tile, std::int64_t head) {
+                kernels.run(problem, tile, head, workspace.reserve(floats));
+              });
+  });
   context.traced(out);
 }
 

@@ -24,18 +24,23 @@ struct AttentionShape {
 ///   qkv (batch*length, (n_heads + 2*n_kv_heads)*head_dim): columns q | k | v, heads in order
 ///   out (batch*length, n_heads*head_dim)
 ///   lse (batch, n_heads, length): log of each row's sum of exp(score), for the backward pass
-/// All contiguous fp32 on the CPU. Portable definition for the query at position i: score_j = scale
-/// * (chain of fma over head_dim of q_i·k_j), j = 0..i; m = max_j; p_j = exp(score_j - m); s = row
-/// sum of p (sixteen lanes, fixed tree); out = (chain of fma over j ascending of p_j * v_j) / s;
-/// lse = m + log(s). Memory: one tile of score rows per thread.
+/// All contiguous; qkv and out both fp32 or both bf16, lse fp32. Portable definition for the query
+/// at position i: score_j = scale * (chain of fma over head_dim of q_i·k_j), j = 0..i; m = max_j;
+/// p_j = exp(score_j - m); s = row sum of p (sixteen lanes, fixed tree); out = (chain of fma over j
+/// ascending of p_j * v_j) / s; lse = m + log(s). In bf16 all this is fp32, too, but that the p_j
+/// are rounded to bf16 for the products with v_j (s has them unrounded), and out when it is whole;
+/// p_j / s in place of p_j would have a third more error. Memory: one tile of score rows per
+/// thread.
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse);
 
-/// Gradient of attention() with respect to qkv, from its output and lse; overwrites dqkv (shape of
-/// qkv). Definition: p_ij = exp(score_ij - lse_i); delta_i = row sum of dout_i * out_i; dp_ij =
-/// chain over head_dim of dout_i·v_j; ds_ij = p_ij * (dp_ij - delta_i) * scale; dq_i = chain over j
-/// ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i) ascending of
-/// ds_ij * q_i and p_ij * dout_i.
+/// Gradient of attention() with respect to qkv, from its output and lse; overwrites dqkv (shape and
+/// type of qkv). Definition: p_ij = exp(score_ij - lse_i); delta_i = row sum of dout_i * out_i;
+/// dp_ij = chain over head_dim of dout_i·v_j; ds_ij = p_ij * (dp_ij - delta_i) * scale; dq_i =
+/// chain over j ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i)
+/// ascending of ds_ij * q_i and p_ij * dout_i. In bf16 ds_ij = p_ij * (dp_ij - delta_i) is rounded,
+/// and dq_i and dk_j are multiplied by the scale when their sums are whole; p_ij is rounded for
+/// dv_j alone.
 void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv);
@@ -59,8 +64,8 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
 
 /// Causal attention where the row at position i of its path sees the rows of the path at 0..i. qkv
 /// and out as in attention(), one row per row of the forest. A row's output has the bits that
-/// attention() gives it in its path alone, whatever the paths share. Keys and values are packed
-/// once for all that see them, and siblings share tiles.
+/// attention() gives it in its path alone, whatever the paths share, in fp32 as in bf16. Keys and
+/// values are packed once for all that see them, and siblings share tiles.
 void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
                       at::Tensor& out);
 

@@ -65,7 +65,8 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
 void scale(const Context& context, const at::Tensor& x, float factor) {
   require_contiguous("scale", "x", x, fp32_or_bf16(x));
   for_element_type(x, [&]<class Element>() {
-    run("scale", context, {x}, pointwise_kernels_for(context.policy.isa).of<Element>().scale,
+    run("scale", context, {x},
+        pointwise_kernels_for(context.policy.isa).elements.of<Element>().scale,
         gpu_kernels::kScale<Element>, blocks_of_elements(x.numel()), x.numel(),
         kernel_output<Element>(x), factor);
   });
@@ -133,9 +134,9 @@ void clamp(const Context& context, const at::Tensor& x, float limit, const at::T
                 "clamp: limit must not be negative, got " + std::to_string(limit));
   for_element_type(x, [&]<class Element>() {
     run("clamp", context, {x, mask_u8},
-        pointwise_kernels_for(context.policy.isa).of<Element>().clamp, gpu_kernels::kClamp<Element>,
-        blocks_of_threads(x.numel()), x.numel(), kernel_output<Element>(x), limit,
-        kernel_output<std::uint8_t>(mask_u8));
+        pointwise_kernels_for(context.policy.isa).elements.of<Element>().clamp,
+        gpu_kernels::kClamp<Element>, blocks_of_threads(x.numel()), x.numel(),
+        kernel_output<Element>(x), limit, kernel_output<std::uint8_t>(mask_u8));
   });
   context.traced(x);
 }
@@ -145,9 +146,9 @@ void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at:
   require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
   for_element_type(dx, [&]<class Element>() {
     run("clamp_backward", context, {mask_u8, dx},
-        pointwise_kernels_for(context.policy.isa).of<Element>().mask, gpu_kernels::kMask<Element>,
-        blocks_of_threads(dx.numel()), dx.numel(), kernel_input<std::uint8_t>(mask_u8),
-        kernel_output<Element>(dx));
+        pointwise_kernels_for(context.policy.isa).elements.of<Element>().mask,
+        gpu_kernels::kMask<Element>, blocks_of_threads(dx.numel()), dx.numel(),
+        kernel_input<std::uint8_t>(mask_u8), kernel_output<Element>(dx));
   });
   context.traced(dx);
 }

@@ -86,7 +86,7 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
       launch(context, gpu_kernels::kRope<Element>, blocks_of_rows(rows), args, sign, rows);
       return;
     }
-    const auto& kernels = pointwise_kernels_for(context.policy.isa).of<Element>();
+    const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.rope(args, sign, begin, end);
     });

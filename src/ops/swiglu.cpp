@@ -22,7 +22,7 @@ void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y
       launch(context, gpu_kernels::kSwiglu<Element>, blocks_of_rows(rows), u, y, rows, columns);
       return;
     }
-    const auto& kernels = pointwise_kernels_for(context.policy.isa).of<Element>();
+    const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.swiglu(u, y, columns, begin, end);
     });
@@ -47,7 +47,7 @@ void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::
              columns);
       return;
     }
-    const auto& kernels = pointwise_kernels_for(context.policy.isa).of<Element>();
+    const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
     at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.swiglu_backward(dy, u, du, columns, begin, end);
     });

@@ -42,6 +42,12 @@ Inputs inputs_for(const AttentionShape& s, float scale = 1.0F) {
       random_tensor({s.batch * s.length, s.n_heads * s.head_dim}, 2)};
 }
 
+Inputs as(at::ScalarType type, const Inputs& in) {
+  return {in.shape, in.qkv.to(type), in.dout.to(type)};
+}
+
+constexpr at::ScalarType kTypes[] = {at::kFloat, at::kBFloat16};
+
 Results run(const Policy& policy, const Inputs& in) {
   apply_policy(policy);
   const auto& s = in.shape;
@@ -65,7 +71,8 @@ std::array<at::Tensor, 3> split(const at::Tensor& qkv, const AttentionShape& s) 
 // Scalar transcription of the definition in attention.h: one (sequence, query head) at a time.
 struct Definition {
   explicit Definition(const Inputs& inputs)
-      : in(inputs),
+      : type(inputs.qkv.scalar_type()),
+        in(as(at::kFloat, inputs)),
         s(inputs.shape),
         r{at::zeros_like(in.dout), at::zeros({s.batch, s.n_heads, s.length}),
           at::zeros_like(in.qkv)} {}
@@ -74,6 +81,17 @@ struct Definition {
     for (std::int64_t b = 0; b < s.batch; ++b) {
       for (std::int64_t h = 0; h < s.n_heads; ++h) head(b, h);
     }
+    if (type == at::kFloat) return;
+    r.dqkv.narrow(1, 0, (s.n_heads + s.n_kv_heads) * s.head_dim).mul_(scale());
+    r.dqkv = r.dqkv.to(type);
+    r.out = r.out.to(type);
+  }
+
+  [[nodiscard]] float scale() const { return 1.0F / std::sqrt(static_cast<float>(s.head_dim)); }
+
+  /// x as a tensor of the inputs' type holds it.
+  [[nodiscard]] float held(float x) const {
+    return type == at::kFloat ? x : static_cast<float>(c10::BFloat16(x));
   }
 
   static float one(ref::Unary function, float x) {
@@ -90,7 +108,6 @@ struct Definition {
     const auto d = s.head_dim, group = s.n_heads / s.n_kv_heads, kv = h / group;
     const auto stride = (s.n_heads + 2 * s.n_kv_heads) * d, out_stride = s.n_heads * d;
     const auto k_at = (s.n_heads + kv) * d, v_at = (s.n_heads + s.n_kv_heads + kv) * d;
-    const float scale = 1.0F / std::sqrt(static_cast<float>(d));
     const float* rows = in.qkv.const_data_ptr<float>() + b * s.length * stride;
     float* drows = r.dqkv.mutable_data_ptr<float>() + b * s.length * stride;
     for (std::int64_t i = 0; i < s.length; ++i) {
@@ -99,16 +116,16 @@ struct Definition {
       float* out = r.out.mutable_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
       auto score = at::empty({i + 1});
       float* x = score.mutable_data_ptr<float>();
-      for (std::int64_t j = 0; j <= i; ++j) x[j] = scale * dot(q, rows + j * stride + k_at, d);
+      for (std::int64_t j = 0; j <= i; ++j) x[j] = scale() * dot(q, rows + j * stride + k_at, d);
       const float top = *std::max_element(x, x + i + 1);
       const auto p = ref::apply(ops::exp, score - top);
       const float sum = ref::row_sum(p.const_data_ptr<float>(), i + 1);
       for (std::int64_t e = 0; e < d; ++e) {
         float value = 0;
         for (std::int64_t j = 0; j <= i; ++j) {
-          value = std::fmaf(p.const_data_ptr<float>()[j], rows[j * stride + v_at + e], value);
+          value = std::fmaf(held(p.const_data_ptr<float>()[j]), rows[j * stride + v_at + e], value);
         }
-        out[e] = value / sum;
+        out[e] = held(value / sum);
       }
       const float lse = top + one(ops::log, sum);
       r.lse.mutable_data_ptr<float>()[(b * s.n_heads + h) * s.length + i] = lse;
@@ -117,21 +134,23 @@ struct Definition {
       const auto again = ref::apply(ops::exp, score - lse);
       for (std::int64_t j = 0; j <= i; ++j) {
         const float weight = again.const_data_ptr<float>()[j];
-        const float ds = weight * (dot(dout, rows + j * stride + v_at, d) - delta) * scale;
+        const float dscore = weight * (dot(dout, rows + j * stride + v_at, d) - delta);
+        const float ds = type == at::kFloat ? dscore * scale() : held(dscore);
         for (std::int64_t e = 0; e < d; ++e) {
           float& dq = drows[i * stride + h * d + e];
           float& dk = drows[j * stride + k_at + e];
           float& dv = drows[j * stride + v_at + e];
           dq = std::fmaf(ds, rows[j * stride + k_at + e], dq);
           dk = std::fmaf(ds, q[e], dk);
-          dv = std::fmaf(weight, dout[e], dv);
+          dv = std::fmaf(held(weight), dout[e], dv);
         }
       }
     }
   }
 
-  const Inputs& in;
-  const AttentionShape& s;
+  at::ScalarType type;
+  Inputs in;
+  AttentionShape s;
   Results r;
 };
 
@@ -152,7 +171,7 @@ at::Tensor random_rows(const Heads& h, std::int64_t rows) {
 at::Tensor run(const Policy& policy, const Heads& heads, const Segments& segments,
                const at::Tensor& qkv) {
   auto plan = ops::plan_forest(policy, shape_of(heads, qkv.size(0)), segments);
-  auto out = at::full({qkv.size(0), heads.n_heads * heads.head_dim}, NAN);
+  auto out = at::full({qkv.size(0), heads.n_heads * heads.head_dim}, NAN, qkv.options());
   ops::attention_forest(policy, plan, qkv, out);
   return out;
 }
@@ -160,12 +179,13 @@ at::Tensor run(const Policy& policy, const Heads& heads, const Segments& segment
 // attention() of each segment's path alone.
 at::Tensor path_by_path(const Heads& heads, const Segments& segments, const at::Tensor& qkv) {
   const auto policy = resolve_policy("portable", "auto", 1);
-  auto out = at::full({qkv.size(0), heads.n_heads * heads.head_dim}, NAN);
+  auto out = at::full({qkv.size(0), heads.n_heads * heads.head_dim}, NAN, qkv.options());
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const auto rows =
         at::tensor(test::path_rows(segments, static_cast<std::int64_t>(i)), at::kLong);
     const auto length = rows.numel();
-    auto path_out = at::empty({length, out.size(1)}), lse = at::empty({1, heads.n_heads, length});
+    auto path_out = at::empty({length, out.size(1)}, qkv.options());
+    auto lse = at::empty({1, heads.n_heads, length});
     ops::attention(policy, shape_of(heads, length), qkv.index_select(0, rows), path_out, lse);
     out.narrow(0, segments[i].begin, segments[i].length)
         .copy_(path_out.narrow(0, length - segments[i].length, segments[i].length));
@@ -205,22 +225,30 @@ TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
   }
 }
 
+namespace {
+
+void check_definition(const Inputs& in) {
+  Definition definition(in);
+  definition.run();
+  ref::for_each_policy([&](const Policy& policy) {
+    const auto r = run(policy, in);
+    INFO(to_string(policy.isa) << ", " << policy.threads << " threads, length " << in.shape.length
+                               << ", heads " << in.shape.n_heads << " of " << in.shape.head_dim
+                               << ", " << at::toString(in.qkv.scalar_type()));
+    CHECK(ref::same_bits(r.out, definition.r.out));
+    CHECK(ref::same_bits(r.lse, definition.r.lse));
+    CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
+  });
+}
+
+}  // namespace
+
 TEST_CASE("attention is its scalar definition bit for bit", "[ops]") {
   for (const AttentionShape& s : {AttentionShape{1, 1, 1, 1, 1}, AttentionShape{1, 63, 2, 1, 7},
                                   AttentionShape{2, 65, 4, 2, 32}, AttentionShape{1, 197, 1, 1, 33},
                                   AttentionShape{1, 128, 3, 3, 16}, AttentionShape{0, 5, 1, 1, 8},
                                   AttentionShape{3, 0, 1, 1, 8}}) {
-    const auto in = inputs_for(s, 2.0F);
-    Definition definition(in);
-    definition.run();
-    ref::for_each_policy([&](const Policy& policy) {
-      const auto r = run(policy, in);
-      INFO(to_string(policy.isa) << ", " << policy.threads << " threads, length " << s.length
-                                 << ", heads " << s.n_heads);
-      CHECK(ref::same_bits(r.out, definition.r.out));
-      CHECK(ref::same_bits(r.lse, definition.r.lse));
-      CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
-    });
+    for (const auto type : kTypes) check_definition(as(type, inputs_for(s, 2.0F)));
   }
 }
 
@@ -228,14 +256,7 @@ TEST_CASE("attention with large scores and subnormal values keeps the definition
   auto in = inputs_for({1, 70, 2, 2, 16}, 30.0F);
   for (std::int64_t i = 0; i < in.qkv.numel(); i += 5)
     in.qkv.mutable_data_ptr<float>()[i] = i % 2 == 0 ? -0.0F : 1e-40F;
-  Definition definition(in);
-  definition.run();
-  ref::for_each_policy([&](const Policy& policy) {
-    const auto r = run(policy, in);
-    INFO(to_string(policy.isa) << ", " << policy.threads << " threads");
-    CHECK(ref::same_bits(r.out, definition.r.out));
-    CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
-  });
+  for (const auto type : kTypes) check_definition(as(type, in));
 }
 
 TEST_CASE("a key that is not a number reaches only the queries at and after it", "[ops]") {
@@ -243,27 +264,46 @@ TEST_CASE("a key that is not a number reaches only the queries at and after it",
   auto in = inputs_for(s);
   in.qkv.select(0, 77).narrow(0, 4 * 16, 16).fill_(NAN);  // the first head's value
   ref::for_each_policy([&](const Policy& policy) {
-    const auto nan = run(policy, in).out.isnan();
-    CHECK(!nan.narrow(0, 0, 77).any().item<bool>());
-    CHECK(nan.narrow(0, 77, 73).narrow(1, 0, 16).all().item<bool>());
-    CHECK(!nan.narrow(1, 16, 16).any().item<bool>());
+    for (const auto type : kTypes) {
+      const auto nan = run(policy, as(type, in)).out.isnan();
+      CHECK(!nan.narrow(0, 0, 77).any().item<bool>());
+      CHECK(nan.narrow(0, 77, 73).narrow(1, 0, 16).all().item<bool>());
+      CHECK(!nan.narrow(1, 16, 16).any().item<bool>());
+    }
+  });
+}
+
+TEST_CASE("an infinite gradient reaches only the keys at and before it", "[ops]") {
+  const AttentionShape s{1, 150, 2, 2, 16};
+  auto in = inputs_for(s);
+  in.dout.select(0, 77).narrow(0, 0, 16).fill_(INFINITY);  // the first head's
+  ref::for_each_policy([&](const Policy& policy) {
+    for (const auto type : kTypes) {
+      const auto finite = run(policy, as(type, in)).dqkv.isfinite();
+      CHECK(finite.narrow(0, 78, 72).all().item<bool>());
+      CHECK(finite.narrow(1, 16, 16).all().item<bool>());  // the second head's query
+      CHECK(!finite.select(0, 77).narrow(0, 0, 16).any().item<bool>());
+      CHECK(!finite.narrow(0, 0, 78).narrow(1, 4 * 16, 16).any().item<bool>());  // values
+    }
   });
 }
 
 TEST_CASE("a sequence has the same attention alone, in a batch and as a prefix", "[ops]") {
   const AttentionShape s{3, 140, 4, 2, 24};
   const auto policy = resolve_policy("portable", "auto", 2);
-  const auto in = inputs_for(s);
-  const auto all = run(policy, in);
-  const AttentionShape single{1, 140, 4, 2, 24};
-  const auto alone = run(policy, {single, in.qkv.narrow(0, 140, 140).contiguous(),
-                                  in.dout.narrow(0, 140, 140).contiguous()});
-  CHECK(ref::same_bits(alone.out, all.out.narrow(0, 140, 140)));
-  CHECK(ref::same_bits(alone.dqkv, all.dqkv.narrow(0, 140, 140)));
-  const AttentionShape prefix{1, 71, 4, 2, 24};
-  const auto start = run(policy, {prefix, in.qkv.narrow(0, 140, 71).contiguous(),
-                                  in.dout.narrow(0, 140, 71).contiguous()});
-  CHECK(ref::same_bits(start.out, all.out.narrow(0, 140, 71)));
+  for (const auto type : kTypes) {
+    const auto in = as(type, inputs_for(s));
+    const auto all = run(policy, in);
+    const AttentionShape single{1, 140, 4, 2, 24};
+    const auto alone = run(policy, {single, in.qkv.narrow(0, 140, 140).contiguous(),
+                                    in.dout.narrow(0, 140, 140).contiguous()});
+    CHECK(ref::same_bits(alone.out, all.out.narrow(0, 140, 140)));
+    CHECK(ref::same_bits(alone.dqkv, all.dqkv.narrow(0, 140, 140)));
+    const AttentionShape prefix{1, 71, 4, 2, 24};
+    const auto start = run(policy, {prefix, in.qkv.narrow(0, 140, 71).contiguous(),
+                                    in.dout.narrow(0, 140, 71).contiguous()});
+    CHECK(ref::same_bits(start.out, all.out.narrow(0, 140, 71)));
+  }
 }
 
 TEST_CASE("attention refuses head counts and shapes that do not fit", "[ops]") {
@@ -274,6 +314,7 @@ TEST_CASE("attention refuses head counts and shapes that do not fit", "[ops]") {
   CHECK_THROWS_AS(ops::attention(policy, {1, 4, 3, 2, 8}, in.qkv, out, lse), Error);
   CHECK_THROWS_AS(ops::attention(policy, {1, 5, 3, 1, 8}, in.qkv, out, lse), Error);
   CHECK_THROWS_AS(ops::attention(policy, {1, 4, 3, 0, 8}, in.qkv, out, lse), Error);
+  CHECK_THROWS_AS(ops::attention(policy, in.shape, ref::narrowed(in.qkv), out, lse), Error);
 }
 
 TEST_CASE("attention over a forest has the bits of attention over each path alone", "[ops]") {
@@ -281,7 +322,8 @@ TEST_CASE("attention over a forest has the bits of attention over each path alon
   for (const Heads& heads : {Heads{1, 1, 1}, Heads{2, 1, 16}, Heads{3, 3, 33}, Heads{4, 2, 64}}) {
     for (const std::size_t count : {1U, 2U, 9U, 25U}) {
       const auto segments = test::random_segments(count, random);
-      check_forest(heads, segments, random_rows(heads, test::rows_of(segments)));
+      const auto qkv = random_rows(heads, test::rows_of(segments));
+      for (const auto type : kTypes) check_forest(heads, segments, qkv.to(type));
     }
   }
 }
@@ -291,7 +333,8 @@ TEST_CASE("a long prefix with many short children keeps the bits", "[ops]") {
   Segments segments{{-1, 0, 301, 0}};
   for (std::int64_t i = 0; i < 60; ++i)
     segments.push_back({0, test::rows_of(segments), 1 + i % 21, 301});
-  check_forest(heads, segments, random_rows(heads, test::rows_of(segments)));
+  const auto qkv = random_rows(heads, test::rows_of(segments));
+  for (const auto type : kTypes) check_forest(heads, segments, qkv.to(type));
 }
 
 TEST_CASE("a value that is not a number reaches only the rows of the paths through it", "[ops]") {
@@ -312,8 +355,8 @@ TEST_CASE("a plan serves several layers, and an empty forest", "[ops]") {
   const Segments segments{{-1, 0, 20, 0}, {0, 20, 7, 20}, {0, 27, 7, 20}};
   auto plan = ops::plan_forest(policy, shape_of(heads, 34), segments);
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    const auto qkv = ref::values({34, 6 * 16}, seed);
-    auto out = at::empty({34, 32});
+    const auto qkv = ref::values({34, 6 * 16}, seed).to(kTypes[seed % 2]);
+    auto out = at::empty({34, 32}, qkv.options());
     ops::attention_forest(policy, plan, qkv, out);
     CHECK(ref::same_bits(out, path_by_path(heads, segments, qkv)));
   }

@@ -32,7 +32,7 @@ struct AttentionBlock {
   std::int64_t tile, head, sequence;
   std::int64_t first_column;  ///< of the outputs
 
-  OLMO_INLINE AttentionBlock(const AttentionProblem& a, std::int64_t heads) {
+  OLMO_INLINE AttentionBlock(const AttentionProblem<float>& a, std::int64_t heads) {
     const std::int64_t tiles = (a.length + kSide - 1) / kSide;
     const std::int64_t chunks = (a.head_dim + kColumns - 1) / kColumns;
     std::int64_t rest = gpu::block_index();
@@ -61,9 +61,9 @@ OLMO_INLINE void stage_transposed(const HeadRows& from, std::int64_t first, std:
 
 /// s[r][c] = the chain over head_dim of query row r and key row c, of the tiles that begin at q0
 /// and k0.
-OLMO_INLINE void tile_scores(const AttentionProblem& a, const HeadRows& queries, std::int64_t q0,
-                             const HeadRows& keys, std::int64_t k0, AttentionShared& shared,
-                             float (&s)[4][4]) {
+OLMO_INLINE void tile_scores(const AttentionProblem<float>& a, const HeadRows& queries,
+                             std::int64_t q0, const HeadRows& keys, std::int64_t k0,
+                             AttentionShared& shared, float (&s)[4][4]) {
   for (auto& row : s) {
     for (float& x : row) x = 0.0F;
   }
@@ -117,9 +117,9 @@ OLMO_INLINE void stage_rows(const HeadRows& from, std::int64_t first, std::int64
 /// by keys (kByKey: the sums are queries', weights[row][key]) or by queries (the sums are keys',
 /// weights[query][row]). On the diagonal (first == own) only what is seen counts: key <= query.
 template <bool kByKey>
-OLMO_INLINE void add_products(const AttentionProblem& a, const HeadRows& rows, std::int64_t first,
-                              std::int64_t own, std::int64_t first_column, AttentionShared& shared,
-                              AttentionSums& sums) {
+OLMO_INLINE void add_products(const AttentionProblem<float>& a, const HeadRows& rows,
+                              std::int64_t first, std::int64_t own, std::int64_t first_column,
+                              AttentionShared& shared, AttentionSums& sums) {
   const std::int64_t left = a.length - first;
   const int count = left < kSide ? static_cast<int>(left) : kSide;
   float* staged = shared.stage;
@@ -147,16 +147,17 @@ OLMO_INLINE void keep_weights(const float (&w)[4][4], AttentionShared& shared) {
   }
 }
 
-OLMO_INLINE std::int64_t row_stride(const AttentionProblem& a) {
+OLMO_INLINE std::int64_t row_stride(const AttentionProblem<float>& a) {
   return (a.n_heads + 2 * a.n_kv_heads) * a.head_dim;
 }
 
 /// Head number `h` of the packed rows of a sequence: queries first, then keys, then values.
-OLMO_INLINE HeadRows packed_head(const AttentionProblem& a, std::int64_t sequence, std::int64_t h) {
+OLMO_INLINE HeadRows packed_head(const AttentionProblem<float>& a, std::int64_t sequence,
+                                 std::int64_t h) {
   const std::int64_t stride = row_stride(a);
   return {a.qkv + sequence * a.length * stride + h * a.head_dim, stride};
 }
-OLMO_INLINE HeadRows output_head(const AttentionProblem& a, const float* data,
+OLMO_INLINE HeadRows output_head(const AttentionProblem<float>& a, const float* data,
                                  std::int64_t sequence, std::int64_t h) {
   const std::int64_t stride = a.n_heads * a.head_dim;
   return {data + sequence * a.length * stride + h * a.head_dim, stride};
@@ -166,7 +167,7 @@ OLMO_INLINE bool sees(std::int64_t q0, int r, std::int64_t k0, int c) {
   return k0 + key_at(c) <= q0 + query_at(r);
 }
 
-OLMO_INLINE void attention_forward_tile(const AttentionProblem& a, AttentionShared& shared) {
+OLMO_INLINE void attention_forward_tile(const AttentionProblem<float>& a, AttentionShared& shared) {
   const AttentionBlock block(a, a.n_heads);
   const std::int64_t kv = a.n_heads + block.head / (a.n_heads / a.n_kv_heads);
   const HeadRows queries = packed_head(a, block.sequence, block.head);
@@ -218,7 +219,7 @@ struct BackwardHead {
   HeadRows queries, dout, out;
   const float* lse;
 
-  OLMO_INLINE BackwardHead(const AttentionProblem& a, std::int64_t sequence, std::int64_t h)
+  OLMO_INLINE BackwardHead(const AttentionProblem<float>& a, std::int64_t sequence, std::int64_t h)
       : queries(packed_head(a, sequence, h)),
         dout(output_head(a, a.dout, sequence, h)),
         out(output_head(a, a.out, sequence, h)),
@@ -229,7 +230,8 @@ struct BackwardHead {
 struct RowNumbers {
   float lse[4], delta[4];
 
-  OLMO_INLINE RowNumbers(const AttentionProblem& a, const BackwardHead& head, std::int64_t q0) {
+  OLMO_INLINE RowNumbers(const AttentionProblem<float>& a, const BackwardHead& head,
+                         std::int64_t q0) {
     for (int r = 0; r < 4; ++r) {
       const std::int64_t row = q0 + query_at(r);
       const bool inside = row < a.length;
@@ -246,7 +248,7 @@ struct RowNumbers {
 };
 
 /// Probabilities p and gradients of the scores ds of one tile.
-OLMO_INLINE void backward_scores(const AttentionProblem& a, const BackwardHead& head,
+OLMO_INLINE void backward_scores(const AttentionProblem<float>& a, const BackwardHead& head,
                                  const HeadRows& keys, const HeadRows& values, std::int64_t q0,
                                  std::int64_t k0, const RowNumbers& rows, AttentionShared& shared,
                                  float (&p)[4][4], float (&ds)[4][4]) {
@@ -261,7 +263,7 @@ OLMO_INLINE void backward_scores(const AttentionProblem& a, const BackwardHead& 
 }
 
 /// The gradients of a tile of queries.
-OLMO_INLINE void attention_dq_tile(const AttentionProblem& a, AttentionShared& shared) {
+OLMO_INLINE void attention_dq_tile(const AttentionProblem<float>& a, AttentionShared& shared) {
   const AttentionBlock block(a, a.n_heads);
   const std::int64_t kv = a.n_heads + block.head / (a.n_heads / a.n_kv_heads);
   const HeadRows keys = packed_head(a, block.sequence, kv);
@@ -283,7 +285,7 @@ OLMO_INLINE void attention_dq_tile(const AttentionProblem& a, AttentionShared& s
 }
 
 /// The gradients of a tile of keys and of their values, over the query heads that share them.
-OLMO_INLINE void attention_dkv_tile(const AttentionProblem& a, AttentionShared& shared) {
+OLMO_INLINE void attention_dkv_tile(const AttentionProblem<float>& a, AttentionShared& shared) {
   const AttentionBlock block(a, a.n_kv_heads);
   const std::int64_t group = a.n_heads / a.n_kv_heads, kv = a.n_heads + block.head;
   const HeadRows keys = packed_head(a, block.sequence, kv);

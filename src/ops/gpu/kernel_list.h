@@ -76,7 +76,7 @@ inline constexpr GpuKernel<const float*, const Index*, const Index*, Index, floa
 /// By the side of their square tiles.
 inline constexpr GpuKernel<GemmProblem> kGemm128{"olmo_gemm_128"}, kGemm64{"olmo_gemm_64"},
     kGemm128Bf16{"olmo_gemm_128_bf16"}, kGemm64Bf16{"olmo_gemm_64_bf16"};
-inline constexpr GpuKernel<AttentionProblem> kAttention{"olmo_attention"},
+inline constexpr GpuKernel<AttentionProblem<float>> kAttention{"olmo_attention"},
     kAttentionDq{"olmo_attention_dq"}, kAttentionDkv{"olmo_attention_dkv"};
 
 }  // namespace gpu_kernels

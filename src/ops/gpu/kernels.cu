@@ -273,17 +273,17 @@ OLMO_KERNEL olmo_gemm_64_bf16(GemmProblem g) {
   gemm_tile<64, true>(g, gpu::block_index(), panels);
 }
 
-OLMO_KERNEL olmo_attention(AttentionProblem a) {
+OLMO_KERNEL olmo_attention(AttentionProblem<float> a) {
   OLMO_SHARED AttentionShared shared;
   attention_forward_tile(a, shared);
 }
 
-OLMO_KERNEL olmo_attention_dq(AttentionProblem a) {
+OLMO_KERNEL olmo_attention_dq(AttentionProblem<float> a) {
   OLMO_SHARED AttentionShared shared;
   attention_dq_tile(a, shared);
 }
 
-OLMO_KERNEL olmo_attention_dkv(AttentionProblem a) {
+OLMO_KERNEL olmo_attention_dkv(AttentionProblem<float> a) {
   OLMO_SHARED AttentionShared shared;
   attention_dkv_tile(a, shared);
 }

@@ -37,9 +37,9 @@ OLMO_INLINE void row_maxima(const Sight& sight, float scale, const float* scores
   for (auto& x : top) x = x * broadcast(scale);
 }
 
-/// exp(score - top) in place, and its partial sums: key j belongs to lane j mod 16. Keys count from
-/// 0, for the forward pass sees them all.
-template <int kVectors>
+/// exp(score - top) in place, rounded to Element, and the partial sums of what was not rounded: key
+/// j belongs to lane j mod 16. Keys count from 0, for the forward pass sees them all.
+template <typename Element, int kVectors>
 OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
                               const F32x16 (&top)[kVectors], float* lanes) {
   const F32x16 factor = broadcast(scale);
@@ -50,7 +50,7 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
-      store(row + 16 * v, p);
+      store(row + 16 * v, rounded_to<Element>(p));
       store(sums + 16 * v, load(sums + 16 * v) + p);
     }
   }
@@ -61,17 +61,17 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
       if (sight.most_seen[v] <= j) continue;
       const Mask16 seen = broadcast(static_cast<float>(j)) < load(sight.seen + 16 * v);
       const F32x16 p = select(seen, exp(load(row + 16 * v) * factor - top[v]), zero());
-      store(row + 16 * v, p);
+      store(row + 16 * v, rounded_to<Element>(p));
       store(sums + 16 * v, load(sums + 16 * v) + p);
     }
   }
 }
 
-template <int kVectors>
+template <typename Element, int kVectors>
 void softmax_of(const Sight& sight, float scale, float* weights, float* lanes) {
   F32x16 top[kVectors];
   row_maxima(sight, scale, weights, top);
-  exponentials(sight, scale, weights, top, lanes);
+  exponentials<Element>(sight, scale, weights, top, lanes);
   for (std::int64_t half = 8; half > 0; half /= 2) {
     for (std::int64_t i = 0; i < half * kQueries; i += 16) {
       store(lanes + i, load(lanes + i) + load(lanes + i + half * kQueries));
@@ -84,28 +84,29 @@ void softmax_of(const Sight& sight, float scale, float* weights, float* lanes) {
 
 /// Scores [key][query] become softmax weights without their divisor. `lanes` is [16][query]: the
 /// partial sums of each row; in the end, row 0 holds the divisors and row 1 the rows' log-sum-exp.
+template <typename Element>
 void softmax(const Sight& sight, std::int64_t queries, float scale, float* weights, float* lanes) {
   switch ((queries + 15) / 16) {
     case 1:
-      return softmax_of<1>(sight, scale, weights, lanes);
+      return softmax_of<Element, 1>(sight, scale, weights, lanes);
     case 2:
-      return softmax_of<2>(sight, scale, weights, lanes);
+      return softmax_of<Element, 2>(sight, scale, weights, lanes);
     case 3:
-      return softmax_of<3>(sight, scale, weights, lanes);
+      return softmax_of<Element, 3>(sight, scale, weights, lanes);
     default:
-      return softmax_of<4>(sight, scale, weights, lanes);
+      return softmax_of<Element, 4>(sight, scale, weights, lanes);
   }
 }
 
-/// out[i][e] = rows[i][e] / divisors[i] for `count` queries and `columns` columns.
-void write_rows(const float* rows, std::int64_t width, const float* divisors, std::int64_t count,
-                std::int64_t columns, float* out, std::int64_t out_stride) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const F32x16 divisor = broadcast(divisors[i]);
-    for (std::int64_t e = 0; e < columns; e += 16) {
-      store_n(out + i * out_stride + e, load(rows + i * width + e) / divisor,
-              smaller(16, columns - e));
-    }
+/// out[q][e] = rows[q][e] / divisors[q] for so many queries and columns.
+template <typename Element>
+void write_rows(const float* rows, std::int64_t width, const float* divisors, std::int64_t queries,
+                std::int64_t columns, Element* out, std::int64_t out_stride) {
+  for (std::int64_t q = 0; q < queries; ++q) {
+    const F32x16 divisor = broadcast(divisors[q]);
+    for_row(columns, [&] OLMO_STEP {
+      store_some(out + q * out_stride + i, load(rows + q * width + i) / divisor, count);
+    });
   }
 }
 
@@ -116,7 +117,8 @@ struct Buffers {
   std::int64_t size;
 };
 
-Buffers carve(const AttentionProblem& a, float* workspace) {
+template <typename Element>
+Buffers carve(const AttentionProblem<Element>& a, float* workspace) {
   const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a.head_dim);
   Carver carver{workspace};
   Buffers b{};
@@ -131,7 +133,10 @@ Buffers carve(const AttentionProblem& a, float* workspace) {
   return b;
 }
 
-std::int64_t workspace(const AttentionProblem& a) { return carve(a, nullptr).size; }
+template <typename Element>
+std::int64_t workspace(const AttentionProblem<Element>& a) {
+  return carve(a, nullptr).size;
+}
 
 Sight sight_of(const Tile& t, const float* seen) {
   Sight sight{t.before, t.diagonal, seen, {}};
@@ -139,12 +144,13 @@ Sight sight_of(const Tile& t, const float* seen) {
   return sight;
 }
 
-void run(const AttentionProblem& a, const AttentionPart& part, float* workspace) {
+template <typename Element>
+void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* workspace) {
   const Buffers buffers = carve(a, workspace);
   const std::int64_t d = a.head_dim, width = padded_dim(d), group = a.n_heads / a.n_kv_heads;
   const std::int64_t stride = (a.n_heads + 2 * a.n_kv_heads) * d, out_stride = a.n_heads * d;
-  const float* qkv = a.qkv + part.sequence * a.length * stride;
-  const float* k = qkv + (a.n_heads + part.kv_head) * d;
+  const Element* qkv = a.qkv + part.sequence * a.length * stride;
+  const Element* k = qkv + (a.n_heads + part.kv_head) * d;
   pack_panels(k, stride, part.key_end, d, buffers.k_panels);
   copy_rows(k + a.n_kv_heads * d, stride, part.key_end, d, buffers.v_rows, width);
   for (std::int64_t i = 0; i < kQueries; ++i) buffers.seen[i] = static_cast<float>(i + 1);
@@ -153,7 +159,8 @@ void run(const AttentionProblem& a, const AttentionPart& part, float* workspace)
       const Tile t = tile_at(part, q0, part.query_end);
       pack_transposed<kQueries>(qkv + q0 * stride + h * d, stride, t.queries, d, buffers.q_t);
       scores(t, d, buffers.k_panels, buffers.q_t, buffers.weights);
-      softmax(sight_of(t, buffers.seen), t.queries, a.scale, buffers.weights, buffers.lanes);
+      softmax<Element>(sight_of(t, buffers.seen), t.queries, a.scale, buffers.weights,
+                       buffers.lanes);
       product_over_keys(t, buffers.weights, buffers.v_rows, width, buffers.out);
       write_rows(buffers.out, width, buffers.lanes, t.queries, d,
                  a.out + (part.sequence * a.length + q0) * out_stride + h * d, out_stride);
@@ -171,7 +178,8 @@ struct ForestBuffers {
   std::int64_t size;
 };
 
-ForestBuffers carve(const ForestProblem& f, float* workspace) {
+template <typename Element>
+ForestBuffers carve(const ForestProblem<Element>& f, float* workspace) {
   Carver carver{workspace};
   ForestBuffers b{};
   b.q_rows = carver.take(kQueries * f.head_dim);
@@ -184,7 +192,10 @@ ForestBuffers carve(const ForestProblem& f, float* workspace) {
   return b;
 }
 
-std::int64_t workspace(const ForestProblem& f) { return carve(f, nullptr).size; }
+template <typename Element>
+std::int64_t workspace(const ForestProblem<Element>& f) {
+  return carve(f, nullptr).size;
+}
 
 std::int64_t value_floats(std::int64_t rows, std::int64_t head_dim) {
   return rows * padded_dim(head_dim);
@@ -195,14 +206,16 @@ std::int64_t panel_floats(std::int64_t rows, std::int64_t head_dim) {
   return rounded_up(rounded_up(rows, kTileRows) * head_dim + kTransposeSize, 16);
 }
 
-std::int64_t row_stride(const ForestProblem& f) {
+template <typename Element>
+std::int64_t row_stride(const ForestProblem<Element>& f) {
   return (f.n_heads + 2 * f.n_kv_heads) * f.head_dim;
 }
 
-void pack(const ForestProblem& f, std::int64_t piece, std::int64_t kv_head) {
+template <typename Element>
+void pack(const ForestProblem<Element>& f, std::int64_t piece, std::int64_t kv_head) {
   const ForestPiece& p = f.pieces[piece];
   const std::int64_t d = f.head_dim, width = padded_dim(d), stride = row_stride(f);
-  const float* k = f.qkv + p.row * stride + (f.n_heads + kv_head) * d;
+  const Element* k = f.qkv + p.row * stride + (f.n_heads + kv_head) * d;
   pack_panels(k, stride, p.rows, d, f.panels + kv_head * f.panel_floats + p.panels);
   copy_rows(k + f.n_kv_heads * d, stride, p.rows, d,
             f.values + kv_head * f.value_floats + p.row * width, width);
@@ -214,7 +227,8 @@ struct Head {
   std::int64_t dim, width;
 };
 
-void gather_queries(const ForestProblem& f, const ForestTile& t, std::int64_t h,
+template <typename Element>
+void gather_queries(const ForestProblem<Element>& f, const ForestTile& t, std::int64_t h,
                     const ForestBuffers& b) {
   const std::int64_t d = f.head_dim, stride = row_stride(f);
   for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
@@ -246,7 +260,8 @@ void own_scores(std::int64_t count, std::int64_t head_dim, const float* panels,
   }
 }
 
-void all_scores(const ForestProblem& f, const ForestTile& t, const Head& head,
+template <typename Element>
+void all_scores(const ForestProblem<Element>& f, const ForestTile& t, const Head& head,
                 const ForestBuffers& b) {
   float* c = b.weights;
   for (std::int64_t i = t.path_begin; i < t.path_end; ++i) {
@@ -261,7 +276,8 @@ void all_scores(const ForestProblem& f, const ForestTile& t, const Head& head,
   }
 }
 
-Sight sight_of(const ForestProblem& f, const ForestTile& t, float* seen) {
+template <typename Element>
+Sight sight_of(const ForestProblem<Element>& f, const ForestTile& t, float* seen) {
   Sight sight{t.keys, 0, seen, {}};
   for (std::int64_t i = t.queries; i < kQueries; ++i) seen[i] = 0;
   for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
@@ -278,7 +294,8 @@ Sight sight_of(const ForestProblem& f, const ForestTile& t, float* seen) {
 
 /// One chain over the keys of each query: the path's, pieces that follow each other in memory
 /// together, then its own.
-void weighted_values(const ForestProblem& f, const ForestTile& t, const Head& head,
+template <typename Element>
+void weighted_values(const ForestProblem<Element>& f, const ForestTile& t, const Head& head,
                      const ForestBuffers& b) {
   const float* weights = b.weights;
   bool accumulate = false;
@@ -301,7 +318,9 @@ void weighted_values(const ForestProblem& f, const ForestTile& t, const Head& he
   }
 }
 
-void run(const ForestProblem& f, std::int64_t tile, std::int64_t kv_head, float* workspace) {
+template <typename Element>
+void run(const ForestProblem<Element>& f, std::int64_t tile, std::int64_t kv_head,
+         float* workspace) {
   const ForestBuffers b = carve(f, workspace);
   const ForestTile& t = f.tiles[tile];
   const std::int64_t d = f.head_dim, group = f.n_heads / f.n_kv_heads;
@@ -311,7 +330,7 @@ void run(const ForestProblem& f, std::int64_t tile, std::int64_t kv_head, float*
   for (std::int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
     gather_queries(f, t, h, b);
     all_scores(f, t, head, b);
-    softmax(sight, t.queries, f.scale, b.weights, b.lanes);
+    softmax<Element>(sight, t.queries, f.scale, b.weights, b.lanes);
     weighted_values(f, t, head, b);
     for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
       const ForestPiece& piece = f.pieces[f.runs[r].piece];
@@ -324,10 +343,12 @@ void run(const ForestProblem& f, std::int64_t tile, std::int64_t kv_head, float*
 
 }  // namespace
 
-extern const AttentionKernels attention_forward_kernels;
-const AttentionKernels attention_forward_kernels = {workspace, run};
+extern const PerElement<AttentionKernels> attention_forward_kernels;
+const PerElement<AttentionKernels> attention_forward_kernels = {{workspace, run}, {workspace, run}};
 
-extern const ForestKernels forest_kernels;
-const ForestKernels forest_kernels = {value_floats, panel_floats, pack, workspace, run};
+extern const PerElement<ForestKernels> forest_kernels;
+const PerElement<ForestKernels> forest_kernels = {
+    {value_floats, panel_floats, pack, workspace, run},
+    {value_floats, panel_floats, pack, workspace, run}};
 
 }  // namespace olmo::ops::OLMO_ISA

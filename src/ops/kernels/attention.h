@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "ops/kernels/bf16.h"
+
 namespace olmo::ops {
 
 /// Queries of one tile: the scores of all their keys are the only scores held at a time.
@@ -9,14 +11,15 @@ constexpr std::int64_t kAttentionTile = 64;
 
 /// Sizes and buffers of one attention call, in the layouts that attention.h defines. `dout` and
 /// `dqkv` are null in the forward pass; the backward pass only reads `out` and `lse`.
+template <class Element>
 struct AttentionProblem {
   std::int64_t batch, length, n_heads, n_kv_heads, head_dim;
   float scale;
-  const float* qkv;
-  float* out;
+  const Element* qkv;
+  Element* out;
   float* lse;
-  const float* dout;
-  float* dqkv;
+  const Element* dout;
+  Element* dqkv;
 };
 
 /// What one thread computes at a time: all query heads of one key/value head of one sequence, for a
@@ -31,10 +34,12 @@ struct AttentionPart {
 };
 
 /// The forward or the backward pass.
+template <class Element>
 struct AttentionKernels {
   /// Floats of workspace that run() needs, whatever the part.
-  std::int64_t (*workspace)(const AttentionProblem& problem);
-  void (*run)(const AttentionProblem& problem, const AttentionPart& part, float* workspace);
+  std::int64_t (*workspace)(const AttentionProblem<Element>& problem);
+  void (*run)(const AttentionProblem<Element>& problem, const AttentionPart& part,
+              float* workspace);
 };
 
 /// At most kAttentionTile consecutive rows of a segment: their keys and values are packed together,
@@ -57,11 +62,12 @@ struct ForestTile {
 };
 
 /// One call, in the layouts of attention_forest() in ops/attention.h.
+template <class Element>
 struct ForestProblem {
   std::int64_t rows, n_heads, n_kv_heads, head_dim;
   float scale;
-  const float* qkv;
-  float* out;
+  const Element* qkv;
+  Element* out;
   const ForestPiece* pieces;
   const std::int64_t* path;
   const ForestRun* runs;
@@ -71,15 +77,16 @@ struct ForestProblem {
   std::int64_t panel_floats, value_floats;  ///< of one head
 };
 
+template <class Element>
 struct ForestKernels {
   /// Floats of a head's packed values of `rows` rows, and of the packed keys of one piece.
   std::int64_t (*value_floats)(std::int64_t rows, std::int64_t head_dim);
   std::int64_t (*panel_floats)(std::int64_t rows, std::int64_t head_dim);
-  void (*pack)(const ForestProblem& problem, std::int64_t piece, std::int64_t kv_head);
+  void (*pack)(const ForestProblem<Element>& problem, std::int64_t piece, std::int64_t kv_head);
   /// Floats of workspace that run() needs, whatever the tile.
-  std::int64_t (*workspace)(const ForestProblem& problem);
+  std::int64_t (*workspace)(const ForestProblem<Element>& problem);
   /// All query heads of one key/value head; every piece must be packed.
-  void (*run)(const ForestProblem& problem, std::int64_t tile, std::int64_t kv_head,
+  void (*run)(const ForestProblem<Element>& problem, std::int64_t tile, std::int64_t kv_head,
               float* workspace);
 };
 

@@ -14,7 +14,8 @@ struct Buffers {
   std::int64_t size;
 };
 
-Buffers carve(const AttentionProblem& a, float* workspace) {
+template <typename Element>
+Buffers carve(const AttentionProblem<Element>& a, float* workspace) {
   const std::int64_t keys = rounded_up(a.length, kTileRows), width = padded_dim(a.head_dim);
   Carver carver{workspace};
   Buffers b{};
@@ -36,19 +37,26 @@ Buffers carve(const AttentionProblem& a, float* workspace) {
   return b;
 }
 
-std::int64_t workspace(const AttentionProblem& a) { return carve(a, nullptr).size; }
+template <typename Element>
+std::int64_t workspace(const AttentionProblem<Element>& a) {
+  return carve(a, nullptr).size;
+}
 
-float row_dot(const float* x, const float* y, std::int64_t n) {
+template <typename Element>
+float row_dot(const Element* x, const Element* y, std::int64_t n) {
   F32x16 lanes = zero();
-  for (std::int64_t i = 0; i < n; i += 16) {
-    const std::int64_t count = smaller(16, n - i);
-    lanes = lanes + load_n(x + i, count) * load_n(y + i, count);
-  }
+  for_row(n, [&] OLMO_STEP { lanes = lanes + load_some(x + i, count) * load_some(y + i, count); });
   return tree_sum(lanes);
 }
 
-// Scores become probabilities, and their gradients those of the scores; entries that are masked
-// stay unspecified.
+// Where elements are bf16, the gradients of scores are rounded before the scale, and it is the
+// gradients of q and k that get it.
+template <typename Element>
+constexpr bool kScalesLast = sizeof(Element) == sizeof(Bf16);
+
+// Scores become probabilities, and their gradients those of the scores, both rounded to Element;
+// entries that are masked stay unspecified.
+template <typename Element>
 void softmax_backward(const Tile& t, float scale, const float* lse, const float* delta,
                       float* weights, float* dweights) {
   F32x16 top[kQueryVectors], mean[kQueryVectors];
@@ -64,21 +72,38 @@ void softmax_backward(const Tile& t, float scale, const float* lse, const float*
     const std::int64_t first = j < t.before ? 0 : (j - t.before) / 16;
     for (std::int64_t v = first; v < kQueryVectors; ++v) {
       const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
-      store(row + 16 * v, p);
-      store(drow + 16 * v, p * (load(drow + 16 * v) - mean[v]) * factor);
+      const F32x16 ds = p * (load(drow + 16 * v) - mean[v]);
+      store(row + 16 * v, rounded_to<Element>(p));
+      store(drow + 16 * v, kScalesLast<Element> ? rounded_to<Element>(ds) : ds * factor);
     }
   }
 }
 
+// dst[r][e] = src[r][e] * factor; in fp32, where the scale is in the sums already, without it.
+template <typename Element>
+void write_gradients(const float* src, std::int64_t width, std::int64_t rows, std::int64_t columns,
+                     float factor, Element* dst, std::int64_t stride) {
+  const F32x16 scale = broadcast(factor);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for_row(columns, [&] OLMO_STEP {
+      const F32x16 sum = load(src + r * width + i);
+      store_some(dst + r * stride + i, kScalesLast<Element> ? sum * scale : sum, count);
+    });
+  }
+}
+
+template <typename Element>
 struct Head {
-  const float *q, *dout, *out, *lse;
-  float* dq;
+  const Element *q, *dout, *out;
+  const float* lse;
+  Element* dq;
   std::int64_t stride, out_stride;  // of rows in qkv and in out
 };
 
-Head head_at(const AttentionProblem& a, std::int64_t sequence, std::int64_t h) {
+template <typename Element>
+Head<Element> head_at(const AttentionProblem<Element>& a, std::int64_t sequence, std::int64_t h) {
   const std::int64_t d = a.head_dim, first = sequence * a.length;
-  Head head{};
+  Head<Element> head{};
   head.stride = (a.n_heads + 2 * a.n_kv_heads) * d;
   head.out_stride = a.n_heads * d;
   head.q = a.qkv + first * head.stride + h * d;
@@ -89,12 +114,13 @@ Head head_at(const AttentionProblem& a, std::int64_t sequence, std::int64_t h) {
   return head;
 }
 
-void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& head,
-              std::int64_t q0, const Buffers& b) {
+template <typename Element>
+void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
+              const Head<Element>& head, std::int64_t q0, const Buffers& b) {
   const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim);
   const Tile t = tile_at(part, q0, part.query_end);
-  const float* q = head.q + q0 * head.stride;
-  const float* dout = head.dout + q0 * head.out_stride;
+  const Element* q = head.q + q0 * head.stride;
+  const Element* dout = head.dout + q0 * head.out_stride;
   pack_transposed<kQueries>(q, head.stride, t.queries, d, b.q_t);
   pack_transposed<kQueries>(dout, head.out_stride, t.queries, d, b.dout_t);
   for (std::int64_t i = 0; i < t.queries; ++i) {
@@ -103,7 +129,7 @@ void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& 
   }
   scores(t, d, b.k_panels, b.q_t, b.weights);
   scores(t, d, b.v_panels, b.dout_t, b.dweights);
-  softmax_backward(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
+  softmax_backward<Element>(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
   if (part.dkv) {
     copy_rows(q, head.stride, t.queries, d, b.q_rows, width);
     copy_rows(dout, head.out_stride, t.queries, d, b.dout_rows, width);
@@ -112,14 +138,12 @@ void run_tile(const AttentionProblem& a, const AttentionPart& part, const Head& 
   }
   if (part.dq) {
     product_over_keys(t, b.dweights, b.k_rows, width, b.dq);
-    for (std::int64_t i = 0; i < t.queries; ++i) {
-      for (std::int64_t e = 0; e < d; ++e)
-        head.dq[(q0 + i) * head.stride + e] = b.dq[i * width + e];
-    }
+    write_gradients(b.dq, width, t.queries, d, a.scale, head.dq + q0 * head.stride, head.stride);
   }
 }
 
-void run(const AttentionProblem& a, const AttentionPart& part, float* workspace) {
+template <typename Element>
+void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* workspace) {
   const Buffers b = carve(a, workspace);
   const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim),
                      group = a.n_heads / a.n_kv_heads;
@@ -127,8 +151,8 @@ void run(const AttentionProblem& a, const AttentionPart& part, float* workspace)
   const std::int64_t keys = part.key_end - part.key_begin;
   const std::int64_t first =
       (part.sequence * a.length + part.key_begin) * stride + (a.n_heads + part.kv_head) * d;
-  const float* k = a.qkv + first;
-  const float* v = k + a.n_kv_heads * d;
+  const Element* k = a.qkv + first;
+  const Element* v = k + a.n_kv_heads * d;
   pack_panels(k, stride, keys, d, b.k_panels);
   pack_panels(v, stride, keys, d, b.v_panels);
   if (part.dq) copy_rows(k, stride, keys, d, b.k_rows, width);
@@ -136,24 +160,20 @@ void run(const AttentionProblem& a, const AttentionPart& part, float* workspace)
     for (std::int64_t i = 0; i < keys * width; ++i) b.dk[i] = b.dv[i] = 0.0F;
   }
   for (std::int64_t h = part.kv_head * group; h < (part.kv_head + 1) * group; ++h) {
-    const Head head = head_at(a, part.sequence, h);
+    const Head<Element> head = head_at(a, part.sequence, h);
     for (std::int64_t q0 = part.query_begin; q0 < part.query_end; q0 += kQueries)
       run_tile(a, part, head, q0, b);
   }
   if (!part.dkv) return;
-  float* dk = a.dqkv + first;
-  float* dv = dk + a.n_kv_heads * d;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (std::int64_t e = 0; e < d; ++e) {
-      dk[j * stride + e] = b.dk[j * width + e];
-      dv[j * stride + e] = b.dv[j * width + e];
-    }
-  }
+  Element* dk = a.dqkv + first;
+  write_gradients(b.dk, width, keys, d, a.scale, dk, stride);
+  write_gradients(b.dv, width, keys, d, 1.0F, dk + a.n_kv_heads * d, stride);
 }
 
 }  // namespace
 
-extern const AttentionKernels attention_backward_kernels;
-const AttentionKernels attention_backward_kernels = {workspace, run};
+extern const PerElement<AttentionKernels> attention_backward_kernels;
+const PerElement<AttentionKernels> attention_backward_kernels = {{workspace, run},
+                                                                 {workspace, run}};
 
 }  // namespace olmo::ops::OLMO_ISA

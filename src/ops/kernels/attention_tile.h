@@ -9,6 +9,7 @@
 #pragma once
 
 #include "ops/kernels/attention.h"
+#include "ops/kernels/rows.h"
 #include "ops/kernels/tile.h"
 
 namespace olmo::ops::OLMO_ISA {
@@ -52,17 +53,20 @@ OLMO_INLINE Tile tile_at(const AttentionPart& part, std::int64_t q0, std::int64_
 }
 
 /// dst[r*width + e] = src[r*src_stride + e] for e < columns, zero up to width.
-inline void copy_rows(const float* src, std::int64_t src_stride, std::int64_t rows,
-                      std::int64_t columns, float* dst, std::int64_t width) {
+template <typename Element>
+void copy_rows(const Element* src, std::int64_t src_stride, std::int64_t rows, std::int64_t columns,
+               float* dst, std::int64_t width) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t e = 0; e < columns; ++e) dst[r * width + e] = src[r * src_stride + e];
+    for (std::int64_t e = 0; e < columns; ++e)
+      dst[r * width + e] = value_of(src[r * src_stride + e]);
     for (std::int64_t e = columns; e < width; ++e) dst[r * width + e] = 0.0F;
   }
 }
 
 /// Rows of a head as panels of kTileRows for scores().
-inline void pack_panels(const float* src, std::int64_t src_stride, std::int64_t rows,
-                        std::int64_t columns, float* dst) {
+template <typename Element>
+void pack_panels(const Element* src, std::int64_t src_stride, std::int64_t rows,
+                 std::int64_t columns, float* dst) {
   for (std::int64_t r = 0; r < rows; r += kTileRows) {
     pack_transposed<kTileRows>(src + r * src_stride, src_stride, smaller(kTileRows, rows - r),
                                columns, dst + r * columns);

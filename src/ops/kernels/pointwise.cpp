@@ -256,8 +256,7 @@ constexpr ElementKernels<Element> kElementKernels = {
 
 extern const PointwiseKernels pointwise_kernels;
 const PointwiseKernels pointwise_kernels = {
-    .fp32 = kElementKernels<float>,
-    .bf16 = kElementKernels<Bf16>,
+    .elements = {kElementKernels<float>, kElementKernels<Bf16>},
     .add = add_range,
     .add_bf16 = add_range,
     .add_widened = add_range,

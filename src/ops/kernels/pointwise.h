@@ -58,17 +58,7 @@ struct ElementKernels {
 };
 
 struct PointwiseKernels {
-  ElementKernels<float> fp32;
-  ElementKernels<Bf16> bf16;
-  /// The kernels of one type, for code that is a template over it.
-  template <class Element>
-  [[nodiscard]] constexpr const ElementKernels<Element>& of() const {
-    if constexpr (sizeof(Element) == sizeof(Bf16)) {
-      return bf16;
-    } else {
-      return fp32;
-    }
-  }
+  PerElement<ElementKernels> elements;
   template <class X, class Y>
   using Add = void (*)(const X* x, const Y* y, X* out, std::int64_t begin, std::int64_t end);
   Add<float, float> add;
