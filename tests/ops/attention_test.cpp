@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 #include "support/random_forest.h"
@@ -66,6 +67,19 @@ std::array<at::Tensor, 3> split(const at::Tensor& qkv, const AttentionShape& s) 
   const auto group = s.n_heads / s.n_kv_heads;
   return {parts[0].transpose(1, 2), parts[1].transpose(1, 2).repeat_interleave(group, 1),
           parts[2].transpose(1, 2).repeat_interleave(group, 1)};
+}
+
+/// By LibTorch's softmax and autograd.
+Results in_double(const Inputs& in) {
+  const auto& s = in.shape;
+  const auto exact_qkv = in.qkv.to(at::kDouble).set_requires_grad(true);
+  const auto [q, k, v] = split(exact_qkv, s);
+  const auto scores = q.matmul(k.transpose(2, 3)) / std::sqrt(static_cast<double>(s.head_dim));
+  const auto hidden = at::ones({s.length, s.length}, at::kBool).triu(1);
+  const auto masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  const auto out = masked.softmax(-1).matmul(v).transpose(1, 2).reshape({s.batch * s.length, -1});
+  out.backward(in.dout.to(at::kDouble));
+  return {out.detach(), masked.logsumexp(-1).detach(), exact_qkv.grad()};
 }
 
 // Scalar transcription of the definition in attention.h: one (sequence, query head) at a time.
@@ -210,18 +224,12 @@ TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
                                   AttentionShape{2, 64, 6, 1, 64}, AttentionShape{1, 1, 2, 2, 5},
                                   AttentionShape{1, 300, 2, 2, 40}}) {
     const auto in = inputs_for(s);
-    const auto exact_qkv = in.qkv.to(at::kDouble).set_requires_grad(true);
-    const auto [q, k, v] = split(exact_qkv, s);
-    const auto scores = q.matmul(k.transpose(2, 3)) / std::sqrt(static_cast<double>(s.head_dim));
-    const auto hidden = at::ones({s.length, s.length}, at::kBool).triu(1);
-    const auto masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-    const auto out = masked.softmax(-1).matmul(v).transpose(1, 2).reshape({s.batch * s.length, -1});
-    out.backward(in.dout.to(at::kDouble));
+    const auto exact = in_double(in);
     const auto r = run(resolve_policy("portable", "auto", 2), in);
     INFO("length " << s.length << ", head_dim " << s.head_dim);
-    CHECK(at::allclose(r.out.to(at::kDouble), out, 1e-5, 2e-6));
-    CHECK(at::allclose(r.lse.to(at::kDouble), masked.logsumexp(-1), 1e-6, 2e-6));
-    CHECK(at::allclose(r.dqkv.to(at::kDouble), exact_qkv.grad(), 1e-4, 1e-5));
+    CHECK(at::allclose(r.out.to(at::kDouble), exact.out, 1e-5, 2e-6));
+    CHECK(at::allclose(r.lse.to(at::kDouble), exact.lse, 1e-6, 2e-6));
+    CHECK(at::allclose(r.dqkv.to(at::kDouble), exact.dqkv, 1e-4, 1e-5));
   }
 }
 
@@ -303,6 +311,31 @@ TEST_CASE("a sequence has the same attention alone, in a batch and as a prefix",
     const auto start = run(policy, {prefix, in.qkv.narrow(0, 140, 71).contiguous(),
                                     in.dout.narrow(0, 140, 71).contiguous()});
     CHECK(ref::same_bits(start.out, all.out.narrow(0, 140, 71)));
+  }
+}
+
+TEST_CASE("attention in bf16 is the reference's, with no more error than LibTorch's", "[ops]") {
+  const ref::Bf16Golden golden;
+  for (const std::int64_t head_dim : {16, 20}) {
+    const std::string name = "attention" + std::to_string(head_dim);
+    const AttentionShape s{2, 80, 3, 3, head_dim};
+    const auto rows = [&](const char* part) { return golden.rows_of_heads(name + part); };
+    const Inputs in{s, at::cat({rows(".q"), rows(".k"), rows(".v")}, 1), rows(".do")};
+    const auto r = run(resolve_policy("portable", "auto", 1), in);
+    const auto exact = in_double(in);
+    const auto check = [&](const std::string& output, const at::Tensor& found,
+                           const at::Tensor& exactly) {
+      golden.check(name + output, found, golden.out_rows_of_heads(name + output));
+      golden.check_error(name + output, found, exactly);
+    };
+    check(".o", r.out, exact.out);
+    int part = 0;
+    for (const std::string output : {".d_q", ".d_k", ".d_v"}) {
+      const auto columns = 3 * head_dim;
+      check(output, r.dqkv.narrow(1, part * columns, columns),
+            exact.dqkv.narrow(1, part * columns, columns));
+      ++part;
+    }
   }
 }
 

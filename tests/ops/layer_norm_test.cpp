@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -405,4 +406,22 @@ TEST_CASE("a norm refuses a bias of another type than its weight", "[ops]") {
   CHECK_THROWS_AS(layer_norm(ref::plain_policy(), x, {ref::narrowed(at::ones({8})), at::ones({8})},
                              kEps, at::empty({3, 8}), at::empty({3, 2})),
                   Error);
+}
+
+TEST_CASE("norms of bf16 and fp32 rows are the reference's, with no more error than LibTorch's",
+          "[ops]") {
+  const ref::Bf16Golden golden;
+  for (const std::string name : {"norm_bf16", "norm_fp32"}) {
+    const at::Tensor x = golden.in(name + ".x"), dy = golden.in(name + ".dy");
+    const at::Tensor y = at::empty_like(dy), dx = at::empty_like(x), stats = at::empty({160, 2});
+    layer_norm(ref::plain_policy(), x, {}, kEps, y, stats);
+    layer_norm_backward(ref::plain_policy(), {.dy_MD = dy, .x_MD = x, .stats = stats, .dx_MD = dx});
+    const at::Tensor leaf = x.to(at::kDouble).requires_grad_(true);
+    const at::Tensor y64 = at::layer_norm(leaf, {72}, {}, {}, 1e-5);
+    y64.backward(dy.to(at::kDouble));
+    golden.check(name + ".y", y);
+    golden.check_error(name + ".y", y, y64.detach());
+    golden.check(name + ".d_x", dx);
+    golden.check_error(name + ".d_x", dx, leaf.grad());
+  }
 }

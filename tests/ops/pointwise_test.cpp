@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"
 #include "ops/swiglu.h"
@@ -191,4 +192,27 @@ TEST_CASE("swiglu of bf16 rounds silu and every product, as LibTorch's operation
   }
   CHECK_THROWS_AS(swiglu(ref::plain_policy(), at::ones({2, 4}), at::ones({2, 2}, at::kBFloat16)),
                   Error);
+}
+
+TEST_CASE("swiglu and clamp of bf16 are the reference's, with no more error than LibTorch's",
+          "[ops]") {
+  const ref::Bf16Golden golden;
+  const auto policy = ref::plain_policy();
+  const at::Tensor u = golden.in("swiglu.t"), dy = golden.in("swiglu.dy");
+  at::Tensor y = at::empty_like(dy), du = at::empty_like(u);
+  swiglu(policy, u, y);
+  swiglu_backward(policy, dy, u, du);
+  const at::Tensor leaf = u.to(at::kDouble).requires_grad_(true);
+  const at::Tensor y64 = at::silu(leaf.narrow(1, 72, 72)) * leaf.narrow(1, 0, 72);
+  y64.backward(dy.to(at::kDouble));
+  golden.check("swiglu.y", y);
+  golden.check_error("swiglu.y", y, y64.detach());
+  golden.check("swiglu.d_t", du);
+  golden.check_error("swiglu.d_t", du, leaf.grad());
+  at::Tensor x = golden.in("clip.t").clone(), dx = golden.in("clip.dy").clone();
+  const at::Tensor mask = at::empty(x.sizes(), at::kByte);
+  clamp(policy, x, 1.25F, mask);
+  clamp_backward(policy, mask, dx);
+  CHECK(ref::same_bits(x, golden.out("clip.y")));
+  CHECK(ref::same_bits(dx, golden.out("clip.d_t")));
 }

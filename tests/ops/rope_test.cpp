@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -125,6 +126,34 @@ TEST_CASE("rope of bf16 is that of fp32, rounded", "[ops]") {
     CHECK(ref::same_bits(b, ref::narrowed(at_positions)));
     CHECK(ref::same_bits(c, ref::narrowed(back)));
   });
+}
+
+TEST_CASE("rope of bf16 is the reference's, with no more error than LibTorch's", "[ops]") {
+  const ref::Bf16Golden golden;
+  const AttentionShape shape{2, 80, 2, 1, 16};
+  const RopeTable table = make_rope_table(1e4, 16, 80);
+  // The reference's three heads as two of queries and one of keys; values stay as they are.
+  const auto packed = [&](const std::string& name) {
+    return at::cat({golden.rows_of_heads(name), at::ones({160, 16}, at::kBFloat16)}, 1);
+  };
+  const auto rotated = [&](const at::Tensor& rows, double sign) {
+    const auto x = rows.to(at::kDouble).view({2, 80, 4, 2, 8});
+    const auto c = table.cos.to(at::kDouble).view({80, 1, 8});
+    const auto s = table.sin.to(at::kDouble).view({80, 1, 8}) * sign;
+    const auto first = x.select(3, 0), second = x.select(3, 1);
+    return at::stack({first * c - second * s, second * c + first * s}, 3)
+        .view({160, 64})
+        .narrow(1, 0, 48);
+  };
+  const at::Tensor t = packed("rope.t"), dy = packed("rope.dy");
+  at::Tensor y = t.clone(), dt = dy.clone();
+  rope(ref::plain_policy(), table, shape, y);
+  rope_backward(ref::plain_policy(), table, shape, dt);
+  golden.check("rope.y", y.narrow(1, 0, 48), golden.out_rows_of_heads("rope.y"));
+  golden.check_error("rope.y", y.narrow(1, 0, 48), rotated(t, 1));
+  golden.check("rope.d_t", dt.narrow(1, 0, 48), golden.out_rows_of_heads("rope.d_t"));
+  golden.check_error("rope.d_t", dt.narrow(1, 0, 48), rotated(dy, -1));
+  CHECK(y.narrow(1, 48, 16).eq(1).all().item<bool>());
 }
 
 TEST_CASE("rope refuses impossible shapes", "[ops]") {
