@@ -1,5 +1,6 @@
 #include "ops/linear.h"
 
+#include <array>
 #include <limits>
 
 #include <ATen/Parallel.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
 
@@ -84,29 +86,28 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
 
 /// With tiles of 128 where they fill a large GPU, else of 64.
 void multiply_on_gpu(const Context& context, const char* op, const GemmProblem& g) {
-  if (g.c_bf16 != nullptr || g.rounds_c) {
-    throw Error(ErrorKind::kFailure,
-                std::string(op) + ": no kernel for GPUs writes a product that is rounded to bf16");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (g.m > kMost || g.n > kMost || g.k > kMost) {
+    throw Error(ErrorKind::kFailure, std::string(op) +
+                                         ": the kernels for GPUs take extents below 2^31, got " +
+                                         shape_text(std::array{g.m, g.n, g.k}));
   }
   constexpr std::int64_t kEnough = 264;  // two for each of the 132 multiprocessors of an H100
   const bool large = tiles(g.m, 128) * tiles(g.n, 128) >= kEnough;
-  const bool widens = g.b_bf16 != nullptr;
   const std::int64_t side = large ? 128 : 64;
-  const auto& kernel = large ? (widens ? gpu_kernels::kGemm128Bf16 : gpu_kernels::kGemm128)
-                             : (widens ? gpu_kernels::kGemm64Bf16 : gpu_kernels::kGemm64);
-  launch(context, kernel, tiles(g.m, side) * tiles(g.n, side), g);
+  const auto& kernels = large ? gpu_kernels::kGemm128 : gpu_kernels::kGemm64;
+  launch(context, kernels[g.a_bf16 != nullptr][g.b_bf16 != nullptr],
+         tiles(g.m, side) * tiles(g.n, side), g);
 }
 
 /// `problem` with its pointers; `left` and `right` are its A and B.
 void multiply(const Context& context, const char* op, GemmProblem problem, const at::Tensor& left,
               const at::Tensor& right, const at::Tensor& out) {
   if (problem.m == 0 || problem.n == 0) return;
-  // The GPU kernels take bf16 as the right operand only: as the left one it is widened, exactly.
-  const at::Tensor a = context.policy.gpu != nullptr ? left.to(at::kFloat) : left;
-  if (is_bf16(a)) {
-    problem.a_bf16 = kernel_input_bf16(a);
+  if (is_bf16(left)) {
+    problem.a_bf16 = kernel_input_bf16(left);
   } else {
-    problem.a = kernel_input<float>(a);
+    problem.a = kernel_input<float>(left);
   }
   if (is_bf16(right)) {
     problem.b_bf16 = kernel_input_bf16(right);
@@ -118,7 +119,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   } else {
     problem.c = kernel_output<float>(out);
   }
-  if (on_gpu(context, op, {a, right, out})) {
+  if (on_gpu(context, op, {left, right, out})) {
     multiply_on_gpu(context, op, problem);
     return;
   }

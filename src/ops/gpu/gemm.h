@@ -4,119 +4,202 @@
 #pragma once
 
 #include "ops/kernels/gemm.h"
-#include "ops/simd.h"
+#include "ops/kernels/rows.h"
 
 namespace olmo::ops::OLMO_ISA {
 
 constexpr int kGemmThreads = 256;  // 16 x 16
-constexpr int kGemmStep = 16;      // summed indices in shared memory at a time
+
+/// Summed indices in shared memory at a time: in each step, a thread loads four elements of each
+/// operand.
+template <int kTile>
+constexpr int kGemmStep = 4 * kGemmThreads / kTile;
+
+/// A thread's place among the 16 x 16. A warp is 4 x 8 of them: what it reads of an operand at a
+/// time then lies in 128 bytes of shared memory at most.
+struct GemmPlace {
+  int row, column;
+
+  OLMO_INLINE GemmPlace() {
+    const int warp = gpu::thread_index() / 32, in_warp = gpu::thread_index() % 32;
+    row = warp / 2 * 4 + in_warp / 8;
+    column = warp % 2 * 8 + in_warp % 8;
+  }
+};
 
 /// Where row (or column) `r` of a thread's outputs lies in the tile: runs of four, so that reads of
 /// shared memory are wide and neighbours do not collide.
 OLMO_INLINE int spread(int place, int r) { return r / 4 * 64 + place * 4 + r % 4; }
 
-/// One operand: element (i, p) is at i * outer + p * inner, in fp32 or bf16.
-template <bool kBf16>
+/// One operand of a tile, from its first row (or column) on: element (i, p) is at i * outer +
+/// p * inner, one of which is 1.
+template <class T>
 struct GemmOperand {
-  const float* data;
-  const Bf16* bits;
-  std::int64_t extent, outer, inner;
-
-  OLMO_INLINE float at(std::int64_t i, std::int64_t p) const {
-    const std::int64_t place = i * outer + p * inner;
-    if constexpr (kBf16) return widen(bits[place]);
-    return data[place];
-  }
+  const T* data;
+  int rows;  ///< that exist
+  std::int64_t outer, inner;
 };
 
-/// kTile elements of an operand for each of kGemmStep indices: a thread's share, and its place.
-template <int kTile, bool kBf16>
+/// A thread's four neighbours of an operand in each step: of a row where those are dense, else of
+/// an index p.
+template <int kTile, class T>
 struct GemmLoader {
-  static constexpr int kShare = kTile * kGemmStep / kGemmThreads;
-  GemmOperand<kBf16> from;
-  std::int64_t first;  ///< of the tile
-  float held[kShare];
+  static constexpr int kStep = kGemmStep<kTile>;
+  const T* next;
+  std::int64_t advance, between;  ///< of `next` in a step; of the four
+  int i, p;                       ///< their place in the panel
+  int left;  ///< indices from the first of the four on; rows, if they are those
+  bool along_p, wide;
+  gpu::Four<T> held;
 
-  OLMO_INLINE void place(int s, int& i, int& p) const {
-    const int e = gpu::thread_index() + s * kGemmThreads;
-    const bool along_p = from.inner == 1;  // neighbouring threads read neighbouring addresses
-    i = along_p ? e / kGemmStep : e % kTile;
-    p = along_p ? e % kGemmStep : e / kTile;
+  OLMO_INLINE GemmLoader(const GemmOperand<T>& from, int k) {
+    const int t = gpu::thread_index();
+    along_p = from.inner == 1;
+    i = along_p ? t / (kStep / 4) : t % (kTile / 4) * 4;
+    p = along_p ? t % (kStep / 4) * 4 : t / (kTile / 4);
+    next = from.data + i * from.outer + p * from.inner;
+    advance = kStep * from.inner;
+    between = along_p ? from.inner : from.outer;
+    wide = gpu::holds_fours(from.data) && (along_p ? from.outer : from.inner) % 4 == 0 &&
+           (along_p ? k : from.rows) % 4 == 0;
+    left = along_p ? (i < from.rows ? 4 : 0) : from.rows - i;
   }
-  OLMO_INLINE void load(std::int64_t p0, std::int64_t k) {
-    for (int s = 0; s < kShare; ++s) {
-      int i, p;
-      place(s, i, p);
-      const bool inside = first + i < from.extent && p0 + p < k;
-      held[s] = inside ? from.at(first + i, p0 + p) : 0.0F;
+
+  /// `rest`: summed indices from the step's first on.
+  OLMO_INLINE void load(int rest) {
+    const int count = along_p ? (left > 0 ? rest - p : 0) : (p < rest ? left : 0);
+    if (wide) {
+      held = count > 0 ? gpu::load_four(next) : gpu::Four<T>{};
+    } else {
+      for (int c = 0; c < 4; ++c) held.v[c] = c < count ? next[c * between] : T{};
     }
+    next += advance;
   }
   OLMO_INLINE void store(float (*panel)[kTile + 4]) const {
-    for (int s = 0; s < kShare; ++s) {
-      int i, p;
-      place(s, i, p);
-      panel[p][i] = held[s];
+    gpu::Four<float> four;
+    for (int c = 0; c < 4; ++c) four.v[c] = value_of(held.v[c]);
+    if (along_p) {
+      for (int c = 0; c < 4; ++c) panel[p + c][i] = four.v[c];
+    } else {
+      gpu::store_four(&panel[p][i], four);
     }
   }
 };
 
 template <int kTile>
-struct GemmPanels {
-  float a[2][kGemmStep][kTile + 4], b[2][kGemmStep][kTile + 4];
+struct alignas(16) GemmPanels {
+  float a[2][kGemmStep<kTile>][kTile + 4], b[2][kGemmStep<kTile>][kTile + 4];
 };
 
-template <int kTile>
-OLMO_INLINE void gemm_step(const float* a, const float* b, int row, int column,
-                           float (&sum)[kTile / 16][kTile / 16]) {
-  constexpr int kEach = kTile / 16;
+template <int kEach>
+OLMO_INLINE void gemm_step(const float* a, const float* b, const GemmPlace& place,
+                           float (&sum)[kEach][kEach]) {
   float x[kEach], y[kEach];
-  for (int r = 0; r < kEach; ++r) x[r] = a[spread(row, r)];
-  for (int c = 0; c < kEach; ++c) y[c] = b[spread(column, c)];
-  for (int r = 0; r < kEach; ++r) {
-    for (int c = 0; c < kEach; ++c) sum[r][c] = gpu::fma(x[r], y[c], sum[r][c]);
+  OLMO_UNROLL for (int r = 0; r < kEach; ++r) x[r] = a[spread(place.row, r)];
+  OLMO_UNROLL for (int c = 0; c < kEach; ++c) y[c] = b[spread(place.column, c)];
+  OLMO_UNROLL for (int r = 0; r < kEach; ++r) {
+    OLMO_UNROLL for (int c = 0; c < kEach; ++c) sum[r][c] = gpu::fma(x[r], y[c], sum[r][c]);
   }
 }
 
-/// Block number `block` of the tiles of C, row by row.
-template <int kTile, bool kBf16>
-OLMO_INLINE void gemm_tile(const GemmProblem& g, std::int64_t block, GemmPanels<kTile>& panels) {
-  constexpr int kEach = kTile / 16;
-  const std::int64_t across = (g.n + kTile - 1) / kTile;
-  const std::int64_t i0 = block / across * kTile, j0 = block % across * kTile;
-  const int row = gpu::thread_index() / 16, column = gpu::thread_index() % 16;
-  GemmLoader<kTile, false> a{{g.a, nullptr, g.m, g.a_row, g.a_k}, i0, {}};
-  GemmLoader<kTile, kBf16> b{{g.b, g.b_bf16, g.n, g.b_column, g.b_k}, j0, {}};
-  float sum[kEach][kEach];
-  for (int r = 0; r < kEach; ++r) {
-    for (int c = 0; c < kEach; ++c) {
-      const std::int64_t i = i0 + spread(row, r), j = j0 + spread(column, c);
-      sum[r][c] = g.accumulate && i < g.m && j < g.n ? g.c[i * g.c_row + j] : 0.0F;
+/// A thread's outputs: where the sums begin, and where they go when they are whole.
+template <int kEach>
+struct GemmOutput {
+  const GemmProblem& g;
+  std::int64_t first_row, first_column;
+
+  OLMO_INLINE GemmOutput(const GemmProblem& problem, const GemmPlace& place, std::int64_t i0,
+                         std::int64_t j0)
+      : g(problem), first_row(i0 + 4 * place.row), first_column(j0 + 4 * place.column) {}
+
+  OLMO_INLINE void begin(float (&sum)[kEach][kEach]) const {
+    for (auto& row : sum) {
+      for (float& x : row) x = 0.0F;
+    }
+    if (!g.accumulate) return;
+    for_each_four(sum, [&](float* four, std::int64_t at, std::int64_t count) {
+      for (int c = 0; c < 4; ++c) {
+        if (c < count) four[c] = g.c[at + c];
+      }
+    });
+  }
+
+  OLMO_INLINE void store(float (&sum)[kEach][kEach]) const {
+    const bool narrows = g.c_bf16 != nullptr, rounds = narrows || g.rounds_c;
+    const bool wide =
+        g.c_row % 4 == 0 && (narrows ? gpu::holds_fours(g.c_bf16) : gpu::holds_fours(g.c));
+    for_each_four(sum, [&](const float* four, std::int64_t at, std::int64_t count) {
+      gpu::Four<float> x;
+      gpu::Four<Bf16> bits;
+      for (int i = 0; i < 4; ++i) {
+        bits.v[i] = narrow(four[i]);
+        x.v[i] = rounds ? widen(bits.v[i]) : four[i];
+      }
+      if (narrows) {
+        store_some(g.c_bf16 + at, bits, wide, count);
+      } else {
+        store_some(g.c + at, x, wide, count);
+      }
+    });
+  }
+
+ private:
+  template <class T>
+  OLMO_INLINE static void store_some(T* c, const gpu::Four<T>& x, bool wide, std::int64_t count) {
+    if (wide && count >= 4) {
+      gpu::store_four(c, x);
+    } else {
+      for (int i = 0; i < 4; ++i) {
+        if (i < count) c[i] = x.v[i];
+      }
     }
   }
-  a.load(0, g.k);
-  b.load(0, g.k);
+  /// Calls work(sums, where the first lies in C, how many of four C has).
+  template <class Work>
+  OLMO_INLINE void for_each_four(float (&sum)[kEach][kEach], const Work& work) const {
+    OLMO_UNROLL for (int r = 0; r < kEach; ++r) {
+      const std::int64_t i = first_row + spread(0, r);
+      OLMO_UNROLL for (int c = 0; c < kEach; c += 4) {
+        const std::int64_t j = first_column + spread(0, c);
+        if (i < g.m && j < g.n) work(&sum[r][c], i * g.c_row + j, g.n - j);
+      }
+    }
+  }
+};
+
+/// Block number `block` of the tiles of C, row by row. Extents are below 2^31.
+template <int kTile, class A, class B>
+OLMO_INLINE void gemm_tile(const GemmProblem& g, const A* a_data, const B* b_data,
+                           GemmPanels<kTile>& panels) {
+  constexpr int kEach = kTile / 16, kStep = kGemmStep<kTile>;
+  const std::int64_t across = (g.n + kTile - 1) / kTile, block = gpu::block_index();
+  const std::int64_t i0 = block / across * kTile, j0 = block % across * kTile;
+  const auto k = static_cast<int>(g.k);
+  GemmLoader<kTile, A> a({a_data + i0 * g.a_row, static_cast<int>(g.m - i0), g.a_row, g.a_k}, k);
+  GemmLoader<kTile, B> b({b_data + j0 * g.b_column, static_cast<int>(g.n - j0), g.b_column, g.b_k},
+                         k);
+  const GemmPlace place;
+  const GemmOutput<kEach> output(g, place, i0, j0);
+  float sum[kEach][kEach];
+  output.begin(sum);
+  a.load(k);
+  b.load(k);
   int half = 0;
-  for (std::int64_t p0 = 0; p0 < g.k; p0 += kGemmStep) {
+  for (int rest = k; rest > 0; rest -= kStep) {
     a.store(panels.a[half]);
     b.store(panels.b[half]);
     gpu::sync_block();
-    a.load(p0 + kGemmStep, g.k);
-    b.load(p0 + kGemmStep, g.k);
-    if (p0 + kGemmStep <= g.k) {
-      for (int p = 0; p < kGemmStep; ++p)
-        gemm_step<kTile>(panels.a[half][p], panels.b[half][p], row, column, sum);
+    a.load(rest - kStep);
+    b.load(rest - kStep);
+    if (rest >= kStep) {
+      OLMO_UNROLL for (int p = 0; p < kStep; ++p)
+          gemm_step(panels.a[half][p], panels.b[half][p], place, sum);
     } else {  // padding with zeros would turn a sum of -0 into +0
-      for (int p = 0; p < g.k - p0; ++p)
-        gemm_step<kTile>(panels.a[half][p], panels.b[half][p], row, column, sum);
+      for (int p = 0; p < rest; ++p) gemm_step(panels.a[half][p], panels.b[half][p], place, sum);
     }
     half = 1 - half;
   }
-  for (int r = 0; r < kEach; ++r) {
-    for (int c = 0; c < kEach; ++c) {
-      const std::int64_t i = i0 + spread(row, r), j = j0 + spread(column, c);
-      if (i < g.m && j < g.n) g.c[i * g.c_row + j] = sum[r][c];
-    }
-  }
+  output.store(sum);
 }
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -73,9 +73,11 @@ inline constexpr GpuKernel<const Bf16*, const Index*, float*, Index, Index> kEmb
     "olmo_embedding_bf16"};
 inline constexpr GpuKernel<const float*, const Index*, const Index*, Index, float*, Index>
     kEmbeddingBackward{"olmo_embedding_backward"};
-/// By the side of their square tiles.
-inline constexpr GpuKernel<GemmProblem> kGemm128{"olmo_gemm_128"}, kGemm64{"olmo_gemm_64"},
-    kGemm128Bf16{"olmo_gemm_128_bf16"}, kGemm64Bf16{"olmo_gemm_64_bf16"};
+/// By the side of the square tiles, and whether A and B are bf16: [A][B].
+inline constexpr GpuKernel<GemmProblem> kGemm128[2][2] = {
+    {{"olmo_gemm_128_ff"}, {"olmo_gemm_128_fb"}}, {{"olmo_gemm_128_bf"}, {"olmo_gemm_128_bb"}}};
+inline constexpr GpuKernel<GemmProblem> kGemm64[2][2] = {
+    {{"olmo_gemm_64_ff"}, {"olmo_gemm_64_fb"}}, {{"olmo_gemm_64_bf"}, {"olmo_gemm_64_bb"}}};
 inline constexpr GpuKernel<AttentionProblem<float>> kAttention{"olmo_attention"},
     kAttentionDq{"olmo_attention_dq"}, kAttentionDkv{"olmo_attention_dkv"};
 

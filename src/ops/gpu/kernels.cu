@@ -253,25 +253,21 @@ OLMO_KERNEL olmo_embedding_backward(const float* dx, const std::int64_t* order,
   }
 }
 
-OLMO_KERNEL olmo_gemm_128(GemmProblem g) {
-  OLMO_SHARED GemmPanels<128> panels;
-  gemm_tile<128, false>(g, gpu::block_index(), panels);
-}
-
-OLMO_KERNEL olmo_gemm_64(GemmProblem g) {
-  OLMO_SHARED GemmPanels<64> panels;
-  gemm_tile<64, false>(g, gpu::block_index(), panels);
-}
-
-OLMO_KERNEL olmo_gemm_128_bf16(GemmProblem g) {
-  OLMO_SHARED GemmPanels<128> panels;
-  gemm_tile<128, true>(g, gpu::block_index(), panels);
-}
-
-OLMO_KERNEL olmo_gemm_64_bf16(GemmProblem g) {
-  OLMO_SHARED GemmPanels<64> panels;
-  gemm_tile<64, true>(g, gpu::block_index(), panels);
-}
+// Matrix products, by the side of the tile and the types of A and B: f is fp32, b is bf16.
+#define OLMO_GEMM(side, types, blocks, a_data, b_data)                    \
+  OLMO_KERNEL_AT_ONCE(blocks) olmo_gemm_##side##_##types(GemmProblem g) { \
+    OLMO_SHARED GemmPanels<side> panels;                                  \
+    gemm_tile<side>(g, g.a_data, g.b_data, panels);                       \
+  }
+OLMO_GEMM(128, ff, 2, a, b)
+OLMO_GEMM(128, fb, 2, a, b_bf16)
+OLMO_GEMM(128, bf, 2, a_bf16, b)
+OLMO_GEMM(128, bb, 2, a_bf16, b_bf16)
+OLMO_GEMM(64, ff, 2, a, b)
+OLMO_GEMM(64, fb, 2, a, b_bf16)
+OLMO_GEMM(64, bf, 2, a_bf16, b)
+OLMO_GEMM(64, bb, 2, a_bf16, b_bf16)
+#undef OLMO_GEMM
 
 OLMO_KERNEL olmo_attention(AttentionProblem<float> a) {
   OLMO_SHARED AttentionShared shared;

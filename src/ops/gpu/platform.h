@@ -1,6 +1,10 @@
 // What the kernels need of a GPU, for NVRTC, for hipRTC or clang, and for the emulator of the
 // tests. Blocks and grids have one dimension. Sixteen neighbouring threads are a group: the lanes
 // of simd.h. A group never diverges, but its neighbours in a warp may do something else.
+//
+// OLMO_KERNEL_AT_ONCE(n) declares a kernel of which n blocks of 256 threads fit on a multiprocessor
+// at once: the compiler keeps to the registers that this leaves to a thread. Other blocks compute
+// while one waits for memory.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +15,12 @@
 
 #elif defined(__HIP__)
 
-#define OLMO_KERNEL \
-  extern "C" __attribute__((global, used)) void __attribute__((amdgpu_flat_work_group_size(1, 256)))
+#define OLMO_KERNEL_AT_ONCE(blocks)             \
+  extern "C" __attribute__((global, used)) void \
+      __attribute__((amdgpu_flat_work_group_size(1, 256), amdgpu_waves_per_eu(blocks)))
 #define OLMO_SHARED __attribute__((shared))
+#define OLMO_UNROLL _Pragma("unroll")
+#define OLMO_ROLLED _Pragma("unroll 1")
 
 namespace olmo::gpu {
 
@@ -49,8 +56,10 @@ inline float rough_sqrt(float x) { return __builtin_amdgcn_sqrtf(x); }
 
 #else
 
-#define OLMO_KERNEL extern "C" __global__ void __launch_bounds__(256)
+#define OLMO_KERNEL_AT_ONCE(blocks) extern "C" __global__ void __launch_bounds__(256, blocks)
 #define OLMO_SHARED __shared__
+#define OLMO_UNROLL _Pragma("unroll")
+#define OLMO_ROLLED _Pragma("unroll 1")
 
 namespace olmo::gpu {
 
@@ -70,6 +79,8 @@ inline float divide(float a, float b) { return __fdiv_rn(a, b); }
 }  // namespace olmo::gpu
 
 #endif
+
+#define OLMO_KERNEL OLMO_KERNEL_AT_ONCE(1)
 
 namespace olmo::gpu {
 
@@ -91,6 +102,24 @@ inline float sqrt(float x) {
   return exact ? x : root;
 }
 #endif
+
+/// Four numbers that one instruction loads or stores.
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T v[4];
+};
+template <class T>
+inline Four<T> load_four(const T* p) {
+  return *reinterpret_cast<const Four<T>*>(p);
+}
+template <class T>
+inline void store_four(T* p, const Four<T>& x) {
+  *reinterpret_cast<Four<T>*>(p) = x;
+}
+template <class T>
+inline bool holds_fours(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % sizeof(Four<T>) == 0;
+}
 
 inline int lane() { return thread_index() & 15; }
 /// Number of this thread's group in the grid.

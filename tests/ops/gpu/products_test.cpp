@@ -11,19 +11,32 @@ namespace {
 using reference::integers;
 using reference::values;
 
+/// Every product and combination of types that an operation takes, of an m x k and an n x k matrix.
 void check_products(std::int64_t m, std::int64_t n, std::int64_t k, bool odd = false) {
   INFO(m << " x " << n << " x " << k);
   check("products", [&](const Policy& policy) {
     const auto draw = odd ? nasty : values;
-    const at::Tensor x = draw({m, k}, 1, 1), w = draw({n, k}, 2, 1), dy = draw({m, n}, 3, 1);
-    at::Tensor y = at::empty({m, n}), narrow = at::empty({m, n}), dx = at::empty({m, k});
-    at::Tensor dw = values({n, k}, 4), fresh = at::empty({n, k});
-    linear(policy, x, w, y);
-    linear(policy, x, w.to(at::kBFloat16), narrow);
-    linear_backward_input(policy, dy, w, dx);
-    linear_backward_weight(policy, dy, x, dw, true);
-    linear_backward_weight(policy, dy, x, fresh, false);
-    return Tensors{y, narrow, dx, dw, fresh};
+    Tensors out;
+    for (const auto left : {at::kFloat, at::kBFloat16}) {
+      for (const auto right : {at::kFloat, at::kBFloat16}) {
+        const bool narrow = left == at::kBFloat16 && right == at::kBFloat16;
+        const at::Tensor x = draw({m, k}, 1, 1).to(left), w = draw({n, k}, 2, 1).to(right);
+        const at::Tensor dy = draw({m, n}, 3, 1).to(left), xr = x.to(right);
+        for (const auto type : {at::kFloat, at::kBFloat16}) {
+          if (type == at::kBFloat16 && !narrow) continue;
+          at::Tensor y = at::empty({m, n}, type), dx = at::empty({m, k}, type);
+          linear(policy, x, w, y);
+          linear_backward_input(policy, dy, w, dx);
+          out.insert(out.end(), {y, dx});
+        }
+        at::Tensor dw = values({n, k}, 4), fresh = at::empty({n, k}), rounded = values({n, k}, 4);
+        linear_backward_weight(policy, dy, xr, dw, true);
+        linear_backward_weight(policy, dy, xr, fresh, false);
+        linear_backward_weight(policy, dy, xr, rounded, true, Rounding::kBf16);
+        out.insert(out.end(), {dw, fresh, rounded});
+      }
+    }
+    return out;
   });
 }
 
@@ -33,17 +46,36 @@ TEST_CASE("matrix products on a GPU have the CPU's bits", "[ops][gpu][gpu-device
   check_products(0, 4, 3);
   check_products(65, 64, 16);
   check_products(64, 130, 33);
+  check_products(12, 68, 20);
   check_products(70, 20, 100, true);
+}
+
+TEST_CASE("matrix products of rows that are not aligned have the CPU's bits on a GPU",
+          "[ops][gpu][gpu-device]") {
+  check("a view from its second element on", [](const Policy& policy) {
+    Tensors out;
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto shifted = [&](std::int64_t rows, std::uint64_t seed) {
+        return values({rows * 8 + 1}, seed).to(type).narrow(0, 1, rows * 8).view({rows, 8});
+      };
+      at::Tensor y = shifted(20, 3).view({20, 8});
+      linear(policy, shifted(20, 1), shifted(8, 2), y);
+      out.push_back(y);
+    }
+    return out;
+  });
 }
 
 TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   constexpr std::int64_t kLong = 264 * 128 - 5;
   check("products in tiles of 128", [](const Policy& policy) {
     const at::Tensor x = values({kLong, 19}, 1), w = values({100, 19}, 2);
-    at::Tensor y = at::empty({kLong, 100}), narrow = at::empty({kLong, 100});
+    at::Tensor y = at::empty({kLong, 100}), mixed = at::empty({kLong, 100});
+    at::Tensor narrow = at::empty({kLong, 100}, at::kBFloat16);
     linear(policy, x, w, y);
-    linear(policy, x, w.to(at::kBFloat16), narrow);
-    return Tensors{y, narrow};
+    linear(policy, x, w.to(at::kBFloat16), mixed);
+    linear(policy, x.to(at::kBFloat16), w.to(at::kBFloat16), narrow);
+    return Tensors{y, mixed, narrow};
   });
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 
-#define OLMO_KERNEL extern "C" __attribute__((visibility("hidden"))) void
+#define OLMO_KERNEL_AT_ONCE(blocks) extern "C" __attribute__((visibility("hidden"))) void
 #define OLMO_SHARED static
+#define OLMO_UNROLL
+#define OLMO_ROLLED
 
 namespace olmo::gpu {
 
