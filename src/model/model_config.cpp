@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "model/parameters.h"
-#include "ops/cross_entropy.h"
 
 namespace olmo::model {
 namespace {
@@ -86,17 +85,6 @@ std::int64_t elements(const ParameterSpec& spec) {
   return count;
 }
 
-/// Floats per token that one block keeps (BlockSaved).
-std::int64_t saved_per_token(const ModelConfig& config) {
-  const std::int64_t d = config.d_model, kv = config.kv_heads() * config.head_dim();
-  std::int64_t floats = 3 * d + config.qkv_size() + config.fused_mlp_size() +
-                        config.n_heads;  // x, heads, mid, qkv, u, lse
-  if (config.attention_layer_norm) floats += d + kv;
-  if (config.norm_after) floats += 2 * d;
-  if (config.clip_qkv) floats += config.qkv_size() / 4;  // one byte each
-  return floats;
-}
-
 }  // namespace
 
 std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
@@ -138,20 +126,6 @@ FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t length) {
   flops.model_forward = 2 * blocks + 2 * attention + 2 * head;
   flops.model_backward = 2 * flops.model_forward;
   return flops;
-}
-
-MemoryEstimate estimate_memory(const ModelConfig& config, const MemoryQuery& query) {
-  constexpr std::int64_t kFloat = 4;
-  const std::int64_t tokens = query.batch * query.length, d = config.d_model;
-  MemoryEstimate bytes;
-  bytes.weights = kFloat * count_parameters(config).total;
-  bytes.gradients = query.gradient_sets * bytes.weights;
-  bytes.moments = query.moments * bytes.weights;
-  bytes.saved_activations = kFloat * tokens * config.n_layers * saved_per_token(config);
-  bytes.scratch = kFloat * tokens * (6 * d + config.fused_mlp_size() + config.qkv_size());
-  const std::int64_t vocabulary = config.embedding_rows();
-  bytes.head = kFloat * std::min(tokens, ops::head_chunk(vocabulary)) * vocabulary;
-  return bytes;
 }
 
 }  // namespace olmo::model

@@ -1,4 +1,4 @@
-// The hyperparameters of a model, and how large they make it: parameters, operations, memory.
+// The hyperparameters of a model, and how large they make it: parameters, operations.
 #pragma once
 
 #include <array>
@@ -96,28 +96,5 @@ struct FlopsPerToken {
 
 /// `length`: tokens of a sequence; OLMo's own figures take max_sequence_length.
 FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t length);
-
-/// How a training step is cut, as far as memory goes.
-struct MemoryQuery {
-  std::int64_t batch = 1;   ///< sequences of a micro-batch
-  std::int64_t length = 1;  ///< tokens of a sequence
-  std::int64_t gradient_sets = 1;
-  std::int64_t moments = 2;  ///< optimizer tensors per parameter: AdamW 2, LionW 1
-};
-
-/// Bytes of a training process, without the process itself, LibTorch and checkpoint buffers.
-struct MemoryEstimate {
-  std::int64_t weights = 0;
-  std::int64_t gradients = 0;
-  std::int64_t moments = 0;
-  std::int64_t saved_activations = 0;  ///< kept from forward to backward
-  std::int64_t scratch = 0;            ///< shared by all blocks
-  std::int64_t head = 0;               ///< logits of one chunk of tokens
-  [[nodiscard]] std::int64_t total() const {
-    return weights + gradients + moments + saved_activations + scratch + head;
-  }
-};
-
-MemoryEstimate estimate_memory(const ModelConfig& config, const MemoryQuery& query);
 
 }  // namespace olmo::model

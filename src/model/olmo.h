@@ -7,6 +7,7 @@
 #include "core/op_trace.h"
 #include "core/policy.h"
 #include "model/block.h"
+#include "model/memory.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
 #include "ops/context.h"
@@ -95,6 +96,8 @@ class Olmo {
   /// one block. Throws Error(kInput) for ids or labels outside of the embedding; a forest of
   /// impossible shape is an error of the caller.
   void score(const TokenForest& forest, std::span<TokenScore> scores);
+  /// What the buffers take by now; they grow with the passes.
+  [[nodiscard]] BufferBytes held_bytes() const;
   /// All logits (B, L, V): for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 

@@ -70,6 +70,10 @@ class Buffer {
   at::Tensor shaped(std::initializer_list<std::int64_t> shape);
   /// The last shaped() tensor.
   [[nodiscard]] const at::Tensor& get() const { return view_; }
+  /// What is allocated, whatever was asked for last.
+  [[nodiscard]] std::int64_t bytes() const {
+    return memory_.defined() ? static_cast<std::int64_t>(memory_.nbytes()) : 0;
+  }
 
  private:
   at::ScalarType dtype_;

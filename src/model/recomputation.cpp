@@ -1,5 +1,7 @@
 #include "model/recomputation.h"
 
+#include <algorithm>
+
 #include "core/config_checks.h"
 
 namespace olmo::model {
@@ -39,6 +41,22 @@ std::vector<Recomputed> recomputed_blocks(const std::optional<std::string>& mode
   for (std::int64_t layer = 0; layer < n_layers; ++layer)
     blocks[static_cast<std::size_t>(layer)] = recomputed_of(*mode, layer);
   return blocks;
+}
+
+std::int64_t recomputed_flops_per_token(const ModelConfig& config,
+                                        const std::optional<std::string>& mode,
+                                        std::int64_t length) {
+  const auto blocks = recomputed_blocks(mode, config.n_layers);
+  const auto count =
+      std::ranges::count_if(blocks, [](Recomputed block) { return block != Recomputed::kNothing; });
+  if (count == 0) return 0;
+  const std::int64_t d = config.d_model, up_gate = config.fused_mlp_size();
+  std::int64_t flops = 2 * d * length;  // attention
+  if (*mode != "fine_grained") {
+    flops += 2 * d * (config.qkv_size() + d + up_gate);
+    if (config.norm_after) flops += d * up_gate;
+  }
+  return (count - 1) * flops;
 }
 
 }  // namespace olmo::model

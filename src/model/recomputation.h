@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/model_config.h"
+
 namespace olmo::model {
 
 /// OLMo's names of the modes (olmo/config.py, ActivationCheckpointingStrategy). The first seven
@@ -30,5 +32,12 @@ enum class Recomputed {
 /// Error(kUsage) for another word.
 std::vector<Recomputed> recomputed_blocks(const std::optional<std::string>& mode,
                                           std::int64_t n_layers);
+
+/// Floating-point operations per token that a mode adds to those of FlopsPerToken::model_forward
+/// and model_backward. The last block that is computed again costs nothing: the forward pass has
+/// left its values.
+std::int64_t recomputed_flops_per_token(const ModelConfig& config,
+                                        const std::optional<std::string>& mode,
+                                        std::int64_t length);
 
 }  // namespace olmo::model

@@ -159,6 +159,25 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   context.traced(dqkv);
 }
 
+std::int64_t attention_workspace(const Policy& policy, const AttentionShape& shape) {
+  if (policy.device != Device::kCpu) return 0;
+  std::int64_t floats = 0;
+  const auto add = [&]<class Element>() {
+    AttentionProblem<Element> problem{};
+    problem.batch = shape.batch;
+    problem.length = shape.length;
+    problem.n_heads = shape.n_heads;
+    problem.n_kv_heads = shape.n_kv_heads;
+    problem.head_dim = shape.head_dim;
+    const auto& forward = attention_forward_kernels_for(policy.isa).of<Element>();
+    const auto& backward = attention_backward_kernels_for(policy.isa).of<Element>();
+    floats = std::max({floats, forward.workspace(problem), backward.workspace(problem)});
+  };
+  add.template operator()<float>();
+  add.template operator()<Bf16>();
+  return floats;
+}
+
 OLMO_ISA_TABLE(PerElement<ForestKernels>, forest_kernels)
 
 namespace {

@@ -45,6 +45,9 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv);
 
+/// Floats of the Workspace that a thread takes at most for attention() and attention_backward().
+std::int64_t attention_workspace(const Policy& policy, const AttentionShape& shape);
+
 /// How attention over one forest is cut into tiles, and the memory for its packed keys and values;
 /// made once, used by every layer.
 struct ForestPlan {

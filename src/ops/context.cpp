@@ -36,7 +36,7 @@ float* Workspace::reserve(std::size_t floats) {
   if (floats <= piece.capacity) return piece.memory.get();
   piece = {};
   if (floats > SIZE_MAX / sizeof(float) - kHugePage) throw std::bad_alloc();
-  const std::size_t bytes = (floats * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
+  const std::size_t bytes = bytes_for(floats);
   piece.memory.reset(static_cast<float*>(std::aligned_alloc(kHugePage, bytes)));
   if (piece.memory == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
@@ -44,6 +44,16 @@ float* Workspace::reserve(std::size_t floats) {
 #endif
   piece.capacity = bytes / sizeof(float);
   return piece.memory.get();
+}
+
+std::size_t Workspace::bytes_for(std::size_t floats) {
+  return (floats * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
+}
+
+std::size_t Workspace::bytes() const {
+  std::size_t sum = 0;
+  for (const Piece& piece : of_thread_) sum += piece.capacity * sizeof(float);
+  return sum;
 }
 
 CallWorkspace::CallWorkspace(const Context& context)

@@ -28,6 +28,11 @@ class Workspace {
   /// whatever they held; valid until the thread's next call.
   float* reserve(std::size_t floats);
 
+  /// What a thread holds that has reserved so many floats.
+  static std::size_t bytes_for(std::size_t floats);
+  /// What all threads hold.
+  [[nodiscard]] std::size_t bytes() const;
+
  private:
   struct Free {
     void operator()(float* memory) const;

@@ -52,9 +52,14 @@ std::int64_t l2_bytes() {
   return bytes > 0 ? bytes : kUnknown;
 }
 
+// A rectangle of a product: its first row and column, and its extents.
+struct Piece {
+  std::int64_t row, column, m, n;
+};
+
 // Piece `index` of `grid`: whole tiles, shared out evenly.
-GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
-                     std::int64_t index) {
+Piece piece_of(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
+               std::int64_t index) {
   const auto cut = [](std::int64_t extent, std::int64_t unit, std::int64_t parts, std::int64_t i) {
     return std::min(extent, tiles(extent, unit) * i / parts * unit);
   };
@@ -63,25 +68,55 @@ GemmProblem piece_of(const GemmProblem& whole, const GemmKernels& kernels, const
   const auto i1 = cut(whole.m, kernels.tile_rows, grid.rows, row + 1);
   const auto j0 = cut(whole.n, kernels.tile_columns, grid.columns, column);
   const auto j1 = cut(whole.n, kernels.tile_columns, grid.columns, column + 1);
-  GemmProblem piece = whole;
-  piece.m = i1 - i0;
-  piece.n = j1 - j0;
-  if (piece.a_bf16 == nullptr) {
-    piece.a += i0 * whole.a_row;
+  return {i0, j0, i1 - i0, j1 - j0};
+}
+
+GemmProblem part_of(const GemmProblem& whole, const Piece& piece) {
+  GemmProblem part = whole;
+  part.m = piece.m;
+  part.n = piece.n;
+  if (part.a_bf16 == nullptr) {
+    part.a += piece.row * whole.a_row;
   } else {
-    piece.a_bf16 += i0 * whole.a_row;
+    part.a_bf16 += piece.row * whole.a_row;
   }
-  if (piece.b_bf16 == nullptr) {
-    piece.b += j0 * whole.b_column;
+  if (part.b_bf16 == nullptr) {
+    part.b += piece.column * whole.b_column;
   } else {
-    piece.b_bf16 += j0 * whole.b_column;
+    part.b_bf16 += piece.column * whole.b_column;
   }
-  if (piece.c_bf16 == nullptr) {
-    piece.c += i0 * whole.c_row + j0;
+  if (part.c_bf16 == nullptr) {
+    part.c += piece.row * whole.c_row + piece.column;
   } else {
-    piece.c_bf16 += i0 * whole.c_row + j0;
+    part.c_bf16 += piece.row * whole.c_row + piece.column;
   }
-  return piece;
+  return part;
+}
+
+// The three products of a linear layer, without their pointers.
+GemmProblem forward_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = m, .n = n, .k = k, .a_row = k, .a_k = 1, .b_k = 1, .b_column = k, .c_row = n};
+}
+GemmProblem input_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = m, .n = k, .k = n, .a_row = n, .a_k = 1, .b_k = k, .b_column = 1, .c_row = k};
+}
+GemmProblem weight_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = n, .n = k, .k = m, .a_row = 1, .a_k = n, .b_k = k, .b_column = 1, .c_row = k};
+}
+
+/// Floats of workspace of the piece that takes most.
+std::int64_t largest_workspace(const Policy& policy, const GemmProblem& problem) {
+  const auto& kernels = gemm_kernels_for(policy.isa);
+  const auto grid = choose_grid(kernels, problem.m, problem.n, policy.threads);
+  std::int64_t floats = 0;
+  for (std::int64_t index = 0; index < grid.rows * grid.columns; ++index) {
+    const auto piece = piece_of(problem, kernels, grid, index);
+    GemmProblem part = problem;
+    part.m = piece.m;
+    part.n = piece.n;
+    floats = std::max(floats, kernels.workspace(part, kernels.blocking(part, l2_bytes())));
+  }
+  return floats;
 }
 
 /// With tiles of 128 where they fill a large GPU, else of 64.
@@ -128,7 +163,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   CallWorkspace workspace(context);
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
-      const auto piece = piece_of(problem, kernels, grid, index);
+      const auto piece = part_of(problem, piece_of(problem, kernels, grid, index));
       const auto blocking = kernels.blocking(piece, l2_bytes());
       const auto floats = kernels.workspace(piece, blocking);
       kernels.gemm(piece, blocking, workspace.reserve(static_cast<std::size_t>(floats)));
@@ -164,9 +199,7 @@ void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(y_MN, x_MK.to(at::kFloat), w_NK.to(at::kFloat).t());
   } else {
-    const GemmProblem problem{
-        .m = m, .n = n, .k = k, .a_row = k, .a_k = 1, .b_k = 1, .b_column = k, .c_row = n};
-    multiply(context, "linear", problem, x_MK, w_NK, y_MN);
+    multiply(context, "linear", forward_problem(m, n, k), x_MK, w_NK, y_MN);
   }
   context.traced(y_MN);
 }
@@ -181,9 +214,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
   if (context.policy.numerics == Numerics::kFast) {
     at::mm_out(dx_MK, dy_MN.to(at::kFloat), w_NK.to(at::kFloat));
   } else {
-    const GemmProblem problem{
-        .m = m, .n = k, .k = n, .a_row = n, .a_k = 1, .b_k = k, .b_column = 1, .c_row = k};
-    multiply(context, "linear_backward_input", problem, dy_MN, w_NK, dx_MK);
+    multiply(context, "linear_backward_input", input_problem(m, n, k), dy_MN, w_NK, dx_MK);
   }
   context.traced(dx_MK);
 }
@@ -203,19 +234,22 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
       at::mm_out(dw_NK, dy.t(), x);
     }
   } else {
-    const GemmProblem problem{.m = n,
-                              .n = k,
-                              .k = m,
-                              .a_row = 1,
-                              .a_k = n,
-                              .b_k = k,
-                              .b_column = 1,
-                              .c_row = k,
-                              .accumulate = accumulate,
-                              .rounds_c = rounding == Rounding::kBf16};
+    GemmProblem problem = weight_problem(m, n, k);
+    problem.accumulate = accumulate;
+    problem.rounds_c = rounding == Rounding::kBf16;
     multiply(context, "linear_backward_weight", problem, dy_MN, x_MK, dw_NK);
   }
   context.traced(dw_NK);
+}
+
+std::int64_t linear_workspace(const Policy& policy, std::int64_t m, std::int64_t n, std::int64_t k,
+                              at::ScalarType type) {
+  if (policy.numerics == Numerics::kFast || policy.device != Device::kCpu) return 0;
+  Bf16 any{};
+  GemmProblem forward = forward_problem(m, n, k), input = input_problem(m, n, k);
+  if (type == at::kBFloat16) forward.c_bf16 = input.c_bf16 = &any;
+  return std::max({largest_workspace(policy, forward), largest_workspace(policy, input),
+                   largest_workspace(policy, weight_problem(m, n, k))});
 }
 
 }  // namespace olmo::ops

@@ -33,4 +33,9 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
                             at::Tensor& dw_NK, bool accumulate,
                             Rounding rounding = Rounding::kNone);
 
+/// Floats of the Workspace that a thread takes at most for the three products of x (m, k), w (n, k)
+/// and y (m, n), where y and dx are of `type`. The libraries under Numerics::kFast have their own.
+std::int64_t linear_workspace(const Policy& policy, std::int64_t m, std::int64_t n, std::int64_t k,
+                              at::ScalarType type);
+
 }  // namespace olmo::ops

@@ -71,6 +71,12 @@ Json needs_json(const Needs& needs) {
           {"free_disk_bytes", or_null(needs.free_on_disk)}};
 }
 
+Json memory_json(const MemoryPlan& memory) {
+  Json json = {{"total", memory.total()}};
+  for (const auto& kind : memory_kinds()) json[kind.key] = memory.*kind.bytes;
+  return json;
+}
+
 Json step_time_json(const TrainPlan& plan) {
   if (!plan.step_time) return nullptr;
   const double seconds = plan.step_time->seconds;
@@ -121,6 +127,14 @@ std::string model_text(const TrainPlan& plan) {
                                             ", backward " + grouped(flops.model_backward) + ")");
 }
 
+/// What makes a kind of memory as large as it is.
+std::string note_on(const MemoryKind& kind, const TrainPlan& plan) {
+  const auto& mode = plan.loaded.config.activation_checkpointing;
+  if (kind.bytes == &MemoryPlan::saved_activations && mode)
+    return "  (activation_checkpointing: " + *mode + ")";
+  return "";
+}
+
 std::string memory_text(const TrainPlan& plan) {
   const auto& memory = plan.memory;
   std::string there;
@@ -132,12 +146,12 @@ std::string memory_text(const TrainPlan& plan) {
     if (machine.available)
       there += ", " + bytes(static_cast<std::int64_t>(*machine.available)) + " free now";
   }
-  return std::string("Memory (estimate, beside the process itself and checkpoint buffers)\n") +
-         row("weights", bytes(memory.weights)) + row("gradients", bytes(memory.gradients)) +
-         row("optimizer moments", bytes(memory.moments)) +
-         row("saved activations", bytes(memory.saved_activations)) +
-         row("scratch", bytes(memory.scratch)) + row("head", bytes(memory.head)) +
-         row("total", bytes(memory.total()) + there);
+  std::string text = "Memory\n";
+  for (const auto& kind : memory_kinds()) {
+    const std::int64_t size = memory.*kind.bytes;
+    if (size > 0) text += row(kind.text, bytes(size) + note_on(kind, plan));
+  }
+  return text + row("total", bytes(memory.total()) + there);
 }
 
 std::string disk_text(const TrainPlan& plan) {
@@ -224,7 +238,6 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
   plan.flops = model::flops_per_token(config.model, config.model.max_sequence_length);
   const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
   plan.micro_batches = config.global_train_batch_size / micro;
-  plan.memory = memory_of(config);
   for (const auto& blocker : loaded.blockers)
     plan.problems.emplace_back(ErrorKind::kUsage, blocker);
   plan.tokens_per_step = config.tokens_per_step();
@@ -233,6 +246,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
     plan.steps_per_epoch = *instances / config.global_train_batch_size;
   }
   plan.steps = count_steps(plan);
+  plan.memory = memory_of(config, plan.steps);
   add_schedule(plan);
   return plan;
 }
@@ -254,7 +268,6 @@ Json to_json(const TrainPlan& plan) {
                         {"lr", point.learning_rate},
                         {"max_grad_norm", or_null(point.clip_limit)}});
   }
-  const auto& memory = plan.memory;
   Json problems = Json::array();
   for (const auto& problem : plan.problems) {
     problems.push_back(
@@ -273,14 +286,7 @@ Json to_json(const TrainPlan& plan) {
             {"olmo_backward", plan.flops.olmo_backward},
             {"model_forward", plan.flops.model_forward},
             {"model_backward", plan.flops.model_backward}}},
-          {"memory_bytes",
-           {{"weights", memory.weights},
-            {"gradients", memory.gradients},
-            {"moments", memory.moments},
-            {"saved_activations", memory.saved_activations},
-            {"scratch", memory.scratch},
-            {"head", memory.head},
-            {"total", memory.total()}}},
+          {"memory_bytes", memory_json(plan.memory)},
           {"tokens_per_step", plan.tokens_per_step},
           {"micro_batches", plan.micro_batches},
           {"tokens_in_data", or_null(plan.token_count)},

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "model/model_config.h"
+#include "train/memory.h"
 #include "train/preparation.h"
 #include "train/speed.h"
 
@@ -26,7 +27,7 @@ struct TrainPlan {
   config::LoadedConfig loaded;
   model::ParameterCount parameters;
   model::FlopsPerToken flops;
-  model::MemoryEstimate memory;
+  MemoryPlan memory;
   std::int64_t tokens_per_step = 0;
   std::int64_t micro_batches = 0;               ///< of a step
   std::optional<std::int64_t> token_count;      ///< in the data, if its files could be read

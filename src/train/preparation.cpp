@@ -1,7 +1,6 @@
 #include "train/preparation.h"
 
 #include <algorithm>
-#include <bit>
 #include <sstream>
 
 #include <unistd.h>
@@ -189,22 +188,9 @@ void require_writable_folder(const fs::path& folder) {
     fail("no permission to write in " + there.string());
 }
 
-model::MemoryEstimate memory_of(const config::TrainConfig& config) {
-  const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
-  const auto micro_batches = config.global_train_batch_size / micro;
-  // Gradients of micro-batches are added along a binary tree, so one partial sum a level waits for
-  // its partner.
-  return model::estimate_memory(config.model,
-                                {.batch = micro,
-                                 .length = config.model.max_sequence_length,
-                                 .gradient_sets = static_cast<std::int64_t>(
-                                     std::bit_width(static_cast<std::uint64_t>(micro_batches))),
-                                 .moments = config.optimizer.name == "lionw" ? 1 : 2});
-}
-
 Needs needs_of(const config::TrainConfig& config, const fs::path& run_dir,
                std::optional<std::int64_t> steps) {
-  const auto memory = memory_of(config);
+  const auto memory = memory_of(config, steps);
   Needs needs{.memory = memory.total(),
               .machine = machine_memory(),
               .checkpoint = memory.weights + memory.moments,
@@ -224,7 +210,8 @@ std::vector<std::string> shortages(const Needs& needs, const fs::path& run_dir) 
         "memory: a step needs " + gibibytes(memory) + ", you have " +
         gibibytes(static_cast<double>(*usable)) +
         (needs.machine.limit == usable ? " (the limit of the control group)" : "") +
-        ": make device_train_microbatch_size, max_sequence_length or the model smaller");
+        ": make device_train_microbatch_size, max_sequence_length or the model smaller, or compute "
+        "blocks again with activation_checkpointing=whole_layer");
   }
   const auto checkpoint = static_cast<double>(needs.checkpoint);
   if (needs.free_on_disk && checkpoint > static_cast<double>(*needs.free_on_disk)) {

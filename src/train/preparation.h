@@ -17,8 +17,8 @@
 #include "data/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "evaluation/evaluators.h"
-#include "model/model_config.h"
 #include "store/run_records.h"
+#include "train/memory.h"
 
 namespace olmo::train {
 
@@ -54,7 +54,7 @@ class Problems {
 
 /// What a run takes of the machine, beside what is there.
 struct Needs {
-  std::int64_t memory = 0;  ///< bytes, see model::estimate_memory
+  std::int64_t memory = 0;  ///< bytes, see train/memory.h
   MachineMemory machine;
   std::int64_t checkpoint = 0;                ///< bytes of one
   std::optional<std::int64_t> checkpoints;    ///< that lie in the folder at the end; if it is known
@@ -84,9 +84,6 @@ Needs needs_of(const config::TrainConfig& config, const std::filesystem::path& r
 /// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
 /// One sentence each. A start goes on all the same, for the estimate may be wrong.
 std::vector<std::string> shortages(const Needs& needs, const std::filesystem::path& run_dir);
-
-/// The memory of a step, as it is cut by the config.
-model::MemoryEstimate memory_of(const config::TrainConfig& config);
 
 /// Digests of the weights to start from, a file or the files of a folder.
 std::vector<store::InputRecord> describe_weights(const std::filesystem::path& weights);

@@ -4,8 +4,10 @@
 
 #include "core/named_tensors.h"
 #include "core/tensor.h"
+#include "model/memory.h"
 #include "model/model_config.h"
 #include "model/olmo.h"
+#include "model/recomputation.h"
 #include "ops/context.h"
 #include "ops/fma_peak.h"
 #include "ops/linear.h"
@@ -49,16 +51,24 @@ struct Sample {
   [[nodiscard]] double parameters() const {
     return static_cast<double>(model::count_parameters(model).total);
   }
-  [[nodiscard]] std::int64_t bytes() const {
-    return model::estimate_memory(
-               model, {.batch = batch, .length = model.max_sequence_length, .gradient_sets = 1})
-        .total();
+  /// Weights, gradients, two moments, and what a pass takes.
+  [[nodiscard]] std::int64_t bytes(const Policy& policy) const {
+    const model::PassShape shape{.batch = batch, .length = model.max_sequence_length};
+    return 4 * 4 * model::count_parameters(model).total +
+           model::plan_buffers(model, shape, policy).total();
   }
 };
 
 Sample whole_micro_batch(const config::TrainConfig& config) {
   return {config.model,
           std::min(config.device_train_microbatch_size, config.global_train_batch_size)};
+}
+
+double recomputed_flops(const Sample& whole, const config::TrainConfig& config) {
+  const auto length = whole.model.max_sequence_length;
+  return static_cast<double>(whole.batch * length) *
+         static_cast<double>(model::recomputed_flops_per_token(
+             whole.model, config.activation_checkpointing, length));
 }
 
 void set_vocabulary(model::ModelConfig& model, std::int64_t size) {
@@ -222,7 +232,7 @@ double measure_product_flops(const Policy& policy) {
 StepTime estimate_step_time(const config::TrainConfig& config, const Policy& policy) {
   const Sample whole = whole_micro_batch(config);
   Sample smallest = whole;
-  while (smallest.bytes() > kBytes / 16 || smallest.flops() > 2e8) {
+  while (smallest.bytes(policy) > kBytes / 16 || smallest.flops() > 2e8) {
     if (!shrink(smallest)) break;
   }
   Sample sample = smallest;
@@ -231,7 +241,7 @@ StepTime estimate_step_time(const config::TrainConfig& config, const Policy& pol
   for (int round = 0; round < 3 && times.micro_batch < kSeconds / 2; ++round) {
     const double rate = sample.flops() / times.micro_batch;
     Sample larger = whole;
-    while (larger.bytes() > kBytes || larger.flops() > rate * kSeconds) {
+    while (larger.bytes(policy) > kBytes || larger.flops() > rate * kSeconds) {
       if (!shrink(larger)) break;
     }
     if (larger.flops() <= sample.flops()) break;
@@ -241,7 +251,9 @@ StepTime estimate_step_time(const config::TrainConfig& config, const Policy& pol
   const auto micro_batches =
       static_cast<double>(config.global_train_batch_size) / static_cast<double>(whole.batch);
   StepTime time;
-  time.seconds = micro_batches * times.micro_batch * whole.flops() / sample.flops() +
+  // What is computed again was not measured: a part of the blocks would not show it.
+  const double flops = whole.flops() + recomputed_flops(whole, config);
+  time.seconds = micro_batches * times.micro_batch * flops / sample.flops() +
                  times.update * whole.parameters() / sample.parameters();
   const std::string part = described(sample, whole);
   time.how = part.empty()

@@ -1,5 +1,6 @@
 #include "train/stepper.h"
 
+#include <bit>
 #include <cmath>
 
 #include "core/error.h"
@@ -16,6 +17,10 @@ namespace olmo::train {
 
 GradientTree::GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make)
     : policy_(std::move(policy)), make_(std::move(make)), sets_{std::move(total)} {}
+
+std::int64_t GradientTree::sets_for(std::int64_t micro_batches) {
+  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(micro_batches)));
+}
 
 const NamedTensors& GradientTree::leaf() {
   if (levels_.size() == sets_.size()) sets_.push_back(make_());

@@ -62,6 +62,12 @@ class GradientTree {
   /// `total` is where the sum ends up; `make` gives further sets of the same tensors.
   GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make);
 
+  /// Sets that a tree of so many micro-batches holds, the total included: one partial sum a level
+  /// waits for its partner.
+  static std::int64_t sets_for(std::int64_t micro_batches);
+  /// Sets that it holds by now.
+  [[nodiscard]] std::int64_t sets() const { return std::ssize(sets_); }
+
   /// The set into which the next micro-batch's gradient has to be written.
   const NamedTensors& leaf();
   /// The leaf has been written.
@@ -93,6 +99,8 @@ class Stepper {
   [[nodiscard]] const data::BatchSource& batches() const { return batches_; }
   [[nodiscard]] const TrainState& state() const { return state_; }
   [[nodiscard]] optim::OptimState optim_state() const { return optimizer_.state(); }
+  /// Of the size of all weights, that it holds by now.
+  [[nodiscard]] std::int64_t gradient_sets() const { return tree_.sets(); }
   [[nodiscard]] optim::Progress progress() const;
   [[nodiscard]] std::int64_t last_step() const;
   void note_loss(double ce_loss) { state_.min_loss = std::min(state_.min_loss, ce_loss); }

@@ -166,18 +166,3 @@ TEST_CASE("model FLOPs count the head, the causal half of attention, and no look
   untied.weight_tying = false;
   CHECK(olmo::model::flops_per_token(untied, 256).model_forward == flops.model_forward);
 }
-
-TEST_CASE("the memory estimate follows batch, length, gradient sets and moments", "[model]") {
-  const auto config = olmo_of(128, 4, 4, 256, true);
-  const auto one = olmo::model::estimate_memory(
-      config, {.batch = 8, .length = 256, .gradient_sets = 1, .moments = 2});
-  CHECK(one.weights == 4 * olmo::model::count_parameters(config).total);
-  CHECK(one.gradients == one.weights);
-  CHECK(one.moments == 2 * one.weights);
-  CHECK(one.total() == one.weights * 4 + one.saved_activations + one.scratch + one.head);
-  const auto two = olmo::model::estimate_memory(
-      config, {.batch = 16, .length = 256, .gradient_sets = 3, .moments = 1});
-  CHECK(two.gradients == 3 * one.gradients);
-  CHECK(two.moments == one.weights);
-  CHECK(two.saved_activations == 2 * one.saved_activations);
-}

@@ -114,6 +114,24 @@ TEST_CASE("loss, gradients and trace have the same bits whatever is computed aga
   }
 }
 
+TEST_CASE("operations are counted that run again: not the last block's, not the block's output",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.n_layers = 6;
+  const auto flops = [&](const std::optional<std::string>& mode) {
+    return recomputed_flops_per_token(config, mode, 16);
+  };
+  const std::int64_t attention = 2 * 32 * 16, before_mlp = 2 * 32 * (96 + 32),
+                     up_gate = 2 * 32 * 256, block = attention + before_mlp + up_gate;
+  CHECK(flops({}) == 0);
+  CHECK(flops("fine_grained") == 5 * attention);
+  CHECK(flops("whole_layer") == 5 * block);
+  CHECK(flops("one_in_three") == block);
+  CHECK(flops("one_in_eight") == 0);
+  config.norm_after = true;  // the MLP's output is read by its norm
+  CHECK(flops("one_in_three") == block + up_gate / 2);
+}
+
 TEST_CASE("a model that recomputes repeats its pass, whatever ran between", "[model]") {
   for (const auto& config : configs()) {
     for (const auto* mode : {"whole_layer", "two_in_three", "fine_grained"}) {

@@ -73,11 +73,22 @@ TEST_CASE("text and JSON of a plan hold the config, the figures and the problems
     INFO(part);
     CHECK(text.find(part) != std::string::npos);
   }
+  CHECK(text.find("rounded weights") == std::string::npos);  // kinds that there are none of
   const auto json = to_json(plan);
+  for (const auto& kind : memory_kinds())
+    CHECK(json["memory_bytes"][kind.key] == plan.memory.*kind.bytes);
   CHECK(json["steps"] == 20);
   CHECK(json["problems"].size() == 2);
   CHECK(json["config"] == to_json(plan.loaded.config));
   CHECK(json["memory_bytes"]["total"] == plan.memory.total());
+}
+
+TEST_CASE("a plan shows what is computed again, and the memory that it saves", "[train]") {
+  const auto kept = plan_of("olmo-1b"),
+             again = plan_of("olmo-1b", {"activation_checkpointing=whole_layer"});
+  CHECK(again.memory.saved_activations < kept.memory.saved_activations / 6);
+  CHECK(to_text(again).find("(activation_checkpointing: whole_layer)") != std::string::npos);
+  CHECK(to_text(kept).find("(activation_checkpointing") == std::string::npos);
 }
 
 TEST_CASE("an optimizer with one moment needs less memory", "[train]") {

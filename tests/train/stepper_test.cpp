@@ -43,6 +43,7 @@ TEST_CASE("micro-batches are added along one tree that depends on their number a
     }
     tree.finish();
     INFO("micro-batches: " << n);
+    CHECK(tree.sets() == train::GradientTree::sets_for(static_cast<std::int64_t>(n)));
     CHECK(total[0].tensor.equal(tree_reference(values, 0, n)));
   }
 }

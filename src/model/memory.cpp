@@ -1,0 +1,143 @@
+#include "model/memory.h"
+
+#include <algorithm>
+
+#include "model/olmo.h"
+#include "model/recomputation.h"
+#include "ops/attention.h"
+#include "ops/cross_entropy.h"
+#include "ops/linear.h"
+
+namespace olmo::model {
+namespace {
+
+constexpr std::int64_t kFloat = 4, kMask = 1;
+
+/// Bytes per token of the buffers in block.h and olmo.h. The names are theirs.
+struct TokenBytes {
+  std::int64_t width, qkv, up_gate, keys, stats;
+  const ModelConfig& config;
+  ElementBytes element;
+
+  TokenBytes(const ModelConfig& c, const ElementBytes& bytes)
+      : width(c.d_model),
+        qkv(c.qkv_size()),
+        up_gate(c.fused_mlp_size()),
+        keys(c.kv_heads() * c.head_dim()),
+        stats(c.layer_norm_type == "rms" ? 1 : 2),
+        config(c),
+        element(bytes) {}
+
+  /// A block's input, and what stays of it with each Recomputed.
+  [[nodiscard]] std::int64_t stream() const { return element.stream * width; }
+  [[nodiscard]] std::int64_t projected() const { return element.product * qkv; }
+
+  /// AttentionSaved.
+  [[nodiscard]] std::int64_t attention() const {
+    std::int64_t bytes = element.product * (qkv + width) + kFloat * config.n_heads;
+    if (config.attention_layer_norm) bytes += element.product * (width + keys) + 2 * kFloat * stats;
+    return bytes;
+  }
+  /// BlockSaved without projected_MQ.
+  [[nodiscard]] std::int64_t block() const {
+    std::int64_t bytes = stream() + element.product * up_gate + 2 * kFloat * stats;
+    if (config.clip_qkv) bytes += kMask * qkv;
+    if (config.norm_after) bytes += 2 * element.product * width;
+    return bytes;
+  }
+  /// BlockScratch, and the gradient of the residual stream.
+  [[nodiscard]] std::int64_t scratch() const {
+    return element.product * (2 * width + up_gate + qkv) + stream();
+  }
+  /// ln_f's statistics, the head's input and its gradient, cross-entropy and log-sum-exp.
+  [[nodiscard]] std::int64_t head() const {
+    return kFloat * stats + 2 * element.product * width + 2 * kFloat;
+  }
+};
+
+std::int64_t saved_per_token(const TokenBytes& token, const std::vector<Recomputed>& blocks) {
+  std::int64_t bytes = token.stream();  // after the last block
+  std::int64_t shared = 0;
+  for (const Recomputed again : blocks) {
+    bytes += token.stream();
+    if (again == Recomputed::kNothing) bytes += token.attention() + token.block();
+    if (again == Recomputed::kAttention) bytes += token.projected() + token.block();
+    if (again != Recomputed::kNothing) shared = token.attention();
+    if (again == Recomputed::kBlock) shared += token.block();
+  }
+  return bytes + shared;
+}
+
+/// Floats of workspace of the operation that takes most of a thread.
+std::int64_t workspace_floats(const ModelConfig& config, const PassShape& shape,
+                              std::int64_t head_rows, const Policy& policy) {
+  const auto type = shape.bytes.product == kFloat ? at::kFloat : at::kBFloat16;
+  const std::int64_t tokens = shape.batch * shape.length, d = config.d_model;
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return ops::linear_workspace(policy, m, n, k, type);
+  };
+  return std::max({product(tokens, config.qkv_size(), d), product(tokens, d, d),
+                   product(tokens, config.fused_mlp_size(), d),
+                   product(tokens, d, config.fused_mlp_size() / 2),
+                   product(head_rows, config.embedding_rows(), d),
+                   ops::attention_workspace(policy, {shape.batch, shape.length, config.n_heads,
+                                                     config.kv_heads(), config.head_dim()})});
+}
+
+std::int64_t sum(std::initializer_list<const Buffer*> buffers) {
+  std::int64_t bytes = 0;
+  for (const Buffer* buffer : buffers) bytes += buffer->bytes();
+  return bytes;
+}
+
+// The bindings name every member: a new one does not compile before it is counted.
+std::int64_t bytes_of(const AttentionSaved& saved) {
+  const auto& [qkv, q, k, heads, lse, q_stats, k_stats] = saved;
+  return sum({&qkv, &q, &k, &heads, &lse, &q_stats, &k_stats});
+}
+std::int64_t bytes_of(const BlockSaved& saved) {
+  const auto& [projected, clip, att, mid, u, mlp, attn_stats, ff_stats] = saved;
+  return sum({&projected, &clip, &att, &mid, &u, &mlp, &attn_stats, &ff_stats});
+}
+std::int64_t bytes_of(const BlockScratch& scratch) {
+  const auto& [h, g, act, dact, dqkv] = scratch;
+  return sum({&h, &g, &act, &dact, &dqkv});
+}
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+}
+
+}  // namespace
+
+BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy) {
+  const TokenBytes token(config, shape.bytes);
+  const std::int64_t tokens = shape.batch * shape.length, vocabulary = config.embedding_rows();
+  const std::int64_t chunk = std::min(tokens, ops::head_chunk(vocabulary));
+  const auto blocks = recomputed_blocks(shape.activation_checkpointing, config.n_layers);
+  const auto floats = workspace_floats(config, shape, chunk, policy);
+  BufferBytes bytes;
+  bytes.saved_activations = tokens * saved_per_token(token, blocks);
+  bytes.scratch =
+      tokens * token.scratch() + kFloat * config.head_dim() * shape.length;  // and RoPE's table
+  bytes.head = tokens * token.head() + shape.bytes.product * chunk * vocabulary;
+  bytes.workspace =
+      policy.threads *
+      static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));
+  return bytes;
+}
+
+BufferBytes Olmo::held_bytes() const {
+  BufferBytes held;
+  for (const Buffer& input : inputs_MD_) held.saved_activations += input.bytes();
+  for (const BlockSaved& saved : saved_) held.saved_activations += bytes_of(saved);
+  for (const AttentionSaved& saved : attention_) held.saved_activations += bytes_of(saved);
+  held.saved_activations += last_MD_.bytes();
+  held.scratch = bytes_of(scratch_) + dx_MD_.bytes() + bytes_of(rope_.cos) + bytes_of(rope_.sin);
+  held.head = ln_f_stats_.bytes() + final_MD_.bytes() + dfinal_MD_.bytes() +
+              bytes_of(head_.logits) + bytes_of(head_.values);
+  held.workspace = static_cast<std::int64_t>(workspace_.bytes());
+  return held;
+}
+
+}  // namespace olmo::model

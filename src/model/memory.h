@@ -1,0 +1,45 @@
+// How many bytes a model holds while it trains: reckoned from the config, and counted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/policy.h"
+#include "model/model_config.h"
+
+namespace olmo::model {
+
+/// Bytes of an element, by the kind of the tensor. Statistics and sums are fp32 in any case.
+struct ElementBytes {
+  std::int64_t stream = 4;   ///< residual stream and its gradient
+  std::int64_t product = 4;  ///< what linear layers and attention read and write, and gradients
+};
+
+/// What a forward and backward pass is made of.
+struct PassShape {
+  std::int64_t batch = 1;                                    ///< sequences of a micro-batch
+  std::int64_t length = 1;                                   ///< tokens of a sequence
+  std::optional<std::string> activation_checkpointing = {};  ///< see recomputation.h
+  ElementBytes bytes = {};
+};
+
+/// Bytes of a model's buffers, beside its weights, by what they are for.
+struct BufferBytes {
+  std::int64_t saved_activations = 0;  ///< kept from forward to backward
+  std::int64_t scratch = 0;            ///< that all blocks use in turn
+  std::int64_t head =
+      0;  ///< logits of a chunk of tokens, the last norm's output, gradients of both
+  std::int64_t workspace = 0;  ///< of operations: packed operands, a piece for each thread
+
+  [[nodiscard]] std::int64_t total() const {
+    return saved_activations + scratch + head + workspace;
+  }
+  bool operator==(const BufferBytes&) const = default;
+};
+
+/// What Olmo::held_bytes() says after forward_backward of the shape. `workspace` is the most that
+/// it can be: a thread that found no work in an operation has reserved nothing for it.
+BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy);
+
+}  // namespace olmo::model

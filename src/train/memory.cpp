@@ -1,0 +1,88 @@
+#include "train/memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/machine.h"
+#include "model/memory.h"
+#include "model/model_config.h"
+#include "train/stepper.h"
+
+namespace olmo::train {
+namespace {
+
+// Peak of a training of 2,000 parameters (bench/results/train_step.md), without its workspace.
+constexpr std::int64_t kProcess = std::int64_t{144} << 20;
+
+constexpr std::array<MemoryKind, 11> kKinds = {{
+    {"weights", "weights", &MemoryPlan::weights},
+    {"working_weights", "rounded weights", &MemoryPlan::working_weights},
+    {"gradients", "gradients", &MemoryPlan::gradients},
+    {"gradient_tree", "sums of micro-batches", &MemoryPlan::gradient_tree},
+    {"moments", "optimizer moments", &MemoryPlan::moments},
+    {"saved_activations", "saved activations", &MemoryPlan::saved_activations},
+    {"scratch", "scratch", &MemoryPlan::scratch},
+    {"head", "head", &MemoryPlan::head},
+    {"workspace", "workspace of threads", &MemoryPlan::workspace},
+    {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy},
+    {"process", "process itself, measured", &MemoryPlan::process},
+}};
+
+/// The policy as far as memory depends on it, whether or not this machine has it.
+Policy policy_of(const config::TrainConfig& config) {
+  Policy policy;
+  policy.isa = best_isa();
+  policy.threads = config.threads == 0 ? usable_cores().usable : static_cast<int>(config.threads);
+  if (config.numerics == "fast") policy.numerics = Numerics::kFast;
+  if (config.device != "cpu") policy.device = Device::kCuda;
+  return policy;
+}
+
+/// Whether a step of the run saves in the background (Saver::save_if_due).
+bool copies_for_checkpoints(const config::TrainConfig& config,
+                            const std::optional<std::int64_t>& steps) {
+  const auto last = std::min(steps.value_or(INT64_MAX), config.stop_at.value_or(INT64_MAX));
+  const auto is_due = [&](const std::optional<std::int64_t>& interval) {
+    return interval && *interval <= last;
+  };
+  return (config.save_num_checkpoints_to_keep != 0 && is_due(config.save_interval)) ||
+         (config.save_num_unsharded_checkpoints_to_keep != 0 &&
+          is_due(config.save_interval_unsharded)) ||
+         is_due(config.save_interval_ephemeral);
+}
+
+}  // namespace
+
+std::span<const MemoryKind> memory_kinds() { return kKinds; }
+
+std::int64_t MemoryPlan::total() const {
+  std::int64_t sum = 0;
+  for (const auto& kind : kKinds) sum += this->*kind.bytes;
+  return sum;
+}
+
+MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps) {
+  constexpr std::int64_t kFloat = 4;
+  const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
+  const auto buffers =
+      model::plan_buffers(config.model,
+                          {.batch = micro,
+                           .length = config.model.max_sequence_length,
+                           .activation_checkpointing = config.activation_checkpointing},
+                          policy_of(config));
+  MemoryPlan plan;
+  plan.weights = kFloat * model::count_parameters(config.model).total;
+  plan.gradients = plan.weights;
+  plan.gradient_tree =
+      (GradientTree::sets_for(config.global_train_batch_size / micro) - 1) * plan.weights;
+  plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * plan.weights;
+  plan.saved_activations = buffers.saved_activations;
+  plan.scratch = buffers.scratch;
+  plan.head = buffers.head;
+  plan.workspace = buffers.workspace;
+  if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = plan.weights + plan.moments;
+  plan.process = kProcess;
+  return plan;
+}
+
+}  // namespace olmo::train

@@ -1,0 +1,43 @@
+// The memory of a training process, by what it is for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "config/train_config.h"
+#include "core/policy.h"
+
+namespace olmo::train {
+
+/// Bytes. Evaluations come on top where their batches are larger than a micro-batch; so does the
+/// checkpoint that a start reads, until its first step.
+struct MemoryPlan {
+  std::int64_t weights = 0;
+  std::int64_t working_weights = 0;  ///< rounded copies that a pass computes with; 0 in fp32
+  std::int64_t gradients = 0;
+  std::int64_t gradient_tree = 0;  ///< partial sums over micro-batches, beside the first set
+  std::int64_t moments = 0;
+  std::int64_t saved_activations = 0;
+  std::int64_t scratch = 0;
+  std::int64_t head = 0;
+  std::int64_t workspace = 0;
+  std::int64_t checkpoint_copy = 0;  ///< what a save in the background writes from
+  std::int64_t process = 0;          ///< a constant that was measured: program, LibTorch, record
+
+  [[nodiscard]] std::int64_t total() const;
+};
+
+/// A member of MemoryPlan: its name in JSON, and its name for a person.
+struct MemoryKind {
+  const char* key;
+  const char* text;
+  std::int64_t MemoryPlan::*bytes;
+};
+std::span<const MemoryKind> memory_kinds();
+
+/// The memory of a run of `steps`; unknown: many. Threads are those that the config asks for.
+MemoryPlan memory_of(const config::TrainConfig& config,
+                     std::optional<std::int64_t> steps = std::nullopt);
+
+}  // namespace olmo::train

@@ -1,0 +1,128 @@
+#include "model/memory.h"
+
+#include <random>
+
+#include "core/named_tensors.h"
+#include "model/olmo.h"
+#include "support/catch.h"
+#include "support/model_config_json.h"
+
+using namespace olmo::model;
+using olmo::Policy;
+
+namespace {
+
+Policy policy_of(int threads) { return olmo::resolve_policy("portable", "auto", threads); }
+
+/// What the model holds after a forward and backward pass of the shape.
+BufferBytes held_after(const ModelConfig& config, const PassShape& shape, const Policy& policy) {
+  Olmo model(config, policy, shape.activation_checkpointing);
+  model.init_weights(1);
+  const auto ids = olmo::new_tensor({shape.batch, shape.length}, at::kLong);
+  for (auto& id : olmo::mutable_host_span<std::int64_t>(ids)) id = 1;
+  model.forward_backward({ids, next_token_labels(ids)}, {}, model.make_gradients(), false);
+  return model.held_bytes();
+}
+
+/// Draws what decides which buffers there are, and how large.
+class Draw {
+ public:
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
+  bool one_in_two() { return between(0, 1) == 1; }
+
+  ModelConfig config() {
+    auto config = olmo::test::tiny_config();
+    const std::int64_t groups = between(1, 2), heads = groups * between(1, 3);
+    config.n_heads = heads;
+    config.n_kv_heads = groups;
+    config.d_model = heads * 2 * between(2, 9);
+    config.n_layers = between(1, 6);
+    config.mlp_hidden_size = 2 * between(3, 70);
+    config.weight_tying = one_in_two();
+    config.attention_layer_norm = one_in_two();
+    config.norm_after = one_in_two();
+    if (one_in_two()) config.layer_norm_type = "rms";
+    if (one_in_two()) config.clip_qkv = 1.0;
+    return config;
+  }
+  PassShape shape() {
+    PassShape shape{.batch = between(1, 4), .length = between(2, 40)};
+    const auto mode = between(0, std::ssize(kActivationCheckpointing));
+    if (mode > 0)
+      shape.activation_checkpointing = kActivationCheckpointing[static_cast<std::size_t>(mode - 1)];
+    return shape;
+  }
+
+ private:
+  std::mt19937_64 random_{20};
+};
+
+}  // namespace
+
+TEST_CASE("planned bytes of buffers are those that a model holds, for any config and shape",
+          "[model]") {
+  Draw draw;
+  const Policy policy = policy_of(1);
+  for (int i = 0; i < 60; ++i) {
+    const auto config = draw.config();
+    const auto shape = draw.shape();
+    INFO(i << ": " << shape.activation_checkpointing.value_or("nothing") << ", " << config.n_layers
+           << " layers, width " << config.d_model);
+    const auto planned = plan_buffers(config, shape, policy);
+    const auto held = held_after(config, shape, policy);
+    CHECK(held.saved_activations == planned.saved_activations);
+    CHECK(held.scratch == planned.scratch);
+    CHECK(held.head == planned.head);
+    CHECK(held.workspace == planned.workspace);
+  }
+}
+
+TEST_CASE("threads reserve no more workspace than is planned", "[model]") {
+  const auto config = olmo::test::tiny_config();
+  const PassShape shape{.batch = 3, .length = 20};
+  for (const int threads : {2, 3, 4}) {
+    const Policy policy = policy_of(threads);
+    const auto planned = plan_buffers(config, shape, policy);
+    auto held = held_after(config, shape, policy);
+    CHECK(held.workspace > 0);
+    CHECK(held.workspace <= planned.workspace);
+    held.workspace = planned.workspace;
+    CHECK(held == planned);
+  }
+}
+
+TEST_CASE("what is computed again is not kept", "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.n_layers = 12;
+  const std::int64_t tokens = 2 * 16, stream = 4 * tokens * config.d_model;
+  const auto saved = [&](const std::optional<std::string>& mode) {
+    return held_after(config, {.batch = 2, .length = 16, .activation_checkpointing = mode},
+                      policy_of(1))
+        .saved_activations;
+  };
+  const std::int64_t inputs = 13 * stream;  // of twelve blocks and of the last norm
+  const std::int64_t block = (saved({}) - inputs) / 12;
+  CHECK(saved("whole_layer") == inputs + block);
+  CHECK(saved("one_in_two") == inputs + 7 * block);
+  CHECK(saved("one_in_eight") == inputs + 11 * block);
+  CHECK(saved("three_in_four") == inputs + 4 * block);
+  const std::int64_t lse = 4 * tokens * config.n_heads, qkv = 3 * stream;
+  CHECK(saved("fine_grained") == saved({}) - 11 * (stream + lse) + qkv);
+}
+
+TEST_CASE("a larger element takes as much more of the buffers that hold it", "[model]") {
+  const auto config = olmo::test::tiny_config();
+  const Policy policy = policy_of(1);
+  const auto planned = [&](ElementBytes bytes) {
+    return plan_buffers(config, {.batch = 2, .length = 16, .bytes = bytes}, policy);
+  };
+  const auto fp32 = planned({}), half = planned({.stream = 4, .product = 2}),
+             both = planned({.stream = 2, .product = 2});
+  CHECK(half.head < fp32.head);
+  CHECK(half.scratch < fp32.scratch);
+  const std::int64_t stream = 2 * 2 * 16 * config.d_model;  // bytes fewer
+  CHECK(half.saved_activations - both.saved_activations == (2 * config.n_layers + 1) * stream);
+  CHECK(half.scratch - both.scratch == stream);
+}
