@@ -73,6 +73,13 @@ void scale(const Context& context, const at::Tensor& x, float factor) {
   context.traced(x);
 }
 
+void round_to_bf16(const Context& context, const at::Tensor& x) {
+  require_contiguous("round_to_bf16", "x", x);
+  run("round_to_bf16", context, {x}, pointwise_kernels_for(context.policy.isa).round_to_bf16,
+      gpu_kernels::kRoundToBf16, blocks_of_elements(x.numel()), x.numel(), kernel_output<float>(x));
+  context.traced(x);
+}
+
 void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& bias_N) {
   require_matrix("add_bias", "x", x_MN);
   const auto rows = x_MN.size(0), columns = x_MN.size(1);

@@ -15,6 +15,9 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
 /// x = x · factor, in place; fp32 or bf16.
 void scale(const Context& context, const at::Tensor& x, float factor);
 
+/// Rounds the contiguous fp32 x to numbers of bf16, in place.
+void round_to_bf16(const Context& context, const at::Tensor& x);
+
 /// x[m, n] = x[m, n] + bias[n], in place.
 void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& bias_N);
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -19,11 +20,15 @@ TEST_CASE("embedding copies rows, whatever the threads", "[ops]") {
   });
 }
 
-TEST_CASE("embedding widens rows of bf16 exactly", "[ops]") {
-  const at::Tensor table = ref::values({23, 150}, 1).to(at::kBFloat16);
-  const at::Tensor ids = ref::integers(400, 23, 2), x = at::empty({400, 150});
+TEST_CASE("embedding copies rows of bf16, and widens them exactly into fp32", "[ops]") {
+  const at::Tensor table = ref::narrowed(ref::values({23, 150}, 1));
+  const at::Tensor ids = ref::integers(400, 23, 2);
+  const at::Tensor x = at::empty({400, 150}), narrow = at::empty({400, 150}, at::kBFloat16);
   embedding(ref::plain_policy(), ids, table, x);
-  CHECK(ref::same_bits(x, table.to(at::kFloat).index_select(0, ids)));
+  embedding(ref::plain_policy(), ids, table, narrow);
+  CHECK(ref::same_bits(x, ref::widened(table).index_select(0, ids)));
+  CHECK(ref::same_bits(narrow, table.index_select(0, ids)));
+  CHECK_THROWS_AS(embedding(ref::plain_policy(), ids, ref::widened(table), narrow), Error);
 }
 
 TEST_CASE(
@@ -42,6 +47,51 @@ TEST_CASE(
     embedding_backward(policy, ids, dx, dwte);
     CHECK(ref::same_bits(dwte, expected));
   });
+}
+
+TEST_CASE("embedding gradients of bf16 rows are those of the same numbers in fp32", "[ops]") {
+  const at::Tensor ids = ref::integers(400, 23, 3);
+  const at::Tensor dx = ref::narrowed(ref::values({400, 150}, 4)),
+                   start = ref::values({40, 150}, 5);
+  ref::for_each_policy([&](const Policy& policy) {
+    for (const Rounding rounding : {Rounding::kNone, Rounding::kBf16}) {
+      const at::Tensor expected = start.clone(), found = start.clone();
+      embedding_backward(policy, ids, ref::widened(dx), expected, rounding);
+      embedding_backward(policy, ids, dx, found, rounding);
+      CHECK(ref::same_bits(found, expected));
+    }
+  });
+}
+
+TEST_CASE(
+    "rounded embedding gradients fold from zero, round, join the stored value and round again",
+    "[ops]") {
+  const at::Tensor ids = ref::integers(400, 23, 3), dx = ref::values({400, 150}, 4),
+                   start = ref::values({40, 150}, 5);
+  at::Tensor sums = at::zeros({40, 150});
+  for (std::int64_t m = 0; m < 400; ++m) sums[ids[m].item<std::int64_t>()].add_(dx[m]);
+  const at::Tensor present = at::zeros({40, 1}, at::kBool);
+  for (std::int64_t m = 0; m < 400; ++m) present[ids[m].item<std::int64_t>()][0] = true;
+  const at::Tensor expected = at::where(present, ref::rounded(start + ref::rounded(sums)), start);
+  ref::for_each_policy([&](const Policy& policy) {
+    const at::Tensor dwte = start.clone();
+    embedding_backward(policy, ids, dx, dwte, Rounding::kBf16);
+    CHECK(ref::same_bits(dwte, expected));
+  });
+}
+
+TEST_CASE("embedding gradients in bf16 are the reference's, with no more error than LibTorch's",
+          "[ops]") {
+  const ref::Bf16Golden golden;
+  const at::Tensor ids = golden.in("embedding.ids").view({160});
+  const at::Tensor dy = golden.in("embedding.dy").view({160, 24});
+  const at::Tensor exact = at::zeros({40, 24}, at::kDouble).index_add_(0, ids, dy.to(at::kDouble));
+  const at::Tensor rounded = at::zeros({40, 24}), fp32 = at::zeros({40, 24});
+  embedding_backward(ref::plain_policy(), ids, dy, rounded, Rounding::kBf16);
+  embedding_backward(ref::plain_policy(), ids, dy, fp32);
+  golden.check("embedding_bf16.d_w", rounded);
+  golden.check_error("embedding_bf16.d_w", rounded, exact);
+  golden.check("embedding_fp32.d_w", fp32);
 }
 
 TEST_CASE("an empty batch leaves the embedding gradient alone", "[ops]") {

@@ -216,3 +216,14 @@ TEST_CASE("swiglu and clamp of bf16 are the reference's, with no more error than
   CHECK(ref::same_bits(x, golden.out("clip.y")));
   CHECK(ref::same_bits(dx, golden.out("clip.d_t")));
 }
+
+TEST_CASE("numbers are rounded to bf16 as the reference rounds them, in place", "[ops]") {
+  const ref::Bf16Golden golden;
+  const at::Tensor bits = golden.in("round.fp32_bits"), expected = golden.out("round.bf16_bits");
+  const at::Tensor odd = bits.view(at::kFloat).repeat({3});  // more than one vector, and a rest
+  ref::for_each_policy([&](const Policy& policy) {
+    const at::Tensor x = odd.clone();
+    round_to_bf16(policy, x);
+    CHECK(ref::same_bits(x, ref::widened(expected.view(at::kBFloat16).repeat({3}))));
+  });
+}

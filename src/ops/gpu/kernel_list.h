@@ -35,6 +35,7 @@ inline constexpr GpuKernel<const float*, const Bf16*, float*, Index> kAddWidened
 template <class Element>
 inline constexpr GpuKernel<Element*, float, Index> kScale{
     name_for<Element>("olmo_scale", "olmo_scale_bf16")};
+inline constexpr GpuKernel<float*, Index> kRoundToBf16{"olmo_round_to_bf16"};
 inline constexpr GpuKernel<float*, const float*, Index, Index> kAddBias{"olmo_add_bias"};
 inline constexpr GpuKernel<const float*, Index, Index, float*> kColumnSums{"olmo_column_sums"};
 template <class Element>
@@ -69,10 +70,13 @@ inline constexpr GpuKernel<AdamWStep, const float*, float*, float*, float*, Inde
 inline constexpr GpuKernel<LionWStep, const float*, float*, float*, Index> kLionW{"olmo_lionw"};
 inline constexpr GpuKernel<const float*, const Index*, float*, Index, Index> kEmbedding{
     "olmo_embedding"};
-inline constexpr GpuKernel<const Bf16*, const Index*, float*, Index, Index> kEmbeddingBf16{
+inline constexpr GpuKernel<const Bf16*, const Index*, Bf16*, Index, Index> kEmbeddingBf16{
     "olmo_embedding_bf16"};
-inline constexpr GpuKernel<const float*, const Index*, const Index*, Index, float*, Index>
-    kEmbeddingBackward{"olmo_embedding_backward"};
+inline constexpr GpuKernel<const Bf16*, const Index*, float*, Index, Index> kEmbeddingWidened{
+    "olmo_embedding_widened"};
+template <class Element>
+inline constexpr GpuKernel<EmbeddingGradient<Element>, Index> kEmbeddingBackward{
+    name_for<Element>("olmo_embedding_backward", "olmo_embedding_backward_bf16")};
 /// By the side of the square tiles, and whether A and B are bf16: [A][B].
 inline constexpr GpuKernel<GemmProblem> kGemm128[2][2] = {
     {{"olmo_gemm_128_ff"}, {"olmo_gemm_128_fb"}}, {{"olmo_gemm_128_bf"}, {"olmo_gemm_128_bb"}}};

@@ -34,6 +34,16 @@ OLMO_INLINE Chunk columns_of(std::int64_t columns) { return chunk_of(columns, 16
 /// This thread's element.
 OLMO_INLINE std::int64_t element() { return gpu::block_index() * kThreads + gpu::thread_index(); }
 
+/// x[row] = table[ids[row]] for the rows of a chunk.
+template <typename Table, typename Element>
+OLMO_INLINE void copy_rows(const Table* table, const std::int64_t* ids, Element* x,
+                           std::int64_t columns, Chunk rows) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+    for (std::int64_t i = gpu::lane(); i < columns; i += 16)
+      x[r * columns + i] = element_of<Element>(value_of(table[ids[r] * columns + i]));
+  }
+}
+
 }  // namespace
 }  // namespace olmo::ops::OLMO_ISA
 
@@ -83,6 +93,11 @@ OLMO_KERNEL olmo_scale(float* x, float factor, std::int64_t n) {
 OLMO_KERNEL olmo_scale_bf16(Bf16* x, float factor, std::int64_t n) {
   const Chunk c = elements(n);
   scale_range(x, factor, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_round_to_bf16(float* x, std::int64_t n) {
+  const Chunk c = elements(n);
+  round_range(x, c.begin, c.end);
 }
 
 OLMO_KERNEL olmo_add_bias(float* x, const float* bias, std::int64_t rows, std::int64_t columns) {
@@ -220,37 +235,29 @@ OLMO_KERNEL olmo_lionw(LionWStep step, const float* grad, float* parameter, floa
   lionw(step, grad + c.begin, parameter + c.begin, exp_avg + c.begin, c.end - c.begin);
 }
 
-/// x[row] = table[ids[row]].
 OLMO_KERNEL olmo_embedding(const float* table, const std::int64_t* ids, float* x, std::int64_t rows,
                            std::int64_t columns) {
-  const Chunk c = row(rows);
-  for (std::int64_t r = c.begin; r < c.end; ++r) {
-    for (std::int64_t i = gpu::lane(); i < columns; i += 16)
-      x[r * columns + i] = table[ids[r] * columns + i];
-  }
+  copy_rows(table, ids, x, columns, row(rows));
 }
 
-OLMO_KERNEL olmo_embedding_bf16(const Bf16* table, const std::int64_t* ids, float* x,
+OLMO_KERNEL olmo_embedding_bf16(const Bf16* table, const std::int64_t* ids, Bf16* x,
                                 std::int64_t rows, std::int64_t columns) {
-  const Chunk c = row(rows);
-  for (std::int64_t r = c.begin; r < c.end; ++r) {
-    for (std::int64_t i = gpu::lane(); i < columns; i += 16)
-      widen_row(table + ids[r] * columns + i, 1, x + r * columns + i);
-  }
+  copy_rows(table, ids, x, columns, row(rows));
 }
 
-/// For id number g of `count`: dtable[row of id] += dx[place], over the places
-/// [starts[g], starts[g + 1]) of `order`, pairs of an id and a row of dx.
-OLMO_KERNEL olmo_embedding_backward(const float* dx, const std::int64_t* order,
-                                    const std::int64_t* starts, std::int64_t count, float* dtable,
-                                    std::int64_t columns) {
-  const Chunk c = row(count);
-  for (std::int64_t g = c.begin; g < c.end; ++g) {
-    for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i) {
-      float* to = dtable + order[2 * i] * columns;
-      add_range(to, dx + order[2 * i + 1] * columns, to, 0, columns);
-    }
-  }
+OLMO_KERNEL olmo_embedding_widened(const Bf16* table, const std::int64_t* ids, float* x,
+                                   std::int64_t rows, std::int64_t columns) {
+  copy_rows(table, ids, x, columns, row(rows));
+}
+
+OLMO_KERNEL olmo_embedding_backward(EmbeddingGradient<float> gradient, std::int64_t ids) {
+  const Chunk c = row(ids);
+  embedding_gradients(gradient, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_embedding_backward_bf16(EmbeddingGradient<Bf16> gradient, std::int64_t ids) {
+  const Chunk c = row(ids);
+  embedding_gradients(gradient, c.begin, c.end);
 }
 
 // Matrix products, by the side of the tile and the types of A and B: f is fp32, b is bf16.

@@ -40,6 +40,12 @@ void scale_range(Element* x, float factor, std::int64_t begin, std::int64_t end)
           [&] OLMO_STEP { store_some(x + begin + i, load_some(x + begin + i, count) * f, count); });
 }
 
+void round_range(float* x, std::int64_t begin, std::int64_t end) {
+  for_row(end - begin, [&] OLMO_STEP {
+    store_some(x + begin + i, round_to_bf16(load_some(x + begin + i, count)), count);
+  });
+}
+
 void column_sums(const float* dy, std::int64_t rows, std::int64_t columns, float* sums,
                  std::int64_t begin, std::int64_t end) {
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -124,6 +130,24 @@ void rope_rows(const RopeArgs<Element>& args, float sign, std::int64_t begin, st
         store_some(second + i, x2 * c + x1 * s, count);
       });
     }
+  }
+}
+
+/// Columns stay in registers while the rows of one id pass.
+template <typename Element>
+void embedding_gradients(const EmbeddingGradient<Element>& g, std::int64_t begin,
+                         std::int64_t end) {
+  for (std::int64_t id = begin; id < end; ++id) {
+    const std::int64_t first = g.starts[id], last = g.starts[id + 1];
+    float* row = g.dtable + g.order[2 * first] * g.columns;
+    for_row(g.columns, [&] OLMO_STEP {
+      const F32x16 held = load_some(row + i, count);
+      F32x16 sum = g.rounds ? zero() : held;
+      for (std::int64_t place = first; place < last; ++place)
+        sum = sum + load_some(g.dx + g.order[2 * place + 1] * g.columns + i, count);
+      if (g.rounds) sum = round_to_bf16(held + round_to_bf16(sum));
+      store_some(row + i, sum, count);
+    });
   }
 }
 
@@ -252,6 +276,7 @@ constexpr ElementKernels<Element> kElementKernels = {
     .swiglu = swiglu_rows,
     .swiglu_backward = swiglu_backward_rows,
     .rope = rope_rows,
+    .embedding_backward = embedding_gradients,
 };
 
 extern const PointwiseKernels pointwise_kernels;
@@ -260,6 +285,7 @@ const PointwiseKernels pointwise_kernels = {
     .add = add_range,
     .add_bf16 = add_range,
     .add_widened = add_range,
+    .round_to_bf16 = round_range,
     .exp = exp_range,
     .log = log_range,
     .sigmoid = sigmoid_range,

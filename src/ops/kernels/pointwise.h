@@ -17,6 +17,17 @@ struct RopeArgs {
   const float* sin;
 };
 
+/// The gradient of a table: rows of dx, each added to the row of its token's id.
+template <class Element>
+struct EmbeddingGradient {
+  const Element* dx;
+  const std::int64_t* order;   ///< (id, row of dx) of every token, in ascending order
+  const std::int64_t* starts;  ///< where the pairs of each id that occurs begin, and the end
+  float* dtable;
+  std::int64_t columns;
+  bool rounds;  ///< see ops/embedding.h
+};
+
 /// Numbers of one AdamW update, rounded to fp32 from doubles.
 struct AdamWStep {
   float grad_scale = 1.0F;  ///< clip coefficient
@@ -55,6 +66,9 @@ struct ElementKernels {
                           std::int64_t begin, std::int64_t end);
   /// sign: 1 forward, -1 backward.
   void (*rope)(const RopeArgs<Element>& args, float sign, std::int64_t begin, std::int64_t end);
+  /// Of the ids [begin, end) that occur.
+  void (*embedding_backward)(const EmbeddingGradient<Element>& gradient, std::int64_t begin,
+                             std::int64_t end);
 };
 
 struct PointwiseKernels {
@@ -64,6 +78,7 @@ struct PointwiseKernels {
   Add<float, float> add;
   Add<Bf16, Bf16> add_bf16;
   Add<float, Bf16> add_widened;  ///< y is widened
+  void (*round_to_bf16)(float* x, std::int64_t begin, std::int64_t end);
   using Unary = void (*)(const float* x, float* out, std::int64_t begin, std::int64_t end);
   Unary exp, log, sigmoid;
   /// dbias[n] += Σ_m dy[m, n], ascending m, for columns [begin, end).

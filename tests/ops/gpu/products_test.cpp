@@ -129,7 +129,8 @@ TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
   });
 }
 
-void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk) {
+void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk,
+                at::ScalarType type = at::kFloat) {
   INFO("vocabulary " << vocabulary);
   check("head", [&](const Policy& policy) {
     constexpr std::int64_t kTokens = 37, kWidth = 24;
@@ -137,12 +138,13 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk) {
     workspace.chunk = chunk;
     const at::Tensor labels = integers(kTokens, vocabulary, 3);
     labels.data_ptr<std::int64_t>()[5] = kIgnoredLabel;
-    const HeadInput input{values({kTokens, kWidth}, 1, scale), values({vocabulary, kWidth}, 2),
-                          labels};
+    const HeadInput input{values({kTokens, kWidth}, 1, scale).to(type),
+                          values({vocabulary, kWidth}, 2).to(type), labels};
     const HeadTokenValues tokens{at::empty({kTokens}), at::empty({kTokens}),
                                  at::empty({kTokens}, at::kLong)};
-    const HeadGradients gradients{0.01F, 1e-4F, at::empty({kTokens, kWidth}),
-                                  values({vocabulary, kWidth}, 4)};
+    const HeadGradients gradients{0.01F, 1e-4F, at::empty({kTokens, kWidth}, type),
+                                  values({vocabulary, kWidth}, 4),
+                                  type == at::kFloat ? Rounding::kNone : Rounding::kBf16};
     const HeadLoss loss = head_loss(policy, workspace, input, tokens);
     const HeadLoss same = head_loss_backward(policy, workspace, input, gradients, tokens);
     CHECK(loss.ce_sum == same.ce_sum);
@@ -168,6 +170,7 @@ TEST_CASE("the head and its loss on a GPU have the CPU's bits", "[ops][gpu][gpu-
   check_head(1, 1, 0);
   check_head(70, 5, 16);
   check_head(500, 20, 0);
+  check_head(70, 5, 16, at::kBFloat16);
 }
 
 }  // namespace

@@ -63,7 +63,9 @@ TEST_CASE("elementwise operations of bf16 on a GPU have the CPU's bits", "[ops][
       clamp(policy, x, 8.0F, mask);
       const at::Tensor dx = reference::narrowed(nasty({n}, 4));
       clamp_backward(policy, mask, dx);
-      return Tensors{sum, z, y, x, mask, dx};
+      const at::Tensor rounded = nasty({n}, 5, 10);
+      round_to_bf16(policy, rounded);
+      return Tensors{sum, z, y, x, mask, dx, rounded};
     });
   }
 }
@@ -148,11 +150,16 @@ TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]")
   for (const std::int64_t columns : kWidths) {
     check("embedding " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor ids = integers(50, 7, 1), table = values({9, columns}, 2);
-      const at::Tensor x = at::empty({50, columns}), narrow = at::empty({50, columns});
+      const at::Tensor x = at::empty({50, columns}), widened = at::empty({50, columns});
+      const at::Tensor narrow = at::empty({50, columns}, at::kBFloat16);
       embedding(policy, ids, table, x);
-      embedding(policy, ids, table.to(at::kBFloat16), narrow);
+      embedding(policy, ids, reference::narrowed(table), widened);
+      embedding(policy, ids, reference::narrowed(table), narrow);
+      const at::Tensor rounded = table.clone(), fp32 = table.clone();
       embedding_backward(policy, ids, values({50, columns}, 3), table);
-      return Tensors{x, narrow, table};
+      embedding_backward(policy, ids, values({50, columns}, 3), rounded, Rounding::kBf16);
+      embedding_backward(policy, ids, narrow, fp32);
+      return Tensors{x, widened, narrow, table, rounded, fp32};
     });
   }
 }
