@@ -6,6 +6,7 @@
 #include "core/named_tensors.h"
 #include "core/parallel.h"
 #include "ops/dispatch.h"
+#include "ops/flash_attention.h"
 
 namespace olmo::ops {
 
@@ -115,6 +116,10 @@ std::int64_t gpu_blocks(const AttentionShape& s, std::int64_t heads) {
   return tiles * s.batch * heads * ((s.head_dim + 127) / 128);
 }
 
+bool is_fast(const Context& context, const AttentionShape& shape, const at::Tensor& qkv) {
+  return context.policy.numerics == Numerics::kFast && has_flash_attention(shape, qkv);
+}
+
 void require_fp32_on_gpu(const char* op, const at::Tensor& t) {
   if (!is_bf16(t)) return;
   throw Error(ErrorKind::kFailure, std::string(op) + ": on a GPU expected fp32, got bf16");
@@ -125,7 +130,9 @@ void require_fp32_on_gpu(const char* op, const at::Tensor& t) {
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   check("attention", shape, qkv, out, lse);
-  if (on_gpu(context, "attention", {qkv, out, lse})) {
+  if (is_fast(context, shape, qkv)) {
+    flash_attention(shape, qkv, out, lse);
+  } else if (on_gpu(context, "attention", {qkv, out, lse})) {
     require_fp32_on_gpu("attention", qkv);
     launch(context, gpu_kernels::kAttention, gpu_blocks(shape, shape.n_heads),
            problem_of<float>(shape, qkv, out, lse));
@@ -144,7 +151,9 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   check("attention_backward", shape, qkv, out, lse);
   require("attention_backward", "dout", dout, out.sizes(), qkv.scalar_type());
   require("attention_backward", "dqkv", dqkv, qkv.sizes(), qkv.scalar_type());
-  if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
+  if (is_fast(context, shape, qkv)) {
+    flash_attention_backward(shape, dout, qkv, out, lse, dqkv);
+  } else if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
     require_fp32_on_gpu("attention_backward", qkv);
     const auto problem = problem_of<float>(shape, qkv, out, lse, dout, dqkv);
     launch(context, gpu_kernels::kAttentionDq, gpu_blocks(shape, shape.n_heads), problem);

@@ -30,7 +30,8 @@ struct AttentionShape {
 /// ascending of p_j * v_j) / s; lse = m + log(s). In bf16 all this is fp32, too, but that the p_j
 /// are rounded to bf16 for the products with v_j (s has them unrounded), and out when it is whole;
 /// p_j / s in place of p_j would have a third more error. Memory: one tile of score rows per
-/// thread.
+/// thread. Under Numerics::kFast LibTorch's flash attention computes this and its gradient, where
+/// it has a kernel (ops/flash_attention.h); where it has none, ours do.
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse);
 
