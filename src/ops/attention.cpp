@@ -120,9 +120,18 @@ bool is_fast(const Context& context, const AttentionShape& shape, const at::Tens
   return context.policy.numerics == Numerics::kFast && has_flash_attention(shape, qkv);
 }
 
-void require_fp32_on_gpu(const char* op, const at::Tensor& t) {
-  if (!is_bf16(t)) return;
-  throw Error(ErrorKind::kFailure, std::string(op) + ": on a GPU expected fp32, got bf16");
+/// lse gives the sizes of the row sums of dout * out, which both passes read.
+template <class Element>
+void backward_on_gpu(const Context& context, const AttentionShape& shape,
+                     const AttentionProblem<Element>& problem, const at::Tensor& lse) {
+  const at::Tensor deltas = lse.new_empty(lse.sizes());
+  auto* delta = kernel_output<float>(deltas);
+  launch(context, gpu_kernels::kAttentionDeltas<Element>, blocks_of_rows(lse.numel()), problem,
+         delta, lse.numel());
+  launch(context, gpu_kernels::kAttentionDq<Element>, gpu_blocks(shape, shape.n_heads), problem,
+         delta);
+  launch(context, gpu_kernels::kAttentionDkv<Element>, gpu_blocks(shape, shape.n_kv_heads), problem,
+         delta);
 }
 
 }  // namespace
@@ -133,9 +142,10 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
   if (is_fast(context, shape, qkv)) {
     flash_attention(shape, qkv, out, lse);
   } else if (on_gpu(context, "attention", {qkv, out, lse})) {
-    require_fp32_on_gpu("attention", qkv);
-    launch(context, gpu_kernels::kAttention, gpu_blocks(shape, shape.n_heads),
-           problem_of<float>(shape, qkv, out, lse));
+    for_element_type(qkv, [&]<class Element>() {
+      launch(context, gpu_kernels::kAttention<Element>, gpu_blocks(shape, shape.n_heads),
+             problem_of<Element>(shape, qkv, out, lse));
+    });
   } else {
     for_element_type(qkv, [&]<class Element>() {
       run_parts(context, attention_forward_kernels_for(context.policy.isa).of<Element>(),
@@ -154,10 +164,9 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   if (is_fast(context, shape, qkv)) {
     flash_attention_backward(shape, dout, qkv, out, lse, dqkv);
   } else if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
-    require_fp32_on_gpu("attention_backward", qkv);
-    const auto problem = problem_of<float>(shape, qkv, out, lse, dout, dqkv);
-    launch(context, gpu_kernels::kAttentionDq, gpu_blocks(shape, shape.n_heads), problem);
-    launch(context, gpu_kernels::kAttentionDkv, gpu_blocks(shape, shape.n_kv_heads), problem);
+    for_element_type(qkv, [&]<class Element>() {
+      backward_on_gpu(context, shape, problem_of<Element>(shape, qkv, out, lse, dout, dqkv), lse);
+    });
   } else {
     for_element_type(qkv, [&]<class Element>() {
       run_parts(context, attention_backward_kernels_for(context.policy.isa).of<Element>(),

@@ -82,8 +82,18 @@ inline constexpr GpuKernel<GemmProblem> kGemm128[2][2] = {
     {{"olmo_gemm_128_ff"}, {"olmo_gemm_128_fb"}}, {{"olmo_gemm_128_bf"}, {"olmo_gemm_128_bb"}}};
 inline constexpr GpuKernel<GemmProblem> kGemm64[2][2] = {
     {{"olmo_gemm_64_ff"}, {"olmo_gemm_64_fb"}}, {{"olmo_gemm_64_bf"}, {"olmo_gemm_64_bb"}}};
-inline constexpr GpuKernel<AttentionProblem<float>> kAttention{"olmo_attention"},
-    kAttentionDq{"olmo_attention_dq"}, kAttentionDkv{"olmo_attention_dkv"};
+template <class Element>
+inline constexpr GpuKernel<AttentionProblem<Element>> kAttention{
+    name_for<Element>("olmo_attention", "olmo_attention_bf16")};
+template <class Element>
+inline constexpr GpuKernel<AttentionProblem<Element>, float*, Index> kAttentionDeltas{
+    name_for<Element>("olmo_attention_deltas", "olmo_attention_deltas_bf16")};
+template <class Element>
+inline constexpr GpuKernel<AttentionProblem<Element>, const float*> kAttentionDq{
+    name_for<Element>("olmo_attention_dq", "olmo_attention_dq_bf16")};
+template <class Element>
+inline constexpr GpuKernel<AttentionProblem<Element>, const float*> kAttentionDkv{
+    name_for<Element>("olmo_attention_dkv", "olmo_attention_dkv_bf16")};
 
 }  // namespace gpu_kernels
 }  // namespace olmo::ops

@@ -93,13 +93,17 @@ void check_attention(const AttentionShape& s, float scale) {
   INFO("length " << s.length << ", head_dim " << s.head_dim);
   check("attention", [&](const Policy& policy) {
     const auto rows = s.batch * s.length;
-    const at::Tensor qkv = values({rows, width}, 1, scale);
-    const at::Tensor dout = values({rows, s.n_heads * s.head_dim}, 2);
-    at::Tensor out = at::full_like(dout, NAN), dqkv = at::full_like(qkv, NAN);
-    at::Tensor lse = at::full({s.batch, s.n_heads, s.length}, NAN);
-    attention(policy, s, qkv, out, lse);
-    attention_backward(policy, s, dout, qkv, out, lse, dqkv);
-    return Tensors{out, lse, dqkv};
+    Tensors all;
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor qkv = values({rows, width}, 1, scale).to(type);
+      const at::Tensor dout = values({rows, s.n_heads * s.head_dim}, 2).to(type);
+      at::Tensor out = at::full_like(dout, NAN), dqkv = at::full_like(qkv, NAN);
+      at::Tensor lse = at::full({s.batch, s.n_heads, s.length}, NAN);
+      attention(policy, s, qkv, out, lse);
+      attention_backward(policy, s, dout, qkv, out, lse, dqkv);
+      all.insert(all.end(), {out, lse, dqkv});
+    }
+    return all;
   });
 }
 
@@ -110,6 +114,9 @@ TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   check_attention({1, 65, 4, 2, 64}, 20);
   check_attention({1, 150, 2, 1, 128}, 2);
   check_attention({1, 70, 1, 1, 136}, 2);
+  check_attention({1, 66, 2, 2, 30}, 2);  // four elements of a row are not aligned
+  check_attention({1, 97, 3, 1, 98}, 2);
+  check_attention({1, 64, 1, 1, 160}, 2);
 }
 
 TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",

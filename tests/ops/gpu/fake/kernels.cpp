@@ -81,9 +81,14 @@ constexpr Entry kEntries[] = {
     OLMO_ENTRY(kGemm64[0][1], olmo_gemm_64_fb),
     OLMO_ENTRY(kGemm64[1][0], olmo_gemm_64_bf),
     OLMO_ENTRY(kGemm64[1][1], olmo_gemm_64_bb),
-    OLMO_ENTRY(kAttention, olmo_attention),
-    OLMO_ENTRY(kAttentionDq, olmo_attention_dq),
-    OLMO_ENTRY(kAttentionDkv, olmo_attention_dkv),
+    OLMO_ENTRY(kAttention<float>, olmo_attention),
+    OLMO_ENTRY(kAttentionDeltas<float>, olmo_attention_deltas),
+    OLMO_ENTRY(kAttentionDq<float>, olmo_attention_dq),
+    OLMO_ENTRY(kAttentionDkv<float>, olmo_attention_dkv),
+    OLMO_ENTRY(kAttention<ops::Bf16>, olmo_attention_bf16),
+    OLMO_ENTRY(kAttentionDeltas<ops::Bf16>, olmo_attention_deltas_bf16),
+    OLMO_ENTRY(kAttentionDq<ops::Bf16>, olmo_attention_dq_bf16),
+    OLMO_ENTRY(kAttentionDkv<ops::Bf16>, olmo_attention_dkv_bf16),
 };
 
 }  // namespace
