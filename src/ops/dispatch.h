@@ -104,11 +104,11 @@ std::int64_t row_grain(std::int64_t columns);
 /// Error(kFailure) "op: …".
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors);
 
-/// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows; 64 elements;
-/// or 16 columns. Or whose threads each take one of `count` elements.
+/// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows, or 64
+/// elements; whose blocks each take 16 columns; or whose threads each take one of `count` elements.
 constexpr std::int64_t blocks_of_rows(std::int64_t count) { return (count + 15) / 16; }
 constexpr std::int64_t blocks_of_elements(std::int64_t count) { return (count + 1023) / 1024; }
-constexpr std::int64_t blocks_of_columns(std::int64_t count) { return (count + 255) / 256; }
+constexpr std::int64_t blocks_of_columns(std::int64_t count) { return (count + 15) / 16; }
 constexpr std::int64_t blocks_of_threads(std::int64_t count) { return (count + 255) / 256; }
 
 /// The source text of gpu/kernels.cu and of all that it includes, which the binary carries.

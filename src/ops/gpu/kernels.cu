@@ -9,6 +9,8 @@
 #include "ops/gpu/gemm.h"
 #include "ops/kernels/pointwise.cpp"
 #include "ops/kernels/row_ops.cpp"
+// After row_ops.cpp:
+#include "ops/gpu/column_sums.h"
 
 namespace olmo::ops::OLMO_ISA {
 namespace {
@@ -29,7 +31,6 @@ OLMO_INLINE Chunk chunk_of(std::int64_t n, std::int64_t size) {
 }
 OLMO_INLINE Chunk elements(std::int64_t n) { return chunk_of(n, kChunk); }
 OLMO_INLINE Chunk row(std::int64_t rows) { return chunk_of(rows, 1); }
-OLMO_INLINE Chunk columns_of(std::int64_t columns) { return chunk_of(columns, 16); }
 
 /// This thread's element.
 OLMO_INLINE std::int64_t element() { return gpu::block_index() * kThreads + gpu::thread_index(); }
@@ -108,8 +109,8 @@ OLMO_KERNEL olmo_add_bias(float* x, const float* bias, std::int64_t rows, std::i
 
 OLMO_KERNEL olmo_column_sums(const float* dy, std::int64_t rows, std::int64_t columns,
                              float* sums) {
-  const Chunk c = columns_of(columns);
-  column_sums(dy, rows, columns, sums, c.begin, c.end);
+  OLMO_SHARED ColumnShared shared;
+  column_chains(BiasTerms(dy, rows, columns, sums), shared);
 }
 
 // clamp_range and mask_range have no lanes: a thread each element.
@@ -186,13 +187,13 @@ OLMO_KERNEL olmo_rms_norm_input(NormBackwardArgs args) {
 }
 
 OLMO_KERNEL olmo_layer_norm_parameters(NormBackwardArgs args) {
-  const Chunk c = columns_of(args.columns);
-  parameter_gradients<true>(args, c.begin, c.end);
+  OLMO_SHARED ColumnShared shared;
+  column_chains(NormTerms<true>(args), shared);
 }
 
 OLMO_KERNEL olmo_rms_norm_parameters(NormBackwardArgs args) {
-  const Chunk c = columns_of(args.columns);
-  parameter_gradients<false>(args, c.begin, c.end);
+  OLMO_SHARED ColumnShared shared;
+  column_chains(NormTerms<false>(args), shared);
 }
 
 OLMO_KERNEL olmo_loss_rows(LossRows<float> rows, std::int64_t count) {

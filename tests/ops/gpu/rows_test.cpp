@@ -192,5 +192,36 @@ TEST_CASE("optimizer updates on a GPU have the CPU's bits", "[ops][gpu][gpu-devi
   }
 }
 
+TEST_CASE("gradients of parameters on a GPU are one chain over all rows",
+          "[ops][gpu][gpu-device]") {
+  // More rows than are in shared memory at a time, and a last turn that is not full.
+  for (const std::int64_t rows : {127, 128, 129, 300}) {
+    check("rows " + std::to_string(rows), [&](const Policy& policy) {
+      constexpr std::int64_t kColumns = 21;
+      Tensors out;
+      for (const auto type : {at::kFloat, at::kBFloat16}) {
+        for (const bool centred : {true, false}) {
+          NormBackward back;
+          back.dy_MD = values({rows, kColumns}, 1).to(type);
+          back.x_MD = values({rows, kColumns}, 2).to(type);
+          back.stats = values({rows, centred ? 2 : 1}, 3);
+          back.weight_D = values({kColumns}, 4).to(type);
+          back.dx_MD = at::empty({rows, kColumns}, type);
+          back.dweight_D = values({kColumns}, 5);
+          if (centred) back.dbias_D = values({kColumns}, 6);
+          if (type == at::kBFloat16) back.rounding = Rounding::kBf16;
+          (centred ? layer_norm_backward : rms_norm_backward)(policy, back);
+          out.push_back(back.dweight_D);
+          if (centred) out.push_back(back.dbias_D);
+        }
+      }
+      const at::Tensor dbias = values({kColumns}, 7);
+      add_bias_backward(policy, values({rows, kColumns}, 8), dbias);
+      out.push_back(dbias);
+      return out;
+    });
+  }
+}
+
 }  // namespace
 }  // namespace olmo::ops::emulated
