@@ -121,12 +121,15 @@ std::vector<NamedDigest> step_digests(const Policy& policy) {
     found.push_back({"gradient of " + name, digest_of(gradient)});
   found.push_back({"gradient norm", digest_of({ops::norm(policy, gradients)})});
   const ops::AdamWStep step{1.0F, 0.999F, 0.1F, 0.95F, 0.05F, 4.5F, 1e-8F, 1e-3F};
+  std::vector<ops::AdamWUpdate> updates;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const auto& [name, weight] = model.parameters()[i];
-    auto average = weight.new_zeros(weight.sizes()), square = average.clone();
-    ops::adamw_update(policy, step, gradients[i].tensor, weight, average, square);
-    found.push_back({"update of " + name, digest_of(weight)});
+    const at::Tensor& weight = model.parameters()[i].tensor;
+    updates.push_back({step, gradients[i].tensor, weight, weight.new_zeros(weight.sizes()),
+                       weight.new_zeros(weight.sizes())});
   }
+  ops::adamw_update(policy, updates);
+  for (const auto& [name, weight] : model.parameters())
+    found.push_back({"update of " + name, digest_of(weight)});
   return found;
 }
 

@@ -74,4 +74,10 @@ bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Te
   return true;
 }
 
+at::Tensor device_copy(const Context&, std::span<const std::byte> bytes) {
+  const at::Tensor copy = new_tensor({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::ranges::copy(bytes, mutable_host_bytes(copy).begin());
+  return copy;
+}
+
 }  // namespace olmo::ops

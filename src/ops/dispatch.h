@@ -2,8 +2,11 @@
 // error with a sentence instead of a crash; and the way to its kernels, on the CPU and on a GPU.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "core/gpu.h"
 #include "core/policy.h"
@@ -120,6 +123,21 @@ void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t 
             std::type_identity_t<P>... arguments) {
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, blocks, pointers);
+}
+
+/// A copy of the host's `bytes` in the memory of the context's device.
+at::Tensor device_copy(const Context& context, std::span<const std::byte> bytes);
+
+/// As launch, of a kernel that begins with an array and its length, of which it gets a copy.
+/// Nothing happens where there are no blocks.
+template <class T, class... P>
+void launch_over(const Context& context, const GpuKernel<const T*, std::int64_t, P...>& kernel,
+                 std::int64_t blocks, const std::vector<T>& array,
+                 std::type_identity_t<P>... arguments) {
+  if (blocks == 0) return;
+  const at::Tensor copy = device_copy(context, std::as_bytes(std::span(array)));
+  launch(context, kernel, blocks, static_cast<const T*>(copy.const_data_ptr()),
+         static_cast<std::int64_t>(array.size()), arguments...);
 }
 
 }  // namespace olmo::ops

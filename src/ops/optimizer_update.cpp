@@ -8,6 +8,7 @@
 #include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
+#include "ops/kernels/tensor_list.h"
 
 namespace olmo::ops {
 
@@ -18,6 +19,69 @@ namespace {
 
 // Elements that one task takes at least: below it, starting a thread costs more than the work.
 constexpr std::int64_t kGrain = 32768;
+
+std::int64_t pieces(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
+
+/// What a kernel is to know of each tensor that has elements, and how many pieces all of them have.
+template <class Part>
+struct Parts {
+  std::vector<Part> list;
+  std::int64_t end = 0;
+
+  void add(Part part, std::int64_t size) {
+    if (part.count == 0) return;
+    part.first = end;
+    end += pieces(part.count, size);
+    list.push_back(part);
+  }
+};
+
+/// Calls work(part, begin, end) for ranges of elements of the parts, whose pieces have `size`
+/// elements, with every thread: a thread takes neighbouring pieces, at least `grain` of them.
+template <class Part, class Work>
+void for_parts(const Parts<Part>& parts, std::int64_t size, std::int64_t grain, const Work& work) {
+  const auto count = static_cast<std::int64_t>(parts.list.size());
+  at::parallel_for(0, parts.end, grain, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const Part& part = part_of(parts.list.data(), count, begin);
+      const auto stop = std::min(end, part.first + pieces(part.count, size));
+      work(part, (begin - part.first) * size, std::min(part.count, (stop - part.first) * size));
+      begin = stop;
+    }
+  });
+}
+
+Parts<SquaresPart> squares_parts(const NamedTensors& tensors) {
+  Parts<SquaresPart> parts;
+  for (const auto& [name, x] : tensors) {
+    require_contiguous("sum_of_squares", "x", x);
+    parts.add({.first = 0, .x = kernel_input<float>(x), .count = x.numel()}, kSumBlock);
+  }
+  return parts;
+}
+
+/// The sums of all blocks, in the order of the list.
+std::vector<float> block_sums(const Context& context, const NamedTensors& tensors) {
+  const auto parts = squares_parts(tensors);
+  std::vector<float> sums(static_cast<std::size_t>(parts.end));
+  if (sums.empty()) return sums;
+  bool gpu = false;
+  for (const auto& named : tensors) gpu = on_gpu(context, "sum_of_squares", {named.tensor});
+  if (gpu) {
+    const at::Tensor on_device = tensors.front().tensor.new_empty({parts.end});
+    launch_over(context, gpu_kernels::kBlockSquares, blocks_of_rows(parts.end), parts.list,
+                kernel_output<float>(on_device), parts.end);
+    std::ranges::copy(host_span<float>(on_device), sums.begin());
+    return sums;
+  }
+  const auto& kernels = norm_kernels_for(context.policy.isa);
+  for_parts(parts, kSumBlock, 16,
+            [&](const SquaresPart& part, std::int64_t begin, std::int64_t end) {
+              kernels.block_squares(part.x, part.count, sums.data() + part.first, begin / kSumBlock,
+                                    pieces(end, kSumBlock));
+            });
+  return sums;
+}
 
 }  // namespace
 
@@ -33,29 +97,19 @@ float tree_sum(std::vector<float> values) {
 }
 
 float sum_of_squares(const Context& context, const at::Tensor& x) {
-  require_contiguous("sum_of_squares", "x", x);
-  const auto n = x.numel();
-  std::vector<float> sums(static_cast<std::size_t>((n + kSumBlock - 1) / kSumBlock));
-  const auto& kernels = norm_kernels_for(context.policy.isa);
-  const auto* data = kernel_input<float>(x);
-  const auto blocks = static_cast<std::int64_t>(sums.size());
-  if (on_gpu(context, "sum_of_squares", {x})) {
-    const at::Tensor on_device = new_tensor({blocks}, at::kFloat);
-    launch(context, gpu_kernels::kBlockSquares, blocks_of_rows(blocks), data, n,
-           kernel_output<float>(on_device), blocks);
-    std::ranges::copy(host_span<float>(on_device), sums.begin());
-    return tree_sum(std::move(sums));
-  }
-  at::parallel_for(0, blocks, 16, [&](std::int64_t begin, std::int64_t end) {
-    kernels.block_squares(data, n, sums.data(), begin, end);
-  });
-  return tree_sum(std::move(sums));
+  return sums_of_squares(context, {{"x", x}}).front();
 }
 
 std::vector<float> sums_of_squares(const Context& context, const NamedTensors& tensors) {
+  const auto blocks = block_sums(context, tensors);
   std::vector<float> sums;
   sums.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) sums.push_back(sum_of_squares(context, tensor));
+  auto next = blocks.begin();
+  for (const auto& [name, tensor] : tensors) {
+    const auto end = next + pieces(tensor.numel(), kSumBlock);
+    sums.push_back(tree_sum({next, end}));
+    next = end;
+  }
   return sums;
 }
 
@@ -79,47 +133,66 @@ float norm(const Context& context, const NamedTensors& tensors) {
   return std::sqrt(sum_of_squares(context, tensors));
 }
 
-void adamw_update(const Context& context, const AdamWStep& step, const at::Tensor& grad,
-                  const at::Tensor& parameter, const at::Tensor& exp_avg,
-                  const at::Tensor& exp_avg_sq) {
-  require("adamw_update", "grad", grad, parameter.sizes());
-  require("adamw_update", "parameter", parameter, parameter.sizes());
-  require("adamw_update", "exp_avg", exp_avg, parameter.sizes());
-  require("adamw_update", "exp_avg_sq", exp_avg_sq, parameter.sizes());
-  const auto* g = kernel_input<float>(grad);
-  auto* p = kernel_output<float>(parameter);
-  auto* m = kernel_output<float>(exp_avg);
-  auto* v = kernel_output<float>(exp_avg_sq);
-  if (on_gpu(context, "adamw_update", {grad, parameter, exp_avg, exp_avg_sq})) {
-    launch(context, gpu_kernels::kAdamW, blocks_of_elements(parameter.numel()), step, g, p, m, v,
-           parameter.numel());
+void adamw_update(const Context& context, const std::vector<AdamWUpdate>& list) {
+  Parts<AdamWPart> parts;
+  bool gpu = false;
+  for (const auto& u : list) {
+    const auto sizes = u.parameter.sizes();
+    require("adamw_update", "grad", u.grad, sizes);
+    require("adamw_update", "parameter", u.parameter, sizes);
+    require("adamw_update", "exp_avg", u.exp_avg, sizes);
+    require("adamw_update", "exp_avg_sq", u.exp_avg_sq, sizes);
+    gpu = on_gpu(context, "adamw_update", {u.grad, u.parameter, u.exp_avg, u.exp_avg_sq});
+    parts.add({.first = 0,
+               .step = u.step,
+               .grad = kernel_input<float>(u.grad),
+               .parameter = kernel_output<float>(u.parameter),
+               .exp_avg = kernel_output<float>(u.exp_avg),
+               .exp_avg_sq = kernel_output<float>(u.exp_avg_sq),
+               .count = u.parameter.numel()},
+              kUpdateChunk);
+  }
+  if (gpu) {
+    launch_over(context, gpu_kernels::kAdamW, parts.end, parts.list);
   } else {
     const auto& kernels = pointwise_kernels_for(context.policy.isa);
-    at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels.adamw(step, g + begin, p + begin, m + begin, v + begin, end - begin);
-    });
+    for_parts(parts, kUpdateChunk, kGrain / kUpdateChunk,
+              [&](const AdamWPart& p, std::int64_t begin, std::int64_t end) {
+                kernels.adamw(p.step, p.grad + begin, p.parameter + begin, p.exp_avg + begin,
+                              p.exp_avg_sq + begin, end - begin);
+              });
   }
-  context.traced(parameter);
+  for (const auto& u : list) context.traced(u.parameter);
 }
 
-void lionw_update(const Context& context, const LionWStep& step, const at::Tensor& grad,
-                  const at::Tensor& parameter, const at::Tensor& exp_avg) {
-  require("lionw_update", "grad", grad, parameter.sizes());
-  require("lionw_update", "parameter", parameter, parameter.sizes());
-  require("lionw_update", "exp_avg", exp_avg, parameter.sizes());
-  const auto* g = kernel_input<float>(grad);
-  auto* p = kernel_output<float>(parameter);
-  auto* m = kernel_output<float>(exp_avg);
-  if (on_gpu(context, "lionw_update", {grad, parameter, exp_avg})) {
-    launch(context, gpu_kernels::kLionW, blocks_of_elements(parameter.numel()), step, g, p, m,
-           parameter.numel());
+void lionw_update(const Context& context, const std::vector<LionWUpdate>& list) {
+  Parts<LionWPart> parts;
+  bool gpu = false;
+  for (const auto& u : list) {
+    const auto sizes = u.parameter.sizes();
+    require("lionw_update", "grad", u.grad, sizes);
+    require("lionw_update", "parameter", u.parameter, sizes);
+    require("lionw_update", "exp_avg", u.exp_avg, sizes);
+    gpu = on_gpu(context, "lionw_update", {u.grad, u.parameter, u.exp_avg});
+    parts.add({.first = 0,
+               .step = u.step,
+               .grad = kernel_input<float>(u.grad),
+               .parameter = kernel_output<float>(u.parameter),
+               .exp_avg = kernel_output<float>(u.exp_avg),
+               .count = u.parameter.numel()},
+              kUpdateChunk);
+  }
+  if (gpu) {
+    launch_over(context, gpu_kernels::kLionW, parts.end, parts.list);
   } else {
     const auto& kernels = pointwise_kernels_for(context.policy.isa);
-    at::parallel_for(0, parameter.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels.lionw(step, g + begin, p + begin, m + begin, end - begin);
-    });
+    for_parts(parts, kUpdateChunk, kGrain / kUpdateChunk,
+              [&](const LionWPart& p, std::int64_t begin, std::int64_t end) {
+                kernels.lionw(p.step, p.grad + begin, p.parameter + begin, p.exp_avg + begin,
+                              end - begin);
+              });
   }
-  context.traced(parameter);
+  for (const auto& u : list) context.traced(u.parameter);
 }
 
 }  // namespace olmo::ops

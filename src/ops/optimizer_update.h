@@ -16,7 +16,7 @@ float sum_of_squares(const Context& context, const at::Tensor& x);
 /// The squares of all tensors: tree_sum_by_name of the sums of the tensors.
 float sum_of_squares(const Context& context, const NamedTensors& tensors);
 
-/// sum_of_squares of each tensor, in the order of the list.
+/// sum_of_squares of each tensor, in the order of the list; on a GPU with one launch and one wait.
 std::vector<float> sums_of_squares(const Context& context, const NamedTensors& tensors);
 
 /// L2 norm over all tensors: the correctly rounded square root of sum_of_squares.
@@ -30,24 +30,31 @@ float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& va
 /// left. 0 if empty.
 float tree_sum(std::vector<float> values);
 
-/// One AdamW update in place, each element by itself. With every rounding (fma rounds once):
+/// The tensors of one parameter: contiguous fp32, of equal sizes.
+struct AdamWUpdate {
+  AdamWStep step;
+  at::Tensor grad, parameter, exp_avg, exp_avg_sq;
+};
+struct LionWUpdate {
+  LionWStep step;
+  at::Tensor grad, parameter, exp_avg;
+};
+
+/// One AdamW update of all parameters of a list in place, each element by itself. With every
+/// rounding (fma rounds once):
 ///   g = grad * grad_scale
 ///   m = fma(one_minus_beta1, g - m, m)
 ///   v = fma(one_minus_beta2 * g, g, beta2 * v)
 ///   d = fma(sqrt(v), inverse_sqrt_bias_correction2, eps)
 ///   p = fma(-step_size, m / d, p * decay)
-/// All four tensors: contiguous fp32, equal sizes.
-void adamw_update(const Context& context, const AdamWStep& step, const at::Tensor& grad,
-                  const at::Tensor& parameter, const at::Tensor& exp_avg,
-                  const at::Tensor& exp_avg_sq);
+/// The threads of a CPU share all elements of the list evenly; a GPU takes it in one launch.
+void adamw_update(const Context& context, const std::vector<AdamWUpdate>& list);
 
-/// One LionW update in place. With every rounding:
+/// Likewise one LionW update. With every rounding:
 ///   g = grad * grad_scale
 ///   u = fma(one_minus_beta1, g, beta1 * m)
 ///   p = p * decay - learning_rate * sign(u)        (sign of 0 and of NaN is 0)
 ///   m = fma(one_minus_beta2, g, beta2 * m)
-/// All three tensors: contiguous fp32, equal sizes.
-void lionw_update(const Context& context, const LionWStep& step, const at::Tensor& grad,
-                  const at::Tensor& parameter, const at::Tensor& exp_avg);
+void lionw_update(const Context& context, const std::vector<LionWUpdate>& list);
 
 }  // namespace olmo::ops

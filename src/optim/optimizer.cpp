@@ -148,47 +148,58 @@ void Optimizer::step(const ops::Context& context, const ClipPlan& plan, double l
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     mutable_host_span<std::int64_t>(slot.step).front() += 1;
-    if (config_.name == "adamw") {
-      update_adamw(context, slot, plan.coefficients[i], learning_rate);
-    } else {
-      update_lionw(context, slot, plan.coefficients[i], learning_rate);
-    }
     if (plan.grad_norm_averages.empty() || !(slot.tracked || plan.keep_averages)) continue;
     mutable_host_span<float>(slot.grad_norm_exp_avg).front() = plan.grad_norm_averages[i];
     slot.tracked = true;
   }
+  if (config_.name == "adamw") {
+    update_adamw(context, plan, learning_rate);
+  } else {
+    update_lionw(context, plan, learning_rate);
+  }
   limits_ = next;
 }
 
-void Optimizer::update_adamw(const ops::Context& context, const Slot& slot, float grad_scale,
+void Optimizer::update_adamw(const ops::Context& context, const ClipPlan& plan,
                              double learning_rate) const {
-  const auto t = host_value<std::int64_t>(slot.step);
-  const double correction1 = 1.0 - power(config_.betas[0], t);
-  const double correction2 = 1.0 - power(config_.betas[1], t);
-  const ops::AdamWStep step = {
-      .grad_scale = grad_scale,
-      .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
-      .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
-      .beta2 = static_cast<float>(config_.betas[1]),
-      .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
-      .inverse_sqrt_bias_correction2 = static_cast<float>(1.0 / std::sqrt(correction2)),
-      .eps = static_cast<float>(config_.eps),
-      .step_size = static_cast<float>(learning_rate / correction1),
-      .selective = config_.selective_updates};
-  ops::adamw_update(context, step, slot.gradient, slot.parameter, slot.exp_avg, slot.exp_avg_sq);
+  std::vector<ops::AdamWUpdate> list;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    const auto t = host_value<std::int64_t>(slot.step);
+    const double correction1 = 1.0 - power(config_.betas[0], t);
+    const double correction2 = 1.0 - power(config_.betas[1], t);
+    const ops::AdamWStep step = {
+        .grad_scale = plan.coefficients[i],
+        .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
+        .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
+        .beta2 = static_cast<float>(config_.betas[1]),
+        .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
+        .inverse_sqrt_bias_correction2 = static_cast<float>(1.0 / std::sqrt(correction2)),
+        .eps = static_cast<float>(config_.eps),
+        .step_size = static_cast<float>(learning_rate / correction1),
+        .selective = config_.selective_updates};
+    list.push_back({step, slot.gradient, slot.parameter, slot.exp_avg, slot.exp_avg_sq});
+  }
+  ops::adamw_update(context, list);
 }
 
-void Optimizer::update_lionw(const ops::Context& context, const Slot& slot, float grad_scale,
+void Optimizer::update_lionw(const ops::Context& context, const ClipPlan& plan,
                              double learning_rate) const {
-  const ops::LionWStep step = {.grad_scale = grad_scale,
-                               .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
-                               .beta1 = static_cast<float>(config_.betas[0]),
-                               .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
-                               .beta2 = static_cast<float>(config_.betas[1]),
-                               .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
-                               .learning_rate = static_cast<float>(learning_rate),
-                               .selective = config_.selective_updates};
-  ops::lionw_update(context, step, slot.gradient, slot.parameter, slot.exp_avg);
+  std::vector<ops::LionWUpdate> list;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    const ops::LionWStep step = {
+        .grad_scale = plan.coefficients[i],
+        .decay = static_cast<float>(1.0 - learning_rate * slot.weight_decay),
+        .beta1 = static_cast<float>(config_.betas[0]),
+        .one_minus_beta1 = static_cast<float>(1.0 - config_.betas[0]),
+        .beta2 = static_cast<float>(config_.betas[1]),
+        .one_minus_beta2 = static_cast<float>(1.0 - config_.betas[1]),
+        .learning_rate = static_cast<float>(learning_rate),
+        .selective = config_.selective_updates};
+    list.push_back({step, slot.gradient, slot.parameter, slot.exp_avg});
+  }
+  ops::lionw_update(context, list);
 }
 
 OptimState Optimizer::state() const {

@@ -142,10 +142,8 @@ class Optimizer {
     bool tracked = false;          // grad_norm_exp_avg holds a value
   };
 
-  void update_adamw(const ops::Context& context, const Slot& slot, float grad_scale,
-                    double learning_rate) const;
-  void update_lionw(const ops::Context& context, const Slot& slot, float grad_scale,
-                    double learning_rate) const;
+  void update_adamw(const ops::Context& context, const ClipPlan& plan, double learning_rate) const;
+  void update_lionw(const ops::Context& context, const ClipPlan& plan, double learning_rate) const;
 
   OptimizerConfig config_;
   ClipLimits limits_;

@@ -99,8 +99,8 @@ TEST_CASE("AdamW gives the bits of its definition on every instruction set and t
     for (const std::int64_t size : kSizes) {
       const Tensors before(size);
       const Tensors after(size);
-      adamw_update(Policy{.isa = isa, .threads = threads}, step, after.g, after.p, after.m,
-                   after.v);
+      adamw_update(Policy{.isa = isa, .threads = threads},
+                   {{step, after.g, after.p, after.m, after.v}});
       std::int64_t differ = 0;
       for (std::int64_t i = 0; i < size; ++i) {
         const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };
@@ -126,7 +126,7 @@ TEST_CASE("LionW gives the bits of its definition on every instruction set and t
     for (const std::int64_t size : kSizes) {
       const Tensors before(size);
       const Tensors after(size);
-      lionw_update(Policy{.isa = isa, .threads = threads}, step, after.g, after.p, after.m);
+      lionw_update(Policy{.isa = isa, .threads = threads}, {{step, after.g, after.p, after.m}});
       std::int64_t differ = 0;
       for (std::int64_t i = 0; i < size; ++i) {
         const auto at = [i](const at::Tensor& x) { return x.const_data_ptr<float>()[i]; };
@@ -137,6 +137,35 @@ TEST_CASE("LionW gives the bits of its definition on every instruction set and t
       INFO(to_string(isa) << " size " << size << " threads " << threads);
       CHECK(differ == 0);
     }
+  }
+}
+
+TEST_CASE("an update of a list gives each of its tensors the bits that it gets alone", "[ops]") {
+  const int threads = GENERATE(1, 2, 3);
+  at::set_num_threads(threads);
+  const Policy policy{.isa = Isa::kPlain, .threads = threads};
+  std::vector<Tensors> alone, listed;
+  std::vector<AdamWUpdate> adamw;
+  std::vector<LionWUpdate> lionw;
+  for (const std::int64_t size : {0, 3, 70'000, 1024, 0, 33'000, 1}) {
+    alone.emplace_back(size);
+    listed.emplace_back(size);
+    AdamWStep step = kAdamW;
+    step.grad_scale = 1.0F / static_cast<float>(size + 1);  // of each tensor its own
+    LionWStep sign = kLionW;
+    sign.grad_scale = step.grad_scale;
+    adamw_update(policy, {{step, alone.back().g, alone.back().p, alone.back().m, alone.back().v}});
+    lionw_update(policy, {{sign, alone.back().g, alone.back().p, alone.back().m}});
+    adamw.push_back({step, listed.back().g, listed.back().p, listed.back().m, listed.back().v});
+    lionw.push_back({sign, listed.back().g, listed.back().p, listed.back().m});
+  }
+  adamw_update(policy, adamw);
+  lionw_update(policy, lionw);
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    INFO("tensor " << i << ", threads " << threads);
+    CHECK(at::equal(alone[i].p, listed[i].p));
+    CHECK(at::equal(alone[i].m, listed[i].m));
+    CHECK(at::equal(alone[i].v, listed[i].v));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/row_ops.h"
+#include "ops/kernels/tensor_list.h"
 
 namespace olmo::ops {
 
@@ -64,10 +65,10 @@ inline constexpr GpuKernel<LossRows<Element>, Index> kLossRows{
 template <class Element>
 inline constexpr GpuKernel<const Element*, Index, Index, float*, float*> kLogSums{
     name_for<Element>("olmo_log_sums", "olmo_log_sums_bf16")};
-inline constexpr GpuKernel<const float*, Index, float*, Index> kBlockSquares{"olmo_block_squares"};
-inline constexpr GpuKernel<AdamWStep, const float*, float*, float*, float*, Index> kAdamW{
-    "olmo_adamw"};
-inline constexpr GpuKernel<LionWStep, const float*, float*, float*, Index> kLionW{"olmo_lionw"};
+inline constexpr GpuKernel<const SquaresPart*, Index, float*, Index> kBlockSquares{
+    "olmo_block_squares"};
+inline constexpr GpuKernel<const AdamWPart*, Index> kAdamW{"olmo_adamw"};
+inline constexpr GpuKernel<const LionWPart*, Index> kLionW{"olmo_lionw"};
 inline constexpr GpuKernel<const float*, const Index*, float*, Index, Index> kEmbedding{
     "olmo_embedding"};
 inline constexpr GpuKernel<const Bf16*, const Index*, Bf16*, Index, Index> kEmbeddingBf16{

@@ -9,6 +9,7 @@
 #include "ops/gpu/gemm.h"
 #include "ops/kernels/pointwise.cpp"
 #include "ops/kernels/row_ops.cpp"
+#include "ops/kernels/tensor_list.h"
 // After row_ops.cpp:
 #include "ops/gpu/column_sums.h"
 
@@ -23,14 +24,21 @@ struct Chunk {
   std::int64_t begin, end;
 };
 
-/// Chunk number `group` of n elements; empty (begin == end) beyond them.
-OLMO_INLINE Chunk chunk_of(std::int64_t n, std::int64_t size) {
-  const std::int64_t begin = gpu::group_index(kThreads) * size;
+/// The group's chunk of n elements, if chunk 0 is the first group's of block `first`; empty (begin
+/// == end) beyond them.
+OLMO_INLINE Chunk chunk_of(std::int64_t n, std::int64_t size, std::int64_t first = 0) {
+  const std::int64_t begin = (gpu::group_index(kThreads) - first * (kThreads / 16)) * size;
   if (begin >= n) return {n, n};
   return {begin, begin + size < n ? begin + size : n};
 }
 OLMO_INLINE Chunk elements(std::int64_t n) { return chunk_of(n, kChunk); }
 OLMO_INLINE Chunk row(std::int64_t rows) { return chunk_of(rows, 1); }
+
+/// Elements of a tensor whose first chunk is block `first`.
+OLMO_INLINE Chunk update_chunk(std::int64_t n, std::int64_t first) {
+  static_assert(kUpdateChunk == kChunk * (kThreads / 16));
+  return chunk_of(n, kChunk, first);
+}
 
 /// This thread's element.
 OLMO_INLINE std::int64_t element() { return gpu::block_index() * kThreads + gpu::thread_index(); }
@@ -218,22 +226,26 @@ OLMO_KERNEL olmo_log_sums_bf16(const Bf16* logits, std::int64_t rows, std::int64
   log_sums(logits, columns, maxima, sums, c.begin, c.end);
 }
 
-OLMO_KERNEL olmo_block_squares(const float* x, std::int64_t n, float* sums, std::int64_t blocks) {
+// Over a list of tensors, whose parts are numbered through.
+OLMO_KERNEL olmo_block_squares(const SquaresPart* parts, std::int64_t count, float* sums,
+                               std::int64_t blocks) {
   const Chunk c = row(blocks);
-  block_squares(x, n, sums, c.begin, c.end);
+  if (c.begin == c.end) return;
+  const SquaresPart part = part_of(parts, count, c.begin);
+  block_squares(part.x, part.count, sums + part.first, c.begin - part.first, c.end - part.first);
 }
 
-OLMO_KERNEL olmo_adamw(AdamWStep step, const float* grad, float* parameter, float* exp_avg,
-                       float* exp_avg_sq, std::int64_t n) {
-  const Chunk c = elements(n);
-  adamw(step, grad + c.begin, parameter + c.begin, exp_avg + c.begin, exp_avg_sq + c.begin,
-        c.end - c.begin);
+OLMO_KERNEL olmo_adamw(const AdamWPart* parts, std::int64_t count) {
+  const AdamWPart p = part_of(parts, count, gpu::block_index());
+  const Chunk c = update_chunk(p.count, p.first);
+  adamw(p.step, p.grad + c.begin, p.parameter + c.begin, p.exp_avg + c.begin,
+        p.exp_avg_sq + c.begin, c.end - c.begin);
 }
 
-OLMO_KERNEL olmo_lionw(LionWStep step, const float* grad, float* parameter, float* exp_avg,
-                       std::int64_t n) {
-  const Chunk c = elements(n);
-  lionw(step, grad + c.begin, parameter + c.begin, exp_avg + c.begin, c.end - c.begin);
+OLMO_KERNEL olmo_lionw(const LionWPart* parts, std::int64_t count) {
+  const LionWPart p = part_of(parts, count, gpu::block_index());
+  const Chunk c = update_chunk(p.count, p.first);
+  lionw(p.step, p.grad + c.begin, p.parameter + c.begin, p.exp_avg + c.begin, c.end - c.begin);
 }
 
 OLMO_KERNEL olmo_embedding(const float* table, const std::int64_t* ids, float* x, std::int64_t rows,

@@ -175,20 +175,31 @@ TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu][gpu-devic
   });
 }
 
-TEST_CASE("optimizer updates on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+TEST_CASE("optimizer updates of a list of tensors on a GPU have the CPU's bits",
+          "[ops][gpu][gpu-device]") {
   for (const bool selective : {false, true}) {
-    for (const std::int64_t n : {1, 17, 5000}) {
-      check("updates of " + std::to_string(n), [&](const Policy& policy) {
+    check("updates", [&](const Policy& policy) {
+      std::vector<AdamWUpdate> adamw;
+      std::vector<LionWUpdate> lionw;
+      Tensors out;
+      float grad_scale = 0.7F;
+      for (const std::int64_t n : {1, 17, 0, 5000, 1024}) {
         const at::Tensor grad = nasty({n}, 1), p = values({n}, 2), m = values({n}, 3);
         // Roots of everything from subnormals to large numbers.
         const at::Tensor v = at::exp(values({n}, 4, 100)).mul_(1e-2);
         const at::Tensor q = values({n}, 5), k = values({n}, 6);
-        adamw_update(policy, {0.7F, 0.99F, 0.1F, 0.95F, 0.05F, 1.3F, 1e-8F, 1e-3F, selective}, grad,
-                     p, m, v);
-        lionw_update(policy, {0.7F, 0.99F, 0.9F, 0.1F, 0.95F, 0.05F, 1e-3F, selective}, grad, q, k);
-        return Tensors{p, m, v, q, k};
-      });
-    }
+        const AdamWStep step = {grad_scale, 0.99F, 0.1F,  0.95F,    0.05F,
+                                1.3F,       1e-8F, 1e-3F, selective};
+        const LionWStep sign = {grad_scale, 0.99F, 0.9F, 0.1F, 0.95F, 0.05F, 1e-3F, selective};
+        adamw.push_back({step, grad, p, m, v});
+        lionw.push_back({sign, grad, q, k});
+        out.insert(out.end(), {p, m, v, q, k});
+        grad_scale *= 0.5F;
+      }
+      adamw_update(policy, adamw);
+      lionw_update(policy, lionw);
+      return out;
+    });
   }
 }
 
