@@ -10,7 +10,7 @@ log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 mapfile -t names < <("$tests" '[simulation]' --list-test-names-only | sed 's/[[,\\]/\\&/g' | grep -v '^$')
 status=0
-printf '%s\0' "${names[@]}" | OLMO_SIMULATIONS=$times GOMP_SPINCOUNT=1000 OMP_NUM_THREADS=2 \
+printf '%s\0' "${names[@]}" | OLMO_SIMULATIONS=$times OMP_NUM_THREADS=2 \
   xargs -0 -P "$((($(nproc) + 1) / 2))" -I {} sh -c '"$0" "$1" >"$2/$$" 2>&1 || echo "failed: $1" >>"$2/$$"' "$tests" {} "$log" || status=1
 cat "$log"/* | grep -v '^warning: '
 ! grep -q '^failed: ' "$log"/* && exit $status

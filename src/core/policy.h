@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,9 @@ struct Policy {
   Numerics numerics = Numerics::kPortable;
   Isa isa = Isa::kPlain;
   int threads = 1;
+  /// A thread that sleeps takes up to 50 µs to wake, on a busy or virtual machine more: a product
+  /// of fewer floating-point operations a thread is shared by fewer of them. Changes no bit.
+  std::int64_t operations_a_thread = 4'000'000;
   Device device = Device::kCpu;
   Precision precision = Precision::kFp32;
   std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU

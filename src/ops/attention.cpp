@@ -53,9 +53,9 @@ AttentionProblem<Element> problem_of(const AttentionShape& s, const at::Tensor& 
 
 // How many pieces each (sequence, key/value head) is cut into: one where there are enough of those
 // for the threads, for cutting repeats the packing of keys and, in the backward pass, the scores.
-std::int64_t pieces_per_head(const Context& context, const AttentionShape& s) {
+std::int64_t pieces_per_head(int threads, const AttentionShape& s) {
   const auto heads = std::max<std::int64_t>(s.batch * s.n_kv_heads, 1);
-  const std::int64_t wanted = context.policy.threads == 1 ? 1 : 2 * context.policy.threads;
+  const std::int64_t wanted = threads == 1 ? 1 : 2 * threads;
   const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
   return std::clamp<std::int64_t>((wanted + heads - 1) / heads, 1,
                                   std::max<std::int64_t>(tiles, 1));
@@ -75,17 +75,17 @@ void for_pieces(const AttentionShape& s, std::int64_t pieces, const Add& add) {
   }
 }
 
-std::vector<AttentionPart> forward_parts(const Context& context, const AttentionShape& s) {
+std::vector<AttentionPart> forward_parts(int threads, const AttentionShape& s) {
   std::vector<AttentionPart> parts;
-  for_pieces(s, pieces_per_head(context, s), [&](auto sequence, auto head, auto begin, auto end) {
+  for_pieces(s, pieces_per_head(threads, s), [&](auto sequence, auto head, auto begin, auto end) {
     parts.push_back({sequence, head, begin, end, 0, end, false, false});
   });
   return parts;
 }
 
 /// A head in one piece gives dq, dk and dv at once; in several, those of dq and those of dk and dv.
-std::vector<AttentionPart> backward_parts(const Context& context, const AttentionShape& s) {
-  const auto pieces = pieces_per_head(context, s);
+std::vector<AttentionPart> backward_parts(int threads, const AttentionShape& s) {
+  const auto pieces = pieces_per_head(threads, s);
   std::vector<AttentionPart> parts;
   for_pieces(s, pieces, [&](auto sequence, auto head, auto begin, auto end) {
     if (pieces == 1) {
@@ -98,16 +98,21 @@ std::vector<AttentionPart> backward_parts(const Context& context, const Attentio
   return parts;
 }
 
+/// Of the whole call; `products` of a query with a key there are: two forward, five backward.
+int threads_for(const Context& context, const AttentionShape& s, std::int64_t products) {
+  const auto pairs = s.batch * s.n_heads * s.length * (s.length + 1) / 2;
+  return useful_threads(context.policy, 2 * products * pairs * s.head_dim);
+}
+
 // Each output belongs to one part, so their order does not matter.
 template <class Element>
-void run_parts(const Context& context, const AttentionKernels<Element>& kernels,
+void run_parts(const Context& context, int threads, const AttentionKernels<Element>& kernels,
                const AttentionProblem<Element>& problem, const std::vector<AttentionPart>& parts) {
   const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
   CallWorkspace workspace(context);
   for_each_in_parallel(
       parts.size(),
-      [&](std::size_t i) { kernels.run(problem, parts[i], workspace.reserve(floats)); },
-      context.policy.threads);
+      [&](std::size_t i) { kernels.run(problem, parts[i], workspace.reserve(floats)); }, threads);
 }
 
 /// A tile of queries (or keys) of a head and at most 128 of its output columns each.
@@ -147,9 +152,10 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
              problem_of<Element>(shape, qkv, out, lse));
     });
   } else {
+    const int threads = threads_for(context, shape, 2);
     for_element_type(qkv, [&]<class Element>() {
-      run_parts(context, attention_forward_kernels_for(context.policy.isa).of<Element>(),
-                problem_of<Element>(shape, qkv, out, lse), forward_parts(context, shape));
+      run_parts(context, threads, attention_forward_kernels_for(context.policy.isa).of<Element>(),
+                problem_of<Element>(shape, qkv, out, lse), forward_parts(threads, shape));
     });
   }
   context.traced(out);
@@ -168,10 +174,11 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
       backward_on_gpu(context, shape, problem_of<Element>(shape, qkv, out, lse, dout, dqkv), lse);
     });
   } else {
+    const int threads = threads_for(context, shape, 5);
     for_element_type(qkv, [&]<class Element>() {
-      run_parts(context, attention_backward_kernels_for(context.policy.isa).of<Element>(),
+      run_parts(context, threads, attention_backward_kernels_for(context.policy.isa).of<Element>(),
                 problem_of<Element>(shape, qkv, out, lse, dout, dqkv),
-                backward_parts(context, shape));
+                backward_parts(threads, shape));
     });
   }
   context.traced(dqkv);

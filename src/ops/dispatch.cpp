@@ -62,6 +62,11 @@ std::int64_t row_grain(std::int64_t columns) {
   return std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(1, columns));
 }
 
+int useful_threads(const Policy& policy, std::int64_t operations) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(operations / policy.operations_a_thread, 1, policy.threads));
+}
+
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors) {
   if (context.policy.gpu == nullptr) return false;
   for (const auto& tensor : tensors) {

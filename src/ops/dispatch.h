@@ -103,6 +103,9 @@ void for_element_type(const at::Tensor& t, const Work& work) {
 /// Rows a thread takes at least, so that small work is not split: about 16 Ki elements.
 std::int64_t row_grain(std::int64_t columns);
 
+/// How many of the policy's threads are worth their waking for so many floating-point operations.
+int useful_threads(const Policy& policy, std::int64_t operations);
+
 /// True where the policy has a GPU; then every tensor that is defined must lie in its memory, else
 /// Error(kFailure) "op: …".
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors);

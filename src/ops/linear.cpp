@@ -46,6 +46,11 @@ Grid choose_grid(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std
   return best;
 }
 
+Grid grid_of(const Policy& policy, const GemmKernels& kernels, const GemmProblem& problem) {
+  const auto threads = useful_threads(policy, 2 * problem.m * problem.n * problem.k);
+  return choose_grid(kernels, problem.m, problem.n, threads);
+}
+
 std::int64_t l2_bytes() {
   constexpr std::int64_t kUnknown = 512 << 10;
   static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -107,7 +112,7 @@ GemmProblem weight_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
 /// Floats of workspace of the piece that takes most.
 std::int64_t largest_workspace(const Policy& policy, const GemmProblem& problem) {
   const auto& kernels = gemm_kernels_for(policy.isa);
-  const auto grid = choose_grid(kernels, problem.m, problem.n, policy.threads);
+  const auto grid = grid_of(policy, kernels, problem);
   std::int64_t floats = 0;
   for (std::int64_t index = 0; index < grid.rows * grid.columns; ++index) {
     const auto piece = piece_of(problem, kernels, grid, index);
@@ -159,7 +164,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
     return;
   }
   const auto& kernels = gemm_kernels_for(context.policy.isa);
-  const auto grid = choose_grid(kernels, problem.m, problem.n, context.policy.threads);
+  const auto grid = grid_of(context.policy, kernels, problem);
   CallWorkspace workspace(context);
   at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {

@@ -135,6 +135,7 @@ TEST_CASE("a forest's scores are those of each path alone, bit for bit, however 
           Policy policy = kPolicy;
           policy.isa = isa;
           policy.threads = threads;
+          policy.operations_a_thread = 1;  // so that all threads have a share
           olmo::apply_policy(policy);
           Olmo model = model_of(config, policy);
           CHECK(same(score(model, forest), expected));

@@ -100,6 +100,7 @@ TEST_CASE("loss and gradients have the same bits on every instruction set and th
         Policy policy = kPolicy;
         policy.isa = isa;
         policy.threads = threads;
+        policy.operations_a_thread = 1;  // so that all threads have a share
         olmo::apply_policy(policy);
         Olmo model = model_of(config, policy);
         check_same(run(model, batch), reference);

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "ops/bf16_golden.h"
+#include "ops/dispatch.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
 
@@ -85,6 +86,14 @@ void check_products(const Case& s, bool nasty) {
 }
 
 }  // namespace
+
+TEST_CASE("a product takes no more threads than its work is worth waking", "[ops]") {
+  Policy policy = resolve_policy("portable", "auto", 4);
+  policy.operations_a_thread = 1000;
+  CHECK(ops::useful_threads(policy, 0) == 1);
+  CHECK(ops::useful_threads(policy, 2999) == 2);
+  CHECK(ops::useful_threads(policy, 1'000'000) == 4);
+}
 
 TEST_CASE("linear products are the definition's chains of fma bit for bit", "[ops]") {
   for (const Case& s :

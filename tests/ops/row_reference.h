@@ -13,12 +13,14 @@
 
 namespace olmo::ops::reference {
 
-/// Calls fn(policy) for every instruction set of this machine with 1, 2 and 3 threads.
+/// Calls fn(policy) for every instruction set of this machine with 1, 2 and 3 threads, which share
+/// out even the smallest product.
 inline void for_each_policy(const std::function<void(const Policy&)>& fn) {
   for (const Isa isa : {Isa::kPlain, Isa::kAvx2, Isa::kAvx512}) {
     if (static_cast<int>(isa) > static_cast<int>(best_isa())) continue;
     for (const int threads : {1, 2, 3}) {
-      const Policy policy = resolve_policy("portable", to_string(isa), threads);
+      Policy policy = resolve_policy("portable", to_string(isa), threads);
+      policy.operations_a_thread = 1;
       apply_policy(policy);
       fn(policy);
     }
