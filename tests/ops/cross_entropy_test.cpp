@@ -192,6 +192,24 @@ TEST_CASE(
   check("loss.d_logits_fused", dlogits, x.grad());
 }
 
+TEST_CASE("the head with fast products agrees with the portable one within rounding", "[ops]") {
+  const Policy fast = resolve_policy("fast", "auto", 2);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto input = example(60, 500, 40, type);
+    const auto expected = run(resolve_policy("portable", "auto", 2), input, 16);
+    apply_policy(fast);
+    const auto found = run(fast, input, 16);
+    apply_policy(ref::plain_policy());
+    INFO(at::toString(type));
+    // In bf16 a few logits round to a neighbour, 2^-8 away, and so do their gradients.
+    const bool bf16 = type == at::kBFloat16;
+    CHECK(found.loss.ce_sum == Approx(expected.loss.ce_sum).epsilon(bf16 ? 1e-4 : 1e-6));
+    CHECK(found.loss.z_sum == Approx(expected.loss.z_sum).epsilon(bf16 ? 1e-4 : 1e-6));
+    CHECK(ref::relative_rms(found.dh, expected.dh) <= (bf16 ? 1e-3 : 1e-6));
+    CHECK(ref::relative_rms(found.dw, expected.dw) <= (bf16 ? 1e-3 : 1e-6));
+  }
+}
+
 TEST_CASE("the head takes bf16 where both its factors are, and gives gradients of h's type",
           "[ops]") {
   const auto fp32 = example(6, 40, 8), bf16 = example(6, 40, 8, at::kBFloat16);

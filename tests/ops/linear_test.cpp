@@ -305,27 +305,77 @@ TEST_CASE("large products have the same bits on every instruction set and thread
   }
 }
 
-TEST_CASE("fast linear products agree with the portable ones within rounding", "[ops]") {
+namespace {
+
+double relative_rms(const at::Tensor& a, const at::Tensor& b) {
+  return ops::reference::relative_rms(a, b);
+}
+
+/// The three products in every combination of types, then weight gradients continued from `old` and
+/// rounded, in double beside them.
+struct ProductsOfTypes {
+  at::Tensor x, w, dy, old;
+
+  ProductsOfTypes(const Case& s, at::ScalarType left, at::ScalarType right)
+      : x(random_tensor(s.m, s.k, 1).to(left)),
+        w(random_tensor(s.n, s.k, 2).to(right)),
+        dy(random_tensor(s.m, s.n, 3).to(left)),
+        old(random_tensor(s.n, s.k, 4)) {}
+
+  [[nodiscard]] std::vector<at::Tensor> run(const Policy& policy, at::ScalarType type) const {
+    apply_policy(policy);
+    const auto xr = x.to(w.scalar_type());
+    auto y = at::empty({x.size(0), w.size(0)}, type), dx = at::empty(x.sizes(), type);
+    auto dw = at::empty(w.sizes()), more = old.clone(), rounded = dw.clone(), both = old.clone();
+    ops::linear(policy, x, w, y);
+    ops::linear_backward_input(policy, dy, w, dx);
+    ops::linear_backward_weight(policy, dy, xr, dw, false);
+    ops::linear_backward_weight(policy, dy, xr, more, true);
+    ops::linear_backward_weight(policy, dy, xr, rounded, false, ops::Rounding::kBf16);
+    ops::linear_backward_weight(policy, dy, xr, both, true, ops::Rounding::kBf16);
+    return {y, dx, dw, more, rounded, both};
+  }
+  [[nodiscard]] std::vector<at::Tensor> exact() const {
+    const auto wide = [](const at::Tensor& t) { return t.to(at::kDouble); };
+    const auto dw = wide(dy).t().mm(wide(x.to(w.scalar_type())));
+    return {wide(x).mm(wide(w).t()), wide(dy).mm(wide(w)), dw, dw + wide(old), dw, dw + wide(old)};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fast linear products agree with the portable ones within rounding, in every type",
+          "[ops]") {
   const auto portable = resolve_policy("portable", "auto", 2),
              fast = resolve_policy("fast", "auto", 2);
-  apply_policy(fast);
-  const auto x = random_tensor(50, 60, 1), w = random_tensor(70, 60, 2),
-             dy = random_tensor(50, 70, 3);
-  const auto old = random_tensor(70, 60, 4);
-  auto y = at::empty({50, 70}), dx = at::empty({50, 60}), dw = old.clone();
-  auto fast_y = at::empty({50, 70}), fast_dx = at::empty({50, 60}), fast_dw = old.clone();
-  ops::linear(portable, x, w, y);
-  ops::linear(fast, x, w, fast_y);
-  ops::linear_backward_input(portable, dy, w, dx);
-  ops::linear_backward_input(fast, dy, w, fast_dx);
-  ops::linear_backward_weight(portable, dy, x, dw, true);
-  ops::linear_backward_weight(fast, dy, x, fast_dw, true);
-  CHECK(at::allclose(fast_y, y, 1e-5, 1e-5));
-  CHECK(at::allclose(fast_dx, dx, 1e-5, 1e-5));
-  CHECK(at::allclose(fast_dw, dw, 1e-5, 1e-5));
-  ops::linear(fast, x.to(at::kBFloat16), w, fast_y);
-  ops::linear(portable, x.to(at::kBFloat16), w, y);
-  CHECK(at::allclose(fast_y, y, 1e-5, 1e-5));
+  for (const Case& s : {Case{50, 70, 60}, Case{1, 3, 1031}, Case{130, 65, 700}, Case{4, 5, 0}}) {
+    for (const auto left : {at::kFloat, at::kBFloat16}) {
+      for (const auto right : {at::kFloat, at::kBFloat16}) {
+        const bool narrow = left == at::kBFloat16 && right == at::kBFloat16;
+        for (const auto type : {at::kFloat, at::kBFloat16}) {
+          if (type == at::kBFloat16 && !narrow) continue;
+          const ProductsOfTypes products(s, left, right);
+          const auto expected = products.run(portable, type), found = products.run(fast, type),
+                     exact = products.exact();
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            INFO("output " << i << ", m " << s.m << ", n " << s.n << ", k " << s.k << ", "
+                           << at::toString(left) << " " << at::toString(right) << " -> "
+                           << at::toString(type));
+            CHECK(found[i].scalar_type() == expected[i].scalar_type());
+            const bool rounded = i > 3 || (i < 2 && type == at::kBFloat16);
+            // Sums of fp32 in another order differ by the random walk of their roundings, 2^-24
+            // each. Rounded to bf16 (2^-9), most elements are equal, and the error to exact values
+            // is the rounding's.
+            const double walk = 0x1p-23 * std::sqrt(static_cast<double>(s.m + s.n + s.k));
+            CHECK(relative_rms(found[i], expected[i]) <= (rounded ? 4e-4 : walk));
+            if (rounded && i < 2)
+              CHECK(relative_rms(found[i], exact[i]) <= 1.05 * relative_rms(expected[i], exact[i]));
+          }
+        }
+      }
+    }
+  }
+  apply_policy(resolve_policy("portable", "auto", 1));
 }
 
 TEST_CASE("linear refuses tensors of the wrong shape or layout", "[ops]") {
