@@ -254,7 +254,8 @@ void check_definition(const Inputs& in) {
 TEST_CASE("attention is its scalar definition bit for bit", "[ops]") {
   for (const AttentionShape& s : {AttentionShape{1, 1, 1, 1, 1}, AttentionShape{1, 63, 2, 1, 7},
                                   AttentionShape{2, 65, 4, 2, 32}, AttentionShape{1, 197, 1, 1, 33},
-                                  AttentionShape{1, 128, 3, 3, 16}, AttentionShape{0, 5, 1, 1, 8},
+                                  AttentionShape{1, 128, 3, 3, 16}, AttentionShape{2, 64, 2, 2, 8},
+                                  AttentionShape{1, 200, 2, 1, 20}, AttentionShape{0, 5, 1, 1, 8},
                                   AttentionShape{3, 0, 1, 1, 8}}) {
     for (const auto type : kTypes) check_definition(as(type, inputs_for(s, 2.0F)));
   }

@@ -425,3 +425,45 @@ TEST_CASE("norms of bf16 and fp32 rows are the reference's, with no more error t
     golden.check_error(name + ".d_x", dx, leaf.grad());
   }
 }
+
+namespace {
+
+/// Share of elements that are equal in bf16.
+double equal_share(const at::Tensor& a, const at::Tensor& b) {
+  return ref::narrowed(a).eq(ref::narrowed(b)).to(at::kDouble).mean().item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("the RMS norm of bf16 rounds as OLMo's does when LibTorch computes it step by step",
+          "[ops]") {
+  const std::int64_t rows = 60, columns = 96;
+  for (const auto weights : {at::kBFloat16, at::kFloat}) {
+    const at::Tensor x = ref::narrowed(ref::values({rows, columns}, 86, 3.0F));
+    const at::Tensor dy = ref::narrowed(ref::values({rows, columns}, 87));
+    const NormParameters p{ref::values({columns}, 88).to(weights),
+                           ref::values({columns}, 89).to(weights)};
+    const auto leaf = [](const at::Tensor& t) { return t.clone().requires_grad_(true); };
+    const at::Tensor x0 = leaf(x), w0 = leaf(p.weight), b0 = leaf(p.bias);
+    const at::Tensor wide = x0.to(at::kFloat);
+    const at::Tensor h = wide * at::rsqrt(wide.pow(2).mean(-1, true) + kEps);
+    const at::Tensor y0 = (w0 * h.to(at::kBFloat16) + b0).to(at::kBFloat16);
+    y0.backward(dy);
+    const at::Tensor y = at::empty_like(x), stats = at::empty({rows, 1});
+    const NormBackward back{.dy_MD = dy,
+                            .x_MD = x,
+                            .stats = stats,
+                            .weight_D = p.weight,
+                            .dx_MD = at::empty_like(x),
+                            .dweight_D = at::zeros({columns}),
+                            .dbias_D = at::zeros({columns}),
+                            .rounding = Rounding::kBf16};
+    rms_norm(ref::plain_policy(), x, p, kEps, y, stats);
+    rms_norm_backward(ref::plain_policy(), back);
+    // What differs has its sums in another order.
+    CHECK(equal_share(y, y0) >= 0.998);
+    CHECK(equal_share(back.dx_MD, x0.grad()) >= 0.998);
+    CHECK(equal_share(back.dweight_D, w0.grad()) >= 0.98);
+    CHECK(equal_share(back.dbias_D, b0.grad()) >= 0.98);
+  }
+}
