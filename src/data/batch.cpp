@@ -160,6 +160,8 @@ std::uint64_t BatchSource::epoch_of(std::uint64_t step) const {
 const std::vector<std::uint32_t>& BatchSource::order(std::uint64_t epoch) {
   if (cached_epoch_ != epoch) {
     cached_epoch_.reset();
+    // Freed before the next one is made: of large data each takes gigabytes.
+    cached_order_ = std::vector<std::uint32_t>();
     cached_order_ = build_order(order_config_, epoch);
     cached_epoch_ = epoch;
   }

@@ -11,10 +11,11 @@
 namespace olmo::train {
 namespace {
 
-// Peak of a training of 2,000 parameters (bench/results/train_step.md), without its workspace.
-constexpr std::int64_t kProcess = std::int64_t{144} << 20;
+// What the peaks of trainings of 8, 59 and 152 million parameters were above all other kinds, 168
+// to 170 MiB (bench/results/train_step.md); one of 2,000 parameters takes 137 MiB.
+constexpr std::int64_t kProcess = std::int64_t{169} << 20;
 
-constexpr std::array<MemoryKind, 11> kKinds = {{
+constexpr std::array<MemoryKind, 12> kKinds = {{
     {"weights", "weights", &MemoryPlan::weights},
     {"working_weights", "rounded weights", &MemoryPlan::working_weights},
     {"gradients", "gradients", &MemoryPlan::gradients},
@@ -24,6 +25,7 @@ constexpr std::array<MemoryKind, 11> kKinds = {{
     {"scratch", "scratch", &MemoryPlan::scratch},
     {"head", "head", &MemoryPlan::head},
     {"workspace", "workspace of threads", &MemoryPlan::workspace},
+    {"data", "batch and data order", &MemoryPlan::data},
     {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy},
     {"process", "process itself, measured", &MemoryPlan::process},
 }};
@@ -61,8 +63,9 @@ std::int64_t MemoryPlan::total() const {
   return sum;
 }
 
-MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps) {
-  constexpr std::int64_t kFloat = 4;
+MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
+                     std::optional<std::int64_t> instances) {
+  constexpr std::int64_t kFloat = 4, kIdAndLabel = 2 * 8, kInstanceNumber = 4;
   const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
   const auto buffers =
       model::plan_buffers(config.model,
@@ -80,6 +83,7 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.scratch = buffers.scratch;
   plan.head = buffers.head;
   plan.workspace = buffers.workspace;
+  plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
   if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = plan.weights + plan.moments;
   plan.process = kProcess;
   return plan;

@@ -22,6 +22,7 @@ struct MemoryPlan {
   std::int64_t scratch = 0;
   std::int64_t head = 0;
   std::int64_t workspace = 0;
+  std::int64_t data = 0;             ///< a step's batch, and the order of an epoch's instances
   std::int64_t checkpoint_copy = 0;  ///< what a save in the background writes from
   std::int64_t process = 0;          ///< a constant that was measured: program, LibTorch, record
 
@@ -36,8 +37,10 @@ struct MemoryKind {
 };
 std::span<const MemoryKind> memory_kinds();
 
-/// The memory of a run of `steps`; unknown: many. Threads are those that the config asks for.
+/// The memory of a run of `steps` on `instances` of data; unknown: many steps, no instances.
+/// Threads are those that the config asks for.
 MemoryPlan memory_of(const config::TrainConfig& config,
-                     std::optional<std::int64_t> steps = std::nullopt);
+                     std::optional<std::int64_t> steps = std::nullopt,
+                     std::optional<std::int64_t> instances = std::nullopt);
 
 }  // namespace olmo::train

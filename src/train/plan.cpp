@@ -246,7 +246,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
     plan.steps_per_epoch = *instances / config.global_train_batch_size;
   }
   plan.steps = count_steps(plan);
-  plan.memory = memory_of(config, plan.steps);
+  plan.memory = memory_of(config, plan.steps, instances);
   add_schedule(plan);
   return plan;
 }

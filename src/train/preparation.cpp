@@ -188,9 +188,8 @@ void require_writable_folder(const fs::path& folder) {
     fail("no permission to write in " + there.string());
 }
 
-Needs needs_of(const config::TrainConfig& config, const fs::path& run_dir,
+Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory, const fs::path& run_dir,
                std::optional<std::int64_t> steps) {
-  const auto memory = memory_of(config, steps);
   Needs needs{.memory = memory.total(),
               .machine = machine_memory(),
               .checkpoint = memory.weights + memory.moments,

@@ -78,9 +78,9 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems);
 /// Checks that a folder is one, or can be made and written to; writes nothing.
 void require_writable_folder(const std::filesystem::path& folder);
 
-/// `steps`: of the run, if known.
-Needs needs_of(const config::TrainConfig& config, const std::filesystem::path& run_dir,
-               std::optional<std::int64_t> steps);
+/// `memory`: of the config; `steps`: of the run, if known.
+Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory,
+               const std::filesystem::path& run_dir, std::optional<std::int64_t> steps);
 /// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
 /// One sentence each. A start goes on all the same, for the estimate may be wrong.
 std::vector<std::string> shortages(const Needs& needs, const std::filesystem::path& run_dir);

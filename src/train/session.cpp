@@ -159,6 +159,12 @@ void check_start(const SessionOptions& options, const config::TrainConfig& confi
   });
 }
 
+/// Sequences in the data, if it could be read.
+std::optional<std::int64_t> instances_of(const Preparation& ready) {
+  if (!ready.batches) return std::nullopt;
+  return static_cast<std::int64_t>(ready.batches->dataset().size());
+}
+
 /// What a start needs beside its folder; throws all that is wrong with it at once.
 Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options) {
   Problems problems;
@@ -169,7 +175,8 @@ Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptio
   });
   problems.throw_if_any();
   for (const auto& note : ready.notes) log_line("note: " + note);
-  const Needs needs = needs_of(loaded.config, options.run_dir, {});
+  const auto memory = memory_of(loaded.config, {}, instances_of(ready));
+  const Needs needs = needs_of(loaded.config, memory, options.run_dir, {});
   for (const auto& shortage : shortages(needs, options.run_dir)) log_warning(shortage);
   return ready;
 }
@@ -209,11 +216,9 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   Problems problems;
   Preparation ready = prepare(loaded, problems);
   check_start(options, config, ready, problems);
-  std::optional<std::int64_t> instances;
-  if (ready.batches) instances = static_cast<std::int64_t>(ready.batches->dataset().size());
-  TrainPlan plan = make_plan(loaded, instances);
+  TrainPlan plan = make_plan(loaded, instances_of(ready));
   plan.loaded.notes = ready.notes;
-  plan.needs = needs_of(config, options.run_dir, plan.steps);
+  plan.needs = needs_of(config, plan.memory, options.run_dir, plan.steps);
   for (auto& shortage : shortages(*plan.needs, options.run_dir))
     problems.add(Error(ErrorKind::kUsage, shortage));
   plan.problems = problems.all();

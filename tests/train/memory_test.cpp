@@ -44,7 +44,9 @@ MemoryPlan held_after_two_steps(const config::TrainConfig& config) {
   Stepper stepper(config, resolve_policy("portable", "auto", 1),
                   data::BatchSource(config::batch_config(config)));
   begin_at(stepper, std::nullopt, /*with_state=*/false);
-  for (int step = 0; step < 2; ++step) stepper.update(stepper.gradients());
+  stepper.update(stepper.gradients());
+  const auto gradients = stepper.gradients();
+  stepper.update(gradients);
   const auto buffers = stepper.model().held_bytes();
   MemoryPlan held;
   held.weights = bytes_of(stepper.model().parameters());
@@ -55,6 +57,9 @@ MemoryPlan held_after_two_steps(const config::TrainConfig& config) {
   held.scratch = buffers.scratch;
   held.head = buffers.head;
   held.workspace = buffers.workspace;
+  const auto instances = static_cast<std::int64_t>(stepper.batches().dataset().size());
+  held.data = 4 * instances + bytes_of({{"ids", gradients.batch.input_ids_BL},
+                                        {"labels", gradients.batch.labels_BL}});
   return held;
 }
 
@@ -79,7 +84,7 @@ TEST_CASE("the plan is what a training holds, for any cut of the batch, mode and
             std::string(mode == 0 ? "null" : model::kActivationCheckpointing[mode - 1])};
     INFO(settings[1] << " " << settings[2] << " " << settings[4] << " " << settings[5]);
     const auto config = config_of(settings);
-    const auto planned = memory_of(config, 3);
+    const auto planned = memory_of(config, 3, 24);
     const auto held = held_after_two_steps(config);
     for (const auto& kind : memory_kinds()) {
       INFO(kind.key);
