@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/flash_attention.h"
+#include "ops/forest_tables.h"
 
 namespace olmo::ops {
 
@@ -115,10 +116,13 @@ void run_parts(const Context& context, int threads, const AttentionKernels<Eleme
       [&](std::size_t i) { kernels.run(problem, parts[i], workspace.reserve(floats)); }, threads);
 }
 
+/// How many times 128 columns a head has.
+std::int64_t column_chunks(const AttentionShape& s) { return (s.head_dim + 127) / 128; }
+
 /// A tile of queries (or keys) of a head and at most 128 of its output columns each.
 std::int64_t gpu_blocks(const AttentionShape& s, std::int64_t heads) {
   const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
-  return tiles * s.batch * heads * ((s.head_dim + 127) / 128);
+  return tiles * s.batch * heads * column_chunks(s);
 }
 
 bool is_fast(const Context& context, const AttentionShape& shape, const at::Tensor& qkv) {
@@ -353,6 +357,38 @@ void share_out(const Context& context, std::size_t count, std::int64_t kv_heads,
       context.policy.threads);
 }
 
+template <class Element>
+void run_forest(const Context& context, const ForestPlan& plan, const at::Tensor& qkv,
+                const at::Tensor& out) {
+  const auto problem = problem_of<Element>(plan, qkv, out);
+  const auto& kernels = forest_kernels_for(context.policy.isa).of<Element>();
+  share_out(context, plan.pieces.size(), problem.n_kv_heads,
+            [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
+  const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
+  CallWorkspace workspace(context);
+  share_out(context, plan.tiles.size(), problem.n_kv_heads,
+            [&](std::int64_t tile, std::int64_t head) {
+              kernels.run(problem, tile, head, workspace.reserve(floats));
+            });
+}
+
+template <class Element>
+void run_forest_on_gpu(const Context& context, const ForestPlan& plan, const at::Tensor& qkv,
+                       const at::Tensor& out) {
+  const auto& s = plan.shape;
+  const ForestGpuProblem<Element> problem{
+      .n_heads = s.n_heads,
+      .n_kv_heads = s.n_kv_heads,
+      .head_dim = s.head_dim,
+      .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+      .qkv = kernel_input<Element>(qkv),
+      .out = kernel_output<Element>(out),
+      .tiles = kernel_array<ForestGpuTile>(plan.gpu_tiles),
+      .key_rows = kernel_array<std::int32_t>(plan.gpu_key_rows)};
+  launch(context, gpu_kernels::kAttentionForest<Element>,
+         static_cast<std::int64_t>(plan.tiles.size()) * s.n_heads * column_chunks(s), problem);
+}
+
 }  // namespace
 
 ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
@@ -366,8 +402,14 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
   plan.shape = shape;
   Planner(kernels, segments, plan).run();
   plan.value_floats = kernels.value_floats(shape.length, shape.head_dim);
-  plan.packed =
-      new_tensor({shape.n_kv_heads * (plan.panel_floats + plan.value_floats)}, at::kFloat);
+  if (context.policy.gpu != nullptr) {
+    const auto tables = forest_tables(plan);
+    plan.gpu_tiles = device_copy(context, std::as_bytes(std::span(tables.tiles)));
+    plan.gpu_key_rows = device_copy(context, std::as_bytes(std::span(tables.key_rows)));
+  } else {
+    plan.packed =
+        new_tensor({shape.n_kv_heads * (plan.panel_floats + plan.value_floats)}, at::kFloat);
+  }
   return plan;
 }
 
@@ -377,17 +419,13 @@ void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor
   require_fp32_or_bf16("attention_forest", "qkv", qkv,
                        {s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
   require("attention_forest", "out", out, {s.length, s.n_heads * s.head_dim}, qkv.scalar_type());
+  const bool gpu = on_gpu(context, "attention_forest", {qkv, out});
   for_element_type(qkv, [&]<class Element>() {
-    const auto problem = problem_of<Element>(plan, qkv, out);
-    const auto& kernels = forest_kernels_for(context.policy.isa).of<Element>();
-    share_out(context, plan.pieces.size(), problem.n_kv_heads,
-              [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
-    const auto floats = static_cast<std::size_t>(kernels.workspace(problem));
-    CallWorkspace workspace(context);
-    share_out(context, plan.tiles.size(), problem.n_kv_heads,
-              [&](std::int64_t tile, std::int64_t head) {
-                kernels.run(problem, tile, head, workspace.reserve(floats));
-              });
+    if (gpu) {
+      run_forest_on_gpu<Element>(context, plan, qkv, out);
+    } else {
+      run_forest<Element>(context, plan, qkv, out);
+    }
   });
   context.traced(out);
 }

@@ -57,7 +57,8 @@ struct ForestPlan {
   std::vector<std::int64_t> path;
   std::vector<ForestRun> runs;
   std::vector<ForestTile> tiles;
-  at::Tensor packed;
+  at::Tensor packed;  ///< undefined on a GPU, which has the tables instead (ops/forest_tables.h)
+  at::Tensor gpu_tiles, gpu_key_rows;
   std::int64_t panel_floats = 0, value_floats = 0;  ///< of one key/value head
 };
 

@@ -128,8 +128,13 @@ void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t 
   context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, blocks, pointers);
 }
 
-/// A copy of the host's `bytes` in the memory of the context's device.
+/// A copy of the host's `bytes` in the memory of the context's device, and its start there for a
+/// kernel.
 at::Tensor device_copy(const Context& context, std::span<const std::byte> bytes);
+template <class T>
+const T* kernel_array(const at::Tensor& copy) {
+  return static_cast<const T*>(copy.const_data_ptr());
+}
 
 /// As launch, of a kernel that begins with an array and its length, of which it gets a copy.
 /// Nothing happens where there are no blocks.
@@ -139,8 +144,8 @@ void launch_over(const Context& context, const GpuKernel<const T*, std::int64_t,
                  std::type_identity_t<P>... arguments) {
   if (blocks == 0) return;
   const at::Tensor copy = device_copy(context, std::as_bytes(std::span(array)));
-  launch(context, kernel, blocks, static_cast<const T*>(copy.const_data_ptr()),
-         static_cast<std::int64_t>(array.size()), arguments...);
+  launch(context, kernel, blocks, kernel_array<T>(copy), static_cast<std::int64_t>(array.size()),
+         arguments...);
 }
 
 }  // namespace olmo::ops

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ops/kernels/attention.h"
+#include "ops/kernels/forest_tables.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/pointwise.h"
 #include "ops/kernels/row_ops.h"
@@ -95,6 +96,9 @@ inline constexpr GpuKernel<AttentionProblem<Element>, const float*> kAttentionDq
 template <class Element>
 inline constexpr GpuKernel<AttentionProblem<Element>, const float*> kAttentionDkv{
     name_for<Element>("olmo_attention_dkv", "olmo_attention_dkv_bf16")};
+template <class Element>
+inline constexpr GpuKernel<ForestGpuProblem<Element>> kAttentionForest{
+    name_for<Element>("olmo_attention_forest", "olmo_attention_forest_bf16")};
 
 }  // namespace gpu_kernels
 }  // namespace olmo::ops

@@ -6,6 +6,7 @@
 #endif
 
 #include "ops/gpu/attention_backward.h"
+#include "ops/gpu/forest.h"
 #include "ops/gpu/gemm.h"
 #include "ops/kernels/pointwise.cpp"
 #include "ops/kernels/row_ops.cpp"
@@ -310,6 +311,10 @@ OLMO_GEMM(64, bb, 2, a_bf16, b_bf16)
   olmo_attention_dkv##suffix(AttentionProblem<Element> a, const float* delta) {        \
     OLMO_SHARED AttentionShared shared;                                                \
     attention_dkv_tile(a, delta, shared);                                              \
+  }                                                                                    \
+  OLMO_KERNEL_AT_ONCE(2) olmo_attention_forest##suffix(ForestGpuProblem<Element> f) {  \
+    OLMO_SHARED AttentionShared shared;                                                \
+    attention_forest_tile(f, shared);                                                  \
   }
 OLMO_ATTENTION(float, )
 OLMO_ATTENTION(Bf16, _bf16)

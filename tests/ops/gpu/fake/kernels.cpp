@@ -85,10 +85,12 @@ constexpr Entry kEntries[] = {
     OLMO_ENTRY(kAttentionDeltas<float>, olmo_attention_deltas),
     OLMO_ENTRY(kAttentionDq<float>, olmo_attention_dq),
     OLMO_ENTRY(kAttentionDkv<float>, olmo_attention_dkv),
+    OLMO_ENTRY(kAttentionForest<float>, olmo_attention_forest),
     OLMO_ENTRY(kAttention<ops::Bf16>, olmo_attention_bf16),
     OLMO_ENTRY(kAttentionDeltas<ops::Bf16>, olmo_attention_deltas_bf16),
     OLMO_ENTRY(kAttentionDq<ops::Bf16>, olmo_attention_dq_bf16),
     OLMO_ENTRY(kAttentionDkv<ops::Bf16>, olmo_attention_dkv_bf16),
+    OLMO_ENTRY(kAttentionForest<ops::Bf16>, olmo_attention_forest_bf16),
 };
 
 }  // namespace
