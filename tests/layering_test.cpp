@@ -200,12 +200,25 @@ TEST_CASE("src/README.md states the table of rooms that the includes are held to
 
 TEST_CASE("tensors' elements are reached through the host's door and the operations' alone",
           "[layering]") {
-  const std::set<std::string> doors = {"core/named_tensors.cpp", "ops/dispatch.h", "core/gpu.cpp"};
+  const std::set<std::string> doors = {"core/named_tensors.cpp", "ops/dispatch.h"};
   const std::regex reach("data_ptr|accessor|\\.item<|\\.item\\(");
   for (const auto& file : sources()) {
     const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();
     INFO(name);
     CHECK(std::regex_search(olmo::read_file(file), reach) == doors.contains(name));
+  }
+}
+
+TEST_CASE("no memory is shared between host and device, and one place asks LibTorch for CUDA",
+          "[layering]") {
+  const std::regex shared("Managed|MEM_ATTACH|MemAttach|SetCPUAllocator");
+  for (const auto& file : sources()) {
+    const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();
+    const auto text = olmo::read_file(file);
+    INFO(name);
+    CHECK_FALSE(std::regex_search(text, shared));
+    // Asked before its half is loaded, LibTorch answers no for good.
+    CHECK((text.find("hasCUDA()") != std::string::npos) == (name == "core/gpu.cpp"));
   }
 }
 

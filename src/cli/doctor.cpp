@@ -94,9 +94,12 @@ void print_machine(const OrderedJson& facts) {
   machine.line("GPUs on the bus", text_of(gpus["on_bus"]["nvidia"]) + " of NVIDIA, " +
                                       text_of(gpus["on_bus"]["amd"]) + " of AMD");
   for (const auto& library : gpus["libraries"]) {
-    machine.line(text_of(library["for"]), library["found"].get<bool>()
-                                              ? text_of(library["name"])
-                                              : "not here: " + text_of(library["problem"]));
+    const auto name = text_of(library["name"]);
+    machine.line(text_of(library["device"]),
+                 library["found"].get<bool>()
+                     ? name + " is here: " + text_of(library["for"])
+                     : name + ": " + text_of(library["for"]) + " cannot be used: " +
+                           text_of(library["problem"]) + " -> " + text_of(library["command"]));
   }
 }
 

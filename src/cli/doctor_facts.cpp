@@ -4,12 +4,13 @@
 #include <fstream>
 
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/table.h"
 #include "core/error.h"
+#include "core/gpu_libraries.h"
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/machine.h"
@@ -55,18 +56,6 @@ int on_bus(const std::string& vendor) {
     if (computes && first_line(entry->path() / "vendor") == vendor) ++count;
   }
   return count;
-}
-
-OrderedJson library_fact(const std::vector<std::string>& names, const std::string& purpose) {
-  OrderedJson fact = {{"name", names.front()}, {"for", purpose}, {"found", false}, {"problem", ""}};
-  for (const auto& name : names) {
-    if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL); handle != nullptr) {
-      ::dlclose(handle);
-      return {{"name", name}, {"for", purpose}, {"found", true}, {"problem", ""}};
-    }
-    if (const char* problem = ::dlerror(); problem != nullptr) fact["problem"] = problem;
-  }
-  return fact;
 }
 
 OrderedJson resource_limit(int resource) {
@@ -206,12 +195,17 @@ OrderedJson memory_facts() {
 }
 
 OrderedJson gpu_facts() {
-  OrderedJson libraries = {
-      library_fact({"libcuda.so.1"}, "NVIDIA's driver"),
-      library_fact({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "NVIDIA's compiler"),
-      library_fact({"libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"}, "AMD's driver"),
-      library_fact({"libhiprtc.so", "/opt/rocm/lib/libhiprtc.so"}, "AMD's compiler"),
-  };
+  OrderedJson libraries = OrderedJson::array();
+  for (const Device device : {Device::kCuda, Device::kRocm}) {
+    for (const auto& need : gpu_needs(device, gpu_library_folder())) {
+      libraries.push_back({{"device", to_string(device)},
+                           {"name", need.name},
+                           {"for", need.what},
+                           {"found", need.problem.empty()},
+                           {"problem", need.problem},
+                           {"command", need.remedy}});
+    }
+  }
   return {{"on_bus", {{"nvidia", on_bus("0x10de")}, {"amd", on_bus("0x1002")}}},
           {"libraries", libraries}};
 }
@@ -277,19 +271,15 @@ OrderedJson missing_things(const OrderedJson& facts) {
   const auto& files = facts["limits"]["open_files"];
   if (files.is_number() && files.get<double>() < 1024)
     add("open files", "large corpora have many token files", "ulimit -n 4096");
-  const auto found = [&](std::size_t i) {
-    return facts["gpus"]["libraries"][i]["found"].get<bool>();
-  };
-  if (facts["gpus"]["on_bus"]["nvidia"].get<int>() > 0) {
-    if (!found(0))
-      add("libcuda.so.1", "an NVIDIA GPU is here, its driver is not", "install NVIDIA's driver");
-    if (!found(1))
-      add("libnvrtc", "GPU kernels are compiled at run time",
-          "python3 -m pip install nvidia-cuda-nvrtc");
+  for (const auto& library : facts["gpus"]["libraries"]) {
+    const bool cuda = library["device"] == to_string(Device::kCuda);
+    if (library["found"].get<bool>()) continue;
+    if (facts["gpus"]["on_bus"][cuda ? "nvidia" : "amd"].get<int>() == 0) continue;
+    add(text_of(library["name"]),
+        std::string(cuda ? "an NVIDIA" : "an AMD") + " GPU is here, but " +
+            text_of(library["for"]) + " cannot be used: " + text_of(library["problem"]),
+        text_of(library["command"]));
   }
-  if (facts["gpus"]["on_bus"]["amd"].get<int>() > 0 && (!found(2) || !found(3)))
-    add("libamdhip64, libhiprtc", "an AMD GPU is here, ROCm is not",
-        "install ROCm (or load its module)");
   bool measures = false;
   bool rapl_is_closed = false;
   for (const auto& sensor : facts["sensors"]) {

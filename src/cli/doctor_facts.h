@@ -13,9 +13,9 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson processor_facts();
 /// {"total_bytes", "available_bytes", "cgroup_limit_bytes" or null}
 OrderedJson memory_facts();
-/// Graphics processors on the bus by vendor, and each run-time library: {"on_bus": {"nvidia",
-/// "amd"}, "libraries": [{"name", "for", "found", "problem"}]}. Libraries are loaded, no device is
-/// touched.
+/// Graphics processors on the bus by vendor, and each library that a run on one needs: {"on_bus":
+/// {"nvidia", "amd"}, "libraries": [{"device", "name", "for", "found", "problem", "command"}]}. The
+/// vendors' libraries are loaded, LibTorch's are not, and no device is touched.
 OrderedJson gpu_facts();
 /// {"open_files", "cores_restricted", "cgroup_cpus" or null, "file_bytes" or null,
 /// "thread_variables"}

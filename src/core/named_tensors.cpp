@@ -3,11 +3,59 @@
 #include <ATen/ops/empty.h>
 
 #include "core/error.h"
+#include "core/gpu.h"
 
 namespace olmo {
 
-at::Tensor new_tensor(at::IntArrayRef shape, at::ScalarType type) {
-  return at::empty(shape, at::TensorOptions().dtype(type).device(at::kCPU));
+at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
+  if (options.device().is_cpu()) return at::empty(shape, options);
+  try {
+    return at::empty(shape, options);
+  } catch (const c10::Error& error) {
+    const std::string problem = error.what_without_backtrace();
+    throw Error(ErrorKind::kFailure,
+                "tensor " + shape_text(shape) + " of type " + std::string(options.dtype().name()) +
+                    " on " + options.device().str() +
+                    ": there is no memory for it: " + problem.substr(0, problem.find('\n')));
+  }
+}
+
+at::Device memory_of(const Policy& policy) {
+  return policy.gpu != nullptr ? Gpu::memory() : at::Device(at::kCPU);
+}
+
+at::Tensor to_host(const Policy& policy, const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  if (dense.is_cpu()) return dense;
+  OLMO_CHECK(policy.gpu != nullptr);
+  const at::Tensor copy = new_tensor(dense.sizes(), dense.scalar_type());
+  policy.gpu->copy_to_host(copy.data_ptr(), dense.data_ptr(), dense.nbytes());
+  return copy;
+}
+
+NamedTensors to_host(const Policy& policy, const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.push_back({name, to_host(policy, tensor)});
+  return copies;
+}
+
+at::Tensor to_device(const Policy& policy, const at::Tensor& tensor) {
+  if (policy.gpu == nullptr) return tensor;
+  const at::Tensor dense = tensor.contiguous();
+  const at::Tensor copy = new_tensor(dense.sizes(), tensors_of(policy, dense.scalar_type()));
+  copy_to_device(policy, dense, copy);
+  return copy;
+}
+
+void copy_to_device(const Policy& policy, const at::Tensor& from, const at::Tensor& to) {
+  const auto bytes = host_bytes(from);
+  OLMO_CHECK(to.is_contiguous() && to.scalar_type() == from.scalar_type());
+  OLMO_CHECK(to.numel() == from.numel() && to.device().type() == memory_of(policy).type());
+  if (policy.gpu != nullptr) {
+    policy.gpu->copy_to_device(to.data_ptr(), bytes.data(), bytes.size());
+  } else {
+    std::ranges::copy(bytes, mutable_host_bytes(to).begin());
+  }
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "core/policy.h"
 #include "core/tensor.h"
 
 namespace olmo {
@@ -18,16 +19,36 @@ struct NamedTensor {
 /// Ordered as the model lists them; tensors share storage with their owner.
 using NamedTensors = std::vector<NamedTensor>;
 
-/// A new tensor in the memory of the CPU; its elements are not set.
-at::Tensor new_tensor(at::IntArrayRef shape, at::ScalarType type);
+/// A new tensor, its elements not set: of the host's memory, unless `options` name a device (see
+/// memory_of). Throws Error(kFailure) naming its bytes if they cannot be had.
+at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options);
+
+/// The memory that the policy's operations work in: the host's, or that of the GPU.
+at::Device memory_of(const Policy& policy);
+/// Options for tensors of that memory.
+inline at::TensorOptions tensors_of(const Policy& policy, at::ScalarType type) {
+  return at::TensorOptions(memory_of(policy)).dtype(type);
+}
 
 /// E.g. "(2048, 512)"; "()" for one number.
 std::string shape_text(std::span<const std::int64_t> shape);
 
 // How the host reads and writes the elements of a tensor: nowhere else does it take an address of
-// one (a test holds that). Today the memory of every device is the host's, too: the CPU's, or
-// managed memory of a GPU, whose kernels have ended when launch() returns. Where a device keeps its
-// tensors to itself, the copy to the host belongs here.
+// one (a test holds that). A GPU keeps its memory to itself: the spans below refuse a tensor of it,
+// and copies are made by name.
+
+/// The tensor, contiguous in the host's memory: itself if it is that already, else a copy, which
+/// waits for all that the device has been given to do. The elements must not be written.
+at::Tensor to_host(const Policy& policy, const at::Tensor& tensor);
+NamedTensors to_host(const Policy& policy, const NamedTensors& tensors);
+
+/// A tensor of the host in the memory of the policy: itself on the CPU, else a copy, which is
+/// queued; what the host does with its own afterwards does not change it.
+at::Tensor to_device(const Policy& policy, const at::Tensor& tensor);
+
+/// Copies the elements of a contiguous tensor of the host to a contiguous one of the same type and
+/// size in the memory of the policy.
+void copy_to_device(const Policy& policy, const at::Tensor& from, const at::Tensor& to);
 
 namespace detail {
 /// The memory, checked; `type`: undefined for any.

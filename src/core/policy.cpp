@@ -5,7 +5,6 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <c10/core/CPUAllocator.h>
 #include <omp.h>
 
 #include "core/error.h"
@@ -53,11 +52,6 @@ void set_device(Policy& policy, const std::string& name) {
   if (!device)
     throw Error(ErrorKind::kUsage, "`device` must be cpu, cuda or rocm, got '" + name + "'");
   if (device == Device::kCpu) return;
-  if (policy.numerics != Numerics::kPortable) {
-    throw Error(ErrorKind::kUsage, "`device` " + name +
-                                       " runs the portable kernels only: take numerics=portable, "
-                                       "or device=cpu");
-  }
   policy.device = *device;
   policy.gpu = Gpu::open(policy.device, gpu_library_folder());
 }
@@ -172,8 +166,6 @@ void apply_policy(const Policy& policy) {
   at::set_num_threads(policy.threads);
   omp_set_num_threads(policy.threads);  // our files' OpenMP may be another copy than LibTorch's
   for (const auto& each : kSwitches) each.set();
-  c10::SetCPUAllocator(policy.gpu != nullptr ? policy.gpu.get() : c10::GetDefaultCPUAllocator(),
-                       /*priority=*/1);
 }
 
 std::span<const DeterminismSwitch> determinism_switches() { return kSwitches; }

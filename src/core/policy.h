@@ -19,7 +19,7 @@ enum class Numerics {
 /// part of the result.
 enum class Isa { kPlain, kAvx2, kAvx512 };
 
-/// Where the portable kernels run. Any choice gives the same bits, as with Isa.
+/// Where the operations run. Any choice gives the same bits, as with Isa.
 enum class Device { kCpu, kCuda, kRocm };
 
 /// What numbers are computed in, under OLMo's names. This build computes in fp32; the others are
@@ -58,14 +58,13 @@ Isa best_isa();
 
 /// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
 /// as many as usable_cores(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
-/// for another word, for an instruction set or a device that this machine lacks, or for a GPU under
-/// `fast`.
+/// for another word, or for an instruction set or a device that this machine lacks. A device is
+/// opened here: call it before anything asks LibTorch for CUDA (see open_torch_half).
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device = "cpu");
 
-/// Sets thread counts and LibTorch's determinism switches for the process, and takes the memory of
-/// tensors from the policy's device from now on. Call once, before the first tensor and before a
-/// second thread: some switches are environment variables.
+/// Sets thread counts and LibTorch's determinism switches for the process. Call once, before the
+/// first tensor and before a second thread: some switches are environment variables.
 void apply_policy(const Policy& policy);
 
 /// A setting of LibTorch, or of a library beneath it, that decides whether the same program gives

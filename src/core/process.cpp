@@ -168,6 +168,13 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names, std::st
   return library;
 }
 
+bool load_for_good(const std::filesystem::path& library, std::string* problem) {
+  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return true;
+  const char* said = ::dlerror();
+  *problem = said != nullptr ? said : library.string() + ": cannot be loaded";
+  return false;
+}
+
 void* SharedLibrary::address_of(const char* name) const { return ::dlsym(handle_.get(), name); }
 
 std::filesystem::path cache_directory() {

@@ -94,6 +94,10 @@ class SharedLibrary {
   std::shared_ptr<void> handle_;
 };
 
+/// Loads `library` with all its symbols, for every library that is loaded afterwards, and for as
+/// long as the process lives. False: `problem` is what the loader said.
+bool load_for_good(const std::filesystem::path& library, std::string* problem);
+
 /// Where downloads and other things that can be made again live: $OLMO_HARNESS_CACHE, else
 /// $XDG_CACHE_HOME/olmo-harness, else ~/.cache/olmo-harness.
 std::filesystem::path cache_directory();

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/named_tensors.h"
 #include "core/terminal.h"
 #include "eval/load_task.h"
 #include "eval/scoring.h"
@@ -196,8 +197,8 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, 
     all.tasks.insert(all.tasks.end(), plan.tasks.begin(), plan.tasks.end());
     all.suites.insert(all.suites.end(), plan.suites.begin(), plan.suites.end());
   }
-  auto record =
-      describe_evaluation(model, models::weights_digest(model.parameters()), tokenizer, all);
+  const Digest digest = models::weights_digest(to_host(model.policy(), model.parameters()));
+  auto record = describe_evaluation(model, digest, tokenizer, all);
   record.run_id = run.run_id();
   record.attempt = run.attempt();
   record.step = step;

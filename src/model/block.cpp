@@ -1,6 +1,7 @@
 #include "model/block.h"
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
@@ -292,8 +293,9 @@ void block_forward_rows(const BlockContext& context, const BlockTensors& weights
                         const BlockPass& pass, BlockScratch& scratch, const at::Tensor& rows_R,
                         const at::Tensor& y_RD) {
   attention_half(context, weights, pass, scratch);
-  rest_of_block(context, weights, pass.saved, scratch, pass.x_MD.index_select(0, rows_R),
-                pass.attention.heads_MD.get().index_select(0, rows_R), y_RD);
+  const at::Tensor rows = to_device(context.compute.policy, rows_R);
+  rest_of_block(context, weights, pass.saved, scratch, pass.x_MD.index_select(0, rows),
+                pass.attention.heads_MD.get().index_select(0, rows), y_RD);
 }
 
 void block_recompute(const BlockContext& context, const BlockTensors& weights,

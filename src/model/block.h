@@ -36,23 +36,26 @@ struct BlockContext {
 
 /// What attention keeps from forward to backward.
 struct AttentionSaved {
-  Buffer qkv_MQ;      ///< after clip, QK-norm and RoPE
-  Buffer q_MD, k_MK;  ///< q and k before their norms; QK-norm only
-  Buffer heads_MD;    ///< attention's output, before attn_out
-  Buffer lse_BNL;     ///< log-sum-exp of attention
-  Buffer q_stats, k_stats;
+  at::TensorOptions options = at::kFloat;  ///< of its buffers
+  Buffer qkv_MQ{options};                  ///< after clip, QK-norm and RoPE
+  Buffer q_MD{options}, k_MK{options};     ///< q and k before their norms; QK-norm only
+  Buffer heads_MD{options};                ///< attention's output, before attn_out
+  Buffer lse_BNL{options};                 ///< log-sum-exp of attention
+  Buffer q_stats{options}, k_stats{options};
 };
 
 /// What the rest of a block keeps, beside its input. The outputs of its norms (before a linear
 /// layer) and of SwiGLU are computed again instead.
 struct BlockSaved {
-  Buffer projected_MQ;        ///< att_proj's output after clip; kept if attention is computed again
-  Buffer clip_MQ{at::kByte};  ///< 1 where clip_qkv let the value pass; clip_qkv only
-  Buffer att_MD;              ///< attn_out's output before its norm; norm_after only
-  Buffer mid_MD;              ///< the residual stream between attention and MLP
-  Buffer u_M2F;               ///< up | gate
-  Buffer mlp_MD;              ///< ff_out's output before its norm; norm_after only
-  Buffer attn_stats, ff_stats;  ///< of the norms
+  at::TensorOptions options = at::kFloat;  ///< of its buffers
+  Buffer projected_MQ{
+      options};  ///< att_proj's output after clip; kept if attention is computed again
+  Buffer clip_MQ{options.dtype(at::kByte)};  ///< 1 where clip_qkv let the value pass; clip_qkv only
+  Buffer att_MD{options};                    ///< attn_out's output before its norm; norm_after only
+  Buffer mid_MD{options};                    ///< the residual stream between attention and MLP
+  Buffer u_M2F{options};                     ///< up | gate
+  Buffer mlp_MD{options};                    ///< ff_out's output before its norm; norm_after only
+  Buffer attn_stats{options}, ff_stats{options};  ///< of the norms
 };
 
 /// One block's pass: its input, and where it keeps what the backward pass reads.
@@ -65,11 +68,12 @@ struct BlockPass {
 
 /// Buffers that all blocks use in turn.
 struct BlockScratch {
-  Buffer h_MD;  ///< a value of the residual stream's shape
-  Buffer g_MD;  ///< a gradient of that shape
-  Buffer act_MF;
-  Buffer dact_MF;
-  Buffer dqkv_MQ;
+  at::TensorOptions options = at::kFloat;  ///< of its buffers
+  Buffer h_MD{options};                    ///< a value of the residual stream's shape
+  Buffer g_MD{options};                    ///< a gradient of that shape
+  Buffer act_MF{options};
+  Buffer dact_MF{options};
+  Buffer dqkv_MQ{options};
 };
 
 /// The norm that the config asks for: y = norm(x). `stats` receives what backward needs.

@@ -92,15 +92,15 @@ std::int64_t sum(std::initializer_list<const Buffer*> buffers) {
 
 // The bindings name every member: a new one does not compile before it is counted.
 std::int64_t bytes_of(const AttentionSaved& saved) {
-  const auto& [qkv, q, k, heads, lse, q_stats, k_stats] = saved;
+  const auto& [options, qkv, q, k, heads, lse, q_stats, k_stats] = saved;
   return sum({&qkv, &q, &k, &heads, &lse, &q_stats, &k_stats});
 }
 std::int64_t bytes_of(const BlockSaved& saved) {
-  const auto& [projected, clip, att, mid, u, mlp, attn_stats, ff_stats] = saved;
+  const auto& [options, projected, clip, att, mid, u, mlp, attn_stats, ff_stats] = saved;
   return sum({&projected, &clip, &att, &mid, &u, &mlp, &attn_stats, &ff_stats});
 }
 std::int64_t bytes_of(const BlockScratch& scratch) {
-  const auto& [h, g, act, dact, dqkv] = scratch;
+  const auto& [options, h, g, act, dact, dqkv] = scratch;
   return sum({&h, &g, &act, &dact, &dqkv});
 }
 

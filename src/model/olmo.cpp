@@ -29,9 +29,9 @@ void zero(const NormTensors& norm) {
   if (norm.bias.defined()) norm.bias.zero_();
 }
 
-NamedTensors make_parameters(const ModelConfig& config) {
+NamedTensors make_parameters(const ModelConfig& config, const Policy& policy) {
   validate(config);
-  return make_tensors(parameter_specs(config));
+  return make_tensors(parameter_specs(config), tensors_of(policy, at::kFloat));
 }
 
 std::string block_scope(std::size_t layer) { return "blocks." + std::to_string(layer) + "."; }
@@ -98,7 +98,7 @@ at::Tensor next_token_labels(const at::Tensor& ids_BL) {
 
 Olmo::Olmo(ModelConfig config, Policy policy,
            const std::optional<std::string>& activation_checkpointing)
-    : Olmo(config, std::move(policy), make_parameters(config)) {
+    : Olmo(config, policy, make_parameters(config, policy)) {
   recomputed_ = recomputed_blocks(activation_checkpointing, config_.n_layers);
   shared_ = first_recomputed(recomputed_);
 }
@@ -106,19 +106,22 @@ Olmo::Olmo(ModelConfig config, Policy policy,
 Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
     : config_(std::move(config)),
       policy_(std::move(policy)),
+      memory_(tensors_of(policy_, at::kFloat)),
       specs_(parameter_specs(config_)),
       parameters_(std::move(parameters)),
       weights_(place_tensors(config_, parameters_)),
       workspace_(policy_.threads),
       recomputed_(recomputed_blocks({}, config_.n_layers)),
       shared_(0),
-      inputs_MD_(recomputed_.size()),
-      saved_(recomputed_.size()),
-      attention_(recomputed_.size()) {}
+      inputs_MD_(recomputed_.size(), Buffer(memory_)),
+      saved_(recomputed_.size(), BlockSaved{memory_}),
+      attention_(recomputed_.size(), AttentionSaved{memory_}),
+      scratch_{memory_} {}
 
 Olmo Olmo::for_inference(ModelConfig config, Policy policy, NamedTensors weights) {
   validate(config);
   NamedTensors adopted = adopt_tensors(parameter_specs(config), std::move(weights));
+  for (auto& named : adopted) named.tensor = to_device(policy, named.tensor);
   Olmo model(std::move(config), std::move(policy), std::move(adopted));
   model.trainable_ = false;
   return model;
@@ -153,8 +156,10 @@ ops::AttentionShape Olmo::shape_of(std::int64_t batch, std::int64_t length) cons
 
 BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positions,
                            ForestRows* forest) {
-  if (!rope_.cos.defined() || rope_.cos.size(0) < positions)
-    rope_ = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
+  if (!rope_.cos.defined() || rope_.cos.size(0) < positions) {
+    const auto table = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
+    rope_ = {to_device(policy_, table.cos), to_device(policy_, table.sin)};
+  }
   return {ops::Context(policy_, workspace_), config_, rope_, shape, forest};
 }
 

@@ -73,7 +73,7 @@ class Olmo {
   /// In the order of OLMo's state_dict; the tensors are the live weights.
   [[nodiscard]] const NamedTensors& parameters() const { return parameters_; }
   /// Uninitialised gradients, named and ordered as parameters().
-  [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_); }
+  [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_, memory_); }
 
   void init_weights(std::uint64_t seed) const;
   /// Strict, see copy_tensors. Names are OLMo's (hf_names.h maps Hugging Face's).
@@ -122,6 +122,7 @@ class Olmo {
 
   ModelConfig config_;
   Policy policy_;
+  at::TensorOptions memory_;  ///< fp32 in the memory of the policy
   bool trainable_ = true;
   std::vector<ParameterSpec> specs_;
   NamedTensors parameters_;
@@ -135,11 +136,11 @@ class Olmo {
   std::vector<AttentionSaved> attention_;
   BlockScratch scratch_;
   ops::HeadWorkspace head_;
-  Buffer last_MD_;  ///< residual stream after the last block
-  Buffer ln_f_stats_;
-  Buffer final_MD_;   ///< the head's input
-  Buffer dfinal_MD_;  ///< its gradient
-  Buffer dx_MD_;      ///< gradient of the residual stream
+  Buffer last_MD_{memory_};  ///< residual stream after the last block
+  Buffer ln_f_stats_{memory_};
+  Buffer final_MD_{memory_};   ///< the head's input
+  Buffer dfinal_MD_{memory_};  ///< its gradient
+  Buffer dx_MD_{memory_};      ///< gradient of the residual stream
 };
 
 }  // namespace olmo::model

@@ -173,9 +173,9 @@ std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
   return specs;
 }
 
-at::Tensor empty_tensor(at::IntArrayRef shape, at::ScalarType dtype) {
-  at::Tensor tensor = new_tensor(shape, dtype);
-  advise_huge_pages(mutable_host_bytes(tensor));
+at::Tensor empty_tensor(at::IntArrayRef shape, at::TensorOptions options) {
+  at::Tensor tensor = new_tensor(shape, options);
+  if (tensor.is_cpu()) advise_huge_pages(mutable_host_bytes(tensor));
   return tensor;
 }
 
@@ -186,17 +186,16 @@ at::Tensor Buffer::shaped(std::initializer_list<std::int64_t> shape) {
   if (!memory_.defined() || memory_.numel() < count) {
     memory_.reset();  // before the new memory is taken: both together may not fit
     view_.reset();
-    memory_ = empty_tensor({count}, dtype_);
+    memory_ = empty_tensor({count}, options_);
   }
   view_ = memory_.narrow(0, 0, count).view(sizes);
   return view_;
 }
 
-NamedTensors make_tensors(const std::vector<ParameterSpec>& specs) {
+NamedTensors make_tensors(const std::vector<ParameterSpec>& specs, at::TensorOptions options) {
   NamedTensors tensors;
   tensors.reserve(specs.size());
-  for (const auto& spec : specs)
-    tensors.push_back({spec.name, empty_tensor(spec.shape, at::kFloat)});
+  for (const auto& spec : specs) tensors.push_back({spec.name, empty_tensor(spec.shape, options)});
   return tensors;
 }
 
@@ -264,13 +263,16 @@ void init_parameters(const Policy& policy, const ModelConfig& config, std::uint6
     }
     const InitRule rule = init_rule(config, specs[i]);
     const PhiloxStream stream(seed, name);
-    const auto values = mutable_host_span<float>(tensor);
+    const at::Tensor drawn =
+        tensor.is_cpu() ? tensor : new_tensor(tensor.sizes(), tensor.scalar_type());
+    const auto values = mutable_host_span<float>(drawn);
     constexpr std::int64_t kGrain = 1 << 16;
     at::parallel_for(0, tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       stream.fill_normal(
           policy, static_cast<std::uint64_t>(begin), rule.std, rule.cutoff,
           values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
     });
+    if (!tensor.is_cpu()) copy_to_device(policy, drawn, tensor);
   }
 }
 

@@ -63,7 +63,8 @@ struct ModelTensors {
 /// pages cost more than most operations on them.
 class Buffer {
  public:
-  explicit Buffer(at::ScalarType dtype = at::kFloat) : dtype_(dtype) {}
+  /// `options`: type and device of its tensors.
+  explicit Buffer(at::TensorOptions options = at::kFloat) : options_(options) {}
 
   /// A contiguous tensor over the start of the memory; contents undefined after growth. Earlier
   /// views stay valid, but may then be of the old memory.
@@ -76,16 +77,17 @@ class Buffer {
   }
 
  private:
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   at::Tensor memory_;
   at::Tensor view_;
 };
 
-/// Contiguous CPU tensor with undefined contents; asks the kernel for huge pages if it is large.
-at::Tensor empty_tensor(at::IntArrayRef shape, at::ScalarType dtype);
+/// As new_tensor; of the host's memory, it asks the kernel for huge pages if it is large.
+at::Tensor empty_tensor(at::IntArrayRef shape, at::TensorOptions options);
 
-/// Fresh fp32 tensors, one per spec, in order; contents undefined. Large ones ask for huge pages.
-NamedTensors make_tensors(const std::vector<ParameterSpec>& specs);
+/// Fresh tensors as empty_tensor's, one per spec, in order.
+NamedTensors make_tensors(const std::vector<ParameterSpec>& specs,
+                          at::TensorOptions options = at::kFloat);
 
 /// Sorts tensors into their places. `tensors` must have the names and shapes of
 /// `parameter_specs(config)`, in order, vectors in fp32 and matrices in fp32 or bf16; anything else

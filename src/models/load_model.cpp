@@ -20,9 +20,6 @@ std::string describe(const ModelFiles& files) {
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy) {
   ModelFiles files = find_model(path);
   ModelWeights weights = read_model_weights(files, /*keep_bf16=*/true);
-  if (policy.gpu != nullptr) {  // a mapped file is not in its memory
-    for (auto& named : weights.tensors) named.tensor = named.tensor.clone();
-  }
   auto model = model::Olmo::for_inference(files.config, policy, std::move(weights.tensors));
   std::string description = describe(files);
   return {.model = std::move(model),

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/gpu.h"
+#include "core/named_tensors.h"
 #include "core/op_trace.h"
 
 namespace olmo::ops {
@@ -16,8 +17,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
-Context::Context(const Policy& p)
-    : policy(p), stream(p.gpu != nullptr ? p.gpu->stream() : nullptr) {}
+Context::Context(const Policy& p) : policy(p), stream(p.gpu != nullptr ? Gpu::stream() : nullptr) {}
 
 Context Context::named(std::string_view operation) const {
   Context context = *this;
@@ -26,7 +26,7 @@ Context Context::named(std::string_view operation) const {
 }
 
 void Context::record(const at::Tensor& output, std::string_view part) const {
-  trace->add(std::string(name) + std::string(part), output);
+  trace->add(std::string(name) + std::string(part), to_host(policy, output));
 }
 
 void Workspace::Free::operator()(float* memory) const { std::free(memory); }

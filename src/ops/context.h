@@ -62,7 +62,7 @@ struct Context {
   }
 
   const Policy& policy;
-  GpuStream stream;  ///< where the device runs the operation's kernels; null on the CPU
+  GpuStream stream;  ///< where a GPU runs the operation's kernels; null is one, too
   OpTrace* trace = nullptr;
   Workspace* workspace = nullptr;  ///< scratch memory; null: of the operation's own
   std::string_view name;           ///< must live as long as the call

@@ -58,16 +58,17 @@ std::int64_t chunk_of(std::int64_t wanted, std::int64_t tokens) {
 }
 
 /// Grows the buffers where needed, for logits of `type`, and returns the tokens per chunk.
-std::int64_t prepare(HeadWorkspace& workspace, const Sizes& sizes, at::ScalarType type) {
+std::int64_t prepare(const Policy& policy, HeadWorkspace& workspace, const Sizes& sizes,
+                     at::ScalarType type) {
   const auto chunk =
       chunk_of(workspace.chunk > 0 ? workspace.chunk : head_chunk(sizes.vocabulary), sizes.tokens);
   const auto fits = [](const at::Tensor& t, std::int64_t n, at::ScalarType wanted) {
     return t.defined() && t.scalar_type() == wanted && t.numel() >= n;
   };
   if (!fits(workspace.logits, chunk * sizes.vocabulary, type))
-    workspace.logits = new_tensor({chunk * sizes.vocabulary}, type);
+    workspace.logits = new_tensor({chunk * sizes.vocabulary}, tensors_of(policy, type));
   if (!fits(workspace.values, 2 * sizes.tokens, at::kFloat))
-    workspace.values = new_tensor({2 * sizes.tokens}, at::kFloat);
+    workspace.values = new_tensor({2 * sizes.tokens}, tensors_of(policy, at::kFloat));
   return chunk;
 }
 
@@ -81,11 +82,12 @@ at::Tensor chunk_logits(const HeadWorkspace& workspace, const Sizes& sizes, std:
   return workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
 }
 
-/// In double, ascending over the tokens that have a label.
-HeadLoss sum_tokens(const HeadInput& input, const at::Tensor& ce_M, const at::Tensor& lse_M) {
+/// In double, ascending over the tokens that have a label. A device has ended its work then.
+HeadLoss sum_tokens(const Policy& policy, const HeadInput& input, const HeadWorkspace& workspace) {
   HeadLoss loss;
   const auto labels = host_span<std::int64_t>(input.labels_M);
-  const auto ce = host_span<float>(ce_M), lse = host_span<float>(lse_M);
+  const at::Tensor values = to_host(policy, workspace.values.narrow(0, 0, 2 * std::ssize(labels)));
+  const auto ce = host_span<float>(values), lse = ce.subspan(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoredLabel) continue;
     const float z = lse[i] * lse[i];
@@ -152,12 +154,12 @@ std::span<const float> host_row(const at::Tensor& logits, std::int64_t row,
 
 /// What the loss kernel is told of the chunk of tokens from `first` on.
 template <class Element>
-LossRows<Element> loss_rows(const at::Tensor& logits, const HeadInput& input,
+LossRows<Element> loss_rows(const at::Tensor& logits, const at::Tensor& labels_M,
                             const HeadGradients* gradients, const HeadTokenValues& tokens,
                             const at::Tensor& ce_M, const at::Tensor& lse_M, std::int64_t first) {
   return {.logits = kernel_output<Element>(logits),
           .columns = logits.size(1),
-          .labels = kernel_input<std::int64_t>(input.labels_M) + first,
+          .labels = kernel_input<std::int64_t>(labels_M) + first,
           .ce = kernel_output<float>(ce_M) + first,
           .lse = kernel_output<float>(lse_M) + first,
           .argmax = tokens.argmax_M.defined() ? kernel_output<std::int64_t>(tokens.argmax_M) + first
@@ -177,9 +179,10 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     require(op, "dh", gradients->dh_MD, {sizes.tokens, sizes.width}, fp32_or_bf16(input.h_MD));
     require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
   }
-  const auto chunk = prepare(workspace, sizes, fp32_or_bf16(input.h_MD));
+  const auto chunk = prepare(context.policy, workspace, sizes, fp32_or_bf16(input.h_MD));
   const at::Tensor ce_M = token_values(workspace, sizes, 0),
                    lse_M = token_values(workspace, sizes, 1);
+  const at::Tensor labels_M = to_device(context.policy, input.labels_M);
   const Context product = context.named({});
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
@@ -187,8 +190,8 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     const at::Tensor h = input.h_MD.narrow(0, first, count);
     linear(product, h, input.w_VD, logits);
     for_element_type(logits, [&]<class Element>() {
-      const auto rows = loss_rows<Element>(logits, input, gradients, tokens, ce_M, lse_M, first);
-      if (on_gpu(context, op, {logits, workspace.values, input.labels_M, tokens.argmax_M})) {
+      const auto rows = loss_rows<Element>(logits, labels_M, gradients, tokens, ce_M, lse_M, first);
+      if (on_gpu(context, op, {logits, workspace.values, labels_M, tokens.argmax_M})) {
         launch(context, gpu_kernels::kLossRows<Element>, blocks_of_rows(count), rows, count);
         return;
       }
@@ -213,7 +216,7 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     context.traced(gradients->dh_MD, "/grad");
     context.traced(gradients->dw_VD, "/weight.grad");
   }
-  return sum_tokens(input, ce_M, lse_M);
+  return sum_tokens(context.policy, input, workspace);
 }
 
 }  // namespace
@@ -242,7 +245,7 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
   const auto sizes = check_product("head_scores", h_RD, w_VD);
   check_targets(sizes, targets);
   OLMO_CHECK(scores.size() == targets.size());
-  const auto chunk = prepare(workspace, sizes, fp32_or_bf16(h_RD));
+  const auto chunk = prepare(context.policy, workspace, sizes, fp32_or_bf16(h_RD));
   const at::Tensor maxima_M = token_values(workspace, sizes, 0),
                    log_sums_M = token_values(workspace, sizes, 1);
   std::size_t done = 0;
@@ -254,12 +257,15 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
     for_element_type(logits, [&]<class Element>() {
       sum_logits<Element>(context, logits, maxima_M, log_sums_M);
     });
-    const auto maxima = host_span<float>(maxima_M), log_sums = host_span<float>(log_sums_M);
+    const at::Tensor host_logits = to_host(context.policy, logits);
+    const at::Tensor host_maxima = to_host(context.policy, maxima_M);
+    const at::Tensor host_log_sums = to_host(context.policy, log_sums_M);
+    const auto maxima = host_span<float>(host_maxima), log_sums = host_span<float>(host_log_sums);
     for (; done < targets.size() && targets[done].row < first + count; ++done) {
       const auto row = targets[done].row - first;
       const auto place = static_cast<std::size_t>(row);
-      scores[done] = score_of(host_row(logits, row, widened), targets[done].label, maxima[place],
-                              log_sums[place]);
+      scores[done] = score_of(host_row(host_logits, row, widened), targets[done].label,
+                              maxima[place], log_sums[place]);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace {
 std::string describe(const at::Tensor& t) {
   if (!t.defined()) return "none";
   return std::string(at::toString(t.scalar_type())) + " " + shape_text(t.sizes()) +
-         (t.is_contiguous() ? "" : ", not contiguous") + (t.is_cpu() ? "" : ", not on the CPU");
+         (t.is_contiguous() ? "" : ", not contiguous");
 }
 
 [[noreturn]] void fail(const char* op, const char* name, const std::string& expected,
@@ -24,11 +24,9 @@ std::string describe(const at::Tensor& t) {
 
 void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
              at::ScalarType type) {
-  if (t.defined() && t.is_cpu() && t.scalar_type() == type && t.sizes() == sizes &&
-      t.is_contiguous())
-    return;
-  fail(op, name,
-       std::string("a contiguous ") + at::toString(type) + " CPU tensor " + shape_text(sizes), t);
+  if (t.defined() && t.scalar_type() == type && t.sizes() == sizes && t.is_contiguous()) return;
+  fail(op, name, std::string("a contiguous ") + at::toString(type) + " tensor " + shape_text(sizes),
+       t);
 }
 
 void require_contiguous(const char* op, const char* name, const at::Tensor& t,
@@ -43,14 +41,13 @@ void require_fp32_or_bf16(const char* op, const char* name, const at::Tensor& t,
 
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns) {
-  if (t.defined() && t.is_cpu() && t.scalar_type() == fp32_or_bf16(t) && t.dim() == 2 &&
-      t.size(0) == rows && t.size(1) == columns && (columns <= 1 || t.stride(1) == 1) &&
+  if (t.defined() && t.scalar_type() == fp32_or_bf16(t) && t.dim() == 2 && t.size(0) == rows &&
+      t.size(1) == columns && (columns <= 1 || t.stride(1) == 1) &&
       (rows <= 1 || t.stride(0) >= columns)) {
     return;
   }
   fail(op, name,
-       "an fp32 or bf16 CPU tensor " + shape_text(std::array{rows, columns}) + " with dense rows",
-       t);
+       "an fp32 or bf16 tensor " + shape_text(std::array{rows, columns}) + " with dense rows", t);
 }
 
 void require_matrix(const char* op, const char* name, const at::Tensor& t) {
@@ -68,21 +65,20 @@ int useful_threads(const Policy& policy, std::int64_t operations) {
 }
 
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors) {
-  if (context.policy.gpu == nullptr) return false;
+  const at::Device memory = memory_of(context.policy);
   for (const auto& tensor : tensors) {
-    if (!tensor.defined() || tensor.numel() == 0) continue;
-    if (memory_device(tensor) == context.policy.device) continue;
-    throw Error(ErrorKind::kFailure, std::string(op) + ": a tensor lies in memory that " +
-                                         context.policy.gpu->name() +
-                                         " does not share with the host");
+    if (!tensor.defined() || tensor.device() == memory) continue;
+    throw Error(ErrorKind::kFailure, std::string(op) + ": a tensor lies in the memory of " +
+                                         tensor.device().str() + ", the operation runs on " +
+                                         memory.str());
   }
-  return true;
+  return context.policy.gpu != nullptr;
 }
 
-at::Tensor device_copy(const Context&, std::span<const std::byte> bytes) {
+at::Tensor device_copy(const Context& context, std::span<const std::byte> bytes) {
   const at::Tensor copy = new_tensor({static_cast<std::int64_t>(bytes.size())}, at::kByte);
   std::ranges::copy(bytes, mutable_host_bytes(copy).begin());
-  return copy;
+  return to_device(context.policy, copy);
 }
 
 }  // namespace olmo::ops

@@ -43,7 +43,7 @@
 
 namespace olmo::ops {
 
-/// `t` must be a contiguous CPU tensor of `type` with these sizes; throws Error(kFailure) "op: name
+/// `t` must be a contiguous tensor of `type` with these sizes; throws Error(kFailure) "op: name
 /// …" otherwise.
 void require(const char* op, const char* name, const at::Tensor& t, at::IntArrayRef sizes,
              at::ScalarType type = at::kFloat);
@@ -61,7 +61,7 @@ inline at::ScalarType fp32_or_bf16(const at::Tensor& t) {
   return is_bf16(t) ? at::kBFloat16 : at::kFloat;
 }
 
-/// `t` must be a CPU tensor (rows, columns), fp32 or bf16, with dense rows, at least `columns`
+/// `t` must be a tensor (rows, columns), fp32 or bf16, with dense rows, at least `columns`
 /// apart.
 void require_rows(const char* op, const char* name, const at::Tensor& t, std::int64_t rows,
                   std::int64_t columns);
@@ -106,8 +106,8 @@ std::int64_t row_grain(std::int64_t columns);
 /// How many of the policy's threads are worth their waking for so many floating-point operations.
 int useful_threads(const Policy& policy, std::int64_t operations);
 
-/// True where the policy has a GPU; then every tensor that is defined must lie in its memory, else
-/// Error(kFailure) "op: …".
+/// True where the policy has a GPU. Every tensor that is defined must lie in the memory of the
+/// policy, else Error(kFailure) "op: …".
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors);
 
 /// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows, or 64
@@ -120,12 +120,14 @@ constexpr std::int64_t blocks_of_threads(std::int64_t count) { return (count + 2
 /// The source text of gpu/kernels.cu and of all that it includes, which the binary carries.
 GpuProgram gpu_program();
 
-/// Runs the kernel in `blocks` blocks on the context's stream and waits for it.
+/// Queues the kernel in `blocks` blocks on the context's stream; errors show where the host waits
+/// (core/gpu.h).
 template <class... P>
 void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t blocks,
             std::type_identity_t<P>... arguments) {
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
-  context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, blocks, pointers);
+  context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, context.name, blocks,
+                             pointers);
 }
 
 /// A copy of the host's `bytes` in the memory of the context's device, and its start there for a

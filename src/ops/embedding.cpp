@@ -91,11 +91,13 @@ template <class Element>
 void add_rows_on_gpu(const Context& context, EmbeddingGradient<Element> gradient,
                      const TokensById& tokens) {
   const auto places = static_cast<std::int64_t>(tokens.order.size());
-  const at::Tensor device_order = new_tensor({places, 2}, at::kLong);
-  const at::Tensor device_starts = new_tensor({tokens.ids() + 1}, at::kLong);
-  auto* pairs = mutable_host_span<std::int64_t>(device_order).data();
+  const at::Tensor host_order = new_tensor({places, 2}, at::kLong);
+  const at::Tensor host_starts = new_tensor({tokens.ids() + 1}, at::kLong);
+  auto* pairs = mutable_host_span<std::int64_t>(host_order).data();
   for (const auto& [id, position] : tokens.order) *pairs++ = id, *pairs++ = position;
-  std::ranges::copy(tokens.starts, mutable_host_span<std::int64_t>(device_starts).begin());
+  std::ranges::copy(tokens.starts, mutable_host_span<std::int64_t>(host_starts).begin());
+  const at::Tensor device_order = to_device(context.policy, host_order);
+  const at::Tensor device_starts = to_device(context.policy, host_starts);
   gradient.order = kernel_input<std::int64_t>(device_order);
   gradient.starts = kernel_input<std::int64_t>(device_starts);
   launch(context, gpu_kernels::kEmbeddingBackward<Element>, blocks_of_rows(tokens.ids()), gradient,
@@ -116,8 +118,9 @@ void embedding(const Context& context, const at::Tensor& ids_M, const at::Tensor
           const GpuKernel<const Table*, const Index*, Element*, Index, Index>& gpu_kernel) {
         const auto* table = kernel_input<Table>(wte_VD);
         auto* x = kernel_output<Element>(x_MD);
-        if (on_gpu(context, "embedding", {ids_M, wte_VD, x_MD})) {
-          launch(context, gpu_kernel, blocks_of_rows(rows), table, kernel_input<Index>(ids_M), x,
+        if (on_gpu(context, "embedding", {wte_VD, x_MD})) {
+          const at::Tensor there = to_device(context.policy, ids_M);
+          launch(context, gpu_kernel, blocks_of_rows(rows), table, kernel_input<Index>(there), x,
                  rows, columns);
         } else {
           copy_rows(table, ids, columns, x);

@@ -68,10 +68,11 @@ std::vector<float> block_sums(const Context& context, const NamedTensors& tensor
   bool gpu = false;
   for (const auto& named : tensors) gpu = on_gpu(context, "sum_of_squares", {named.tensor});
   if (gpu) {
-    const at::Tensor on_device = tensors.front().tensor.new_empty({parts.end});
+    const at::Tensor on_device = new_tensor({parts.end}, tensors_of(context.policy, at::kFloat));
     launch_over(context, gpu_kernels::kBlockSquares, blocks_of_rows(parts.end), parts.list,
                 kernel_output<float>(on_device), parts.end);
-    std::ranges::copy(host_span<float>(on_device), sums.begin());
+    const at::Tensor on_host = to_host(context.policy, on_device);
+    std::ranges::copy(host_span<float>(on_host), sums.begin());
     return sums;
   }
   const auto& kernels = norm_kernels_for(context.policy.isa);

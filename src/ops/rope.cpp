@@ -71,7 +71,8 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
             const at::Tensor& qkv, float sign) {
   const auto columns = (shape.n_heads + 2 * shape.n_kv_heads) * shape.head_dim;
   require_fp32_or_bf16(op, "qkv", qkv, {rows, columns});
-  const bool gpu = on_gpu(context, op, {table.cos, table.sin, positions, qkv});
+  const at::Tensor there = positions.defined() ? to_device(context.policy, positions) : positions;
+  const bool gpu = on_gpu(context, op, {table.cos, table.sin, there, qkv});
   for_element_type(qkv, [&]<class Element>() {
     const RopeArgs<Element> args{
         .data = kernel_output<Element>(qkv),
@@ -79,7 +80,7 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
         .heads = shape.n_heads + shape.n_kv_heads,
         .half = shape.head_dim / 2,
         .length = shape.length,
-        .positions = positions.defined() ? kernel_input<std::int64_t>(positions) : nullptr,
+        .positions = there.defined() ? kernel_input<std::int64_t>(there) : nullptr,
         .cos = kernel_input<float>(table.cos),
         .sin = kernel_input<float>(table.sin)};
     if (gpu) {

@@ -31,9 +31,10 @@ bool finite(std::span<const float> values) {
   return !bad;
 }
 
-bool finite(const at::Tensor& tensor) {
+bool finite(const Policy& policy, const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kFloat) return true;
-  const auto values = host_span<float>(tensor);
+  const at::Tensor on_host = to_host(policy, tensor);
+  const auto values = host_span<float>(on_host);
   std::atomic<bool> all{true};
   at::parallel_for(0, tensor.numel(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     if (!finite(
@@ -64,7 +65,7 @@ void diverge_before_update(const StepGradients& gradients, const RunPlace& place
 
 void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
                           const RunPlace& place) {
-  const auto tensor = first_not_finite(stepper.model().parameters());
+  const auto tensor = first_not_finite(stepper.model().policy(), stepper.model().parameters());
   const std::string what =
       (tensor ? *tensor + " is not finite" : std::string("the norm of the weights overflows")) +
       " after the update with learning rate " + Json(row.lr).dump() + " and gradient norm " +
@@ -74,8 +75,9 @@ void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
 }
 
 void require_finite_state(const Stepper& stepper, const RunPlace& place) {
-  const auto weights = first_not_finite(stepper.model().parameters());
-  const auto tensor = weights ? weights : first_not_finite(stepper.optim_state().tensors);
+  const auto weights = first_not_finite(stepper.model().policy(), stepper.model().parameters());
+  const auto tensor =
+      weights ? weights : first_not_finite(stepper.model().policy(), stepper.optim_state().tensors);
   if (!tensor) return;
   const auto step = stepper.state().step;
   place.db.event(step, "error", *tensor + " is not finite");
@@ -83,9 +85,9 @@ void require_finite_state(const Stepper& stepper, const RunPlace& place) {
           "no checkpoint is made of it, " + place.last_checkpoint());
 }
 
-std::optional<std::string> first_not_finite(const NamedTensors& tensors) {
+std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
-    if (!finite(tensor)) return name;
+    if (!finite(policy, tensor)) return name;
   }
   return std::nullopt;
 }

@@ -24,6 +24,6 @@ void require_finite_state(const Stepper& stepper, const RunPlace& place);
 
 /// The name of the first tensor that holds a NaN or an infinity; nothing if none does. Floats only;
 /// tensors are contiguous.
-std::optional<std::string> first_not_finite(const NamedTensors& tensors);
+std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors);
 
 }  // namespace olmo::train

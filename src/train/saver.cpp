@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 #include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "train/divergence.h"
@@ -103,8 +104,9 @@ store::CheckpointContents Saver::contents() const {
   store::CheckpointContents contents;
   contents.trainer = to_json(stepper_.state(), place_.db.run_id(), config_, stepper_.batches());
   contents.config = to_json(config_);
-  contents.model = stepper_.model().parameters();
-  contents.optim = optim.tensors;
+  const Policy& policy = stepper_.model().policy();
+  contents.model = to_host(policy, stepper_.model().parameters());
+  contents.optim = to_host(policy, optim.tensors);
   contents.optim_state = to_json(optim.limits);
   return contents;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/gpu.h"
 #include "core/named_tensors.h"
 #include "core/tensor.h"
 #include "model/memory.h"
@@ -143,8 +144,10 @@ Times measure(const Sample& sample, const config::TrainConfig& config, const Pol
   optim::Optimizer optimizer(config.optimizer, {config.max_grad_norm, config.max_grad_norm_ratio},
                              model.parameters(), gradients);
   Times times;
-  times.micro_batch =
-      shortest(4, [&] { model.forward_backward(batch, weights, gradients, /*accumulate=*/false); });
+  times.micro_batch = shortest(4, [&] {
+    model.forward_backward(batch, weights, gradients, /*accumulate=*/false);
+    if (policy.gpu != nullptr) policy.gpu->wait();
+  });
   times.update = shortest(3, [&] {
     optimizer.step(policy, optimizer.plan_clip(policy, 1), 1e-6,
                    {config.max_grad_norm, config.max_grad_norm_ratio});

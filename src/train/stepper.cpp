@@ -91,7 +91,8 @@ StepGradients Stepper::gradients(OpTrace* trace) {
   step.losses = forward_backward(step.batch, trace);
   step.plan = optimizer_.plan_clip(policy_, state_.step + 1);
   if (trace != nullptr) {
-    for (const auto& [name, tensor] : gradients_) trace->add("gradient/" + name, tensor);
+    for (const auto& [name, tensor] : gradients_)
+      trace->add("gradient/" + name, to_host(policy_, tensor));
     trace->add("clip/grad_norm", step.plan.norms.total);
   }
   return step;
@@ -117,8 +118,9 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
   if (trace != nullptr) {
     trace->add("update/learning_rate", lr);
     for (const auto& [name, tensor] : optimizer_.state().tensors)
-      trace->add("update/" + name, tensor);
-    for (const auto& [name, tensor] : model_.parameters()) trace->add("update/" + name, tensor);
+      trace->add("update/" + name, to_host(policy_, tensor));
+    for (const auto& [name, tensor] : model_.parameters())
+      trace->add("update/" + name, to_host(policy_, tensor));
   }
   return row_of(gradients, lr);
 }
@@ -179,18 +181,20 @@ StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
 }
 
 std::vector<store::StateHash> Stepper::state_hashes() const {
-  auto hashes = hash_tensors("model", model_.parameters());
+  auto hashes = hash_tensors(policy_, "model", model_.parameters());
   if (state_.step > 0) {  // before, the moments are zero
-    const auto optim = hash_tensors("optim", optimizer_.state().tensors);
+    const auto optim = hash_tensors(policy_, "optim", optimizer_.state().tensors);
     hashes.insert(hashes.end(), optim.begin(), optim.end());
   }
   return hashes;
 }
 
-std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors) {
+std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
+                                           const NamedTensors& tensors) {
   std::vector<store::StateHash> hashes(tensors.size());
   for_each_in_parallel(tensors.size(), [&](std::size_t i) {
-    hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensors[i].tensor)).hex()};
+    const at::Tensor tensor = to_host(policy, tensors[i].tensor);
+    hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensor)).hex()};
   });
   return hashes;
 }

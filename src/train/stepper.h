@@ -131,7 +131,8 @@ class Stepper {
 };
 
 /// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
-std::vector<store::StateHash> hash_tensors(const std::string& part, const NamedTensors& tensors);
+std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
+                                           const NamedTensors& tensors);
 
 /// What a person sees of a step, of those from `first_step` to `last_step`.
 Progress progress_of(const store::StepRecord& row, std::int64_t first_step, std::int64_t last_step);

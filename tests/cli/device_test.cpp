@@ -1,4 +1,5 @@
-// Training on a GPU of which only the driver and the compiler are replaced (tests/ops/gpu/fake).
+// Runs on a GPU of which the driver, the compiler and LibTorch's half are replaced
+// (tests/ops/gpu/fake), in every order in which such a device may work.
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
@@ -8,41 +9,190 @@
 namespace olmo::test {
 namespace {
 
-TEST_CASE("a run on an emulated GPU has the CPU's chain and state", "[cli][gpu]") {
+const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
+
+/// Variables of the environment while an object lives.
+class Variables {
+ public:
+  Variables(std::initializer_list<std::pair<const char*, std::string>> values) {
+    for (const auto& [name, value] : values) {
+      ::setenv(name, value.c_str(), 1);
+      names_.emplace_back(name);
+    }
+  }
+  ~Variables() {
+    for (const auto& name : names_) ::unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// Where the libraries of CUDA's emulated device are, and how it works.
+Variables cuda(const std::string& mode = "delayed") {
+  return {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA}, {"FAKE_GPU_MODE", mode}};
+}
+
+const Words kHashed = {"hash_interval=10", "save_interval=10"};
+
+/// The tiny run of twenty steps, computed by the CPU.
+struct OnCpu : Scene {
+  OnCpu() {
+    REQUIRE(train("run", kHashed).code == 0);
+    proof = record("run").proof();
+  }
+  Proof proof;
+};
+
+const OnCpu& the_run() {
+  static const OnCpu kRun;
+  return kRun;
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// One sentence on stderr that says all of `parts`.
+void check_refused(const Ended& ended, int code, const Words& parts) {
+  INFO(ended.err);
+  CHECK(ended.code == code);
+  const auto first = ended.err.find("error: ");
+  REQUIRE(first != std::string::npos);
+  CHECK(ended.err.find('\n', first) == ended.err.size() - 1);
+  for (const auto& part : parts) {
+    INFO("must say: " << part);
+    CHECK(ended.says(part));
+  }
+}
+
+TEST_CASE("twenty steps on an emulated GPU have the CPU's chain and state, whatever its order",
+          "[cli][gpu]") {
   const Scene scene;
-  const Words five = {"max_duration=5", "scheduler.t_warmup=2", "hash_interval=5"};
-  REQUIRE(scene.train("cpu", five).code == 0);
-  const auto expected = scene.record("cpu");
-  for (const auto& [device, folder] :
-       {std::pair("cuda", OLMO_FAKE_CUDA), {"rocm", OLMO_FAKE_ROCM}}) {
-    ::setenv("OLMO_GPU_LIBRARIES", folder, 1);
-    Words words = five;
-    words.push_back(std::string("device=") + device);
-    const auto ended = scene.train(device, words);
-    ::unsetenv("OLMO_GPU_LIBRARIES");
+  for (const auto& [device, folder, mode] : {std::tuple("cuda", OLMO_FAKE_CUDA, "now"),
+                                             {"cuda", OLMO_FAKE_CUDA, "reversed"},
+                                             {"rocm", OLMO_FAKE_ROCM, "delayed"}}) {
+    const Variables variables = {{"OLMO_GPU_LIBRARIES", folder}, {"FAKE_GPU_MODE", mode}};
+    const std::string name = std::string(device) + mode;
+    const auto ended = scene.train(name, with(kHashed, {std::string("device=") + device}));
     INFO(ended.err);
     REQUIRE(ended.code == 0);
-    const auto found = scene.record(device);
-    CHECK(found.proof() == expected.proof());
-    CHECK(found.steps() == "1..5");
+    const auto found = scene.record(name);
+    CHECK(found.proof() == the_run().proof);
+    CHECK(found.steps() == "1..20");
     const Json policy = Json::parse(found.value("SELECT policy FROM attempts"));
     CHECK(policy.at("device") == device);
     CHECK(policy.at("device_name") == "Emulated GPU");
     CHECK(found.value("SELECT experiment_digest FROM runs") ==
-          expected.value("SELECT experiment_digest FROM runs"));
+          the_run().record("run").value("SELECT experiment_digest FROM runs"));
   }
+}
+
+TEST_CASE("a run goes from the CPU to a GPU and back with the same chain and state", "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = cuda();
+  const auto go = [&](const Words& more) { return scene.train("run", with(kHashed, more)); };
+  REQUIRE(go({"stop_after=4"}).code == 75);
+  const auto there = go({"stop_after=9", "device=cuda", "--resume", "latest"});
+  INFO(there.err);
+  REQUIRE(there.code == 75);
+  REQUIRE(go({"--resume", "latest"}).code == 0);
+  CHECK(scene.record("run").proof() == the_run().proof);
+  CHECK(scene.record("run").steps() == "1..20");
+}
+
+TEST_CASE("tasks and texts evaluated on a GPU have the CPU's numbers", "[cli][gpu]") {
+  const TemporaryDirectory folder;
+  const auto instances = [&](const std::string& name, const Words& more) {
+    const auto ended = harness(
+        folder / name,
+        with({"eval", kGolden / "model", "--tokenizer", kGolden / "tokenizer.json", "--data",
+              kGolden / "data", "--db", folder / (name + ".db"), "--json", "--tasks", "arc_easy",
+              "--perplexity", "made=" + (kGolden / "perplexity/documents.jsonl").string(),
+              "--instances", folder / (name + ".jsonl")},
+             more));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return read_file(folder / (name + ".jsonl")) + Json::parse(ended.out).at("perplexity").dump();
+  };
+  const auto expected = instances("cpu", {});
+  const Variables variables = cuda();
+  CHECK(instances("cuda", {"--device", "cuda"}) == expected);
+}
+
+TEST_CASE("a run is audited on another device than it was computed on", "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = cuda();
+  REQUIRE(
+      scene.train("gpu", with(kHashed, {"device=cuda", "trace_interval=2", "stop_at=4"})).code ==
+      0);
+  const auto audit = [&](const fs::path& run, const Words& more) {
+    const auto ended = harness(scene / "audit",
+                               with({"audit", run, "--checkpoints", run, "--steps", "1..3"}, more));
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out.find("AUDIT PASSED: every bit agrees") != std::string::npos);
+  };
+  audit(scene / "gpu", {});
+  audit(the_run() / "run", {"--device", "cuda"});
+}
+
+TEST_CASE(
+    "a kernel that fails ends the training with one sentence that names it, and the last "
+    "checkpoint is whole",
+    "[cli][gpu]") {
+  const Scene scene;
+  for (const char* mode : {"now", "delayed"}) {
+    const std::string name = std::string("run-") + mode;
+    {
+      const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA},
+                                   {"FAKE_GPU_MODE", mode},
+                                   {"FAKE_GPU_FAIL", "olmo_swiglu_backward:50"}};
+      check_refused(scene.train(name, with(kHashed, {"device=cuda"})), 1,
+                    {"device Emulated GPU", "unspecified launch failure", "launched last: olmo_"});
+    }
+    REQUIRE(scene.train(name, with(kHashed, {"--resume", "latest"})).code == 0);
+    CHECK(scene.record(name).proof() == the_run().proof);
+  }
+}
+
+TEST_CASE("a model that a device's memory cannot hold ends with one sentence", "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA},
+                               {"FAKE_GPU_MEMORY", "700000"}};
+  check_refused(scene.train("run", {"device=cuda"}), 1, {"on cuda:0: there is no memory for it"});
 }
 
 TEST_CASE("training on a device that is not there ends with exit code 2 and one sentence",
           "[cli][gpu]") {
   const Scene scene;
-  ::setenv("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA, 1);
-  ::setenv("FAKE_GPUS", "0", 1);
-  const auto ended = scene.train("none", {"device=cuda"});
-  ::unsetenv("FAKE_GPUS");
-  ::unsetenv("OLMO_GPU_LIBRARIES");
-  CHECK(ended.code == 2);
-  CHECK(ended.says("shows this process no GPU"));
+  const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA}, {"FAKE_GPUS", "0"}};
+  check_refused(scene.train("none", {"device=cuda"}), 2, {"shows this process no GPU"});
+}
+
+TEST_CASE("a GPU's libraries that are missing are named, all of them, by a training and by doctor",
+          "[cli][gpu]") {
+  const Scene scene;
+  const fs::path folder = scene / "libraries";
+  fs::create_directory(folder);
+  for (const char* name : {"libcuda.so.1", "libnvrtc.so"})
+    fs::create_symlink(fs::path(OLMO_FAKE_CUDA) / name, folder / name);
+  for (const char* name : {"libtorch_cuda.so", "libolmo_beside.so"})
+    fs::create_symlink(fs::path(OLMO_FAKE_INCOMPLETE) / name, folder / name);
+  const Variables variables = {{"OLMO_GPU_LIBRARIES", folder.string()}};
+  const std::string missing = "libolmo_absent_a.so, libolmo_absent_b.so";
+  check_refused(scene.train("none", {"device=cuda"}), 2,
+                {"libtorch_cuda.so lacks libraries that it needs: " + missing, "--libtorch"});
+  const auto ended = harness(scene / "doctor", {"doctor", "--json"});
+  const auto libraries = Json::parse(ended.out).at("gpus").at("libraries");
+  CHECK(libraries.at(0).at("found") == true);
+  CHECK(libraries.at(1).at("found") == true);
+  CHECK(libraries.at(2).at("name") == "libtorch_cuda.so");
+  CHECK(libraries.at(2).at("problem") == "lacks libraries that it needs: " + missing);
+  CHECK(libraries.at(2).at("command").get<std::string>().find("--libtorch") != std::string::npos);
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ TEST_CASE("the first tensor with a NaN or an infinity is named, wherever it lies
     return tensors;
   };
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  CHECK_FALSE(first_not_finite(with(5, std::numeric_limits<float>::max())));
-  CHECK_FALSE(first_not_finite(with(5, std::numeric_limits<float>::denorm_min())));
+  CHECK_FALSE(first_not_finite(Policy{}, with(5, std::numeric_limits<float>::max())));
+  CHECK_FALSE(first_not_finite(Policy{}, with(5, std::numeric_limits<float>::denorm_min())));
   for (const std::int64_t at : {0, 65536, 200000}) {
-    CHECK(first_not_finite(with(at, kInf)) == "bad");
-    CHECK(first_not_finite(with(at, -kInf)) == "bad");
-    CHECK(first_not_finite(with(at, std::numeric_limits<float>::quiet_NaN())) == "bad");
+    CHECK(first_not_finite(Policy{}, with(at, kInf)) == "bad");
+    CHECK(first_not_finite(Policy{}, with(at, -kInf)) == "bad");
+    CHECK(first_not_finite(Policy{}, with(at, std::numeric_limits<float>::quiet_NaN())) == "bad");
   }
 }
 

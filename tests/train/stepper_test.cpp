@@ -71,7 +71,7 @@ TEST_CASE("tensors are hashed by their bytes, each under its name", "[train]") {
   const at::Tensor a = at::ones({3});
   at::Tensor b = at::ones({3});
   b.data_ptr<float>()[2] = std::nextafterf(1.0F, 2.0F);
-  const auto hashes = hash_tensors("model", {{"a", a}, {"same", a.clone()}, {"b", b}});
+  const auto hashes = hash_tensors(Policy{}, "model", {{"a", a}, {"same", a.clone()}, {"b", b}});
   REQUIRE(hashes.size() == 3);
   CHECK(hashes[0].part == "model");
   CHECK(hashes[2].name == "b");

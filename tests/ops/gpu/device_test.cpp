@@ -3,11 +3,24 @@
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/gpu/emulated.h"
+#include "ops/linear.h"
 
 namespace olmo::ops::emulated {
 namespace {
 
 using Catch::Matchers::Contains;
+
+/// A variable of the environment while an object lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
 
 TEST_CASE("a device whose library is missing is a usage error that says what would help",
           "[ops][gpu]") {
@@ -23,66 +36,74 @@ TEST_CASE("a device whose library is missing is a usage error that says what wou
 }
 
 TEST_CASE("a driver without a device is a usage error", "[ops][gpu]") {
-  ::setenv("FAKE_GPUS", "0", 1);
+  const Variable none("FAKE_GPUS", "0");
   CHECK_THROWS_WITH(policy_of(Device::kCuda), Contains("shows this process no GPU"));
-  ::unsetenv("FAKE_GPUS");
 }
 
-TEST_CASE("only the portable kernels run on a GPU", "[ops][gpu]") {
-  CHECK_THROWS_WITH(resolve_policy("fast", "auto", 1, "cuda"), Contains("numerics=portable"));
+TEST_CASE("a device is there for LibTorch once its half is loaded, and not asked for before",
+          "[ops][gpu]") {
+  const Policy policy = policy_of(Device::kCuda);
+  CHECK(at::hasCUDA());  // false for good, if anything had asked before
+}
+
+TEST_CASE("a word that is no device is refused", "[ops][gpu]") {
   CHECK_THROWS_WITH(resolve_policy("portable", "auto", 1, "tpu"), Contains("cpu, cuda or rocm"));
 }
 
-TEST_CASE("a tensor outside the device's memory is refused by name of the operation",
+TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
+  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const Policy policy = resolve_policy("fast", "auto", 1, "cuda");
+  const at::Tensor x = at::ones({3, 4}), w = at::full({5, 4}, 2.0F);
+  at::Tensor y = empty(policy, {3, 5});
+  linear(policy, to_device(policy, x), to_device(policy, w), y);
+  CHECK(to_host(policy, y).equal(at::full({3, 5}, 8.0F)));
+}
+
+TEST_CASE("a tensor outside the memory that an operation works in is refused by its name",
           "[ops][gpu]") {
-  const at::Tensor x = at::ones({4});
   const Policy policy = policy_of(Device::kCuda);
-  const Applied applied(policy);
-  CHECK_THROWS_WITH(scale(policy, x, 2.0F), Contains("scale: a tensor lies in memory"));
+  CHECK_THROWS_WITH(scale(policy, at::ones({4}), 2.0F),
+                    Contains("scale: a tensor lies in the memory of cpu"));
+  CHECK_THROWS_WITH(scale(resolve_policy("portable", "auto", 1), full(policy, {4}, 1), 2.0F),
+                    Contains("scale: a tensor lies in the memory of cuda:0"));
+}
+
+TEST_CASE("the host reads a device's tensor as a copy only", "[ops][gpu]") {
+  const Policy policy = policy_of(Device::kRocm);
+  const at::Tensor x = full(policy, {4}, 3);
+  CHECK(x.is_cuda());
+  CHECK_THROWS_WITH(host_span<float>(x), Contains("in its own memory") && Contains("cuda:0"));
+  CHECK(host_value<float>(to_host(policy, x.narrow(0, 1, 1))) == 3);
 }
 
 TEST_CASE("memory of a device outlives its policy", "[ops][gpu]") {
   at::Tensor x;
   {
     const Policy policy = policy_of(Device::kRocm);
-    const Applied applied(policy);
-    x = at::ones({1000});
+    x = full(policy, {1000}, 1);
     scale(policy, x, 2.0F);
   }
-  CHECK(x.sum().item<float>() == 2000.0F);
+  CHECK(to_host(policy_of(Device::kRocm), x).sum().item<float>() == 2000.0F);
 }
 
-TEST_CASE("a tensor tells the device whose memory holds it", "[ops][gpu]") {
-  CHECK(memory_device(at::ones({4})) == Device::kCpu);
-  const Policy policy = policy_of(Device::kRocm);
-  const Applied applied(policy);
-  const at::Tensor x = at::ones({4});
-  CHECK(memory_device(x) == Device::kRocm);
-  CHECK(memory_device(x.narrow(0, 1, 2)) == Device::kRocm);
-}
-
-TEST_CASE("an allocation that cannot be had names its size", "[ops][gpu]") {
+TEST_CASE("memory that a device does not have is an error that names the tensor", "[ops][gpu]") {
   const Policy policy = policy_of(Device::kCuda);
-  const Applied applied(policy);
-  CHECK_THROWS_WITH(at::empty({std::int64_t{1} << 42}, at::kByte),
-                    Contains("4398046511104 bytes") && Contains("out of memory"));
+  const Variable little("FAKE_GPU_MEMORY", "1000000");
+  CHECK_THROWS_WITH(empty(policy, {1000, 1000}),
+                    Contains("tensor (1000, 1000) of type float on cuda:0: there is no memory") &&
+                        Contains("4000000 bytes") && !Contains("\n"));
 }
 
 TEST_CASE("a kernel that is missing is named", "[ops][gpu]") {
   const Policy policy = policy_of(Device::kCuda);
-  const Applied applied(policy);
   CHECK_THROWS_WITH(launch(policy, GpuKernel<std::int64_t>{"olmo_missing"}, 1, 0),
                     Contains("olmo_missing is missing"));
 }
 
 TEST_CASE("a kernel runs in the stream of its context", "[ops][gpu]") {
   const Policy policy = policy_of(Device::kCuda);
-  const Applied applied(policy);
-  const at::Tensor x = at::ones({4});
+  const at::Tensor x = full(policy, {4}, 1);
   Context context = policy;
-  CHECK(context.stream != nullptr);
-  scale(context, x, 2.0F);
-  CHECK(x.sum().item<float>() == 8.0F);
   context.stream = &context;  // none of the driver's
   CHECK_THROWS_WITH(scale(context, x, 2.0F), Contains("olmo_scale cannot be started"));
 }

@@ -1,11 +1,13 @@
 // Operations on the emulated GPUs (fake/), or a real one, compared with the CPU, bit for bit.
 #pragma once
 
+#include <cstdlib>
 #include <random>
 
 #include <ATen/ATen.h>
 
 #include "core/gpu.h"
+#include "core/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
@@ -22,24 +24,46 @@ inline Policy policy_of(Device device) {
   return policy;
 }
 
-/// Both of them; or the real one that OLMO_TEST_DEVICE names (scripts/prove_gpu.sh).
-inline std::vector<Policy> policies() {
-  const char* real = std::getenv("OLMO_TEST_DEVICE");
-  if (real != nullptr) return {resolve_policy("portable", "auto", 1, real)};
-  return {policy_of(Device::kCuda), policy_of(Device::kRocm)};
-}
-
-/// Applies a policy while it lives, then the CPU's.
-class Applied {
+/// How the emulated device works while an object lives (fake/device.h).
+class Mode {
  public:
-  explicit Applied(const Policy& policy) { apply_policy(policy); }
-  ~Applied() { apply_policy(resolve_policy("portable", "auto", 1)); }
-  Applied(const Applied&) = delete;
-  Applied& operator=(const Applied&) = delete;
+  explicit Mode(const char* name) { ::setenv("FAKE_GPU_MODE", name, 1); }
+  ~Mode() { ::unsetenv("FAKE_GPU_MODE"); }
+  Mode(const Mode&) = delete;
+  Mode& operator=(const Mode&) = delete;
 };
 
-/// As reference::values; every few elements a value that is not ordinary.
-inline at::Tensor nasty(at::IntArrayRef sizes, std::uint64_t seed, float scale = 1.0F) {
+/// A device, and how it works.
+struct Way {
+  Policy policy;
+  const char* mode;
+};
+
+/// Both of them, in every mode; or the real one that OLMO_TEST_DEVICE names (scripts/prove_gpu.sh).
+inline std::vector<Way> ways() {
+  const char* real = std::getenv("OLMO_TEST_DEVICE");
+  if (real != nullptr) return {{resolve_policy("portable", "auto", 1, real), "real"}};
+  return {{policy_of(Device::kCuda), "now"},
+          {policy_of(Device::kCuda), "reversed"},
+          {policy_of(Device::kRocm), "delayed"}};
+}
+
+/// Tensors in the memory of the policy, drawn as those of row_reference.h.
+inline at::Tensor values(const Policy& policy, at::IntArrayRef sizes, std::uint64_t seed,
+                         float scale = 1.0F) {
+  return to_device(policy, reference::values(sizes, seed, scale));
+}
+inline at::Tensor empty(const Policy& policy, at::IntArrayRef sizes,
+                        at::ScalarType type = at::kFloat) {
+  return new_tensor(sizes, tensors_of(policy, type));
+}
+inline at::Tensor full(const Policy& policy, at::IntArrayRef sizes, float value) {
+  return to_device(policy, at::full(sizes, value));
+}
+
+/// As values; every few elements one that is not ordinary.
+inline at::Tensor nasty(const Policy& policy, at::IntArrayRef sizes, std::uint64_t seed,
+                        float scale = 1.0F) {
   constexpr float kOdd[] = {0.0F, -0.0F,   1e-40F, -1e-45F, INFINITY, -INFINITY,
                             NAN,  3.4e38F, -90.0F, 88.5F,   1e-38F,   -1.0F};
   const at::Tensor t = reference::values(sizes, seed, scale);
@@ -48,24 +72,22 @@ inline at::Tensor nasty(at::IntArrayRef sizes, std::uint64_t seed, float scale =
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     if (bits() % 23 == 0) data[i] = kOdd[bits() % std::size(kOdd)];
   }
-  return t;
+  return to_device(policy, t);
 }
 
-/// `op` makes its inputs itself, so that they lie in the memory of the policy that it is given, and
-/// returns every output. It runs twice on each GPU: the order of the threads alternates.
+/// `op` makes its inputs itself, in the memory of the policy that it is given, and returns every
+/// output.
 inline void check(const std::string& what, const std::function<Tensors(const Policy&)>& op) {
   const Policy cpu = resolve_policy("portable", "auto", 1);
   const Tensors expected = op(cpu);
-  for (const Policy& policy : policies()) {
-    const Applied applied(policy);
-    for (int turn = 0; turn < 2; ++turn) {
-      const Tensors found = op(policy);
-      REQUIRE(found.size() == expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        INFO(what << ", " << to_string(policy.device) << ", output " << i << ", turn " << turn);
-        CHECK(reference::same_bits(found[i].to(at::kFloat), expected[i].to(at::kFloat)));
-      }
-      scale(policy, at::ones({1}), 1.0F);  // turns the order of an even number of launches
+  for (const auto& [policy, mode] : ways()) {
+    const Mode chosen(mode);
+    const Tensors found = op(policy);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      INFO(what << ", " << to_string(policy.device) << ", " << mode << ", output " << i);
+      const at::Tensor back = to_host(policy, found[i]);
+      CHECK(reference::same_bits(back.to(at::kFloat), expected[i].to(at::kFloat)));
     }
   }
 }

@@ -16,8 +16,8 @@ void check_forest(const std::vector<TokenSegment>& segments, std::int64_t n_head
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       ForestPlan plan = plan_forest(policy, {1, rows, n_heads, n_kv_heads, head_dim}, segments);
       const at::Tensor qkv =
-          reference::values({rows, (n_heads + 2 * n_kv_heads) * head_dim}, 1, 3).to(type);
-      at::Tensor out = at::full({rows, n_heads * head_dim}, NAN, type);
+          values(policy, {rows, (n_heads + 2 * n_kv_heads) * head_dim}, 1, 3).to(type);
+      at::Tensor out = full(policy, {rows, n_heads * head_dim}, NAN).to(type);
       attention_forest(policy, plan, qkv, out);
       all.push_back(out);
     }

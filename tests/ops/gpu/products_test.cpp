@@ -9,7 +9,6 @@ namespace olmo::ops::emulated {
 namespace {
 
 using reference::integers;
-using reference::values;
 
 /// Every product and combination of types that an operation takes, of an m x k and an n x k matrix.
 void check_products(std::int64_t m, std::int64_t n, std::int64_t k, bool odd = false) {
@@ -20,16 +19,18 @@ void check_products(std::int64_t m, std::int64_t n, std::int64_t k, bool odd = f
     for (const auto left : {at::kFloat, at::kBFloat16}) {
       for (const auto right : {at::kFloat, at::kBFloat16}) {
         const bool narrow = left == at::kBFloat16 && right == at::kBFloat16;
-        const at::Tensor x = draw({m, k}, 1, 1).to(left), w = draw({n, k}, 2, 1).to(right);
-        const at::Tensor dy = draw({m, n}, 3, 1).to(left), xr = x.to(right);
+        const at::Tensor x = draw(policy, {m, k}, 1, 1).to(left),
+                         w = draw(policy, {n, k}, 2, 1).to(right);
+        const at::Tensor dy = draw(policy, {m, n}, 3, 1).to(left), xr = x.to(right);
         for (const auto type : {at::kFloat, at::kBFloat16}) {
           if (type == at::kBFloat16 && !narrow) continue;
-          at::Tensor y = at::empty({m, n}, type), dx = at::empty({m, k}, type);
+          at::Tensor y = empty(policy, {m, n}, type), dx = empty(policy, {m, k}, type);
           linear(policy, x, w, y);
           linear_backward_input(policy, dy, w, dx);
           out.insert(out.end(), {y, dx});
         }
-        at::Tensor dw = values({n, k}, 4), fresh = at::empty({n, k}), rounded = values({n, k}, 4);
+        at::Tensor dw = values(policy, {n, k}, 4), fresh = empty(policy, {n, k}),
+                   rounded = values(policy, {n, k}, 4);
         linear_backward_weight(policy, dy, xr, dw, true);
         linear_backward_weight(policy, dy, xr, fresh, false);
         linear_backward_weight(policy, dy, xr, rounded, true, Rounding::kBf16);
@@ -56,7 +57,7 @@ TEST_CASE("matrix products of rows that are not aligned have the CPU's bits on a
     Tensors out;
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       const auto shifted = [&](std::int64_t rows, std::uint64_t seed) {
-        return values({rows * 8 + 1}, seed).to(type).narrow(0, 1, rows * 8).view({rows, 8});
+        return values(policy, {rows * 8 + 1}, seed).to(type).narrow(0, 1, rows * 8).view({rows, 8});
       };
       at::Tensor y = shifted(20, 3).view({20, 8});
       linear(policy, shifted(20, 1), shifted(8, 2), y);
@@ -69,9 +70,9 @@ TEST_CASE("matrix products of rows that are not aligned have the CPU's bits on a
 TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   constexpr std::int64_t kLong = 264 * 128 - 5;
   check("products in tiles of 128", [](const Policy& policy) {
-    const at::Tensor x = values({kLong, 19}, 1), w = values({100, 19}, 2);
-    at::Tensor y = at::empty({kLong, 100}), mixed = at::empty({kLong, 100});
-    at::Tensor narrow = at::empty({kLong, 100}, at::kBFloat16);
+    const at::Tensor x = values(policy, {kLong, 19}, 1), w = values(policy, {100, 19}, 2);
+    at::Tensor y = empty(policy, {kLong, 100}), mixed = empty(policy, {kLong, 100});
+    at::Tensor narrow = empty(policy, {kLong, 100}, at::kBFloat16);
     linear(policy, x, w, y);
     linear(policy, x, w.to(at::kBFloat16), mixed);
     linear(policy, x.to(at::kBFloat16), w.to(at::kBFloat16), narrow);
@@ -81,8 +82,8 @@ TEST_CASE("matrix products in large tiles on a GPU have the CPU's bits", "[ops][
 
 TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu][gpu-device]") {
   check("-0", [](const Policy& policy) {
-    const at::Tensor dy = at::full({3, 4}, -1e-30F), x = at::full({3, 5}, 1e-30F);
-    at::Tensor dw = at::full({4, 5}, -0.0F);
+    const at::Tensor dy = full(policy, {3, 4}, -1e-30F), x = full(policy, {3, 5}, 1e-30F);
+    at::Tensor dw = full(policy, {4, 5}, -0.0F);
     linear_backward_weight(policy, dy, x, dw, true);
     return Tensors{dw};
   });
@@ -95,10 +96,10 @@ void check_attention(const AttentionShape& s, float scale) {
     const auto rows = s.batch * s.length;
     Tensors all;
     for (const auto type : {at::kFloat, at::kBFloat16}) {
-      const at::Tensor qkv = values({rows, width}, 1, scale).to(type);
-      const at::Tensor dout = values({rows, s.n_heads * s.head_dim}, 2).to(type);
+      const at::Tensor qkv = values(policy, {rows, width}, 1, scale).to(type);
+      const at::Tensor dout = values(policy, {rows, s.n_heads * s.head_dim}, 2).to(type);
       at::Tensor out = at::full_like(dout, NAN), dqkv = at::full_like(qkv, NAN);
-      at::Tensor lse = at::full({s.batch, s.n_heads, s.length}, NAN);
+      at::Tensor lse = full(policy, {s.batch, s.n_heads, s.length}, NAN);
       attention(policy, s, qkv, out, lse);
       attention_backward(policy, s, dout, qkv, out, lse, dqkv);
       all.insert(all.end(), {out, lse, dqkv});
@@ -123,13 +124,15 @@ TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
           "[ops][gpu][gpu-device]") {
   check("attention of odd values", [](const Policy& policy) {
     const AttentionShape s{1, 70, 2, 1, 16};
-    const at::Tensor qkv = values({70, 64}, 1);
-    auto* data = qkv.data_ptr<float>();
+    const at::Tensor on_host = reference::values({70, 64}, 1);
+    auto* data = on_host.data_ptr<float>();
     data[40 * 64 + 35] = INFINITY;   // a key
     data[66 * 64 + 50] = -INFINITY;  // a value
     data[67 * 64 + 3] = NAN;         // a query
-    const at::Tensor dout = values({70, 32}, 2);
-    at::Tensor out = at::empty({70, 32}), dqkv = at::empty({70, 64}), lse = at::empty({1, 2, 70});
+    const at::Tensor qkv = to_device(policy, on_host);
+    const at::Tensor dout = values(policy, {70, 32}, 2);
+    at::Tensor out = empty(policy, {70, 32}), dqkv = empty(policy, {70, 64}),
+               lse = empty(policy, {1, 2, 70});
     attention(policy, s, qkv, out, lse);
     attention_backward(policy, s, dout, qkv, out, lse, dqkv);
     return Tensors{out, lse, dqkv};
@@ -145,12 +148,12 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk,
     workspace.chunk = chunk;
     const at::Tensor labels = integers(kTokens, vocabulary, 3);
     labels.data_ptr<std::int64_t>()[5] = kIgnoredLabel;
-    const HeadInput input{values({kTokens, kWidth}, 1, scale).to(type),
-                          values({vocabulary, kWidth}, 2).to(type), labels};
-    const HeadTokenValues tokens{at::empty({kTokens}), at::empty({kTokens}),
-                                 at::empty({kTokens}, at::kLong)};
-    const HeadGradients gradients{0.01F, 1e-4F, at::empty({kTokens, kWidth}, type),
-                                  values({vocabulary, kWidth}, 4),
+    const HeadInput input{values(policy, {kTokens, kWidth}, 1, scale).to(type),
+                          values(policy, {vocabulary, kWidth}, 2).to(type), labels};
+    const HeadTokenValues tokens{empty(policy, {kTokens}), empty(policy, {kTokens}),
+                                 empty(policy, {kTokens}, at::kLong)};
+    const HeadGradients gradients{0.01F, 1e-4F, empty(policy, {kTokens, kWidth}, type),
+                                  values(policy, {vocabulary, kWidth}, 4),
                                   type == at::kFloat ? Rounding::kNone : Rounding::kBf16};
     const HeadLoss loss = head_loss(policy, workspace, input, tokens);
     const HeadLoss same = head_loss_backward(policy, workspace, input, gradients, tokens);

@@ -13,26 +13,25 @@ namespace olmo::ops::emulated {
 namespace {
 
 using reference::integers;
-using reference::values;
 
 constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 64, 100};
 
 TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t n : {0, 1, 17, 1000, 1025, 4099}) {
     check("elementwise " + std::to_string(n), [&](const Policy& policy) {
-      const at::Tensor x = nasty({n}, 1, 100), y = nasty({n}, 2);
+      const at::Tensor x = nasty(policy, {n}, 1, 100), y = nasty(policy, {n}, 2);
       Tensors out;
       for (const auto function : {exp, log, sigmoid}) {
-        out.push_back(at::empty({n}));
+        out.push_back(empty(policy, {n}));
         function(policy, x, out.back());
       }
-      out.push_back(at::empty({n}));
+      out.push_back(empty(policy, {n}));
       add(policy, x, y, out.back());
       scale(policy, y, 0.3F);
       out.push_back(y);
-      const at::Tensor mask = at::empty({n}, at::kByte);
+      const at::Tensor mask = empty(policy, {n}, at::kByte);
       clamp(policy, x, 8.0F, mask);
-      const at::Tensor dx = nasty({n}, 3);
+      const at::Tensor dx = nasty(policy, {n}, 3);
       clamp_backward(policy, mask, dx);
       out.insert(out.end(), {x, mask, dx});
       return out;
@@ -43,7 +42,7 @@ TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu
 TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("bias " + std::to_string(columns), [&](const Policy& policy) {
-      const at::Tensor x = values({33, columns}, 1), bias = values({columns}, 2);
+      const at::Tensor x = values(policy, {33, columns}, 1), bias = values(policy, {columns}, 2);
       add_bias(policy, x, bias);
       add_bias_backward(policy, x, bias);
       return Tensors{x, bias};
@@ -54,16 +53,16 @@ TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
 TEST_CASE("elementwise operations of bf16 on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t n : {1, 17, 1025}) {
     check("elementwise in bf16 " + std::to_string(n), [&](const Policy& policy) {
-      const at::Tensor x = reference::narrowed(nasty({n}, 1, 100));
-      const at::Tensor y = reference::narrowed(nasty({n}, 2)), z = nasty({n}, 3);
-      const at::Tensor sum = at::empty_like(x), mask = at::empty({n}, at::kByte);
+      const at::Tensor x = reference::narrowed(nasty(policy, {n}, 1, 100));
+      const at::Tensor y = reference::narrowed(nasty(policy, {n}, 2)), z = nasty(policy, {n}, 3);
+      const at::Tensor sum = at::empty_like(x), mask = empty(policy, {n}, at::kByte);
       add(policy, x, y, sum);
       add(policy, z, y, z);
       scale(policy, y, 0.3F);
       clamp(policy, x, 8.0F, mask);
-      const at::Tensor dx = reference::narrowed(nasty({n}, 4));
+      const at::Tensor dx = reference::narrowed(nasty(policy, {n}, 4));
       clamp_backward(policy, mask, dx);
-      const at::Tensor rounded = nasty({n}, 5, 10);
+      const at::Tensor rounded = nasty(policy, {n}, 5, 10);
       round_to_bf16(policy, rounded);
       return Tensors{sum, z, y, x, mask, dx, rounded};
     });
@@ -78,7 +77,7 @@ void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd,
   check("norm " + std::to_string(columns), [&](const Policy& policy) {
     constexpr std::int64_t kRows = 19;
     const auto draw = [&](at::IntArrayRef sizes, std::uint64_t seed, float scale = 1.0F) {
-      return (odd ? nasty : values)(sizes, seed, scale).to(type);
+      return (odd ? nasty : values)(policy, sizes, seed, scale).to(type);
     };
     const at::Tensor wide = draw({kRows, columns + 5}, 1, 2);
     const at::Tensor x = wide.narrow(1, 3, columns), dy = draw({kRows, columns}, 2, 1);
@@ -88,15 +87,15 @@ void check_norm(std::int64_t columns, bool centred, bool weighted, bool odd,
     back.x_MD = x;
     back.accumulate_dx = centred;
     if (weighted) {
-      parameters = {values({columns}, 3).to(type), values({columns}, 4).to(type)};
+      parameters = {values(policy, {columns}, 3).to(type), values(policy, {columns}, 4).to(type)};
       back.weight_D = parameters.weight;
-      back.dweight_D = values({columns}, 5);
-      back.dbias_D = values({columns}, 6);
+      back.dweight_D = values(policy, {columns}, 5);
+      back.dbias_D = values(policy, {columns}, 6);
     }
     if (type == at::kBFloat16) back.rounding = Rounding::kBf16;
-    const at::Tensor y = at::empty({kRows, columns}, type);
-    back.stats = at::empty({kRows, centred ? 2 : 1});
-    back.dx_MD = values({kRows, columns}, 7).to(type);
+    const at::Tensor y = empty(policy, {kRows, columns}, type);
+    back.stats = empty(policy, {kRows, centred ? 2 : 1});
+    back.dx_MD = values(policy, {kRows, columns}, 7).to(type);
     (centred ? Norm(layer_norm) : Norm(rms_norm))(policy, x, parameters, 1e-5F, y, back.stats);
     (centred ? layer_norm_backward : rms_norm_backward)(policy, back);
     Tensors out{y, back.stats, back.dx_MD};
@@ -118,13 +117,14 @@ TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
 TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("swiglu " + std::to_string(columns), [&](const Policy& policy) {
-      const at::Tensor u = nasty({18, 2 * columns}, 1, 20), y = at::empty({18, columns});
+      const at::Tensor u = nasty(policy, {18, 2 * columns}, 1, 20),
+                       y = empty(policy, {18, columns});
       swiglu(policy, u, y);
-      swiglu_backward(policy, values({18, columns}, 2), u, u);
-      const at::Tensor v = reference::narrowed(nasty({18, 2 * columns}, 3, 20));
-      const at::Tensor z = at::empty({18, columns}, at::kBFloat16);
+      swiglu_backward(policy, values(policy, {18, columns}, 2), u, u);
+      const at::Tensor v = reference::narrowed(nasty(policy, {18, 2 * columns}, 3, 20));
+      const at::Tensor z = empty(policy, {18, columns}, at::kBFloat16);
       swiglu(policy, v, z);
-      swiglu_backward(policy, reference::narrowed(values({18, columns}, 4)), v, v);
+      swiglu_backward(policy, reference::narrowed(values(policy, {18, columns}, 4)), v, v);
       return Tensors{y, u, z, v};
     });
   }
@@ -134,8 +134,9 @@ TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t head_dim : {2, 30, 64}) {
     check("rope " + std::to_string(head_dim), [&](const Policy& policy) {
       const AttentionShape shape{2, 9, 4, 2, head_dim};
-      const RopeTable table = make_rope_table(1e4, head_dim, 40);
-      const at::Tensor a = values({18, 8 * head_dim}, 1), b = a.clone(), c = a.clone();
+      const RopeTable made = make_rope_table(1e4, head_dim, 40);
+      const RopeTable table{to_device(policy, made.cos), to_device(policy, made.sin)};
+      const at::Tensor a = values(policy, {18, 8 * head_dim}, 1), b = a.clone(), c = a.clone();
       const at::Tensor d = reference::narrowed(a);
       rope(policy, table, shape, a);
       rope_backward(policy, table, shape, b);
@@ -149,15 +150,15 @@ TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
 TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("embedding " + std::to_string(columns), [&](const Policy& policy) {
-      const at::Tensor ids = integers(50, 7, 1), table = values({9, columns}, 2);
-      const at::Tensor x = at::empty({50, columns}), widened = at::empty({50, columns});
-      const at::Tensor narrow = at::empty({50, columns}, at::kBFloat16);
+      const at::Tensor ids = integers(50, 7, 1), table = values(policy, {9, columns}, 2);
+      const at::Tensor x = empty(policy, {50, columns}), widened = empty(policy, {50, columns});
+      const at::Tensor narrow = empty(policy, {50, columns}, at::kBFloat16);
       embedding(policy, ids, table, x);
       embedding(policy, ids, reference::narrowed(table), widened);
       embedding(policy, ids, reference::narrowed(table), narrow);
       const at::Tensor rounded = table.clone(), fp32 = table.clone();
-      embedding_backward(policy, ids, values({50, columns}, 3), table);
-      embedding_backward(policy, ids, values({50, columns}, 3), rounded, Rounding::kBf16);
+      embedding_backward(policy, ids, values(policy, {50, columns}, 3), table);
+      embedding_backward(policy, ids, values(policy, {50, columns}, 3), rounded, Rounding::kBf16);
       embedding_backward(policy, ids, narrow, fp32);
       return Tensors{x, widened, narrow, table, rounded, fp32};
     });
@@ -166,10 +167,10 @@ TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]")
 
 TEST_CASE("norms of tensors on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   check("sums of squares", [](const Policy& policy) {
-    const NamedTensors tensors = {{"b", values({3, 4096}, 1)},
-                                  {"a", values({70001}, 2, 1e-21F)},
-                                  {"c", values({0}, 3)},
-                                  {"d", values({1}, 4)}};
+    const NamedTensors tensors = {{"b", values(policy, {3, 4096}, 1)},
+                                  {"a", values(policy, {70001}, 2, 1e-21F)},
+                                  {"c", values(policy, {0}, 3)},
+                                  {"d", values(policy, {1}, 4)}};
     return Tensors{at::tensor(sums_of_squares(policy, tensors)),
                    at::tensor(std::vector<float>{norm(policy, tensors)})};
   });
@@ -184,10 +185,11 @@ TEST_CASE("optimizer updates of a list of tensors on a GPU have the CPU's bits",
       Tensors out;
       float grad_scale = 0.7F;
       for (const std::int64_t n : {1, 17, 0, 5000, 1024}) {
-        const at::Tensor grad = nasty({n}, 1), p = values({n}, 2), m = values({n}, 3);
+        const at::Tensor grad = nasty(policy, {n}, 1), p = values(policy, {n}, 2),
+                         m = values(policy, {n}, 3);
         // Roots of everything from subnormals to large numbers.
-        const at::Tensor v = at::exp(values({n}, 4, 100)).mul_(1e-2);
-        const at::Tensor q = values({n}, 5), k = values({n}, 6);
+        const at::Tensor v = to_device(policy, at::exp(reference::values({n}, 4, 100)).mul_(1e-2));
+        const at::Tensor q = values(policy, {n}, 5), k = values(policy, {n}, 6);
         const AdamWStep step = {grad_scale, 0.99F, 0.1F,  0.95F,    0.05F,
                                 1.3F,       1e-8F, 1e-3F, selective};
         const LionWStep sign = {grad_scale, 0.99F, 0.9F, 0.1F, 0.95F, 0.05F, 1e-3F, selective};
@@ -213,21 +215,21 @@ TEST_CASE("gradients of parameters on a GPU are one chain over all rows",
       for (const auto type : {at::kFloat, at::kBFloat16}) {
         for (const bool centred : {true, false}) {
           NormBackward back;
-          back.dy_MD = values({rows, kColumns}, 1).to(type);
-          back.x_MD = values({rows, kColumns}, 2).to(type);
-          back.stats = values({rows, centred ? 2 : 1}, 3);
-          back.weight_D = values({kColumns}, 4).to(type);
-          back.dx_MD = at::empty({rows, kColumns}, type);
-          back.dweight_D = values({kColumns}, 5);
-          if (centred) back.dbias_D = values({kColumns}, 6);
+          back.dy_MD = values(policy, {rows, kColumns}, 1).to(type);
+          back.x_MD = values(policy, {rows, kColumns}, 2).to(type);
+          back.stats = values(policy, {rows, centred ? 2 : 1}, 3);
+          back.weight_D = values(policy, {kColumns}, 4).to(type);
+          back.dx_MD = empty(policy, {rows, kColumns}, type);
+          back.dweight_D = values(policy, {kColumns}, 5);
+          if (centred) back.dbias_D = values(policy, {kColumns}, 6);
           if (type == at::kBFloat16) back.rounding = Rounding::kBf16;
           (centred ? layer_norm_backward : rms_norm_backward)(policy, back);
           out.push_back(back.dweight_D);
           if (centred) out.push_back(back.dbias_D);
         }
       }
-      const at::Tensor dbias = values({kColumns}, 7);
-      add_bias_backward(policy, values({rows, kColumns}, 8), dbias);
+      const at::Tensor dbias = values(policy, {kColumns}, 7);
+      add_bias_backward(policy, values(policy, {rows, kColumns}, 8), dbias);
       out.push_back(dbias);
       return out;
     });

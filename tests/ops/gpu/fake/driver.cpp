@@ -1,48 +1,33 @@
 // What our binary calls of CUDA's driver (libcuda.so.1), or with FAKE_HIP of HIP (libamdhip64.so),
-// with the emulator in place of a GPU. FAKE_GPUS in the environment is the number of devices.
+// on the emulated GPU of device.h.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
-#include <set>
 #include <string>
 
-#include "emulator.h"
+#include "device.h"
 #include "kernels.h"
 
 namespace {
 
-constexpr int kInvalid = 1, kOutOfMemory = 2, kNotFound = 500;
+using namespace olmo::fake;
+
 constexpr char kImage[] = "emulated kernels of ";
 
-std::mutex mutex;
-std::map<void*, std::size_t> allocations;
-std::set<void*> streams;
 thread_local bool context_is_current = false;
-bool reverse = false;
+#if !defined(FAKE_HIP)
+char context_of_device = 0;
+#endif
 
-int devices() {
-  const char* wanted = std::getenv("FAKE_GPUS");
-  return wanted != nullptr ? std::atoi(wanted) : 1;
-}
+/// LibTorch's stream: the default one.
+bool is_stream(void* stream) { return stream == nullptr; }
 
-bool is_stream(void* stream) {
-  const std::scoped_lock lock(mutex);
-  return streams.contains(stream);
-}
-
-const char* text_of(int code) {
-  switch (code) {
-    case kInvalid:
-      return "invalid argument";
-    case kOutOfMemory:
-      return "out of memory";
-    case kNotFound:
-      return "named symbol not found";
-    default:
-      return "no error";
-  }
+/// A copy that reads or writes the host's memory when its turn comes.
+int copy(void* to, const void* from, std::size_t bytes, const void* of_device, void* stream) {
+  if (!context_is_current || !is_stream(stream) || !owns(of_device)) return kInvalid;
+  submit([=] { std::memcpy(to, from, bytes); });
+  return 0;
 }
 
 }  // namespace
@@ -64,40 +49,33 @@ EXPORTED int NAME(cuDeviceGetName, hipDeviceGetName)(char* text, int size, int d
   std::snprintf(text, static_cast<std::size_t>(size), "Emulated GPU");
   return 0;
 }
-EXPORTED int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags) {
-  if (!context_is_current || flags != 1) return kInvalid;
-  *stream = new char;
-  const std::scoped_lock lock(mutex);
-  streams.insert(*stream);
-  return 0;
-}
-EXPORTED int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
-  const std::scoped_lock lock(mutex);
-  if (streams.erase(stream) == 0) return kInvalid;
-  delete static_cast<char*>(stream);
-  return 0;
-}
 EXPORTED int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
-  return context_is_current && is_stream(stream) ? 0 : kInvalid;
+  return context_is_current && is_stream(stream) ? wait() : kInvalid;
 }
 
-EXPORTED int NAME(cuMemAllocManaged, hipMallocManaged)(void** memory, std::size_t bytes,
-                                                       unsigned flags) {
-  if (!context_is_current || bytes == 0 || flags != 1) return kInvalid;
-  if (bytes > std::size_t{1} << 40) return kOutOfMemory;
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  if (*memory == nullptr) return kOutOfMemory;
-  std::memset(*memory, 0xFF, bytes);  // NaN, so that what nobody wrote shows
-  const std::scoped_lock lock(mutex);
-  allocations[*memory] = bytes;
-  return 0;
+EXPORTED int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
+  if (!context_is_current || bytes == 0 || flags != 0) return kInvalid;
+  *memory = std::malloc(bytes);
+  return *memory != nullptr ? 0 : kOutOfMemory;
 }
-EXPORTED int NAME(cuMemFree_v2, hipFree)(void* memory) {
-  const std::scoped_lock lock(mutex);
-  if (allocations.erase(memory) == 0) return kInvalid;
+EXPORTED int NAME(cuMemFreeHost, hipHostFree)(void* memory) {
   std::free(memory);
   return 0;
 }
+#if defined(FAKE_HIP)
+EXPORTED int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int direction,
+                            void* stream) {
+  if (direction != 1 && direction != 2) return kInvalid;
+  return copy(to, from, bytes, direction == 1 ? to : from, stream);
+}
+#else
+EXPORTED int cuMemcpyHtoDAsync_v2(void* to, const void* from, std::size_t bytes, void* stream) {
+  return copy(to, from, bytes, to, stream);
+}
+EXPORTED int cuMemcpyDtoHAsync_v2(void* to, const void* from, std::size_t bytes, void* stream) {
+  return copy(to, from, bytes, from, stream);
+}
+#endif
 
 EXPORTED int NAME(cuModuleLoadData, hipModuleLoadData)(void** module, const void* image) {
   if (!context_is_current ||
@@ -113,7 +91,7 @@ EXPORTED int NAME(cuModuleUnload, hipModuleUnload)(void* module) {
 EXPORTED int NAME(cuModuleGetFunction, hipModuleGetFunction)(void** kernel, void* module,
                                                              const char* name) {
   if (module == nullptr) return kInvalid;
-  *kernel = reinterpret_cast<void*>(olmo::fake::find_kernel(name));
+  *kernel = const_cast<Kernel*>(find_kernel(name));
   return *kernel != nullptr ? 0 : kNotFound;
 }
 EXPORTED int NAME(cuLaunchKernel,
@@ -125,9 +103,9 @@ EXPORTED int NAME(cuLaunchKernel,
                      shared_bytes == 0 && is_stream(stream) && extra == nullptr;
   if (!context_is_current || kernel == nullptr || grid_x == 0 || block_x != 256 || !plain)
     return kInvalid;
-  const auto call = reinterpret_cast<olmo::fake::Kernel>(kernel);
-  reverse = !reverse;
-  olmo::gpu::run_blocks(grid_x, static_cast<int>(block_x), reverse, [&] { call(arguments); });
+  if (const int error = known_error(); error != 0) return error;
+  const auto* found = static_cast<const Kernel*>(kernel);
+  submit(found->name, grid_x, block_x, found->bind(arguments));
   return 0;
 }
 
@@ -139,18 +117,18 @@ EXPORTED int hipSetDevice(int device) {
 EXPORTED const char* hipGetErrorString(int code) { return text_of(code); }
 #else
 EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int) {
-  const std::map<int, int> values = {{75, 9}, {76, 0}, {83, 1}, {89, 1}};
+  const std::map<int, int> values = {{75, 9}, {76, 0}};
   if (!values.contains(attribute)) return kInvalid;
   *value = values.at(attribute);
   return 0;
 }
 EXPORTED int cuDevicePrimaryCtxRetain(void** context, int) {
-  *context = &allocations;
+  *context = &context_of_device;
   return 0;
 }
 EXPORTED int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 EXPORTED int cuCtxSetCurrent(void* context) {
-  context_is_current = context == &allocations;
+  context_is_current = context == &context_of_device;
   return context_is_current ? 0 : kInvalid;
 }
 EXPORTED int cuGetErrorString(int code, const char** text) {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -25,29 +26,34 @@ struct Barrier {
   long generation = 0;
 };
 
-/// One block of threads.
+/// One block of threads. Its fibers go on from block to block and from kernel to kernel, since
+/// starting one takes system calls.
 class Block {
  public:
-  Block(int threads, bool reverse, const std::function<void()>& body)
-      : body_(body), threads_(static_cast<std::size_t>(threads)), step_(reverse ? threads - 1 : 1) {
+  explicit Block(int threads) : threads_(static_cast<std::size_t>(threads)) {
     if (threads_ > kMostThreads) fail("too many threads in a block");
     all_.resize(threads_);
     groups_.resize(threads_ / kLanes);
     for (auto& slots : slots_) slots.resize(threads_);
     shuffles_.resize(threads_);
-  }
-
-  void run(std::int64_t index) {
-    index_ = index;
-    finished_ = 0;
     for (auto& fiber : all_) {
-      fiber.done = fiber.begun = false;
       getcontext(&fiber.context);
       fiber.context.uc_stack.ss_sp = stack_of(fiber);
       fiber.context.uc_stack.ss_size = kStack;
       fiber.context.uc_link = nullptr;
       makecontext(&fiber.context, &Block::enter, 0);
     }
+  }
+
+  void begin(bool reverse, const std::function<void()>& body) {
+    body_ = &body;
+    step_ = reverse ? threads_ - 1 : 1;
+  }
+
+  void run(std::int64_t index) {
+    index_ = index;
+    finished_ = 0;
+    for (auto& fiber : all_) fiber.done = false;
     current_ = step_ == 1 ? 0 : threads_ - 1;
     running = this;
     if (_setjmp(home_) == 0) turn_to(all_[current_]);
@@ -86,27 +92,36 @@ class Block {
   }
 
   static void enter() {
-    running->body_();
-    running->leave();
+    for (;;) {
+      (*running->body_)();
+      running->leave();
+    }
   }
 
+  /// Comes back in the next block.
   void leave() {
-    all_[current_].done = true;
-    if (++finished_ == threads_) _longjmp(home_, 1);
-    next();
-    fail("a thread that has ended runs again");
+    Fiber& self = all_[current_];
+    self.done = true;
+    const bool last = ++finished_ == threads_;
+    if (_setjmp(self.place) != 0) return;
+    if (last) _longjmp(home_, 1);
+    step();
+    if (all_[current_].done) fail("no thread is left");
+    turn_to(all_[current_]);
+  }
+
+  /// To the next thread that has not ended; stays where there is none.
+  void step() {
+    const auto from = current_;
+    do {
+      current_ = (current_ + step_) % threads_;
+    } while (all_[current_].done && current_ != from);
   }
 
   void next() {
     const auto from = current_;
-    do {
-      current_ = (current_ + static_cast<std::size_t>(step_)) % threads_;
-    } while (all_[current_].done && current_ != from);
-    if (current_ == from) {
-      if (all_[from].done) fail("no thread is left");
-      return;
-    }
-    if (_setjmp(all_[from].place) == 0) turn_to(all_[current_]);
+    step();
+    if (current_ != from && _setjmp(all_[from].place) == 0) turn_to(all_[current_]);
   }
 
   [[noreturn]] static void turn_to(Fiber& fiber) {
@@ -129,9 +144,8 @@ class Block {
     }
   }
 
-  const std::function<void()>& body_;
-  std::size_t threads_;
-  int step_;
+  const std::function<void()>* body_ = nullptr;
+  std::size_t threads_, step_ = 1;
   std::int64_t index_ = 0;
   std::size_t current_ = 0, finished_ = 0;
   jmp_buf home_{};
@@ -146,10 +160,13 @@ Block* Block::running = nullptr;
 
 }  // namespace
 
-void run_blocks(std::int64_t blocks, int threads, bool reverse,
+void run_blocks(std::int64_t blocks, int threads, bool last_thread_first, bool last_block_first,
                 const std::function<void()>& thread) {
-  Block block(threads, reverse, thread);
-  for (std::int64_t i = 0; i < blocks; ++i) block.run(i);
+  static std::map<int, std::unique_ptr<Block>> known;  // the device works on one kernel at a time
+  auto& block = known[threads];
+  if (block == nullptr) block = std::make_unique<Block>(threads);
+  block->begin(last_thread_first, thread);
+  for (std::int64_t i = 0; i < blocks; ++i) block->run(last_block_first ? blocks - 1 - i : i);
 }
 
 int thread_index() { return Block::running->thread(); }

@@ -12,9 +12,10 @@
 
 namespace olmo::gpu {
 
-/// Runs `thread` for every thread of every block. `reverse`: the last thread of a block has the
-/// first turn, so that a missing synchronisation shows.
-void run_blocks(std::int64_t blocks, int threads, bool reverse,
+/// Runs `thread` for every thread of every block. `last_thread_first`: the last thread of a block
+/// has the first turn, so that a missing synchronisation shows; `last_block_first`: so that one
+/// block's need of another shows.
+void run_blocks(std::int64_t blocks, int threads, bool last_thread_first, bool last_block_first,
                 const std::function<void()>& thread);
 
 int thread_index();

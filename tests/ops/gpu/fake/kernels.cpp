@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "ops/gpu/kernel_list.h"
@@ -11,29 +12,25 @@
 namespace olmo::fake {
 namespace {
 
-struct Entry {
-  const char* name;
-  const char* function;
-  Kernel call;
-};
-
 template <auto kFunction, class... P, std::size_t... kIndex>
-constexpr Entry entry(const ops::GpuKernel<P...>& kernel, void (*)(P...), const char* function,
-                      std::index_sequence<kIndex...>) {
-  return {kernel.name, function,
-          [](void** arguments) { kFunction(*static_cast<P*>(arguments[kIndex])...); }};
+constexpr Kernel entry(const ops::GpuKernel<P...>& kernel, void (*)(P...), const char* function,
+                       std::index_sequence<kIndex...>) {
+  return {kernel.name, function, [](void** arguments) -> std::function<void()> {
+            const std::tuple<P...> own{*static_cast<P*>(arguments[kIndex])...};
+            return [own] { std::apply(kFunction, own); };
+          }};
 }
 
 template <auto kFunction, class... P>
-constexpr Entry entry(const ops::GpuKernel<P...>& kernel, void (*function)(P...),
-                      const char* name) {
+constexpr Kernel entry(const ops::GpuKernel<P...>& kernel, void (*function)(P...),
+                       const char* name) {
   return entry<kFunction>(kernel, function, name, std::index_sequence_for<P...>());
 }
 
 #define OLMO_ENTRY(constant, function) \
   entry<&ops::function>(ops::gpu_kernels::constant, &ops::function, #function)
 
-constexpr Entry kEntries[] = {
+constexpr Kernel kEntries[] = {
     OLMO_ENTRY(kExp, olmo_exp),
     OLMO_ENTRY(kLog, olmo_log),
     OLMO_ENTRY(kSigmoid, olmo_sigmoid),
@@ -95,9 +92,9 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-Kernel find_kernel(const char* name) {
-  for (const Entry& e : kEntries) {
-    if (std::strcmp(e.name, name) == 0 && std::strcmp(e.function, name) == 0) return e.call;
+const Kernel* find_kernel(const char* name) {
+  for (const Kernel& e : kEntries) {
+    if (std::strcmp(e.name, name) == 0 && std::strcmp(e.function, name) == 0) return &e;
   }
   return nullptr;
 }

@@ -1,0 +1,291 @@
+#include "core/gpu_libraries.h"
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "core/error.h"
+#include "core/needed_libraries.h"
+
+namespace olmo {
+namespace {
+
+constexpr int kHostToDevice = 1, kDeviceToHost = 2;  // hipMemcpyKind
+
+/// Every product, sum, quotient and root rounded to nearest by itself, subnormals kept.
+std::vector<std::string> options_for(Device device, const std::string& architecture) {
+  if (device == Device::kCuda) {
+    return {"--gpu-architecture=" + architecture,
+            "--std=c++17",
+            "--fmad=false",
+            "--ftz=false",
+            "--prec-div=true",
+            "--prec-sqrt=true",
+            "--device-as-default-execution-space"};
+  }
+  std::vector<std::string> options = {"-std=c++17",
+                                      "-O3",
+                                      "-ffp-contract=off",
+                                      "-fno-fast-math",
+                                      "-fhip-fp32-correctly-rounded-divide-sqrt",
+                                      "-fno-gpu-flush-denormals-to-zero"};
+  if (!architecture.empty()) options.push_back("--offload-arch=" + architecture);
+  return options;
+}
+
+struct Destroyer {
+  const GpuCompiler* compiler;
+  void operator()(void* program) const { compiler->destroy(&program); }
+};
+
+std::string complaint(const GpuCompiler& compiler, void* program) {
+  std::size_t size = 0;
+  if (compiler.log_size(program, &size) != 0 || size == 0) return "it does not say why";
+  std::string log(size, '\0');
+  if (compiler.log(program, log.data()) != 0) return "it does not say why";
+  log.resize(std::min(log.find('\0'), log.size()));
+  const auto error = log.find("error");
+  const auto begin = error == std::string::npos ? 0 : log.rfind('\n', error) + 1;
+  return log.substr(begin, log.find('\n', begin) - begin);
+}
+
+/// A library of the vendor's.
+struct Wanted {
+  std::string what;
+  std::vector<std::string> names;  ///< that it goes by, the usual one first
+  std::string remedy;
+};
+
+Wanted driver_library(Device device) {
+  if (device == Device::kCuda)
+    return {"NVIDIA's driver", {"libcuda.so.1"}, "install NVIDIA's driver"};
+  return {"AMD's driver, HIP",
+          {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
+          "install ROCm, or load its module"};
+}
+
+Wanted compiler_library(Device device) {
+  const std::string or_folder = ", or name its folder in OLMO_GPU_LIBRARIES";
+  if (device == Device::kCuda) {
+    return {"NVIDIA's run-time compiler",
+            {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
+            "python3 -m pip install nvidia-cuda-nvrtc" + or_folder};
+  }
+  return {"AMD's run-time compiler",
+          {"libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so"},
+          "install ROCm's hiprtc" + or_folder};
+}
+
+SharedLibrary look_for(const Wanted& wanted, const std::string& folder, std::string* problem) {
+  std::vector<std::string> places;
+  if (!folder.empty()) {
+    for (const auto& name : wanted.names) places.push_back(folder + "/" + name);
+  }
+  places.insert(places.end(), wanted.names.begin(), wanted.names.end());
+  return SharedLibrary::open(places, problem);
+}
+
+SharedLibrary open(Device device, const Wanted& wanted, const std::string& folder) {
+  std::string problem;
+  SharedLibrary library = look_for(wanted, folder, &problem);
+  if (library) return library;
+  throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + wanted.what +
+                                     " (" + wanted.names.front() + ") is not here: " +
+                                     wanted.remedy + ", or take device=cpu (" + problem + ")");
+}
+
+template <class F>
+void find(const SharedLibrary& library, const char* name, F*& function) {
+  function = library.function<F>(name);
+  if (function == nullptr) {
+    throw Error(ErrorKind::kUsage, std::string("device: the GPU library lacks ") + name +
+                                       ": a newer driver or toolkit is needed");
+  }
+}
+
+void find_cuda(GpuDriver& d) {
+  const SharedLibrary& l = d.library;
+  find(l, "cuInit", d.init);
+  find(l, "cuDeviceGetCount", d.count);
+  find(l, "cuDeviceGetName", d.name);
+  find(l, "cuStreamSynchronize", d.wait);
+  find(l, "cuMemHostAlloc", d.allocate_pinned);
+  find(l, "cuMemFreeHost", d.release_pinned);
+  find(l, "cuMemcpyHtoDAsync_v2", d.copy_to_device);
+  find(l, "cuMemcpyDtoHAsync_v2", d.copy_to_host);
+  find(l, "cuModuleLoadData", d.load_module);
+  find(l, "cuModuleUnload", d.unload_module);
+  find(l, "cuModuleGetFunction", d.find_kernel);
+  find(l, "cuLaunchKernel", d.launch);
+  find(l, "cuDeviceGetAttribute", d.attribute);
+  find(l, "cuDevicePrimaryCtxRetain", d.retain_context);
+  find(l, "cuDevicePrimaryCtxRelease_v2", d.release_context);
+  find(l, "cuCtxSetCurrent", d.use_context);
+  find(l, "cuGetErrorString", d.error_text);
+}
+
+void find_hip(GpuDriver& d) {
+  const SharedLibrary& l = d.library;
+  find(l, "hipInit", d.init);
+  find(l, "hipGetDeviceCount", d.count);
+  find(l, "hipDeviceGetName", d.name);
+  find(l, "hipStreamSynchronize", d.wait);
+  find(l, "hipHostMalloc", d.allocate_pinned);
+  find(l, "hipHostFree", d.release_pinned);
+  find(l, "hipMemcpyAsync", d.copy);
+  find(l, "hipModuleLoadData", d.load_module);
+  find(l, "hipModuleUnload", d.unload_module);
+  find(l, "hipModuleGetFunction", d.find_kernel);
+  find(l, "hipModuleLaunchKernel", d.launch);
+  find(l, "hipSetDevice", d.use_device);
+  find(l, "hipGetErrorString", d.error_name);
+}
+
+/// The folder that LibTorch was loaded from.
+std::filesystem::path libtorch_folder() {
+  void* const handle = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return {};
+  link_map* library = nullptr;
+  std::filesystem::path file;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &library) == 0) file = library->l_name;
+  ::dlclose(handle);
+  return file.parent_path();
+}
+
+constexpr char kHalfRemedy[] = "build with scripts/build.sh --libtorch PATH-TO-THE-SITE'S-TORCH";
+
+std::string half_name(Device device) {
+  return device == Device::kCuda ? "libtorch_cuda.so" : "libtorch_hip.so";
+}
+
+/// What keeps LibTorch's half from being loaded, as far as its files tell; empty if nothing does.
+std::string half_problem(Device device, const std::string& folder) {
+  const auto file = torch_half(device, folder);
+  if (file.empty()) return "is not in LibTorch's folder, this LibTorch is the CPU's";
+  std::string missing;
+  for (const auto& name : missing_libraries(file)) missing += (missing.empty() ? "" : ", ") + name;
+  return missing.empty() ? "" : "lacks libraries that it needs: " + missing;
+}
+
+}  // namespace
+
+std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
+                                const GpuProgram& program, const std::string& architecture) {
+  std::vector<const char*> names, texts, words;
+  for (const auto& file : program.files.subspan(1)) {
+    names.push_back(file.name);
+    texts.push_back(file.text);
+  }
+  const auto options = options_for(device, architecture);
+  for (const auto& option : options) words.push_back(option.c_str());
+  words.insert(words.end(), program.definitions.begin(), program.definitions.end());
+  void* created = nullptr;
+  if (compiler.create(&created, program.files[0].text, program.files[0].name,
+                      static_cast<int>(names.size()), texts.data(), names.data()) != 0)
+    throw Error(ErrorKind::kFailure, "device: the GPU compiler cannot be started");
+  const std::unique_ptr<void, Destroyer> owner(created, {&compiler});
+  if (compiler.compile(created, static_cast<int>(words.size()), words.data()) != 0) {
+    throw Error(ErrorKind::kFailure, "device: the kernels do not compile for " + architecture +
+                                         ": " + complaint(compiler, created));
+  }
+  const bool as_text = architecture.starts_with("compute_");
+  std::size_t size = 0;
+  std::string code;
+  if ((as_text ? compiler.text_size : compiler.code_size)(created, &size) == 0) code.resize(size);
+  if (code.empty() || (as_text ? compiler.text : compiler.code)(created, code.data()) != 0)
+    throw Error(ErrorKind::kFailure, "device: the GPU compiler gave no code for " + architecture);
+  return code;
+}
+
+int GpuDriver::start_copy_to_device(void* to, const void* from, std::size_t bytes,
+                                    void* stream) const {
+  return copy != nullptr ? copy(to, from, bytes, kHostToDevice, stream)
+                         : copy_to_device(to, from, bytes, stream);
+}
+
+int GpuDriver::start_copy_to_host(void* to, const void* from, std::size_t bytes,
+                                  void* stream) const {
+  return copy != nullptr ? copy(to, from, bytes, kDeviceToHost, stream)
+                         : copy_to_host(to, from, bytes, stream);
+}
+
+std::string GpuDriver::describe(int code) const {
+  const char* text = nullptr;
+  if (error_text != nullptr) {
+    error_text(code, &text);
+  } else if (error_name != nullptr) {
+    text = error_name(code);
+  }
+  return text != nullptr ? text : "error " + std::to_string(code);
+}
+
+GpuDriver open_gpu_driver(Device device, const std::string& folder) {
+  GpuDriver driver;
+  driver.library = open(device, driver_library(device), folder);
+  device == Device::kCuda ? find_cuda(driver) : find_hip(driver);
+  return driver;
+}
+
+GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
+  GpuCompiler c;
+  const bool cuda = device == Device::kCuda;
+  c.library = open(device, compiler_library(device), folder);
+  const std::string prefix = cuda ? "nvrtc" : "hiprtc";
+  const auto get = [&](const char* name, auto*& function) {
+    find(c.library, (prefix + name).c_str(), function);
+  };
+  get("CreateProgram", c.create);
+  get("CompileProgram", c.compile);
+  get("GetProgramLogSize", c.log_size);
+  get("GetProgramLog", c.log);
+  get(cuda ? "GetCUBINSize" : "GetCodeSize", c.code_size);
+  get(cuda ? "GetCUBIN" : "GetCode", c.code);
+  if (cuda) {
+    get("GetPTXSize", c.text_size);
+    get("GetPTX", c.text);
+  }
+  get("DestroyProgram", c.destroy);
+  get("Version", c.version);
+  return c;
+}
+
+std::string gpu_library_folder() {
+  const char* folder = std::getenv("OLMO_GPU_LIBRARIES");
+  return folder != nullptr ? folder : "";
+}
+
+std::filesystem::path torch_half(Device device, const std::string& folder) {
+  for (const std::filesystem::path& place : {std::filesystem::path(folder), libtorch_folder()}) {
+    std::error_code error;
+    const auto file = place / half_name(device);
+    if (!place.empty() && std::filesystem::exists(file, error)) return file;
+  }
+  return {};
+}
+
+void open_torch_half(Device device, const std::string& folder) {
+  const auto file = torch_half(device, folder);
+  std::string said;
+  if (!file.empty() && load_for_good(file, &said)) return;
+  std::string problem = half_problem(device, folder);
+  if (problem.empty()) problem = "cannot be loaded (" + said + ")";
+  throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + half_name(device) +
+                                     " " + problem + ": " + kHalfRemedy + ", or take device=cpu");
+}
+
+std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
+  std::vector<GpuNeed> needs;
+  for (const Wanted& wanted : {driver_library(device), compiler_library(device)}) {
+    std::string problem;
+    const bool found = static_cast<bool>(look_for(wanted, folder, &problem));
+    needs.push_back({wanted.what, wanted.names.front(), found ? "" : problem, wanted.remedy});
+  }
+  needs.push_back({"LibTorch's half for " + std::string(device == Device::kCuda ? "CUDA" : "ROCm"),
+                   half_name(device), half_problem(device, folder), kHalfRemedy});
+  return needs;
+}
+
+}  // namespace olmo

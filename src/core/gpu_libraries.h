@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "core/process.h"
+
+namespace olmo {
+
+// The functions of a GPU's driver and run-time compiler that we call, opened at run time. CUDA's
+// driver API and HIP have the same shapes, and so have NVRTC and hipRTC. Types and numbers as in
+// cuda.h, nvrtc.h, hip_runtime_api.h and hiprtc.h, which are not needed to build; CUdeviceptr, a
+// 64-bit integer, is a pointer here.
+
+/// Every function returns 0 when it succeeds.
+struct GpuDriver {
+  SharedLibrary library;
+  int (*init)(unsigned flags) = nullptr;
+  int (*count)(int*) = nullptr;
+  int (*name)(char*, int size, int device) = nullptr;
+  int (*wait)(void* stream) = nullptr;
+  int (*allocate_pinned)(void**, std::size_t, unsigned flags) = nullptr;  ///< memory of the host
+  int (*release_pinned)(void*) = nullptr;
+  int (*load_module)(void** module, const void* image) = nullptr;
+  int (*unload_module)(void* module) = nullptr;
+  int (*find_kernel)(void** kernel, void* module, const char* name) = nullptr;
+  int (*launch)(void* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
+                void** arguments, void** extra) = nullptr;
+  // CUDA alone:
+  int (*attribute)(int*, int attribute, int device) = nullptr;
+  int (*retain_context)(void** context, int device) = nullptr;
+  int (*release_context)(int device) = nullptr;
+  int (*use_context)(void* context) = nullptr;
+  int (*error_text)(int code, const char**) = nullptr;
+  int (*copy_to_device)(void* to, const void* from, std::size_t, void* stream) = nullptr;
+  int (*copy_to_host)(void* to, const void* from, std::size_t, void* stream) = nullptr;
+  // HIP alone:
+  int (*use_device)(int device) = nullptr;
+  const char* (*error_name)(int code) = nullptr;
+  int (*copy)(void* to, const void* from, std::size_t, int direction, void* stream) = nullptr;
+
+  [[nodiscard]] std::string describe(int code) const;
+  /// Queues a copy in the stream.
+  [[nodiscard]] int start_copy_to_device(void* to, const void* from, std::size_t bytes,
+                                         void* stream) const;
+  [[nodiscard]] int start_copy_to_host(void* to, const void* from, std::size_t bytes,
+                                       void* stream) const;
+};
+
+/// Every function returns 0 when it succeeds.
+struct GpuCompiler {
+  SharedLibrary library;
+  int (*create)(void** program, const char* source, const char* name, int headers,
+                const char* const* texts, const char* const* names) = nullptr;
+  int (*compile)(void* program, int options, const char* const* words) = nullptr;
+  int (*log_size)(void* program, std::size_t*) = nullptr;
+  int (*log)(void* program, char*) = nullptr;
+  int (*code_size)(void* program, std::size_t*) = nullptr;
+  int (*code)(void* program, char*) = nullptr;
+  int (*text_size)(void* program, std::size_t*) = nullptr;  ///< PTX; null for ROCm
+  int (*text)(void* program, char*) = nullptr;
+  int (*destroy)(void** program) = nullptr;
+  int (*version)(int* major, int* minor) = nullptr;
+};
+
+/// Libraries are sought in `folder` first, unless it is empty, then where the system keeps them.
+/// Throws Error(kUsage) naming the one that is missing and what would help.
+GpuDriver open_gpu_driver(Device device, const std::string& folder);
+GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
+
+/// The value of OLMO_GPU_LIBRARIES: the folder for these functions, or empty.
+std::string gpu_library_folder();
+
+// LibTorch's own half for the device, which has the allocator of its memory, its streams, and
+// LibTorch's operations on its tensors. This program is linked to the CPU's half alone; loading the
+// other one registers all of that with LibTorch.
+
+/// Its file, in `folder` if it has one, else in the folder that LibTorch was loaded from. Empty if
+/// neither has it.
+std::filesystem::path torch_half(Device device, const std::string& folder);
+
+/// Loads it for as long as the process lives; nothing may have asked LibTorch for CUDA before,
+/// since it answers for good (at::hasCUDA, also by way of at::show_config). Throws Error(kUsage)
+/// naming every library that is missing and what would help.
+void open_torch_half(Device device, const std::string& folder);
+
+/// Something that a run on a GPU needs of this machine.
+struct GpuNeed {
+  std::string what;     ///< e.g. "NVIDIA's driver"
+  std::string name;     ///< its file
+  std::string problem;  ///< why it cannot be used; empty if it can
+  std::string remedy;   ///< what to do where it cannot
+};
+
+/// Driver, compiler and LibTorch's half, in this order. LibTorch's half is not loaded.
+std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder);
+
+/// Source of kernels: the first file is compiled, the others are what it includes.
+struct GpuProgram {
+  struct File {
+    const char* name;
+    const char* text;
+  };
+  std::span<const File> files;
+  std::span<const char* const> definitions;  ///< "-DNAME=VALUE"
+};
+
+/// Compiles `program` for `architecture` (CUDA: "sm_90" or "compute_90", whose code is PTX; ROCm:
+/// "gfx90a", or empty for the device that is here) with every operation rounded as it is written.
+/// Throws Error(kFailure) with the compiler's first complaint.
+std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
+                                const GpuProgram& program, const std::string& architecture);
+
+}  // namespace olmo

@@ -1,0 +1,17 @@
+// What a shared library needs to be loaded. The loader's own message names the first library that
+// it misses and no other.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace olmo {
+
+/// The libraries that `library` needs, itself or by way of another one that is here, and that the
+/// loader does not find: their names, sorted. Empty for a file that is no 64-bit ELF library. Only
+/// files are read; what the system has where the linker's cache alone knows is loaded and closed
+/// again.
+std::vector<std::string> missing_libraries(const std::filesystem::path& library);
+
+}  // namespace olmo

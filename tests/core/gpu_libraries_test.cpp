@@ -1,0 +1,46 @@
+#include "core/gpu_libraries.h"
+
+#include "core/error.h"
+#include "support/catch.h"
+
+namespace olmo {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("a LibTorch without the device's half is a usage error that names --libtorch",
+          "[core][gpu]") {
+  if (!torch_half(Device::kRocm, OLMO_FAKE_CUDA).empty()) return;  // this LibTorch is ROCm's
+  try {
+    open_torch_half(Device::kRocm, OLMO_FAKE_CUDA);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    CHECK_THAT(error.what(), Contains("is the CPU's") && Contains("--libtorch"));
+  }
+}
+
+TEST_CASE("a half of LibTorch that lacks libraries is a usage error that names each of them",
+          "[core][gpu]") {
+  try {
+    open_torch_half(Device::kCuda, OLMO_FAKE_INCOMPLETE);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    CHECK_THAT(error.what(),
+               Contains("libolmo_absent_a.so, libolmo_absent_b.so") && Contains("--libtorch"));
+  }
+}
+
+TEST_CASE("what a run on a GPU needs is listed, each with what to do where it is missing",
+          "[core][gpu]") {
+  const auto needs = gpu_needs(Device::kCuda, OLMO_FAKE_CUDA);
+  REQUIRE(needs.size() == 3);
+  for (const auto& need : needs) CHECK(need.problem.empty());
+  CHECK(needs[2].name == "libtorch_cuda.so");
+  for (const auto& need : gpu_needs(Device::kRocm, OLMO_FAKE_INCOMPLETE))
+    CHECK_FALSE(need.remedy.empty());
+}
+
+}  // namespace
+}  // namespace olmo

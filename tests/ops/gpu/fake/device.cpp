@@ -1,0 +1,212 @@
+#include "device.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "emulator.h"
+#include <sys/mman.h>
+
+namespace olmo::fake {
+namespace {
+
+constexpr std::size_t kArena = std::size_t{1} << 36;
+
+struct State {
+  std::recursive_mutex mutex;
+  char* arena = nullptr;
+  std::size_t used = 0;  ///< of the arena, from its start
+  std::size_t live = 0;
+  std::map<char*, std::size_t> allocated;
+  std::multimap<std::size_t, char*> free;
+  std::deque<std::function<void()>> queue;
+  std::map<std::string, int> launches;
+  int error = 0;
+  int open = 0;  ///< pieces of work that run, one within the other
+};
+
+State& state() {
+  static auto* const kState = new State;  // outlives whatever frees memory at the end
+  return *kState;
+}
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The memory of the device, for as long as an object lives.
+class Opened {
+ public:
+  Opened() {
+    if (state().open++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  ~Opened() {
+    if (--state().open == 0) protect(PROT_NONE);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  static void protect(int access) {
+    if (state().used == 0) return;
+    if (::mprotect(state().arena, state().used, access) == 0) return;
+    std::perror("GPU emulator: mprotect");
+    std::abort();
+  }
+};
+
+void drain() {
+  auto& queue = state().queue;
+  if (queue.empty()) return;
+  const Opened opened;
+  while (!queue.empty()) {
+    const auto work = std::move(queue.front());
+    queue.pop_front();
+    if (state().error == 0) work();
+  }
+}
+
+void run_kernel(const std::string& name, unsigned blocks, unsigned threads,
+                const std::function<void()>& thread) {
+  State& s = state();
+  const auto wanted = variable("FAKE_GPU_FAIL");
+  const int count = ++s.launches[name];
+  if (wanted == name + ":" + std::to_string(count)) {
+    s.error = kLaunchFailure;
+    return;
+  }
+  const bool reversed = variable("FAKE_GPU_MODE") == "reversed";
+  gpu::run_blocks(blocks, static_cast<int>(threads), reversed, reversed, thread);
+}
+
+std::size_t capacity() {
+  const auto wanted = variable("FAKE_GPU_MEMORY");
+  return wanted.empty() ? std::size_t{1} << 40 : std::stoull(std::string(wanted));
+}
+
+/// A block that was freed, or a new one; null where neither fits.
+char* take(std::size_t bytes) {
+  State& s = state();
+  if (const auto found = s.free.lower_bound(bytes);
+      found != s.free.end() && found->first <= 2 * bytes) {
+    char* memory = found->second;
+    s.allocated[memory] = found->first;
+    s.free.erase(found);
+    return memory;
+  }
+  if (s.arena == nullptr) {
+    void* arena =
+        ::mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED) return nullptr;
+    s.arena = static_cast<char*>(arena);
+  }
+  if (bytes > kArena - s.used) return nullptr;
+  char* memory = s.arena + s.used;
+  if (s.open > 0) ::mprotect(memory, bytes, PROT_READ | PROT_WRITE);
+  s.used += bytes;
+  s.allocated[memory] = bytes;
+  return memory;
+}
+
+}  // namespace
+
+int devices() {
+  const auto wanted = variable("FAKE_GPUS");
+  return wanted.empty() ? 1 : std::stoi(std::string(wanted));
+}
+
+const char* text_of(int code) {
+  switch (code) {
+    case kInvalid:
+      return "invalid argument";
+    case kOutOfMemory:
+      return "out of memory";
+    case kNotFound:
+      return "named symbol not found";
+    case kLaunchFailure:
+      return "unspecified launch failure";
+    default:
+      return "no error";
+  }
+}
+
+void* allocate(std::size_t bytes) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (bytes > capacity() || s.live + bytes > capacity()) return nullptr;
+  // Whole pages: mprotect knows no less.
+  char* memory = take((bytes + 4095) / 4096 * 4096);
+  if (memory == nullptr) return nullptr;
+  const std::size_t whole = s.allocated[memory];
+  s.live += whole;
+  submit([memory, whole] { std::memset(memory, 0xFF, whole); });  // what nobody wrote shows
+  return memory;
+}
+
+void release(void* memory) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  const auto found = s.allocated.find(static_cast<char*>(memory));
+  if (found == s.allocated.end()) {
+    std::fprintf(stderr, "GPU emulator: memory is freed that was not allocated\n");
+    std::abort();
+  }
+  s.live -= found->second;
+  s.free.emplace(found->second, found->first);
+  s.allocated.erase(found);
+}
+
+bool owns(const void* address) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  auto* const at = static_cast<char*>(const_cast<void*>(address));
+  auto found = s.allocated.upper_bound(at);
+  if (found == s.allocated.begin()) return false;
+  --found;
+  return at < found->first + found->second;
+}
+
+void submit(std::function<void()> work) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  s.queue.push_back(std::move(work));
+  if (variable("FAKE_GPU_MODE") != "delayed") drain();
+}
+
+void submit(const std::string& kernel, unsigned blocks, unsigned threads,
+            std::function<void()> thread) {
+  submit([=, thread = std::move(thread)] { run_kernel(kernel, blocks, threads, thread); });
+}
+
+int wait() {
+  const std::scoped_lock lock(state().mutex);
+  drain();
+  return state().error;
+}
+
+int known_error() {
+  const std::scoped_lock lock(state().mutex);
+  return state().error;
+}
+
+void with_memory(const std::function<void()>& work) {
+  const std::scoped_lock lock(state().mutex);
+  drain();
+  const Opened opened;
+  work();
+}
+
+void revive() {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  s.queue.clear();
+  s.launches.clear();
+  s.error = 0;
+}
+
+}  // namespace olmo::fake

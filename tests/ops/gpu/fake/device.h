@@ -1,0 +1,45 @@
+// The one emulated GPU that the stand-ins for CUDA's driver, HIP and LibTorch's GPU half share: its
+// memory, its queue and its errors. The host cannot touch its memory: the pages are only there
+// while the device works. The environment says how it behaves:
+//   FAKE_GPUS         the number of devices (1)
+//   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; delayed: when somebody waits
+//                     for it; reversed: at once, the last block and thread of a kernel first
+//   FAKE_GPU_MEMORY   its bytes (a TiB)
+//   FAKE_GPU_FAIL     NAME:N, the N-th launch of that kernel fails, and all that follows
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#define FAKE_SHARED __attribute__((visibility("default")))
+
+namespace olmo::fake {
+
+constexpr int kInvalid = 1, kOutOfMemory = 2, kNotFound = 500, kLaunchFailure = 719;
+
+FAKE_SHARED int devices();
+FAKE_SHARED const char* text_of(int code);
+
+/// Memory of the device, which holds NaN; null where it has no more.
+FAKE_SHARED void* allocate(std::size_t bytes);
+/// For work that is queued from now on, the memory is free at once.
+FAKE_SHARED void release(void* memory);
+/// True for an address within memory that is allocated.
+FAKE_SHARED bool owns(const void* address);
+
+/// Queues work that may use the device's memory.
+FAKE_SHARED void submit(std::function<void()> work);
+/// Queues a kernel.
+FAKE_SHARED void submit(const std::string& kernel, unsigned blocks, unsigned threads,
+                        std::function<void()> thread);
+/// Runs what is queued. The error of that or of what ran before: a device that has failed stays so.
+FAKE_SHARED int wait();
+/// The error that the host can know of without waiting.
+FAKE_SHARED int known_error();
+/// Waits for all that is queued, makes the memory of the device readable here and runs `work`.
+FAKE_SHARED void with_memory(const std::function<void()>& work);
+/// Forgets errors and counts of launches: the device as after a start of the process.
+FAKE_SHARED void revive();
+
+}  // namespace olmo::fake

@@ -1,0 +1,209 @@
+// What libtorch_cuda.so and libtorch_hip.so register with LibTorch when they are loaded, for the
+// emulated GPU: an allocator, the device guard with its stream, the hooks, and operations. Those
+// are the CPU's, run on the memory of the device in the order of its queue.
+#include "device.h"
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
+
+namespace olmo::fake {
+namespace {
+
+const at::Device kDevice(at::kCUDA, 0);
+
+// ---- memory ----
+
+struct Allocator final : c10::Allocator {
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* memory = bytes == 0 ? nullptr : fake::allocate(bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, bytes == 0 || memory != nullptr,
+                     "CUDA out of memory. Tried to allocate ", bytes, " bytes.");
+    return {memory, memory, raw_deleter(), kDevice};
+  }
+  [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override {
+    return [](void* memory) {
+      if (memory != nullptr) release(memory);
+    };
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    submit([=] { std::memcpy(to, from, bytes); });
+  }
+};
+
+// ---- device and stream ----
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  [[nodiscard]] c10::DeviceType type() const override { return at::kCUDA; }
+  [[nodiscard]] c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
+  [[nodiscard]] c10::Device getDevice() const override { return kDevice; }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  [[nodiscard]] c10::Stream getStream(c10::Device) const override { return stream(); }
+  [[nodiscard]] c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
+  [[nodiscard]] c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
+  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
+  [[nodiscard]] c10::DeviceIndex deviceCount() const noexcept override {
+    return static_cast<c10::DeviceIndex>(devices());
+  }
+  void synchronizeStream(const c10::Stream&) const override { synchronizeDevice(0); }
+  void synchronizeDevice(const c10::DeviceIndex) const override {
+    const int error = wait();
+    TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
+  }
+
+ private:
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+};
+
+struct CUDAHooks final : at::CUDAHooksInterface {
+  explicit CUDAHooks(at::CUDAHooksArgs) {}
+  void init() const override {}
+  [[nodiscard]] bool hasCUDA() const override { return devices() > 0; }
+  [[nodiscard]] bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
+  [[nodiscard]] at::DeviceIndex current_device() const override { return 0; }
+  [[nodiscard]] int getNumGPUs() const override { return devices(); }
+  [[nodiscard]] std::string showConfig() const override { return "emulated"; }
+};
+
+// ---- operations ----
+
+using c10::IValue;
+using Stack = torch::jit::Stack;
+
+/// The same elements as a tensor of the CPU's, which the host may use while the device works.
+at::Tensor on_host(const at::Tensor& t) {
+  if (!t.defined() || !t.is_cuda()) return t;
+  return at::from_blob(t.data_ptr(), t.sizes(), t.strides(), t.options().device(at::kCPU));
+}
+
+IValue on_host(const IValue& value) {
+  if (value.isTensor()) return on_host(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& t : value.toTensorVector()) list.push_back(on_host(t));
+    return list;
+  }
+  if (value.isDevice() && value.toDevice().is_cuda()) return at::Device(at::kCPU);
+  return value;
+}
+
+at::Tensor on_device(const at::Tensor& t) {
+  const at::Tensor out = at::detail::empty_strided_generic(
+      t.sizes(), t.strides(), c10::GetAllocator(at::kCUDA),
+      c10::DispatchKeySet(c10::DispatchKey::CUDA), t.scalar_type());
+  with_memory([&] { std::memcpy(out.data_ptr(), t.data_ptr(), out.storage().nbytes()); });
+  return out;
+}
+
+void call_on_host(const c10::OperatorHandle& op, Stack& stack) {
+  for (IValue& value : stack) value = on_host(value);
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  op.callBoxed(&stack);
+}
+
+/// True where the operation writes to its arguments and returns those, or nothing.
+bool only_writes(const c10::FunctionSchema& schema) {
+  return std::ranges::all_of(schema.returns(), [](const c10::Argument& returned) {
+    return returned.alias_info() != nullptr && returned.alias_info()->isWrite();
+  });
+}
+
+/// The arguments that the operation writes to: what it returns, in order.
+std::vector<IValue> written(const c10::FunctionSchema& schema, const Stack& arguments) {
+  std::vector<IValue> results;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto* alias = schema.arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) results.push_back(arguments[i]);
+  }
+  results.resize(schema.returns().size());
+  return results;
+}
+
+void fallback(const c10::OperatorHandle& op, Stack* stack) {
+  const auto& schema = op.schema();
+  const auto count = static_cast<std::ptrdiff_t>(schema.arguments().size());
+  Stack arguments(stack->end() - count, stack->end());
+  stack->erase(stack->end() - count, stack->end());
+  if (only_writes(schema)) {
+    const auto results = written(schema, arguments);
+    stack->insert(stack->end(), results.begin(), results.end());
+    submit([op, arguments] {
+      Stack own = arguments;
+      call_on_host(op, own);
+    });
+    return;
+  }
+  const int error = wait();
+  TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
+  with_memory([&] { call_on_host(op, arguments); });
+  for (const IValue& result : arguments)
+    stack->push_back(result.isTensor() ? IValue(on_device(result.toTensor())) : result);
+}
+
+at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
+                 std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>,
+                 std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(sizes, c10::GetAllocator(at::kCUDA),
+                                   c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                   type.value_or(at::kFloat), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
+                         std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                         std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(at::kCUDA),
+                                           c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                           type.value_or(at::kFloat));
+}
+
+at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
+  const auto move = [](const at::Tensor& target, const at::Tensor& source) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    on_host(target).copy_(on_host(source));
+  };
+  if (to.is_cuda()) {
+    const at::Tensor source = from.is_cuda() ? from : from.clone();  // as a driver stages it
+    submit([=] { move(to, source); });
+    return to;
+  }
+  const int error = wait();
+  TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
+  with_memory([&] { move(to, from); });
+  return to;
+}
+
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  library.impl("empty.memory_format", &empty);
+  library.impl("empty_strided", &empty_strided);
+  library.impl("copy_", &copy);
+  library.impl("as_strided", &at::native::as_strided_tensorimpl);
+  library.impl("view", &at::native::view);
+  library.impl("_reshape_alias", &at::native::_reshape_alias);
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+}
+
+Allocator allocator;
+const Guard guard;
+const bool kRegistered = [] {
+  c10::SetAllocator(at::kCUDA, &allocator);
+  c10::impl::device_guard_impl_registry[static_cast<std::size_t>(at::kCUDA)].store(&guard);
+  return true;
+}();
+
+}  // namespace
+}  // namespace olmo::fake
+
+namespace at {
+using olmo::fake::CUDAHooks;
+REGISTER_CUDA_HOOKS(CUDAHooks);
+}  // namespace at
