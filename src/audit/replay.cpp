@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "core/error.h"
+#include "core/gpu.h"
 #include "store/checkpoint_manifest.h"
 #include "train/train_state.h"
 
@@ -115,12 +116,17 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
 
 std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {
   const auto start = std::chrono::steady_clock::now();
-  const train::StepGradients gradients = stepper_.gradients(trace);
-  if (!gradients.finite()) return std::nullopt;
-  store::StepRecord row = stepper_.update(gradients, trace);
+  std::optional<store::StepRecord> computed =
+      with_device_errors(stepper_.model().policy(), [&]() -> std::optional<store::StepRecord> {
+        const train::StepGradients gradients = stepper_.gradients(trace);
+        if (!gradients.finite()) return std::nullopt;
+        return stepper_.update(gradients, trace);
+      });
+  if (!computed) return computed;
+  store::StepRecord& row = *computed;
   row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   row.tokens_per_second = static_cast<double>(stepper_.config().tokens_per_step()) / row.seconds;
-  return row;
+  return computed;
 }
 
 }  // namespace olmo::audit

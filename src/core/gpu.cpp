@@ -91,9 +91,7 @@ GpuStream Gpu::stream() {
 }
 
 void Gpu::check(int code, const std::string& what) const {
-  if (code != 0)
-    throw Error(ErrorKind::kFailure,
-                "device " + name_ + ": " + what + ": " + driver_.describe(code));
+  if (code != 0) fail(what + ": " + driver_.describe(code));
 }
 
 void Gpu::use() const {
@@ -121,7 +119,7 @@ void Gpu::launch(GpuStream stream, const GpuProgram& program, const char* kernel
   }
   const int code = driver_.launch(find(kernel), static_cast<unsigned>(blocks), 1, 1, kBlock, 1, 1,
                                   0, stream, arguments, nullptr);
-  check(code, std::string(kernel) + " cannot be started" + suspects());
+  check(code, std::string(kernel) + " cannot be started");
   last_kernel_ = kernel;
   if (!operation.empty()) last_kernel_ += " of " + std::string(operation);
   ++launched_;
@@ -137,7 +135,7 @@ std::string Gpu::suspects() const {
 }
 
 void Gpu::wait_for(GpuStream stream) {
-  check(driver_.wait(stream), "a kernel or copy failed" + suspects());
+  check(driver_.wait(stream), "a kernel or copy failed");
   launched_ = 0;
   staged_ = 0;
 }
@@ -169,7 +167,7 @@ void Gpu::copy_to_device(void* to, const void* from, std::size_t bytes) {
     std::byte* const staged = stage(part, queue);
     std::memcpy(staged, static_cast<const std::byte*>(from) + done, part);
     check(driver_.start_copy_to_device(static_cast<std::byte*>(to) + done, staged, part, queue),
-          "a copy to it cannot be started" + suspects());
+          "a copy to it cannot be started");
     done += part;
   }
 }
@@ -179,8 +177,7 @@ void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
   use();
   const GpuStream queue = stream();
-  check(driver_.start_copy_to_host(to, from, bytes, queue),
-        "a copy from it cannot be started" + suspects());
+  check(driver_.start_copy_to_host(to, from, bytes, queue), "a copy from it cannot be started");
   wait_for(queue);
 }
 

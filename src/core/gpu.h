@@ -52,7 +52,7 @@ class Gpu {
   /// Returns when all that was queued is done.
   void wait();
 
-  /// Throws Error(kFailure) for an error of LibTorch's that came from the device.
+  /// Throws Error(kFailure) for what LibTorch says of the device, with the kernel launched last.
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
@@ -84,5 +84,17 @@ class Gpu {
   std::size_t staged_ = 0;        ///< of them, still read by copies
   std::recursive_mutex mutex_;
 };
+
+/// Calls work(). LibTorch's operations see the errors of earlier kernels, too: as exceptions of its
+/// own, which become Gpu::fail's where the policy has a GPU.
+template <class Work>
+auto with_device_errors(const Policy& policy, const Work& work) {
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    if (policy.gpu == nullptr) throw;
+    policy.gpu->fail(error.what_without_backtrace());
+  }
+}
 
 }  // namespace olmo

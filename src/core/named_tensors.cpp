@@ -40,7 +40,7 @@ NamedTensors to_host(const Policy& policy, const NamedTensors& tensors) {
 }
 
 at::Tensor to_device(const Policy& policy, const at::Tensor& tensor) {
-  if (policy.gpu == nullptr) return tensor;
+  if (policy.gpu == nullptr || !tensor.is_cpu()) return tensor;
   const at::Tensor dense = tensor.contiguous();
   const at::Tensor copy = new_tensor(dense.sizes(), tensors_of(policy, dense.scalar_type()));
   copy_to_device(policy, dense, copy);

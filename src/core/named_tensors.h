@@ -42,8 +42,8 @@ std::string shape_text(std::span<const std::int64_t> shape);
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor);
 NamedTensors to_host(const Policy& policy, const NamedTensors& tensors);
 
-/// A tensor of the host in the memory of the policy: itself on the CPU, else a copy, which is
-/// queued; what the host does with its own afterwards does not change it.
+/// The tensor in the memory of the policy: itself if it is there, else a copy, which is queued. What
+/// the host does with its own afterwards does not change the copy.
 at::Tensor to_device(const Policy& policy, const at::Tensor& tensor);
 
 /// Copies the elements of a contiguous tensor of the host to a contiguous one of the same type and

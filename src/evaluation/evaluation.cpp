@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/gpu.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "eval/load_task.h"
@@ -185,8 +186,11 @@ EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                         .on_progress = on_progress,
                         .vocab_size = model.config().embedding_rows(),
                         .threads = model.policy().threads,
-                        .model = [&](const TokenForest& forest,
-                                     std::span<TokenScore> scores) { model.score(forest, scores); },
+                        .model =
+                            [&](const TokenForest& forest, std::span<TokenScore> scores) {
+                              with_device_errors(model.policy(),
+                                                 [&] { model.score(forest, scores); });
+                            },
                         .outcome = {}};
   run_tasks(evaluation);
   for (const auto& suite : plan.suites) run_suite(evaluation, suite);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/terminal.h"
 #include "energy/meter.h"
 #include "model/model_config.h"
@@ -38,7 +39,8 @@ class Trainer {
 
   TrainResult run() {
     try {
-      TrainResult result = run_steps();
+      TrainResult result =
+          with_device_errors(stepper_.model().policy(), [&] { return run_steps(); });
       is_whole_ = false;  // from here on there is nothing more to save
       energy_.finish(db_);
       place_.lock.require_held();

@@ -42,7 +42,11 @@ struct Way {
 /// Both of them, in every mode; or the real one that OLMO_TEST_DEVICE names (scripts/prove_gpu.sh).
 inline std::vector<Way> ways() {
   const char* real = std::getenv("OLMO_TEST_DEVICE");
-  if (real != nullptr) return {{resolve_policy("portable", "auto", 1, real), "real"}};
+  if (real != nullptr) {
+    // One for all tests, since its kernels take seconds to compile; never closed.
+    static const auto* const kPolicy = new Policy(resolve_policy("portable", "auto", 1, real));
+    return {{*kPolicy, "now"}};
+  }
   return {{policy_of(Device::kCuda), "now"},
           {policy_of(Device::kCuda), "reversed"},
           {policy_of(Device::kRocm), "delayed"}};

@@ -84,8 +84,20 @@ TEST_CASE("after an error that the host knows of, the next launch says so", "[op
   const at::Tensor x = full(policy, {4}, 1);
   scale(policy, x, 2.0F);
   CHECK_THROWS_WITH(add(policy, x, x, x),
-                    Contains("olmo_add cannot be started; launched last: olmo_scale") &&
-                        Contains("unspecified launch failure"));
+                    Contains("olmo_add cannot be started: unspecified launch failure; "
+                             "launched last: olmo_scale"));
+}
+
+TEST_CASE("an earlier kernel's error that an operation of LibTorch's throws names the kernel",
+          "[ops][gpu]") {
+  const Policy policy = policy_of(Device::kCuda);
+  const Failing failing("olmo_scale:1");
+  const at::Tensor x = full(policy, {4}, 1);
+  scale(policy, x, 2.0F);
+  CHECK_THROWS_WITH(with_device_errors(policy, [&] { x.zero_(); }),
+                    Contains("device Emulated GPU: CUDA error: unspecified launch failure; "
+                             "launched last: olmo_scale") &&
+                        !Contains("\n"));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct State {
   std::map<std::string, int> launches;
   int error = 0;
   int open = 0;  ///< pieces of work that run, one within the other
+  bool readable = false;
 };
 
 State& state() {
@@ -39,22 +40,28 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The memory of the device, for as long as an object lives.
+bool is_delayed() { return variable("FAKE_GPU_MODE") == "delayed"; }
+
+/// The memory of the device, for as long as an object lives. Only a delayed device takes it away
+/// again: the system's call takes time for every page.
 class Opened {
  public:
   Opened() {
-    if (state().open++ == 0) protect(PROT_READ | PROT_WRITE);
+    if (state().open++ == 0) allow(true);
   }
   ~Opened() {
-    if (--state().open == 0) protect(PROT_NONE);
+    if (--state().open == 0 && is_delayed()) allow(false);
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
  private:
-  static void protect(int access) {
-    if (state().used == 0) return;
-    if (::mprotect(state().arena, state().used, access) == 0) return;
+  static void allow(bool readable) {
+    State& s = state();
+    if (s.readable == readable) return;
+    s.readable = readable;
+    if (s.used == 0) return;
+    if (::mprotect(s.arena, s.used, readable ? PROT_READ | PROT_WRITE : PROT_NONE) == 0) return;
     std::perror("GPU emulator: mprotect");
     std::abort();
   }
@@ -107,7 +114,7 @@ char* take(std::size_t bytes) {
   }
   if (bytes > kArena - s.used) return nullptr;
   char* memory = s.arena + s.used;
-  if (s.open > 0) ::mprotect(memory, bytes, PROT_READ | PROT_WRITE);
+  if (s.readable) ::mprotect(memory, bytes, PROT_READ | PROT_WRITE);
   s.used += bytes;
   s.allocated[memory] = bytes;
   return memory;
@@ -175,7 +182,7 @@ void submit(std::function<void()> work) {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   s.queue.push_back(std::move(work));
-  if (variable("FAKE_GPU_MODE") != "delayed") drain();
+  if (!is_delayed()) drain();
 }
 
 void submit(const std::string& kernel, unsigned blocks, unsigned threads,

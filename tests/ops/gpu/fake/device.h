@@ -1,9 +1,9 @@
 // The one emulated GPU that the stand-ins for CUDA's driver, HIP and LibTorch's GPU half share: its
-// memory, its queue and its errors. The host cannot touch its memory: the pages are only there
-// while the device works. The environment says how it behaves:
+// memory, its queue and its errors. The environment says how it behaves:
 //   FAKE_GPUS         the number of devices (1)
-//   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; delayed: when somebody waits
-//                     for it; reversed: at once, the last block and thread of a kernel first
+//   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; reversed: so, the last block
+//                     and thread of a kernel first; delayed: when somebody waits for it, and the
+//                     host cannot touch the pages of its memory
 //   FAKE_GPU_MEMORY   its bytes (a TiB)
 //   FAKE_GPU_FAIL     NAME:N, the N-th launch of that kernel fails, and all that follows
 #pragma once

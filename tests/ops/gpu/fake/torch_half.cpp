@@ -18,6 +18,9 @@ namespace {
 
 const at::Device kDevice(at::kCUDA, 0);
 
+/// What every operation of LibTorch's does: an error that is known is thrown.
+void check_device(int error) { TORCH_CHECK(error == 0, "CUDA error: ", text_of(error)); }
+
 // ---- memory ----
 
 struct Allocator final : c10::Allocator {
@@ -53,10 +56,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return static_cast<c10::DeviceIndex>(devices());
   }
   void synchronizeStream(const c10::Stream&) const override { synchronizeDevice(0); }
-  void synchronizeDevice(const c10::DeviceIndex) const override {
-    const int error = wait();
-    TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
-  }
+  void synchronizeDevice(const c10::DeviceIndex) const override { check_device(wait()); }
 
  private:
   static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
@@ -131,6 +131,7 @@ void fallback(const c10::OperatorHandle& op, Stack* stack) {
   const auto count = static_cast<std::ptrdiff_t>(schema.arguments().size());
   Stack arguments(stack->end() - count, stack->end());
   stack->erase(stack->end() - count, stack->end());
+  check_device(known_error());
   if (only_writes(schema)) {
     const auto results = written(schema, arguments);
     stack->insert(stack->end(), results.begin(), results.end());
@@ -140,8 +141,7 @@ void fallback(const c10::OperatorHandle& op, Stack* stack) {
     });
     return;
   }
-  const int error = wait();
-  TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
+  check_device(wait());
   with_memory([&] { call_on_host(op, arguments); });
   for (const IValue& result : arguments)
     stack->push_back(result.isTensor() ? IValue(on_device(result.toTensor())) : result);
@@ -168,13 +168,13 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     on_host(target).copy_(on_host(source));
   };
+  check_device(known_error());
   if (to.is_cuda()) {
     const at::Tensor source = from.is_cuda() ? from : from.clone();  // as a driver stages it
     submit([=] { move(to, source); });
     return to;
   }
-  const int error = wait();
-  TORCH_CHECK(error == 0, "CUDA error: ", text_of(error));
+  check_device(wait());
   with_memory([&] { move(to, from); });
   return to;
 }
