@@ -265,7 +265,8 @@ void add_how(const Command& eval, Options& options) {
   eval.option("--instances FILE", options.instances,
               "Also write one JSON object per continuation to this file");
   eval.option("--numerics", options.policy.numerics,
-              "portable: the same bits on every machine; fast: LibTorch's matrix products")
+              "portable: the same bits on every machine; fast: LibTorch's matrix products and "
+              "attention")
       .one_of({"portable", "fast"});
   eval.isa_device_threads(options.policy);
   eval.number("--batch-tokens", options.batch_tokens, kSizes,

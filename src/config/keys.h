@@ -386,10 +386,11 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"module_outputs_save_steps", kNoEffect, "outputs of modules are not saved"}, Absent{});
   visit(Key{"load_weights", kStart, "Start from these weights: a checkpoint, or a .safetensors"},
         c.load_weights);
-  visit(
-      Key{"numerics", kHardware,
-          "portable: the same bits on every machine; fast: LibTorch's matrix products", kNumerics},
-      c.numerics);
+  visit(Key{"numerics", kHardware,
+            "portable: the same bits on every machine; fast: LibTorch's matrix products and "
+            "attention",
+            kNumerics},
+        c.numerics);
   visit(Key{"isa", kHardware, "Widest instruction set to use", kIsas}, c.isa);
   visit(Key{"device", kHardware, "What computes; a GPU with numerics: portable only", kDevices},
         c.device);

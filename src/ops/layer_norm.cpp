@@ -45,8 +45,7 @@ void run_forward(const char* op, const Context& context, const ForwardKernels& k
   require(op, "stats", stats, {rows, stats_columns});
   if (parameters.weight.defined() || parameters.bias.defined())
     require_fp32_or_bf16(op, "weight", parameters.weight, {columns});
-  if (parameters.bias.defined())
-    require(op, "bias", parameters.bias, {columns}, parameters.weight.scalar_type());
+  if (parameters.bias.defined()) require_fp32_or_bf16(op, "bias", parameters.bias, {columns});
   const NormForwardArgs args{.x = rows_of(x),
                              .y = rows_of(y),
                              .columns = columns,

@@ -9,11 +9,10 @@ namespace olmo::ops {
 // ranges of wider rows, such as the q part of packed qkv rows. Every kernel reads a row before it
 // writes it, so y may be x, and dx may be dy.
 //
-// x, y, dy, dx, the weight and the bias may each be fp32 or bf16 (weight and bias alike).
-// Statistics and arithmetic are fp32, and what is stored into bf16 is rounded once, as LibTorch's
-// layer_norm does under autocast. OLMo's RMS norm rounds more often, since it is written in small
-// operations, and so does this one where x is bf16: see rms_norm. OLMo's `low_precision` norm is
-// layer_norm of an x that is bf16.
+// x, y, dy, dx, the weight and the bias may each be fp32 or bf16. Statistics and arithmetic are
+// fp32, and what is stored into bf16 is rounded once, as LibTorch's layer_norm does under autocast.
+// OLMo's RMS norm rounds more often, since it is written in small operations, and so does this one
+// where x is bf16: see rms_norm. OLMo's `low_precision` norm is layer_norm of an x that is bf16.
 
 /// Weight and bias of a norm, each (D) or undefined.
 struct NormParameters {
