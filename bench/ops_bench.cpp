@@ -1,5 +1,5 @@
-// Speed of the matrix products and of attention next to LibTorch's in the same run; the counter is
-// FLOP/s.
+// Speed of the matrix products, in fp32 and bf16, and of attention next to LibTorch's in fp32 in
+// the same run; the counter is FLOP/s.
 //   olmo_ops_bench --benchmark_filter=S/qkv --benchmark_repetitions=9
 //     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
 // bench/ops_table.py runs it and writes the table. OLMO_BENCH_ISA picks another instruction set
@@ -56,16 +56,22 @@ constexpr LinearCase kLinear[] = {
 
 enum class Product { kForward, kInput, kWeight };
 
-void run_linear(State& state, const LinearCase& c, Product product, const Policy& policy) {
+/// Inputs, y and dx of `type`; dw in fp32, rounded where they are bf16.
+void run_linear(State& state, const LinearCase& c, Product product, const Policy& policy,
+                at::ScalarType type) {
   apply_policy(policy);
-  const auto x = at::randn({c.m, c.k}), w = at::randn({c.n, c.k}), dy = at::randn({c.m, c.n});
-  auto y = at::zeros({c.m, c.n}), dx = at::zeros({c.m, c.k}), dw = at::zeros({c.n, c.k});
+  const auto x = at::randn({c.m, c.k}).to(type), w = at::randn({c.n, c.k}).to(type),
+             dy = at::randn({c.m, c.n}).to(type);
+  auto y = at::zeros({c.m, c.n}, type), dx = at::zeros({c.m, c.k}, type);
+  auto dw = at::zeros({c.n, c.k});
+  const auto rounding = type == at::kBFloat16 ? ops::Rounding::kBf16 : ops::Rounding::kNone;
   ops::Workspace workspace(policy.threads);
   const ops::Context context(policy, workspace);
   for ([[maybe_unused]] auto _ : state) {
     if (product == Product::kForward) ops::linear(context, x, w, y);
     if (product == Product::kInput) ops::linear_backward_input(context, dy, w, dx);
-    if (product == Product::kWeight) ops::linear_backward_weight(context, dy, x, dw, false);
+    if (product == Product::kWeight)
+      ops::linear_backward_weight(context, dy, x, dw, false, rounding);
   }
   report(state, 2.0 * static_cast<double>(c.m * c.n * c.k));
 }
@@ -133,8 +139,11 @@ void add_all(int threads) {
           std::pair{"dw", Product::kWeight}}) {
       const auto name = std::string(c.name) + "/" + label;
       const auto which = product;
-      add(name + "/ours" + suffix, [=](State& s) { run_linear(s, c, which, portable); });
-      add(name + "/torch" + suffix, [=](State& s) { run_linear(s, c, which, fast); });
+      add(name + "/ours" + suffix,
+          [=](State& s) { run_linear(s, c, which, portable, at::kFloat); });
+      add(name + "/ours_bf16" + suffix,
+          [=](State& s) { run_linear(s, c, which, portable, at::kBFloat16); });
+      add(name + "/torch" + suffix, [=](State& s) { run_linear(s, c, which, fast, at::kFloat); });
     }
   }
   for (const auto& c : kAttention) {

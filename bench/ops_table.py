@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs olmo_ops_bench and writes its products and attention as a table: our rate, its share of the measured FMA peak, and its
-ratio to LibTorch's rate, all of one run with the order of the measurements shuffled.
+"""Runs olmo_ops_bench and writes its products and attention as a table: our rate in fp32, its share of the measured FMA peak,
+its ratio to LibTorch's rate, and our rate in bf16, all of one run with the order of the measurements shuffled.
 
 Run: python3 bench/ops_table.py --bench build/release/bench/olmo_ops_bench --threads 2 --out bench/results/ops.md
 """
@@ -46,10 +46,12 @@ def main():
     lines = [f"# Products and attention, {arguments.threads} threads", "",
              f"{cpu_name()}; medians of {arguments.repetitions} interleaved measurements. FMA peak measured in the same run: "
              f"{peak:.0f} GFLOP/s. Attention counts the causal half, forward and backward.", "",
-             "| operation | GFLOP/s | of the peak | LibTorch GFLOP/s | ours / LibTorch |", "| --- | --- | --- | --- | --- |"]
+             "| operation | GFLOP/s | of the peak | LibTorch GFLOP/s | ours / LibTorch | bf16 GFLOP/s | bf16 / fp32 |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
     for operation, sides in sorted(rows.items()):
-        ours, torch = sides["ours"], sides["torch"]
-        lines.append(f"| {operation} | {ours:.0f} | {ours / peak:.2f} | {torch:.0f} | {ours / torch:.2f} |")
+        ours, torch, bf16 = sides["ours"], sides["torch"], sides.get("ours_bf16")
+        in_bf16 = f"{bf16:.0f} | {bf16 / ours:.2f}" if bf16 else "- | -"
+        lines.append(f"| {operation} | {ours:.0f} | {ours / peak:.2f} | {torch:.0f} | {ours / torch:.2f} | {in_bf16} |")
     text = "\n".join(lines) + "\n"
     print(text, end="")
     if arguments.out:

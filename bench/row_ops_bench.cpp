@@ -48,8 +48,9 @@ constexpr Size kSizes[] = {{"T", 128, 512, 4, 256, 2048},
                            {"M", 768, 3072, 12, 1024, 2048}};
 constexpr std::int64_t kVocabulary = 50304;
 
-ops::HeadInput head_input(const Size& size) {
-  return {at::randn({size.tokens, size.d_model}), at::randn({kVocabulary, size.d_model}) * 0.02,
+ops::HeadInput head_input(const Size& size, at::ScalarType type = at::kFloat) {
+  return {at::randn({size.tokens, size.d_model}).to(type),
+          (at::randn({kVocabulary, size.d_model}) * 0.02).to(type),
           at::randint(0, 50280, {size.tokens}, at::kLong)};
 }
 
@@ -60,15 +61,15 @@ void report_flops(State& state, const Size& size) {
                          benchmark::Counter::kIsRate);
 }
 
-void run_head(State& state, const Size& size, std::int64_t chunk) {
+void run_head(State& state, const Size& size, std::int64_t chunk, at::ScalarType type) {
   const auto policy = bench_policy();
-  const auto input = head_input(size);
+  const auto input = head_input(size, type);
   ops::HeadWorkspace workspace;
   workspace.chunk = chunk;
   const ops::HeadGradients gradients{.grad_scale = 1.0F / 2048,
                                      .z_multiplier = 1e-4F,
                                      .dh_MD = at::zeros_like(input.h_MD),
-                                     .dw_VD = at::zeros_like(input.w_VD)};
+                                     .dw_VD = at::zeros(input.w_VD.sizes())};
   ops::Workspace scratch(policy.threads);
   const ops::Context context(policy, scratch);
   ops::head_loss_backward(context, workspace, input, gradients);
@@ -194,7 +195,9 @@ void add_all() {
     const std::string prefix = std::string(size.name) + "/";
     for (const std::int64_t chunk : {128, 256, 512, 1024}) {
       add_benchmark(prefix + "head/" + std::to_string(chunk),
-                    [=](State& s) { run_head(s, size, chunk); });
+                    [=](State& s) { run_head(s, size, chunk, at::kFloat); });
+      add_benchmark(prefix + "head_bf16/" + std::to_string(chunk),
+                    [=](State& s) { run_head(s, size, chunk, at::kBFloat16); });
       add_benchmark(prefix + "head_products/" + std::to_string(chunk),
                     [=](State& s) { run_products(s, size, chunk); });
     }
