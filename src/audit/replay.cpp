@@ -106,7 +106,7 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                const CheckpointPlaces& places, std::int64_t step,
                std::vector<store::Finding>& findings)
     : stepper_(config, policy, data::BatchSource(config::batch_config(config))) {
-  const std::optional<train::Start> start = find_start(recorded, places, step, findings);
+  std::optional<train::Start> start = find_start(recorded, places, step, findings);
   if (!start) require_startable(recorded, config);
   train::begin_at(stepper_, start, /*with_state=*/true);
   started_from_ = start                 ? start->path.string()

@@ -63,6 +63,8 @@ std::int64_t MemoryPlan::total() const {
   return sum;
 }
 
+std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * moments; }
+
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances) {
   constexpr std::int64_t kFloat = 4, kIdAndLabel = 2 * 8, kInstanceNumber = 4;

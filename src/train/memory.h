@@ -10,8 +10,7 @@
 
 namespace olmo::train {
 
-/// Bytes. Evaluations come on top where their batches are larger than a micro-batch; so does the
-/// checkpoint that a start reads, until its first step.
+/// Bytes. Evaluations come on top where their batches are larger than a micro-batch.
 struct MemoryPlan {
   std::int64_t weights = 0;
   std::int64_t working_weights = 0;  ///< rounded copies that a pass computes with; 0 in fp32
@@ -27,6 +26,9 @@ struct MemoryPlan {
   std::int64_t process = 0;          ///< a constant that was measured: program, LibTorch, record
 
   [[nodiscard]] std::int64_t total() const;
+  /// What a resume takes before its first step: the checkpoint that it has read, and the moments
+  /// that this goes to.
+  [[nodiscard]] std::int64_t at_resume() const;
 };
 
 /// A member of MemoryPlan: its name in JSON, and its name for a person.

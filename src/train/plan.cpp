@@ -72,7 +72,7 @@ Json needs_json(const Needs& needs) {
 }
 
 Json memory_json(const MemoryPlan& memory) {
-  Json json = {{"total", memory.total()}};
+  Json json = {{"total", memory.total()}, {"at_resume", memory.at_resume()}};
   for (const auto& kind : memory_kinds()) json[kind.key] = memory.*kind.bytes;
   return json;
 }
@@ -151,7 +151,10 @@ std::string memory_text(const TrainPlan& plan) {
     const std::int64_t size = memory.*kind.bytes;
     if (size > 0) text += row(kind.text, bytes(size) + note_on(kind, plan));
   }
-  return text + row("total", bytes(memory.total()) + there);
+  text += row("total", bytes(memory.total()) + there);
+  if (memory.at_resume() > memory.total())
+    text += row("at a resume", bytes(memory.at_resume()) + "  until its first step");
+  return text;
 }
 
 std::string disk_text(const TrainPlan& plan) {

@@ -257,7 +257,6 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
   db.records().outlast_failures();
 
   const bool resumed = beginning.start && beginning.with_state;
-  beginning.start.reset();  // its tensors have been copied
   const TrainingParts parts{.place = {options.run_dir, lock, db},
                             .evaluators = *ready.evaluators,
                             .signals = signals,

@@ -86,19 +86,28 @@ Start read_start(const std::filesystem::path& checkpoint) {
   return start;
 }
 
-void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state) {
+void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
   const config::TrainConfig& config = stepper.config();
   model::Olmo& model = stepper.model();
+  // Moments before weights: theirs is memory that the stepper holds already.
+  if (start && with_state) {
+    const auto limits = read_limits(*start->contents.optim_state, start->path.string());
+    stepper.restore(start->saved.state, {start->contents.optim, limits});
+  }
   if (start) {
+    start->contents.optim.clear();
     model.load_weights(start->contents.model);
+    start->contents.model.clear();
   } else if (config.load_weights) {
     model.load_weights(models::read_weights(*config.load_weights, config.model));
   } else {
     model.init_weights(config.seed);
   }
-  if (!start || !with_state) return;
-  const auto limits = read_limits(*start->contents.optim_state, start->path.string());
-  stepper.restore(start->saved.state, {start->contents.optim, limits});
+}
+
+void begin_at(Stepper& stepper, std::nullopt_t, bool with_state) {
+  std::optional<Start> none;
+  begin_at(stepper, none, with_state);
 }
 
 }  // namespace olmo::train

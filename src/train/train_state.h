@@ -39,7 +39,9 @@ struct Start {
 Start read_start(const std::filesystem::path& checkpoint);
 
 /// Gives the stepper its weights before the first step: the checkpoint's, those of load_weights, or
-/// drawn ones; and, `with_state`, the checkpoint's counters and moments.
-void begin_at(Stepper& stepper, const std::optional<Start>& start, bool with_state);
+/// drawn ones; and, `with_state`, the checkpoint's counters and moments. The start's tensors are
+/// let go of as they have been copied, for both together take more than a step does.
+void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state);
+void begin_at(Stepper& stepper, std::nullopt_t none, bool with_state);
 
 }  // namespace olmo::train

@@ -89,6 +89,12 @@ TEST_CASE("a plan shows what is computed again, and the memory that it saves", "
   CHECK(again.memory.saved_activations < kept.memory.saved_activations / 6);
   CHECK(to_text(again).find("(activation_checkpointing: whole_layer)") != std::string::npos);
   CHECK(to_text(kept).find("(activation_checkpointing") == std::string::npos);
+  // A resume reads as much as it has moments and weights for: more than steps that keep little.
+  CHECK(to_text(kept).find("at a resume") == std::string::npos);
+  const auto small =
+      plan_of("olmo-1b", {"activation_checkpointing=whole_layer", "save_num_checkpoints_to_keep=0",
+                          "device_train_microbatch_size=1", "global_train_batch_size=1"});
+  CHECK(to_text(small).find("at a resume") != std::string::npos);
 }
 
 TEST_CASE("an optimizer with one moment needs less memory", "[train]") {
