@@ -126,8 +126,14 @@ __attribute__((target("avx2"))) void normal_blocks_avx2(const NormalJob& job, st
                                                         std::uint64_t blocks, float* out) {
   normal_blocks(job, first, blocks, out);
 }
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"))) void
-normal_blocks_avx512(const NormalJob& job, std::uint64_t first, std::uint64_t blocks, float* out) {
+#if defined(__clang__)  // it knows no preferred width, and would ignore the whole attribute
+#define OLMO_AVX512 "avx512f,avx512dq,avx512bw,avx512vl"
+#else
+#define OLMO_AVX512 "avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512"
+#endif
+__attribute__((target(OLMO_AVX512))) void normal_blocks_avx512(const NormalJob& job,
+                                                               std::uint64_t first,
+                                                               std::uint64_t blocks, float* out) {
   normal_blocks(job, first, blocks, out);
 }
 #endif
