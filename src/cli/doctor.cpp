@@ -80,6 +80,8 @@ void print_machine(const OrderedJson& facts) {
                text_of(processor["model"]) + " (" + text_of(processor["architecture"]) + ")");
   machine.line("cores", text_of(processor["cores_usable"]) + " usable of " +
                             text_of(processor["cores_online"]));
+  machine.line("threads", text_of(processor["default_threads"]) + " by default (" +
+                              text_of(processor["default_threads_by"]) + ")");
   std::string caches;
   for (const auto& cache : processor["caches"]) {
     caches += (caches.empty() ? "" : ", ") + text_of(cache["name"]) + " " +

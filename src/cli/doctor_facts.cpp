@@ -183,6 +183,8 @@ OrderedJson processor_facts() {
           {"architecture", facts.value("architecture", "unknown")},
           {"cores_online", facts.value("cores_online", 0)},
           {"cores_usable", facts.value("cores_usable", 0)},
+          {"default_threads", facts.value("default_threads", 0)},
+          {"default_threads_by", facts.value("default_threads_by", "")},
           {"isas", isas},
           {"caches", caches}};
 }

@@ -9,7 +9,8 @@ namespace olmo::cli {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// {"model", "cores_online", "cores_usable", "isas", "caches": [{"name", "bytes"}]}
+/// {"model", "cores_online", "cores_usable", "default_threads", "default_threads_by", "isas",
+/// "caches": [{"name", "bytes"}]}
 OrderedJson processor_facts();
 /// {"total_bytes", "available_bytes", "cgroup_limit_bytes" or null}
 OrderedJson memory_facts();

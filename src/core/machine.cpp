@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -91,6 +93,18 @@ std::optional<std::uint64_t> limit_in(const fs::path& path) {
   return limit < kNoLimit ? std::optional(limit) : std::nullopt;
 }
 
+/// The number of threads that a variable asks for: "8", or the first of "8,2". Nothing if it says
+/// something else.
+std::optional<int> threads_in(const char* text) {
+  constexpr int kMost = 4096;
+  if (text == nullptr) return std::nullopt;
+  const char* end = text + std::strlen(text);
+  int threads = 0;
+  const auto [rest, error] = std::from_chars(text, end, threads);
+  if (error != std::errc() || (rest != end && *rest != ',')) return std::nullopt;
+  return threads >= 1 && threads <= kMost ? std::optional(threads) : std::nullopt;
+}
+
 /// The value of `key` in a file of lines "key<separator>value", unquoted; empty if there is none.
 std::string value_in(const fs::path& path, std::string_view key, char separator) {
   std::ifstream in(path);
@@ -162,6 +176,20 @@ UsableCores usable_cores(const fs::path& root) {
   return cores;
 }
 
+DefaultThreads default_threads(const UsableCores& cores, const Variable& variable) {
+  if (const auto wanted = threads_in(variable("OMP_NUM_THREADS")))
+    return {*wanted, "OMP_NUM_THREADS"};
+  DefaultThreads threads{cores.usable,
+                         cores.usable < cores.bound_to ? "control group" : "processor affinity"};
+  const auto given = threads_in(variable("SLURM_CPUS_PER_TASK"));
+  if (given && *given < threads.count) threads = {*given, "SLURM_CPUS_PER_TASK"};
+  return threads;
+}
+
+DefaultThreads default_threads() {
+  return default_threads(usable_cores(), [](const char* name) { return std::getenv(name); });
+}
+
 std::optional<std::uint64_t> MachineMemory::usable() const {
   return total && limit ? std::optional(std::min(*total, *limit)) : (total ? total : limit);
 }
@@ -193,6 +221,9 @@ Json environment() {
   set("cpu_flags", value_in("/proc/cpuinfo", "flags", ':'));
   facts["cores_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
   facts["cores_usable"] = usable_cores().usable;
+  const DefaultThreads threads = default_threads();
+  facts["default_threads"] = threads.count;
+  facts["default_threads_by"] = threads.by;
   if (const auto bytes = machine_memory().total) facts["memory_bytes"] = *bytes;
   facts["devices"] = Json::array({{{"kind", "cpu"}}});
   facts["pid"] = ::getpid();

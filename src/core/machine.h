@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "core/json.h"
 
@@ -19,6 +21,22 @@ struct UsableCores {
 };
 
 UsableCores usable_cores(const std::filesystem::path& root = "/");
+
+/// The threads of a command that was not told their number.
+struct DefaultThreads {
+  int count = 1;
+  /// What decided: "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "control group", "processor affinity".
+  std::string by;
+};
+
+/// The value of an environment variable, or null.
+using Variable = std::function<const char*(const char* name)>;
+
+/// OMP_NUM_THREADS (of a list, its first number) goes before all that follows: the user has chosen.
+/// Else the cores that may be used; but no more than Slurm gave the task, which a cluster that does
+/// not bind its tasks to cores tells by a variable only.
+DefaultThreads default_threads(const UsableCores& cores, const Variable& variable);
+DefaultThreads default_threads();
 
 /// Bytes of memory that this machine has, and that this process may take of them. What the system
 /// does not tell is empty.

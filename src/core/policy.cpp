@@ -157,7 +157,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
     throw Error(ErrorKind::kUsage,
                 "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
   }
-  policy.threads = threads == 0 ? usable_cores().usable : threads;
+  policy.threads = threads == 0 ? default_threads().count : threads;
   set_device(policy, device);
   return policy;
 }

@@ -57,7 +57,7 @@ std::string precision_names();
 Isa best_isa();
 
 /// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
-/// as many as usable_cores(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
+/// default_threads(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
 /// for another word, or for an instruction set or a device that this machine lacks. A device is
 /// opened here: call it before anything asks LibTorch for CUDA (see open_torch_half).
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,

@@ -1,6 +1,7 @@
 #include "core/machine.h"
 
 #include <fstream>
+#include <map>
 
 #include "core/tensor.h"
 #include "support/catch.h"
@@ -63,6 +64,34 @@ TEST_CASE("a control group of version 1 grants its quota", "[core]") {
   CHECK_FALSE(usable_cores(root / "").granted);
   write(root / "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "150000\n");
   CHECK(usable_cores(root / "").granted.value() == 1.5);
+}
+
+TEST_CASE("the default number of threads says what decided it", "[core]") {
+  std::map<std::string, std::string> set;
+  const auto threads = [&](const UsableCores& cores) {
+    const auto [count, by] = default_threads(cores, [&](const char* name) {
+      const auto found = set.find(name);
+      return found == set.end() ? nullptr : found->second.c_str();
+    });
+    return std::to_string(count) + ", " + by;
+  };
+  const UsableCores all = {.bound_to = 8, .physical = 4, .granted = {}, .usable = 8};
+  const UsableCores quota = {.bound_to = 8, .physical = 4, .granted = 2.5, .usable = 3};
+  CHECK(threads(all) == "8, processor affinity");
+  CHECK(threads(quota) == "3, control group");
+  set["SLURM_CPUS_PER_TASK"] = "6";
+  CHECK(threads(all) == "6, SLURM_CPUS_PER_TASK");
+  CHECK(threads(quota) == "3, control group");
+  set["OMP_NUM_THREADS"] = "5,2";
+  CHECK(threads(quota) == "5, OMP_NUM_THREADS");
+}
+
+TEST_CASE("variables that hold no number of threads are passed over", "[core]") {
+  const UsableCores cores = {.bound_to = 8, .physical = 8, .granted = {}, .usable = 8};
+  for (const char* text : {"", "many", "0", "-1", "4x", "99999999999", " 4"}) {
+    INFO(text);
+    CHECK(default_threads(cores, [&](const char*) { return text; }).count == 8);
+  }
 }
 
 TEST_CASE("damaged files of a control group grant nothing and stop nothing", "[core]") {
