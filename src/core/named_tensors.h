@@ -33,6 +33,10 @@ inline at::TensorOptions tensors_of(const Policy& policy, at::ScalarType type) {
 /// E.g. "(2048, 512)"; "()" for one number.
 std::string shape_text(std::span<const std::int64_t> shape);
 
+/// Asks the system for huge pages under a tensor that is large and lies in the memory of the CPU,
+/// before it is first written: clearing them costs a third of what small pages do.
+void advise_huge_pages(const at::Tensor& tensor);
+
 // How the host reads and writes the elements of a tensor: nowhere else does it take an address of
 // one (a test holds that). A GPU keeps its memory to itself: the spans below refuse a tensor of it,
 // and copies are made by name.

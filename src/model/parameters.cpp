@@ -4,8 +4,6 @@
 
 #include <ATen/Parallel.h>
 #include <c10/util/accumulate.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
@@ -112,16 +110,6 @@ std::vector<at::Tensor> match_tensors(const NamedTensors& source,
   return matched;
 }
 
-void advise_huge_pages(std::span<std::byte> memory) {
-  constexpr std::size_t kWorthwhile = std::size_t{4} << 20;
-  if (memory.size() < kWorthwhile) return;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) / page * page;
-  // Advice only: a kernel without huge pages refuses, and nothing is lost.
-  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
-
 constexpr double kDefaultCutoff = 3.0;  // of mitchell and full_megatron
 
 double inverse_sqrt(std::int64_t n) { return 1.0 / std::sqrt(static_cast<double>(n)); }
@@ -175,7 +163,7 @@ std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
 
 at::Tensor empty_tensor(at::IntArrayRef shape, at::TensorOptions options) {
   at::Tensor tensor = new_tensor(shape, options);
-  if (tensor.is_cpu()) advise_huge_pages(mutable_host_bytes(tensor));
+  advise_huge_pages(tensor);
   return tensor;
 }
 

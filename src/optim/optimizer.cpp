@@ -33,6 +33,12 @@ void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients
   }
 }
 
+at::Tensor zeros_like(const at::Tensor& parameter) {
+  const at::Tensor moments = parameter.new_empty(parameter.sizes());
+  advise_huge_pages(moments);
+  return moments.zero_();
+}
+
 at::Tensor zeros_scalar(at::ScalarType dtype) { return new_tensor({}, dtype).zero_(); }
 
 // What load_state expects of one tensor, and where it goes.
@@ -123,8 +129,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
                       .parameter = parameter,
                       .gradient = gradients[i].tensor,
                       .weight_decay = decay[names[i]],
-                      .exp_avg = parameter.new_zeros(parameter.sizes()),
-                      .exp_avg_sq = adamw ? parameter.new_zeros(parameter.sizes()) : at::Tensor(),
+                      .exp_avg = zeros_like(parameter),
+                      .exp_avg_sq = adamw ? zeros_like(parameter) : at::Tensor(),
                       .step = zeros_scalar(at::kLong),
                       .grad_norm_exp_avg = zeros_scalar(at::kFloat)});
   }
