@@ -64,7 +64,7 @@ class Auditor {
       const bool wanted = options_.trace && next >= result.stretch.first;
       const auto recorded = policy.numerics == Numerics::kPortable ? options_.recorded_trace(next)
                                                                    : std::vector<OpDigest>{};
-      OpTrace trace;
+      OpTrace trace(format_of(recorded));
       const auto row = training.advance(wanted || !recorded.empty() ? &trace : nullptr);
       if (!row) {
         findings.push_back({next, "loss",

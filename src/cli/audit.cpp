@@ -209,15 +209,17 @@ int compare_traces(const Arguments& arguments) {
   const auto steps_b = store::traced_steps(b.db.records(), b.run_id);
   for (const auto step : store::traced_steps(a.db.records(), a.run_id)) {
     if (!std::binary_search(steps_b.begin(), steps_b.end(), step)) continue;
+    const auto trace_a = a.of(step), trace_b = b.of(step);
+    if (format_of(trace_a) != format_of(trace_b)) continue;
     comparison.steps.push_back(step);
-    comparison.difference = first_difference(a.of(step), b.of(step));
+    comparison.difference = first_difference(trace_a, trace_b);
     if (comparison.difference) break;
   }
   if (comparison.steps.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "audit --against: no step is traced in both " + arguments.run + " and " +
-                    arguments.against +
-                    "; `audit RUN --steps N --trace --record` traces one on each machine");
+    throw Error(ErrorKind::kUsage, "audit --against: no step is traced in both " + arguments.run +
+                                       " and " + arguments.against +
+                                       ", with hashes of one format; `audit RUN --steps N --trace "
+                                       "--record` traces one on each machine");
   }
   std::cout << (arguments.json ? json_text(to_json(comparison), 2) + "\n" : to_text(comparison));
   return comparison.difference ? static_cast<int>(ErrorKind::kCheckFailed) : 0;

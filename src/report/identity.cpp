@@ -203,9 +203,11 @@ TracedOperation find_operation(const PartingSteps& steps, const TracedRun& a, co
   found.parted = steps.parted;
   std::int64_t agreed = steps.after_equal - 1;
   for (const std::int64_t step : steps_to_compare(steps, a, b)) {
+    const auto trace_a = store::read_trace(a.records, a.run_id, step);
+    const auto trace_b = store::read_trace(b.records, b.run_id, step);
+    if (format_of(trace_a) != format_of(trace_b)) continue;
     found.traced = step;
-    const auto difference = first_difference(store::read_trace(a.records, a.run_id, step),
-                                             store::read_trace(b.records, b.run_id, step));
+    const auto difference = first_difference(trace_a, trace_b);
     if (difference) {
       found.operation = difference->operation;
       found.reason = difference->reason;

@@ -1,5 +1,7 @@
 #include "core/op_trace.h"
 
+#include <bit>
+
 #include <ATen/ATen.h>
 
 #include "support/catch.h"
@@ -51,6 +53,36 @@ TEST_CASE("one bit of a tensor of any size changes its digest, its layout does n
   const at::Tensor strided = at::cat({matrix, matrix}, 1).narrow(1, 0, 4);
   CHECK_FALSE(
       first_difference(trace_of(matrix, matrix).digests(), trace_of(matrix, strided).digests()));
+}
+
+TEST_CASE("flipped signs, exchanged and moved values change a digest", "[core]") {
+  const at::Tensor tensor = at::arange(1, 1001, at::kFloat);
+  const auto digest = trace_of(tensor, tensor).digests().front().digest;
+  std::vector<at::Tensor> others(4);
+  for (auto& other : others) other = tensor.clone();
+  others[0].neg_();
+  others[1][16] *= -1;  // of two elements that go into one sum
+  others[1][32] *= -1;
+  std::swap(others[2].data_ptr<float>()[0], others[2].data_ptr<float>()[16]);
+  others[3] = at::cat({at::zeros({1}), tensor.narrow(0, 0, 999)});
+  for (const auto& other : others) CHECK(trace_of(other, other).digests().front().digest != digest);
+}
+
+TEST_CASE("the format of a trace is told by its digests, and both formats tell one bit", "[core]") {
+  const at::Tensor tensor = at::arange(100, at::kFloat);
+  at::Tensor other = tensor.clone();
+  other[7] += 0.5;
+  for (const auto format : {TraceFormat::kSha256, TraceFormat::kSums}) {
+    OpTrace a(format), b(format);
+    a.add("x", tensor);
+    b.add("x", other);
+    CHECK(format_of(a.digests()) == format);
+    CHECK(first_difference(a.digests(), b.digests()));
+  }
+  OpTrace old(TraceFormat::kSha256);
+  old.add("x", 1.0);
+  CHECK(old.digests().front().digest ==
+        Sha256().update_u64(std::bit_cast<std::uint64_t>(1.0)).finish());
 }
 
 TEST_CASE("the first of several differences is named, and what one trace lacks", "[core]") {
