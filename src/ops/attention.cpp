@@ -148,9 +148,10 @@ void backward_on_gpu(const Context& context, const AttentionShape& shape,
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   check("attention", shape, qkv, out, lse);
+  const bool gpu = on_gpu(context, "attention", {qkv, out, lse});
   if (is_fast(context, shape, qkv)) {
     flash_attention(shape, qkv, out, lse);
-  } else if (on_gpu(context, "attention", {qkv, out, lse})) {
+  } else if (gpu) {
     for_element_type(qkv, [&]<class Element>() {
       launch(context, gpu_kernels::kAttention<Element>, gpu_blocks(shape, shape.n_heads),
              problem_of<Element>(shape, qkv, out, lse));
@@ -171,9 +172,10 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   check("attention_backward", shape, qkv, out, lse);
   require("attention_backward", "dout", dout, out.sizes(), qkv.scalar_type());
   require("attention_backward", "dqkv", dqkv, qkv.sizes(), qkv.scalar_type());
+  const bool gpu = on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv});
   if (is_fast(context, shape, qkv)) {
     flash_attention_backward(shape, dout, qkv, out, lse, dqkv);
-  } else if (on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv})) {
+  } else if (gpu) {
     for_element_type(qkv, [&]<class Element>() {
       backward_on_gpu(context, shape, problem_of<Element>(shape, qkv, out, lse, dout, dqkv), lse);
     });

@@ -23,6 +23,9 @@ at::Tensor heads_of(const at::Tensor& rows, const AttentionShape& s, std::int64_
       .transpose(1, 2);
 }
 
+/// What the kernels are given of a tensor: see the header for bf16 on the CPU.
+at::Tensor as_multiplied(const at::Tensor& t) { return t.is_cpu() ? t.to(at::kFloat) : t; }
+
 struct Heads {
   at::Tensor q, k, v;
 
@@ -42,7 +45,7 @@ bool has_flash_attention(const AttentionShape& shape, const at::Tensor& qkv) {
 
 void flash_attention(const AttentionShape& shape, const at::Tensor& qkv, const at::Tensor& out,
                      const at::Tensor& lse) {
-  const Heads in(qkv, shape);
+  const Heads in(as_multiplied(qkv), shape);
   at::Tensor heads, sums;
   if (qkv.is_cpu()) {
     std::tie(heads, sums) =
@@ -60,9 +63,9 @@ void flash_attention(const AttentionShape& shape, const at::Tensor& qkv, const a
 void flash_attention_backward(const AttentionShape& shape, const at::Tensor& dout,
                               const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                               const at::Tensor& dqkv) {
-  const Heads in(qkv, shape), gradients(dqkv, shape);
-  const auto dheads = heads_of(dout, shape, 0, shape.n_heads);
-  const auto heads = heads_of(out, shape, 0, shape.n_heads);
+  const Heads in(as_multiplied(qkv), shape), gradients(dqkv, shape);
+  const auto dheads = heads_of(as_multiplied(dout), shape, 0, shape.n_heads);
+  const auto heads = heads_of(as_multiplied(out), shape, 0, shape.n_heads);
   at::Tensor dq, dk, dv;
   if (qkv.is_cpu()) {
     std::tie(dq, dk, dv) = at::_scaled_dot_product_flash_attention_for_cpu_backward(

@@ -50,13 +50,12 @@ void for_each_case(
 TEST_CASE("fast attention is near the portable one in fp32 and bf16", "[ops]") {
   for_each_case([](const AttentionShape& s, const at::Tensor& qkv, const at::Tensor& dout) {
     const auto fast = run("fast", 2, s, qkv, dout), portable = run("portable", 2, s, qkv, dout);
-    // In fp32 sums have another order. In bf16 LibTorch also rounds other things, and its
-    // exponentials are good to 1e-5: the reference of bf16_golden.h, which our kernels equal,
-    // differs from LibTorch by up to 0.8e-3 in outputs and 4e-3 in gradients. The limits are about
-    // twice that.
+    // In fp32 sums have another order. In bf16 ours rounds the exponentials and the gradients of
+    // scores, too: bf16_golden.h has 4.3e-3 as its error in gradients, where results that are only
+    // rounded when they are whole have 1.7e-3.
     const bool bf16 = qkv.scalar_type() == at::kBFloat16;
     CHECK(ref::relative_rms(fast.out, portable.out) <= (bf16 ? 2e-3 : 4e-7));
-    CHECK(ref::relative_rms(fast.lse, portable.lse) <= (bf16 ? 2e-5 : 2e-7));
+    CHECK(ref::relative_rms(fast.lse, portable.lse) <= 2e-7);
     CHECK(ref::relative_rms(fast.dqkv, portable.dqkv) <= (bf16 ? 8e-3 : 1e-6));
   });
 }

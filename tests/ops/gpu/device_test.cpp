@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "ops/attention.h"
+#include "ops/bf16_golden.h"
 #include "ops/dispatch.h"
 #include "ops/gpu/emulated.h"
 #include "ops/linear.h"
@@ -57,6 +59,41 @@ TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
   at::Tensor y = empty(policy, {3, 5});
   linear(policy, to_device(policy, x), to_device(policy, w), y);
   CHECK(to_host(policy, y).equal(at::full({3, 5}, 8.0F)));
+}
+
+TEST_CASE("fast attention on a GPU is LibTorch's where it has a kernel, and ours elsewhere",
+          "[ops][gpu]") {
+  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const Policy gpu = resolve_policy("fast", "auto", 1, "cuda");
+  apply_policy(gpu);
+  const auto results = [](const Policy& policy, const AttentionShape& s, at::ScalarType type) {
+    const auto rows = s.batch * s.length, width = (s.n_heads + 2 * s.n_kv_heads) * s.head_dim;
+    const at::Tensor qkv = to_device(policy, reference::values({rows, width}, 1, 2.0F).to(type));
+    const at::Tensor dout =
+        to_device(policy, reference::values({rows, s.n_heads * s.head_dim}, 2).to(type));
+    at::Tensor out = empty(policy, dout.sizes(), type), dqkv = empty(policy, qkv.sizes(), type);
+    at::Tensor lse = empty(policy, {s.batch, s.n_heads, s.length});
+    attention(policy, s, qkv, out, lse);
+    attention_backward(policy, s, dout, qkv, out, lse, dqkv);
+    return Tensors{to_host(policy, out), to_host(policy, lse), to_host(policy, dqkv)};
+  };
+  struct Case {
+    std::int64_t head_dim;
+    at::ScalarType type;
+    bool flash;
+  };
+  for (const auto& [head_dim, type, flash] :
+       {Case{16, at::kBFloat16, true}, Case{20, at::kBFloat16, false},
+        Case{264, at::kBFloat16, false}, Case{16, at::kFloat, false}}) {
+    const AttentionShape s{2, 33, 4, 2, head_dim};
+    const auto found = results(gpu, s, type);
+    const auto portable = results(resolve_policy("portable", "auto", 1), s, type);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      INFO("head_dim " << head_dim << " " << at::toString(type) << ", output " << i);
+      CHECK(reference::same_bits(found[i], portable[i]) != flash);
+      CHECK(reference::relative_rms(found[i], portable[i]) <= 8e-3);
+    }
+  }
 }
 
 TEST_CASE("a tensor outside the memory that an operation works in is refused by its name",

@@ -7,6 +7,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/view_native.h>
@@ -179,7 +181,50 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
   return to;
 }
 
+/// What the flash kernels of a GPU demand of a tensor (batch, heads, length, head_dim).
+void check_flash(const at::Tensor& t) {
+  TORCH_CHECK(t.is_cuda() && t.scalar_type() == at::kBFloat16, "flash attention wants bf16");
+  TORCH_CHECK(t.size(3) % 8 == 0 && t.size(3) <= 256, "flash attention has no such head_dim");
+  TORCH_CHECK(t.stride(3) == 1, "flash attention wants dense rows");
+  TORCH_CHECK(at::globalContext().deterministicAlgorithms(), "its gradients would vary");
+}
+
+using FlashResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt,
+                               c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
+
+FlashResult flash_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            double dropout, bool causal, bool, std::optional<double> scale) {
+  for (const at::Tensor& t : {q, k, v}) check_flash(t);
+  check_device(wait());
+  at::Tensor out, lse;
+  with_memory([&] {
+    std::tie(out, lse) = at::_scaled_dot_product_flash_attention_for_cpu(
+        on_host(q), on_host(k), on_host(v), dropout, causal, {}, scale);
+  });
+  return {on_device(out), on_device(lse), {}, {}, q.size(2), k.size(2), {}, {}, {}};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
+    const at::Tensor& dout, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+    const at::Tensor& out, const at::Tensor& lse, const at::Tensor& ends_q,
+    const at::Tensor& ends_k, c10::SymInt length_q, c10::SymInt length_k, double dropout,
+    bool causal, const at::Tensor& seed, const at::Tensor& offset, std::optional<double> scale) {
+  for (const at::Tensor& t : {dout, q, k, v, out}) check_flash(t);
+  TORCH_CHECK(!ends_q.defined() && !ends_k.defined() && seed.is_cuda() && offset.is_cuda());
+  TORCH_CHECK(length_q == q.size(2) && length_k == k.size(2));
+  check_device(wait());
+  at::Tensor dq, dk, dv;
+  with_memory([&] {
+    std::tie(dq, dk, dv) = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+        on_host(dout), on_host(q), on_host(k), on_host(v), on_host(out), on_host(lse), dropout,
+        causal, {}, scale);
+  });
+  return {on_device(dq), on_device(dk), on_device(dv)};
+}
+
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  library.impl("_scaled_dot_product_flash_attention", &flash_attention);
+  library.impl("_scaled_dot_product_flash_attention_backward", &flash_attention_backward);
   library.impl("empty.memory_format", &empty);
   library.impl("empty_strided", &empty_strided);
   library.impl("copy_", &copy);
