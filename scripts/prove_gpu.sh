@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: the operations and a 20-step training on CPU and GPU, and whether their bits are equal.
-# Usage: scripts/prove_gpu.sh cuda|rocm [BUILD_FOLDER]. Needs the driver, NVRTC or hipRTC, python3 and sqlite3's module.
+# On a machine with a GPU: the operations and a 20-step training on CPU and GPU, whether their bits are equal, and an audit of the GPU's run
+# on the CPU.
+# Usage: scripts/prove_gpu.sh cuda|rocm [BUILD_FOLDER]. Needs a build with a LibTorch for the GPU (scripts/build.sh --libtorch), the driver,
+# NVRTC or hipRTC, python3 and sqlite3's module; `olmo-harness doctor` names what is missing.
 # Exit code 0: the same bits; 5: a difference; 2: no such device here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,12 +16,14 @@ import struct, sys
 ids = [((i * 2654435761) % 2**32 >> 16) % 499 for i in range(64 * 32)]
 open(sys.argv[1], "wb").write(struct.pack("<2048H", *ids))
 P
-for where in "$device" cpu; do  # where there is no device, this ends at once
-  "$build/olmo-harness" train configs/train/tiny.json "data.paths=[$work/tokens.npy]" device="$where" hash_interval=20 \
-    --run-dir "$work/$where" 2>"$work/$where.err" || { code=$?; cat "$work/$where.err"; exit $code; }
-done
+train() {  # DEVICE NUMERICS FOLDER
+  "$build/olmo-harness" train configs/train/tiny.json "data.paths=[$work/tokens.npy]" device="$1" numerics="$2" hash_interval=20 \
+    --run-dir "$work/$3" 2>"$work/$3.err" || { code=$?; cat "$work/$3.err" >&2; exit $code; }
+}
+train "$device" portable gpu  # where there is no device, this ends at once
+train cpu portable cpu
 failed=0
-python3 -I - "$work" "$device" <<'P' || failed=5
+python3 -I - "$work" <<'P' || failed=5
 import hashlib, json, sqlite3, sys
 def proof(where):
     db = sqlite3.connect(f"{sys.argv[1]}/{where}/run.db")
@@ -31,7 +35,23 @@ def proof(where):
     policy = json.loads(db.execute("SELECT policy FROM attempts").fetchone()[0])
     print(f"{policy.get('device_name', 'cpu ' + policy['isa'])}: chain {chain} state {state.hexdigest()}")
     return chain, state.hexdigest()
-same = proof("cpu") == proof(sys.argv[2])
+same = proof("cpu") == proof("gpu")
+print("the same bits" if same else "DIFFERENT bits")
+sys.exit(0 if same else 5)
+P
+
+echo "== the GPU's run, audited on the CPU"
+"$build/olmo-harness" audit "$work/gpu" --checkpoints "$work/gpu" --steps 1..5 || failed=5
+
+echo "== 20 steps with the library's matrix products, twice on the GPU"
+train "$device" fast fast1
+train "$device" fast fast2
+python3 -I - "$work" <<'P' || failed=5
+import sqlite3, sys
+def chain(where):
+    db = sqlite3.connect(f"{sys.argv[1]}/{where}/run.db")
+    return db.execute("SELECT chain_hash FROM surviving_steps ORDER BY step DESC LIMIT 1").fetchone()[0]
+same = chain("fast1") == chain("fast2")
 print("the same bits" if same else "DIFFERENT bits")
 sys.exit(0 if same else 5)
 P

@@ -392,7 +392,7 @@ void visit_keys(T& c, Visitor& visit) {
             kNumerics},
         c.numerics);
   visit(Key{"isa", kHardware, "Widest instruction set to use", kIsas}, c.isa);
-  visit(Key{"device", kHardware, "What computes; a GPU with numerics: portable only", kDevices},
+  visit(Key{"device", kHardware, "What computes: the CPU or the first GPU", kDevices},
         c.device);
   visit(Key{"threads", kHardware, "Threads; 0: every core that the process may use"}, c.threads);
   visit(Key{"hash_interval", kKept, "Steps between hashes of the whole state; 0: none"},
