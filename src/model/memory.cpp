@@ -28,8 +28,9 @@ struct TokenBytes {
         config(c),
         element(bytes) {}
 
-  /// A block's input, and what stays of it with each Recomputed.
+  /// A block's input.
   [[nodiscard]] std::int64_t stream() const { return element.stream * width; }
+  /// BlockSaved::projected_MQ.
   [[nodiscard]] std::int64_t projected() const { return element.product * qkv; }
 
   /// AttentionSaved.
