@@ -16,13 +16,15 @@ struct EffectText {
 };
 
 EffectText text_of(Effect effect) {
-  constexpr std::array<EffectText, 6> kTexts = {
+  constexpr std::array<EffectText, 7> kTexts = {
       {{"identity", "It decides what is computed, so it belongs to the experiment digest."},
        {"placement", "It says where something lies or what computes: the same bits."},
        {"limit", "It decides whether a process starts and when it ends: the same bits."},
        {"record", "It decides what is kept and shown: the same bits."},
        {"ignored", "It is accepted and not honoured."},
-       {"refused", "Any other value keeps a run from starting."}}};
+       {"refused", "Any other value keeps a run from starting."},
+       {"precision",
+        "It decides, with `precision`, what is rounded to bf16; it changes nothing in fp32."}}};
   return kTexts.at(static_cast<std::size_t>(effect));
 }
 

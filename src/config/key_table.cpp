@@ -73,9 +73,10 @@ class TableBuilder {
       row.group = true;
       row.type = "group";
       add_group(std::move(row), value);
-    } else if constexpr (std::is_same_v<T, std::optional<data::InstanceFilterConfig>>) {
+    } else if constexpr (requires(TableBuilder & builder) { visit_keys(*value, builder); }) {
       row.group = true;
       row.type = "group or null";
+      row.null_by_default = std::is_same_v<T, decltype(data::DataConfig::instance_filter)>;
       add_group(std::move(row), *value);
     } else {
       const TypeFacts facts = facts_of(value);

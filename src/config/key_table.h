@@ -18,6 +18,8 @@ enum class Effect {
   kRecord,     ///< decides what is kept and shown: the same bits
   kIgnored,    ///< accepted and not honoured, with a note
   kRefused,    ///< one value can be run, any other keeps a run from starting
+  kPrecision,  ///< decides, with `precision`, what is rounded to bf16: the experiment digest holds
+               ///< what follows from them (TrainConfig::mixed_precision), in fp32 nothing
 };
 
 /// What it means for a comparison of two runs that they differ in something.
@@ -62,6 +64,7 @@ struct KeyRow {
   Key key;
   std::optional<Absent> absent = {};
   bool group = false;              ///< holds keys of its own
+  bool null_by_default = false;    ///< a group that is not there unless it is given
   std::string type = {};           ///< "integer or null"; empty where there is no member
   std::string default_value = {};  ///< JSON; empty for a group, and where there is no member
   std::string schema = {};         ///< JSON schema of the value; empty for a group

@@ -40,6 +40,8 @@ inline constexpr KeyRule kBatchSize{Effect::kIdentity, MismatchClass::kConfound,
 inline constexpr KeyRule kMicroBatches{Effect::kIdentity, MismatchClass::kBenign, kRoundingReason};
 inline constexpr KeyRule kPrecision{Effect::kIdentity, MismatchClass::kConfound,
                                     "Another precision."};
+inline constexpr KeyRule kMixedPrecision{Effect::kPrecision, MismatchClass::kConfound,
+                                         "Another precision."};
 inline constexpr KeyRule kSeed{Effect::kIdentity, MismatchClass::kBenign,
                                "The starts and batches are compared instead."};
 inline constexpr KeyRule kDataOrder{Effect::kIdentity, MismatchClass::kBenign,
@@ -250,9 +252,23 @@ void visit_keys(T& c, Visitor& visit) {
         Absent{.accepted = "right"});
 }
 
+inline constexpr const char* kOneProcess = "the run is one process";
+
+template <ConstOrNot<FsdpConfig> T, class Visitor>
+void visit_keys(T& c, Visitor& visit) {
+  visit(Key{"use_orig_params", kOtherRounding, kOneProcess}, Absent{});
+  visit(Key{"sharding_strategy", kOtherRounding, kOneProcess}, Absent{});
+  visit(Key{"wrapping_strategy", kOtherRounding, kOneProcess}, Absent{});
+  visit(Key{"precision", kMixedPrecision,
+            "What amp_bf16 rounds under fsdp. mixed: parameters and residual stream, too; null: as "
+            "ddp; pure, OLMo's default, also adds gradients in bf16 and is refused",
+            kFsdpPrecisions, "pure"},
+        c.precision);
+  visit(Key{"hybrid_sharding_num_model_replicas", kOtherRounding, kOneProcess}, Absent{});
+}
+
 template <ConstOrNot<TrainConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
-  constexpr const char* kOneProcess = "the run is one process";
   constexpr const char* kOwnCheckpoints = "checkpoints have one format, written whole";
   constexpr const char* kComputed = "it follows from the other batch sizes";
   visit(Key{"$schema", kNoEffect, "it names the schema that an editor checks a file with"},
@@ -278,8 +294,7 @@ void visit_keys(T& c, Visitor& visit) {
             "Instances that are computed at once; divides the batch, or is larger"},
         c.device_train_microbatch_size);
   visit(Key{"device_train_grad_accum", kOtherRounding, kComputed}, Absent{});
-  visit(Key{"precision", kPrecision, "What is computed in; this build trains in fp32"},
-        c.precision);
+  visit(Key{"precision", kPrecision, "What is computed in: fp32 or amp_bf16"}, c.precision);
   visit(Key{"max_grad_norm", kTraining, "Limit on the norm of all gradients; null: none"},
         c.max_grad_norm);
   visit(Key{"max_grad_norm_ratio", kTraining,
@@ -362,11 +377,13 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"gen1_gc_interval", kNoEffect, "there is no garbage collector"}, Absent{});
   visit(Key{"compile", kOtherRounding, "there is nothing to compile at run time"},
         Absent{.children = "mode fullgraph backend dynamic"});
-  visit(Key{"distributed_strategy", kOtherRounding, kOneProcess}, Absent{});
-  visit(Key{"fsdp", kOtherRounding, kOneProcess},
-        Absent{.children = "use_orig_params sharding_strategy wrapping_strategy precision "
-                           "hybrid_sharding_num_model_replicas"});
-  visit(Key{"fsdp.precision", kOtherPrecision, "`precision` of the run decides"}, Absent{});
+  visit(
+      Key{"distributed_strategy", kMixedPrecision,
+          "How OLMo wraps the parameters (the run is one process). With amp_bf16, ddp, single and "
+          "null keep the residual stream in fp32; fsdp does what fsdp.precision says",
+          kDistributedStrategies},
+      c.distributed_strategy);
+  visit(Key{"fsdp", kMixedPrecision, "What FSDP does to the parameters"}, c.fsdp);
   visit(Key{"ddp", kOtherRounding, kOneProcess},
         Absent{.children = "grad_sync_mode find_unused_params"});
   visit(Key{"single", kOtherRounding, kOneProcess}, Absent{.children = "device"});

@@ -339,11 +339,14 @@ void read_legacy_keys(Findings& findings, TrainConfig& config) {
   }
 }
 
-void require_yaml_keys(Findings& findings) {
+void require_yaml_keys(Findings& findings, const TrainConfig& config) {
   for (const auto& row : key_table()) {
     if (row.key.olmo_default == nullptr || findings.document.root.at_path(row.path) != nullptr)
       continue;
-    const std::string ours(row.absent ? row.absent->accepted : row.default_value);
+    const bool matters = config.rounds_under_fsdp() && config.fsdp;
+    if (row.key.rule.effect == Effect::kPrecision && !matters) continue;
+    std::string ours(row.absent ? row.absent->accepted : row.default_value);
+    std::erase(ours, '"');
     findings.blockers.push_back(
         findings.line(nullptr, row.path,
                       "is not set; OLMo's default is " + std::string(row.key.olmo_default) +
@@ -391,7 +394,7 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   reader.report_unknown_keys();
   check_evaluators(findings);
   read_legacy_keys(findings, loaded.config);
-  if (is_yaml) require_yaml_keys(findings);
+  if (is_yaml) require_yaml_keys(findings, loaded.config);
   const auto located = [&](const ConfigProblem& problem) {
     return findings.line(document.root.at_path(problem.key), problem.key, problem.message);
   };

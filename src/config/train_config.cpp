@@ -101,11 +101,11 @@ Digest experiment_digest(const TrainConfig& config) {
       continue;
     }
     const Effect effect = row.key.rule.effect;
-    if (row.group || effect == Effect::kIdentity || effect == Effect::kRefused) continue;
-    Json& group = json.at(place.parent_pointer());
-    group.erase(place.back());
-    if (group.empty()) json.erase(place.parent_pointer().back());
+    if (effect == Effect::kIdentity || effect == Effect::kRefused) continue;
+    if (json.contains(place)) json.at(place.parent_pointer()).erase(place.back());
   }
+  if (const auto mixed = config.mixed_precision(); mixed != MixedPrecision::kNone)
+    json["mixed_precision"] = to_string(mixed);
   return sha256(json.dump());
 }
 

@@ -29,6 +29,14 @@ struct TokenizerConfig {
   std::string identifier = "gpt2";  ///< a tokenizer.json, or the name of a fetched one
 };
 
+inline constexpr std::array<std::string_view, 3> kDistributedStrategies = {"fsdp", "ddp", "single"};
+inline constexpr std::array<std::string_view, 2> kFsdpPrecisions = {"mixed", "pure"};
+
+/// What of OLMo's FSDPConfig means something in one process.
+struct FsdpConfig {
+  std::optional<std::string> precision = "mixed";  ///< null: parameters stay fp32; OLMo's: pure
+};
+
 /// A part of a config that is kept as it was written, as canonical JSON text.
 struct RawJson {
   std::string text = "[]";
@@ -54,6 +62,9 @@ struct TrainConfig {
   std::int64_t global_train_batch_size = 512;
   std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
   Precision precision = Precision::kFp32;          ///< OLMo has no default here
+  /// How OLMo wraps the parameters; a run is one process always. Null: as single.
+  std::optional<std::string> distributed_strategy = "fsdp";
+  std::optional<FsdpConfig> fsdp = FsdpConfig{};
   std::optional<double> max_grad_norm;
   std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
   bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss
@@ -100,6 +111,17 @@ struct TrainConfig {
   [[nodiscard]] std::int64_t tokens_per_step() const {
     return global_train_batch_size * model.max_sequence_length;
   }
+  /// Whether fsdp.precision means anything.
+  [[nodiscard]] bool rounds_under_fsdp() const {
+    return precision == Precision::kAmpBf16 && distributed_strategy == "fsdp";
+  }
+  /// The computation that `precision`, `distributed_strategy` and `fsdp.precision` stand for, on
+  /// one process as on a thousand: FSDP that casts its parameters is `mixed`, all else `autocast`.
+  [[nodiscard]] MixedPrecision mixed_precision() const {
+    if (precision != Precision::kAmpBf16) return MixedPrecision::kNone;
+    return rounds_under_fsdp() && fsdp && fsdp->precision ? MixedPrecision::kMixed
+                                                          : MixedPrecision::kAutocast;
+  }
   /// Weight of the squared log-sum-exp in the loss: 0 without the z-loss.
   [[nodiscard]] double z_multiplier() const {
     return softmax_auxiliary_loss ? auxiliary_loss_multiplier.value_or(0.0) : 0.0;
@@ -118,9 +140,9 @@ data::BatchConfig batch_config(const TrainConfig& config);
 Json to_json(const TrainConfig& config);
 
 /// SHA-256 of the keys that decide what is computed (Effect::kIdentity and kRefused in the table of
-/// keys, config/keys.h): equal for two runs that must agree step by step. Paths are left out (data
-/// files are compared by their own digests), and so are the policy (numerics, isa, device, threads)
-/// and what only decides what is kept or when a process ends.
+/// keys, config/keys.h) and of mixed_precision(): equal for two runs that must agree step by step.
+/// Paths are left out (data files are compared by their own digests), and so are the policy
+/// (numerics, isa, device, threads) and what only decides what is kept or when a process ends.
 Digest experiment_digest(const TrainConfig& config);
 
 /// A config as it was read, with what the reader must tell the user.

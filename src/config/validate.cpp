@@ -82,15 +82,48 @@ void check_first_rate(ConfigChecks& checks, const TrainConfig& config) {
                  number_text(config.scheduler.alpha_f) + " of the rate, with the first step");
 }
 
+/// Why a precision cannot be run; null if it can.
+const char* refusal_of(Precision precision) {
+  switch (precision) {
+    case Precision::kAmpFp16:
+      return "small gradients would become 0 in fp16, since OLMo does not scale its loss";
+    case Precision::kPureBf16:
+      return "weights in bf16 have too few digits to keep the updates of a training";
+    case Precision::kFp32:
+    case Precision::kAmpBf16:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+void check_precision(ConfigChecks& checks, const TrainConfig& config) {
+  if (const char* reason = refusal_of(config.precision)) {
+    checks.add_unsupported("precision", "is `" + to_string(config.precision) +
+                                            "`, which is not supported (" + reason +
+                                            "): give precision=" + to_string(Precision::kAmpBf16) +
+                                            " or precision=" + to_string(Precision::kFp32));
+  }
+  if (config.distributed_strategy)
+    checks.one_of("distributed_strategy", *config.distributed_strategy, kDistributedStrategies);
+  const auto casts = config.fsdp ? config.fsdp->precision : std::nullopt;
+  if (casts) checks.one_of("fsdp.precision", *casts, kFsdpPrecisions);
+  if (config.rounds_under_fsdp() && !config.fsdp) {
+    checks.add_unsupported("fsdp",
+                           "is null, with which OLMo's FSDP does not start: give "
+                           "fsdp.precision=mixed or distributed_strategy=single");
+  }
+  if (config.rounds_under_fsdp() && casts == "pure") {
+    checks.add_unsupported("fsdp.precision",
+                           "is `pure`, which adds the gradients of the processes in bf16, so that "
+                           "their number changes the result: give fsdp.precision=mixed");
+  }
+  checks.append(model::problems_of(config.model, config.mixed_precision()));
+}
+
 void check_loop(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("epoch", config.epoch, 0, kMaxInterval);
   checks.between("stop_at", config.stop_at, 1, kMaxInterval);
   checks.between("stop_after", config.stop_after, 1, kMaxInterval);
-  if (const auto own = Policy().precision; config.precision != own) {
-    checks.add_unsupported("precision", "is `" + to_string(config.precision) +
-                                            "`; this build trains in " + to_string(own) +
-                                            ": give precision=" + to_string(own));
-  }
   if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);
   checks.positive("early_stopping_factor", config.early_stopping_factor);
   if (config.auxiliary_loss_multiplier) {
@@ -140,6 +173,7 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
   ConfigChecks checks;
   check_parts(checks, config);
   check_batch(checks, config);
+  check_precision(checks, config);
   check_products(checks, config);
   check_loop(checks, config);
   check_saving(checks, config);

@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kIsas[] = {"plain", "avx2", "avx512"};
 constexpr std::string_view kDevices[] = {"cpu", "cuda", "rocm"};
 constexpr std::string_view kPrecisions[] = {"fp32", "amp_bf16", "amp_fp16", "pure_bf16"};
+constexpr std::string_view kMixedPrecisions[] = {"none", "mixed", "autocast"};
 
 template <class Enum>
 std::string name_of(Enum value, std::span<const std::string_view> names) {
@@ -116,6 +117,16 @@ std::string to_string(Numerics numerics) {
 std::string to_string(Isa isa) { return name_of(isa, kIsas); }
 std::string to_string(Device device) { return name_of(device, kDevices); }
 std::string to_string(Precision precision) { return name_of(precision, kPrecisions); }
+std::string to_string(MixedPrecision mixed) { return name_of(mixed, kMixedPrecisions); }
+
+Precision precision_of(MixedPrecision mixed) {
+  return mixed == MixedPrecision::kNone ? Precision::kFp32 : Precision::kAmpBf16;
+}
+
+std::string precision_text(MixedPrecision mixed) {
+  const std::string name = to_string(precision_of(mixed));
+  return mixed == MixedPrecision::kNone ? name : name + " (" + to_string(mixed) + ")";
+}
 
 std::optional<Precision> precision_named(std::string_view name) {
   return named<Precision>(name, kPrecisions);

@@ -22,9 +22,18 @@ enum class Isa { kPlain, kAvx2, kAvx512 };
 /// Where the operations run. Any choice gives the same bits, as with Isa.
 enum class Device { kCpu, kCuda, kRocm };
 
-/// What numbers are computed in, under OLMo's names. This build computes in fp32; the others are
-/// known so that a config that asks for one is refused with a reason.
+/// OLMo's key `precision`. This build computes in fp32 and amp_bf16; the others are known so that a
+/// config that asks for one is refused with a reason.
 enum class Precision { kFp32, kAmpBf16, kAmpFp16, kPureBf16 };
+
+/// What numbers are rounded to bf16. OLMo's `precision: amp_bf16` is one of two computations, as
+/// its parameters are wrapped (config::TrainConfig::mixed_precision); model/precision.h has their
+/// definitions.
+enum class MixedPrecision {
+  kNone,      ///< nothing: fp32
+  kMixed,     ///< FSDP's `mixed`: parameters and residual stream in bf16
+  kAutocast,  ///< fp32 parameters and residual stream, bf16 in the products
+};
 
 class Gpu;
 /// A queue of a GPU's work as its driver knows it (CUstream, hipStream_t).
@@ -40,7 +49,7 @@ struct Policy {
   /// of fewer floating-point operations a thread is shared by fewer of them. Changes no bit.
   std::int64_t operations_a_thread = 4'000'000;
   Device device = Device::kCpu;
-  Precision precision = Precision::kFp32;
+  MixedPrecision mixed_precision = MixedPrecision::kNone;
   std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
@@ -48,6 +57,12 @@ std::string to_string(Numerics numerics);
 std::string to_string(Isa isa);
 std::string to_string(Device device);
 std::string to_string(Precision precision);
+/// "none", "mixed" or "autocast".
+std::string to_string(MixedPrecision mixed);
+/// The precision that it is a form of.
+Precision precision_of(MixedPrecision mixed);
+/// For people: "fp32", "amp_bf16 (mixed)" or "amp_bf16 (autocast)".
+std::string precision_text(MixedPrecision mixed);
 /// The precision of that name, if there is one.
 std::optional<Precision> precision_named(std::string_view name);
 /// All names, e.g. "fp32, amp_bf16".

@@ -101,12 +101,22 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
   return dqkv_MQ;
 }
 
+/// x as linear layers read it: where the residual stream has another dtype, x rounded into
+/// `rounded`.
+at::Tensor linear_input(const BlockContext& context, const at::Tensor& x_MD, Buffer& rounded) {
+  if (x_MD.scalar_type() == context.dtypes.product) return x_MD;
+  const at::Tensor rounded_MD = rounded.shaped({x_MD.size(0), x_MD.size(1)});
+  rounded_MD.copy_(x_MD);
+  return rounded_MD;
+}
+
 /// What a half of the block feeds to its first linear layer: its input, or the norm of it.
 at::Tensor half_input(const BlockContext& context, const HalfNames& names, const at::Tensor& x_MD,
                       const NormTensors& norm, Buffer& stats, BlockScratch& scratch) {
-  if (context.config.norm_after) return x_MD;
+  if (context.config.norm_after) return linear_input(context, x_MD, scratch.h_MD);
+  const at::Tensor read_MD = norm_input(context, x_MD, scratch.h_MD);
   at::Tensor h_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
-  norm_forward(context, names.norm, x_MD, norm, h_MD, stats);
+  norm_forward(context, names.norm, read_MD, norm, h_MD, stats);
   return h_MD;
 }
 
@@ -117,7 +127,7 @@ void add_half(const BlockContext& context, const HalfNames& names, const at::Ten
               BlockScratch& scratch, const at::Tensor& y_MD) {
   at::Tensor term_MD = out_MD;
   if (context.config.norm_after) {
-    term_MD = scratch.h_MD.shaped({x_MD.size(0), x_MD.size(1)});
+    term_MD = scratch.term().shaped({x_MD.size(0), x_MD.size(1)});
     norm_forward(context, names.norm, out_MD, norm, term_MD, stats);
   }
   ops::add(context.named(names.residual), x_MD, term_MD, y_MD);
@@ -136,21 +146,22 @@ at::Tensor half_output_gradient(const BlockContext& context, const HalfNames& na
                                 const at::Tensor& dy_MD, const Buffer& out_MD,
                                 const NormTensors& norm, const Buffer& stats, BlockScratch& scratch,
                                 const NormTensors& gradients) {
-  if (!context.config.norm_after) return dy_MD;
+  if (!context.config.norm_after) return linear_input(context, dy_MD, scratch.g_MD);
   at::Tensor g_MD = scratch.g_MD.shaped({context.tokens(), context.config.d_model});
   norm_backward(context, names.norm_grad, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
   return g_MD;
 }
 
-/// dx += the gradient of half_input's x from that of its result.
+/// dx += the gradient of half_input's x from that of its result. Nobody reads that result any more.
 void add_half_input_gradient(const BlockContext& context, const HalfNames& names,
                              const at::Tensor& dh_MD, const at::Tensor& x_MD,
-                             const NormTensors& norm, const Buffer& stats, const at::Tensor& dx_MD,
-                             const NormTensors& gradients) {
+                             const NormTensors& norm, const Buffer& stats, BlockScratch& scratch,
+                             const at::Tensor& dx_MD, const NormTensors& gradients) {
   if (context.config.norm_after) {
     ops::add(context.named(names.grad), dx_MD, dh_MD, dx_MD);
   } else {
-    norm_backward(context, names.grad, dh_MD, x_MD, norm, stats, dx_MD, true, gradients);
+    norm_backward(context, names.grad, dh_MD, norm_input(context, x_MD, scratch.h_MD), norm, stats,
+                  dx_MD, true, gradients);
   }
 }
 
@@ -159,6 +170,7 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
                        bool accumulate) {
   const std::int64_t m = context.tokens(), d = context.config.d_model,
                      f = context.config.fused_mlp_size() / 2;
+  const ops::Rounding rounding = Dtypes::rounding_of(context.dtypes.matrix);
   const at::Tensor& u_M2F = saved.u_M2F.get();
   const at::Tensor dout_MD =
       half_output_gradient(context, kMlp, dx_MD, saved.mlp_MD, weights.ff_norm, saved.ff_stats,
@@ -166,7 +178,7 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
   const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
   ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
   ops::linear_backward_weight(context.named("ff_out.weight.grad"), dout_MD, act_MF,
-                              gradients.ff_out, accumulate);
+                              gradients.ff_out, accumulate, rounding);
   at::Tensor dact_MF = scratch.dact_MF.shaped({m, f});
   ops::linear_backward_input(context.named("ff_out.grad"), dout_MD, weights.ff_out, dact_MF);
   ops::swiglu_backward(context.named("swiglu.grad"), dact_MF, u_M2F, u_M2F);
@@ -174,11 +186,11 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
   const at::Tensor h_MD =
       half_input(context, kMlp, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
   ops::linear_backward_weight(context.named("ff_proj.weight.grad"), du_M2F, h_MD, gradients.ff_proj,
-                              accumulate);
+                              accumulate, rounding);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(context.named("ff_proj.grad"), du_M2F, weights.ff_proj, dh_MD);
   add_half_input_gradient(context, kMlp, dh_MD, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats,
-                          dx_MD, gradients.ff_norm);
+                          scratch, dx_MD, gradients.ff_norm);
 }
 
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
@@ -186,11 +198,13 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
                              BlockTensors& gradients, bool accumulate) {
   BlockSaved& saved = pass.saved;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
+  const ops::Rounding rounding = Dtypes::rounding_of(context.dtypes.matrix);
   const at::Tensor dout_MD =
       half_output_gradient(context, kAttention, dx_MD, saved.att_MD, weights.attn_norm,
                            saved.attn_stats, scratch, gradients.attn_norm);
   ops::linear_backward_weight(context.named("attn_out.weight.grad"), dout_MD,
-                              pass.attention.heads_MD.get(), gradients.attn_out, accumulate);
+                              pass.attention.heads_MD.get(), gradients.attn_out, accumulate,
+                              rounding);
   at::Tensor dheads_MD = scratch.h_MD.shaped({m, d});
   ops::linear_backward_input(context.named("attn_out.grad"), dout_MD, weights.attn_out, dheads_MD);
   const at::Tensor dqkv_MQ =
@@ -198,11 +212,11 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
   const at::Tensor h_MD =
       half_input(context, kAttention, pass.x_MD, weights.attn_norm, saved.attn_stats, scratch);
   ops::linear_backward_weight(context.named("att_proj.weight.grad"), dqkv_MQ, h_MD,
-                              gradients.att_proj, accumulate);
+                              gradients.att_proj, accumulate, rounding);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
   ops::linear_backward_input(context.named("att_proj.grad"), dqkv_MQ, weights.att_proj, dh_MD);
   add_half_input_gradient(context, kAttention, dh_MD, pass.x_MD, weights.attn_norm,
-                          saved.attn_stats, dx_MD, gradients.attn_norm);
+                          saved.attn_stats, scratch, dx_MD, gradients.attn_norm);
 }
 
 /// After attention, rows by themselves: attn_out, the residual sum, and up | gate of the MLP.
@@ -253,6 +267,13 @@ void attention_half(const BlockContext& context, const BlockTensors& weights, co
 
 }  // namespace
 
+at::Tensor norm_input(const BlockContext& context, const at::Tensor& x, Buffer& rounded) {
+  if (!context.dtypes.norm_rounds_input || x.scalar_type() == at::kBFloat16) return x;
+  const at::Tensor read = rounded.shaped({x.size(0), x.size(1)});
+  read.copy_(x);
+  return read;
+}
+
 void norm_forward(const BlockContext& context, std::string_view name, const at::Tensor& x,
                   const NormTensors& weights, const at::Tensor& y, Buffer& stats) {
   const auto eps = static_cast<float>(context.config.layer_norm_eps);
@@ -274,7 +295,8 @@ void norm_backward(const BlockContext& context, std::string_view name, const at:
                                .dx_MD = dx,
                                .accumulate_dx = accumulate_dx,
                                .dweight_D = gradients.weight,
-                               .dbias_D = gradients.bias};
+                               .dbias_D = gradients.bias,
+                               .rounding = Dtypes::rounding_of(context.dtypes.norm)};
   if (context.config.layer_norm_type == "rms") {
     ops::rms_norm_backward(context.named(name), args);
   } else {
@@ -312,7 +334,7 @@ void block_recompute(const BlockContext& context, const BlockTensors& weights,
     if (!context.config.norm_after) return;
     // The MLP's norm is the block's last operation: its input and statistics are read, not its sum.
     const at::Tensor mlp_MD = mlp_output(again, weights, saved, scratch);
-    const at::Tensor unread_MD = scratch.h_MD.shaped({mlp_MD.size(0), mlp_MD.size(1)});
+    const at::Tensor unread_MD = scratch.term().shaped({mlp_MD.size(0), mlp_MD.size(1)});
     norm_forward(again, {}, mlp_MD, weights.ff_norm, unread_MD, saved.ff_stats);
   }
 }

@@ -2,6 +2,7 @@
 
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "model/precision.h"
 #include "model/recomputation.h"
 #include "ops/attention.h"
 #include "ops/context.h"
@@ -23,6 +24,7 @@ struct ForestRows {
 struct BlockContext {
   ops::Context compute;
   const ModelConfig& config;
+  const Dtypes& dtypes;
   const ops::RopeTable& rope;
   ops::AttentionShape shape;
   ForestRows* forest = nullptr;  ///< forward only; `shape` then is the plan's
@@ -36,26 +38,27 @@ struct BlockContext {
 
 /// What attention keeps from forward to backward.
 struct AttentionSaved {
-  at::TensorOptions options = at::kFloat;  ///< of its buffers
-  Buffer qkv_MQ{options};                  ///< after clip, QK-norm and RoPE
-  Buffer q_MD{options}, k_MK{options};     ///< q and k before their norms; QK-norm only
-  Buffer heads_MD{options};                ///< attention's output, before attn_out
-  Buffer lse_BNL{options};                 ///< log-sum-exp of attention
-  Buffer q_stats{options}, k_stats{options};
+  BufferOptions options;
+  Buffer qkv_MQ{options.product()};                         ///< after clip, QK-norm and RoPE
+  Buffer q_MD{options.product()}, k_MK{options.product()};  ///< before their norms; QK-norm only
+  Buffer heads_MD{options.product()};                       ///< attention's output, before attn_out
+  Buffer lse_BNL{options.fp32};                             ///< log-sum-exp of attention
+  Buffer q_stats{options.fp32}, k_stats{options.fp32};
 };
 
 /// What the rest of a block keeps, beside its input. The outputs of its norms (before a linear
 /// layer) and of SwiGLU are computed again instead.
 struct BlockSaved {
-  at::TensorOptions options = at::kFloat;  ///< of its buffers
-  Buffer projected_MQ{
-      options};  ///< att_proj's output after clip; kept if attention is computed again
-  Buffer clip_MQ{options.dtype(at::kByte)};  ///< 1 where clip_qkv let the value pass; clip_qkv only
-  Buffer att_MD{options};                    ///< attn_out's output before its norm; norm_after only
-  Buffer mid_MD{options};                    ///< the residual stream between attention and MLP
-  Buffer u_M2F{options};                     ///< up | gate
-  Buffer mlp_MD{options};                    ///< ff_out's output before its norm; norm_after only
-  Buffer attn_stats{options}, ff_stats{options};  ///< of the norms
+  BufferOptions options;
+  /// att_proj's output after clip; kept if attention is computed again
+  Buffer projected_MQ{options.product()};
+  /// 1 where clip_qkv let the value pass; clip_qkv only
+  Buffer clip_MQ{options.fp32.dtype(at::kByte)};
+  Buffer att_MD{options.product()};  ///< attn_out's output before its norm; norm_after only
+  Buffer mid_MD{options.stream()};   ///< the residual stream between attention and MLP
+  Buffer u_M2F{options.product()};   ///< up | gate
+  Buffer mlp_MD{options.product()};  ///< ff_out's output before its norm; norm_after only
+  Buffer attn_stats{options.fp32}, ff_stats{options.fp32};  ///< of the norms
 };
 
 /// One block's pass: its input, and where it keeps what the backward pass reads.
@@ -68,13 +71,21 @@ struct BlockPass {
 
 /// Buffers that all blocks use in turn.
 struct BlockScratch {
-  at::TensorOptions options = at::kFloat;  ///< of its buffers
-  Buffer h_MD{options};                    ///< a value of the residual stream's shape
-  Buffer g_MD{options};                    ///< a gradient of that shape
-  Buffer act_MF{options};
-  Buffer dact_MF{options};
-  Buffer dqkv_MQ{options};
+  /// Where a norm writes that is added to the residual stream.
+  Buffer& term() { return options.dtypes.term == options.dtypes.product ? h_MD : term_MD; }
+
+  BufferOptions options;
+  Buffer h_MD{options.product()};  ///< a value of the residual stream's shape
+  Buffer g_MD{options.product()};  ///< a gradient of that shape
+  Buffer term_MD{options.term()};
+  Buffer act_MF{options.product()};
+  Buffer dact_MF{options.product()};
+  Buffer dqkv_MQ{options.product()};
 };
+
+/// x, or, where a norm of an fp32 stream reads bf16 (Dtypes::norm_rounds_input), x rounded into
+/// `rounded`.
+at::Tensor norm_input(const BlockContext& context, const at::Tensor& x, Buffer& rounded);
 
 /// The norm that the config asks for: y = norm(x). `stats` receives what backward needs.
 void norm_forward(const BlockContext& context, std::string_view name, const at::Tensor& x,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <c10/util/accumulate.h>
+
 #include "model/olmo.h"
 #include "model/recomputation.h"
 #include "ops/attention.h"
@@ -13,20 +15,26 @@ namespace {
 
 constexpr std::int64_t kFloat = 4, kMask = 1;
 
+std::int64_t size_of(at::ScalarType type) {
+  return static_cast<std::int64_t>(c10::elementSize(type));
+}
+
 /// Bytes per token of the buffers in block.h and olmo.h. The names are theirs.
 struct TokenBytes {
   std::int64_t width, qkv, up_gate, keys, stats;
   const ModelConfig& config;
-  ElementBytes element;
+  struct {
+    std::int64_t stream, product, term;
+  } element;
 
-  TokenBytes(const ModelConfig& c, const ElementBytes& bytes)
+  TokenBytes(const ModelConfig& c, const Dtypes& dtypes)
       : width(c.d_model),
         qkv(c.qkv_size()),
         up_gate(c.fused_mlp_size()),
         keys(c.kv_heads() * c.head_dim()),
         stats(c.layer_norm_type == "rms" ? 1 : 2),
         config(c),
-        element(bytes) {}
+        element{size_of(dtypes.stream), size_of(dtypes.product), size_of(dtypes.term)} {}
 
   /// A block's input.
   [[nodiscard]] std::int64_t stream() const { return element.stream * width; }
@@ -48,7 +56,9 @@ struct TokenBytes {
   }
   /// BlockScratch, and the gradient of the residual stream.
   [[nodiscard]] std::int64_t scratch() const {
-    return element.product * (2 * width + up_gate + qkv) + stream();
+    const bool own_term = config.norm_after && element.term != element.product;
+    return element.product * (2 * width + up_gate + qkv) + stream() +
+           (own_term ? element.term * width : 0);
   }
   /// ln_f's statistics, the head's input and its gradient, cross-entropy and log-sum-exp.
   [[nodiscard]] std::int64_t head() const {
@@ -72,7 +82,7 @@ std::int64_t saved_per_token(const TokenBytes& token, const std::vector<Recomput
 /// Floats of workspace of the operation that takes most of a thread.
 std::int64_t workspace_floats(const ModelConfig& config, const PassShape& shape,
                               std::int64_t head_rows, const Policy& policy) {
-  const auto type = shape.bytes.product == kFloat ? at::kFloat : at::kBFloat16;
+  const at::ScalarType type = dtypes_of(config, policy.mixed_precision).product;
   const std::int64_t tokens = shape.batch * shape.length, d = config.d_model;
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     return ops::linear_workspace(policy, m, n, k, type);
@@ -101,8 +111,8 @@ std::int64_t bytes_of(const BlockSaved& saved) {
   return sum({&projected, &clip, &att, &mid, &u, &mlp, &attn_stats, &ff_stats});
 }
 std::int64_t bytes_of(const BlockScratch& scratch) {
-  const auto& [options, h, g, act, dact, dqkv] = scratch;
-  return sum({&h, &g, &act, &dact, &dqkv});
+  const auto& [options, h, g, term, act, dact, dqkv] = scratch;
+  return sum({&h, &g, &term, &act, &dact, &dqkv});
 }
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
@@ -111,8 +121,20 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+std::int64_t plan_working_weights(const ModelConfig& config, MixedPrecision mixed) {
+  const Dtypes dtypes = dtypes_of(config, mixed);
+  std::int64_t bytes = 0;
+  for (const auto& spec : parameter_specs(config)) {
+    const at::ScalarType type = dtypes.of(spec.role);
+    if (type != at::kFloat) bytes += size_of(type) * c10::multiply_integers(spec.shape);
+  }
+  if (config.weight_tying && dtypes.matrix != dtypes.embedding)
+    bytes += size_of(dtypes.matrix) * config.embedding_rows() * config.d_model;
+  return bytes;
+}
+
 BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy) {
-  const TokenBytes token(config, shape.bytes);
+  const TokenBytes token(config, dtypes_of(config, policy.mixed_precision));
   const std::int64_t tokens = shape.batch * shape.length, vocabulary = config.embedding_rows();
   const std::int64_t chunk = std::min(tokens, ops::head_chunk(vocabulary));
   const auto blocks = recomputed_blocks(shape.activation_checkpointing, config.n_layers);
@@ -121,7 +143,7 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   bytes.saved_activations = tokens * saved_per_token(token, blocks);
   bytes.scratch =
       tokens * token.scratch() + kFloat * config.head_dim() * shape.length;  // and RoPE's table
-  bytes.head = tokens * token.head() + shape.bytes.product * chunk * vocabulary;
+  bytes.head = tokens * token.head() + token.element.product * chunk * vocabulary;
   bytes.workspace =
       policy.threads *
       static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));

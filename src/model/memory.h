@@ -10,18 +10,11 @@
 
 namespace olmo::model {
 
-/// Bytes of an element, by the kind of the tensor. Statistics and sums are fp32 in any case.
-struct ElementBytes {
-  std::int64_t stream = 4;   ///< residual stream and its gradient
-  std::int64_t product = 4;  ///< what linear layers and attention read and write, and gradients
-};
-
 /// What a forward and backward pass is made of.
 struct PassShape {
   std::int64_t batch = 1;                                    ///< sequences of a micro-batch
   std::int64_t length = 1;                                   ///< tokens of a sequence
   std::optional<std::string> activation_checkpointing = {};  ///< see recomputation.h
-  ElementBytes bytes = {};
 };
 
 /// Bytes of a model's buffers, beside its weights, by what they are for.
@@ -37,6 +30,9 @@ struct BufferBytes {
   }
   bool operator==(const BufferBytes&) const = default;
 };
+
+/// Bytes of the rounded copies of weights that a network computes with (precision.h); 0 in fp32.
+std::int64_t plan_working_weights(const ModelConfig& config, MixedPrecision mixed);
 
 /// What Olmo::held_bytes() says after forward_backward of the shape. `workspace` is the most that
 /// it can be: a thread that found no work in an operation has reserved nothing for it.

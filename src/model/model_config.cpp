@@ -104,6 +104,24 @@ std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
   return checks.take();
 }
 
+std::vector<ConfigProblem> problems_of(const ModelConfig& config, MixedPrecision mixed) {
+  ConfigChecks checks("model.");
+  if (mixed == MixedPrecision::kNone) return {};
+  if (config.scale_logits) {
+    checks.add_unsupported(
+        "scale_logits",
+        "is true, which amp_bf16 does not support: OLMo rounds the logits twice, "
+        "and here the head's input is scaled");
+  }
+  if (mixed == MixedPrecision::kMixed && config.norm_after && config.layer_norm_type == "default") {
+    checks.add_unsupported("layer_norm_type",
+                           "is `default` with `model.norm_after`, whose fp32 norms would make the "
+                           "bf16 residual stream fp32 within the first block: expected `rms` or "
+                           "`low_precision`, or distributed_strategy=ddp");
+  }
+  return checks.take();
+}
+
 void validate(const ModelConfig& config) { require_none(problems_of(config)); }
 
 ParameterCount count_parameters(const ModelConfig& config) {

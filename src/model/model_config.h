@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/config_checks.h"
+#include "core/policy.h"
 
 namespace olmo::model {
 
@@ -70,6 +71,9 @@ inline constexpr std::array<std::string_view, 3> kInitFns = {"mitchell", "normal
 
 /// Everything that is impossible, or that we do not have.
 std::vector<ConfigProblem> problems_of(const ModelConfig& config);
+
+/// What of a network that is computed in fp32 cannot be computed so (model/precision.h).
+std::vector<ConfigProblem> problems_of(const ModelConfig& config, MixedPrecision mixed);
 
 /// Throws Error(kUsage) with all of problems_of().
 void validate(const ModelConfig& config);

@@ -106,24 +106,30 @@ Olmo::Olmo(ModelConfig config, Policy policy,
 Olmo::Olmo(ModelConfig config, Policy policy, NamedTensors parameters)
     : config_(std::move(config)),
       policy_(std::move(policy)),
-      memory_(tensors_of(policy_, at::kFloat)),
+      options_{tensors_of(policy_, at::kFloat), dtypes_of(config_, policy_.mixed_precision)},
       specs_(parameter_specs(config_)),
       parameters_(std::move(parameters)),
-      weights_(place_tensors(config_, parameters_)),
+      weights_(config_, options_.dtypes, parameters_),
       workspace_(policy_.threads),
       recomputed_(recomputed_blocks({}, config_.n_layers)),
       shared_(0),
-      inputs_MD_(recomputed_.size(), Buffer(memory_)),
-      saved_(recomputed_.size(), BlockSaved{memory_}),
-      attention_(recomputed_.size(), AttentionSaved{memory_}),
-      scratch_{memory_} {}
+      inputs_MD_(recomputed_.size(), Buffer(options_.stream())),
+      saved_(recomputed_.size(), BlockSaved{options_}),
+      attention_(recomputed_.size(), AttentionSaved{options_}),
+      scratch_{options_} {
+  require_none(problems_of(config_, policy_.mixed_precision));
+}
 
 Olmo Olmo::for_inference(ModelConfig config, Policy policy, NamedTensors weights) {
   validate(config);
   NamedTensors adopted = adopt_tensors(parameter_specs(config), std::move(weights));
-  for (auto& named : adopted) named.tensor = to_device(policy, named.tensor);
+  // So that nothing is held twice.
+  const auto kept = policy.mixed_precision == MixedPrecision::kMixed;
+  for (auto& named : adopted)
+    named.tensor = to_device(policy, kept ? named.tensor.to(at::kBFloat16) : named.tensor);
   Olmo model(std::move(config), std::move(policy), std::move(adopted));
   model.trainable_ = false;
+  model.weights_changed();
   return model;
 }
 
@@ -137,11 +143,13 @@ void Olmo::require_trainable() const {
 void Olmo::init_weights(std::uint64_t seed) const {
   require_trainable();
   init_parameters(policy_, config_, seed, parameters_);
+  weights_changed();
 }
 
 void Olmo::load_weights(const NamedTensors& source) const {
   require_trainable();
   copy_tensors(source, parameters_);
+  weights_changed();
 }
 
 float Olmo::logit_scale() const {
@@ -160,7 +168,7 @@ BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positi
     const auto table = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
     rope_ = {to_device(policy_, table.cos), to_device(policy_, table.sin)};
   }
-  return {ops::Context(policy_, workspace_), config_, rope_, shape, forest};
+  return {ops::Context(policy_, workspace_), config_, options_.dtypes, rope_, shape, forest};
 }
 
 BlockContext Olmo::context(const at::Tensor& ids_BL) {
@@ -179,15 +187,16 @@ at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_
                              const Observer& observe) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
   const OpScope forward(context.compute.trace, "forward/");
+  const ModelTensors& weights = weights_.tensors();
   at::Tensor x_MD = inputs_MD_.front().shaped({m, d});
-  ops::embedding(context.named("embedding"), ids_BL.view({m}), weights_.wte, x_MD);
+  ops::embedding(context.named("embedding"), ids_BL.view({m}), weights.wte, x_MD);
   if (observe) observe("embedding", x_MD);
-  for (std::size_t layer = 0; layer < weights_.blocks.size(); ++layer) {
+  for (std::size_t layer = 0; layer < weights.blocks.size(); ++layer) {
     const OpScope scope(context.compute.trace, block_scope(layer));
-    const bool last = layer + 1 == weights_.blocks.size();
+    const bool last = layer + 1 == weights.blocks.size();
     // A block's output is the next one's saved input: the residual stream is never copied.
     Buffer& output = training && !last ? inputs_MD_[layer + 1] : last_MD_;
-    const auto& block = weights_.blocks[layer];
+    const auto& block = weights.blocks[layer];
     const BlockPass pass = block_pass(layer, training);
     if (last && context.forest != nullptr) {
       const at::Tensor& rows_R = context.forest->targets_R;
@@ -201,7 +210,8 @@ at::Tensor Olmo::run_forward(const BlockContext& context, const at::Tensor& ids_
     if (observe) observe("block_" + std::to_string(layer), x_MD);
   }
   at::Tensor final_MD = final_MD_.shaped({x_MD.size(0), d});
-  norm_forward(context, "ln_f", x_MD, weights_.ln_f, final_MD, ln_f_stats_);
+  norm_forward(context, "ln_f", norm_input(context, x_MD, final_MD_), weights.ln_f, final_MD,
+               ln_f_stats_);
   if (observe) observe("ln_f", final_MD);
   if (config_.scale_logits) ops::scale(context.compute, final_MD, logit_scale());
   return final_MD;
@@ -211,15 +221,17 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
                         ModelTensors& gradients, bool accumulate) {
   const std::int64_t m = context.tokens(), d = config_.d_model;
   const OpScope backward(context.compute.trace, "backward/");
+  const ModelTensors& weights = weights_.tensors();
   const at::Tensor& dfinal_MD = dfinal_MD_.get();
   if (config_.scale_logits) ops::scale(context.compute, dfinal_MD, logit_scale());
   const at::Tensor dx_MD = dx_MD_.shaped({m, d});
-  norm_backward(context, "ln_f.grad", dfinal_MD, last_MD_.get(), weights_.ln_f, ln_f_stats_, dx_MD,
-                false, gradients.ln_f);
+  // The head has read its input, so that buffer is free.
+  norm_backward(context, "ln_f.grad", dfinal_MD, norm_input(context, last_MD_.get(), final_MD_),
+                weights.ln_f, ln_f_stats_, dx_MD, false, gradients.ln_f);
   bool is_there = true;  // the last block that shared buffers has left its values there
-  for (std::size_t layer = weights_.blocks.size(); layer-- > 0;) {
+  for (std::size_t layer = weights.blocks.size(); layer-- > 0;) {
     const OpScope scope(context.compute.trace, block_scope(layer));
-    const auto& block = weights_.blocks[layer];
+    const auto& block = weights.blocks[layer];
     const BlockPass pass = block_pass(layer, /*training=*/true);
     if (pass.recomputed != Recomputed::kNothing) {
       if (!is_there) block_recompute(context, block, pass, scratch_);
@@ -243,9 +255,11 @@ LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weig
   const ops::HeadGradients head{.grad_scale = weights.scale,
                                 .z_multiplier = weights.z_multiplier,
                                 .dh_MD = dfinal_MD_.shaped({m, config_.d_model}),
-                                .dw_VD = places.head};
-  const auto loss = ops::head_loss_backward(
-      pass.named("head"), head_, {final_MD, weights_.head, batch.labels_BL.view({m})}, head);
+                                .dw_VD = places.head,
+                                .rounding = Dtypes::rounding_of(options_.dtypes.matrix)};
+  const auto loss =
+      ops::head_loss_backward(pass.named("head"), head_,
+                              {final_MD, weights_.tensors().head, batch.labels_BL.view({m})}, head);
   run_backward(pass, batch.ids_BL, places, accumulate);
   return to_sums(loss);
 }
@@ -255,9 +269,9 @@ LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe,
   check_batch(batch);
   const BlockContext pass = context(batch.ids_BL);
   const at::Tensor final_MD = run_forward(pass, batch.ids_BL, false, observe);
-  return to_sums(ops::head_loss(pass.compute, head_,
-                                {final_MD, weights_.head, batch.labels_BL.view({pass.tokens()})},
-                                values));
+  return to_sums(ops::head_loss(
+      pass.compute, head_,
+      {final_MD, weights_.tensors().head, batch.labels_BL.view({pass.tokens()})}, values));
 }
 
 void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
@@ -270,7 +284,7 @@ void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
   const auto longest = host_value<std::int64_t>(forest_rows.positions_M.max()) + 1;
   const BlockContext pass = context(shape, longest, &forest_rows);
   const at::Tensor final_RD = run_forward(pass, to_tensor(forest.ids), /*training=*/false, {});
-  ops::head_scores(pass.compute, head_, final_RD, weights_.head, targets, scores);
+  ops::head_scores(pass.compute, head_, final_RD, weights_.tensors().head, targets, scores);
 }
 
 at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
@@ -278,7 +292,7 @@ at::Tensor Olmo::logits(const at::Tensor& ids_BL, const Observer& observe) {
   const BlockContext pass = context(ids_BL);
   const at::Tensor final_MD = run_forward(pass, ids_BL, false, observe);
   at::Tensor logits_MV = final_MD.new_empty({pass.tokens(), config_.embedding_rows()});
-  ops::linear(pass.compute, final_MD, weights_.head, logits_MV);
+  ops::linear(pass.compute, final_MD, weights_.tensors().head, logits_MV);
   return logits_MV.view({ids_BL.size(0), ids_BL.size(1), config_.embedding_rows()});
 }
 

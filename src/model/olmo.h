@@ -48,9 +48,10 @@ struct LossWeights {
 /// stream after block k), "ln_f". The (M, D) tensor is valid during the call only.
 using Observer = std::function<void(std::string_view point, const at::Tensor& x_MD)>;
 
-/// OLMo with explicit forward and backward. Activations live in buffers that grow to the largest
-/// batch seen and are used again; gradients live with the caller, so that it can hold several sets.
-/// Not for use by two threads at once.
+/// OLMo with explicit forward and backward, in fp32 or as the policy's MixedPrecision says
+/// (precision.h). Parameters and gradients are fp32 tensors always. Activations live in buffers
+/// that grow to the largest batch seen and are used again; gradients live with the caller, so that
+/// it can hold several sets. Not for use by two threads at once.
 class Olmo {
  public:
   /// `activation_checkpointing`: see recomputation.h. Throws Error(kUsage) for a config of
@@ -59,7 +60,8 @@ class Olmo {
        const std::optional<std::string>& activation_checkpointing = {});
   /// A model to evaluate with, which holds `weights` themselves: no copy is made. Matrices may be
   /// fp32 or bf16 (the same bits as from the values widened to fp32, in half the memory); vectors,
-  /// and anything in fp16, are widened to fp32. Strict as load_weights. Such a model neither trains
+  /// and anything in fp16, are widened to fp32. Under MixedPrecision::kMixed all weights are
+  /// rounded to bf16 instead. Strict as load_weights. Such a model neither trains
   /// nor loads: forward_backward, init_weights and load_weights throw Error(kUsage).
   static Olmo for_inference(ModelConfig config, Policy policy, NamedTensors weights);
   Olmo(Olmo&&) = default;
@@ -73,11 +75,14 @@ class Olmo {
   /// In the order of OLMo's state_dict; the tensors are the live weights.
   [[nodiscard]] const NamedTensors& parameters() const { return parameters_; }
   /// Uninitialised gradients, named and ordered as parameters().
-  [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_, memory_); }
+  [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_, options_.fp32); }
 
   void init_weights(std::uint64_t seed) const;
   /// Strict, see copy_tensors. Names are OLMo's (hf_names.h maps Hugging Face's).
   void load_weights(const NamedTensors& source) const;
+  /// To be called when others have changed the tensors of parameters(), as an update does: under
+  /// amp_bf16 the network computes with rounded copies of them.
+  void weights_changed() const { weights_.update(); }
 
   /// Loss and its gradient. `accumulate` continues the sums in `gradients` (micro-batches of one
   /// chain), else they are overwritten. Throws Error(kInput) for ids or labels outside of the
@@ -98,7 +103,7 @@ class Olmo {
   void score(const TokenForest& forest, std::span<TokenScore> scores);
   /// What the buffers take by now; they grow with the passes.
   [[nodiscard]] BufferBytes held_bytes() const;
-  /// All logits (B, L, V): for small batches.
+  /// All logits (B, L, V), fp32, or bf16 under amp_bf16: for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
  private:
@@ -122,11 +127,11 @@ class Olmo {
 
   ModelConfig config_;
   Policy policy_;
-  at::TensorOptions memory_;  ///< fp32 in the memory of the policy
+  BufferOptions options_;
   bool trainable_ = true;
   std::vector<ParameterSpec> specs_;
   NamedTensors parameters_;
-  ModelTensors weights_;
+  ComputeWeights weights_;
   ops::RopeTable rope_;
   ops::Workspace workspace_;
   std::vector<Recomputed> recomputed_;  ///< of each block
@@ -136,11 +141,11 @@ class Olmo {
   std::vector<AttentionSaved> attention_;
   BlockScratch scratch_;
   ops::HeadWorkspace head_;
-  Buffer last_MD_{memory_};  ///< residual stream after the last block
-  Buffer ln_f_stats_{memory_};
-  Buffer final_MD_{memory_};   ///< the head's input
-  Buffer dfinal_MD_{memory_};  ///< its gradient
-  Buffer dx_MD_{memory_};      ///< gradient of the residual stream
+  Buffer last_MD_{options_.stream()};  ///< residual stream after the last block
+  Buffer ln_f_stats_{options_.fp32};
+  Buffer final_MD_{options_.product()};   ///< the head's input
+  Buffer dfinal_MD_{options_.product()};  ///< its gradient
+  Buffer dx_MD_{options_.stream()};       ///< gradient of the residual stream
 };
 
 }  // namespace olmo::model

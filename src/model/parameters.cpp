@@ -190,17 +190,17 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs, at::TensorOpt
 ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors) {
   ModelTensors places;
   std::size_t next = 0;
-  visit_parameters(config, places,
-                   [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t,
-                       at::Tensor& place) {
-                     OLMO_CHECK(next < tensors.size());
-                     const auto& [given, tensor] = tensors[next++];
-                     OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
-                     OLMO_CHECK(tensor.scalar_type() == at::kFloat ||
-                                (tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 2));
-                     OLMO_CHECK(tensor.is_contiguous());
-                     place = tensor;
-                   });
+  visit_parameters(
+      config, places,
+      [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t,
+          at::Tensor& place) {
+        OLMO_CHECK(next < tensors.size());
+        const auto& [given, tensor] = tensors[next++];
+        OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
+        OLMO_CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16);
+        OLMO_CHECK(tensor.is_contiguous());
+        place = tensor;
+      });
   OLMO_CHECK(next == tensors.size());
   if (config.weight_tying) places.head = places.wte;
   return places;

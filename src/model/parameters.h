@@ -90,8 +90,7 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs,
                           at::TensorOptions options = at::kFloat);
 
 /// Sorts tensors into their places. `tensors` must have the names and shapes of
-/// `parameter_specs(config)`, in order, vectors in fp32 and matrices in fp32 or bf16; anything else
-/// is an error of the caller.
+/// `parameter_specs(config)`, in order, in fp32 or bf16; anything else is an error of the caller.
 ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors);
 
 /// Copies `source` into `target`, whatever its order. Strict: every target matched, equal shapes,

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/train_config.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -101,12 +102,43 @@ void compare_tokenizers(Comparer& compare, const store::RecordedRun& a,
   compare.fingerprint("tokenizer", in_a, same ? in_a : in_b, reason);
 }
 
+/// The computation that the settings of amp_bf16 stand for, where a config states them.
+std::string form_of_bf16(const Settings& settings) {
+  config::TrainConfig config;
+  const auto precision = precision_named(shown_value(settings, "precision"));
+  config.precision = precision.value_or(Precision::kAmpBf16);
+  const auto stated = [&](const std::string& key) -> std::optional<std::string> {
+    if (!settings.contains(key)) return std::nullopt;
+    return shown_value(settings, key);
+  };
+  config.distributed_strategy = stated("distributed_strategy");
+  config.fsdp->precision = stated("fsdp.precision");
+  const bool pure = config.rounds_under_fsdp() && config.fsdp->precision == "pure";
+  return pure ? "pure" : to_string(config.mixed_precision());
+}
+
+/// Of the keys that decide with `precision` what is rounded, what follows is compared.
+config::KeyRule rule_between(const Settings& x, const Settings& y, const std::string& key) {
+  const auto rule = config::rule_of(key);
+  if (rule.effect != config::Effect::kPrecision || form_of_bf16(x) != form_of_bf16(y)) return rule;
+  return {rule.effect, MismatchClass::kBenign, "Nothing else is rounded."};
+}
+
+/// Whether a setting that only one side states leaves something open.
+bool is_open(const Settings& of, const std::string& key) {
+  const auto rule = config::rule_of(key);
+  if (rule.effect == config::Effect::kPrecision &&
+      form_of_bf16(of) == to_string(MixedPrecision::kNone))
+    return false;
+  return rule.mismatch != MismatchClass::kBenign;
+}
+
 void compare_configs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
   const Settings x = settings_of(a), y = settings_of(b);
   if (x.empty() || y.empty())
     return compare.unknown("config", MismatchClass::kConfound, "Settings that no record tells.");
-  const auto by_rule = [](const std::string& key) {
-    const auto rule = config::rule_of(key);
+  const auto by_rule = [&](const std::string& key) {
+    const auto rule = rule_between(x, y, key);
     return std::pair{rule.mismatch, rule.reason};
   };
   if (x == y) return compare.same("config");
@@ -115,8 +147,8 @@ void compare_configs(Comparer& compare, const store::RecordedRun& a, const store
   if (all) return;
   const auto say_unknown = [&](const Settings& of, const Settings& other, char side) {
     for (const auto& [key, value] : of) {
+      if (other.contains(key) || !is_open(of, key)) continue;
       const auto rule = config::rule_of(key);
-      if (other.contains(key) || rule.mismatch == MismatchClass::kBenign) continue;
       const std::string stated = shown_value(of, key);
       compare.unknown(key, rule.mismatch, rule.reason, side == 'A' ? stated : "",
                       side == 'B' ? stated : "");
@@ -155,7 +187,7 @@ void compare_places(Comparer& compare, const std::string& what, const std::strin
     return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
   if (x == y) return compare.same(what);
   compare.setting_by_setting(x, y, true, what + ".", [](const std::string& key) {
-    const bool confound = key == "precision";
+    const bool confound = key == "precision" || key == "mixed_precision";
     return std::pair{confound ? MismatchClass::kConfound : MismatchClass::kBenign,
                      confound ? "Another precision." : "This is what is being compared."};
   });

@@ -94,7 +94,7 @@ Settings settings_of(const store::RecordedRun& run) {
   const Json parsed = Json::parse(run.config);
   std::string absent_group = "-";  // one that is null by default has no values by default
   for (const auto& row : config::key_table()) {
-    if (row.group && row.type == "group or null") absent_group = row.path + ".";
+    if (row.null_by_default) absent_group = row.path + ".";
     // Where OLMo's default is not ours, only our own records have our default.
     const bool unknown = run.imported && row.key.olmo_default;
     if (row.default_value.empty() || unknown || row.path.starts_with(absent_group)) continue;

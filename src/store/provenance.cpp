@@ -32,9 +32,11 @@ Json policy_json(const Policy& policy) {
                {"isa", to_string(policy.isa)},
                {"threads", policy.threads},
                {"device", to_string(policy.device)},
-               {"precision", to_string(policy.precision)},
+               {"precision", to_string(precision_of(policy.mixed_precision))},
                {"matrix_products", is_fast ? matrix_library() : "olmo-harness"},
                {"switches", switches}};
+  if (policy.mixed_precision != MixedPrecision::kNone)
+    json["mixed_precision"] = to_string(policy.mixed_precision);
   if (policy.gpu != nullptr) {
     json["device_name"] = policy.gpu->name();
     json["device_compiler"] = policy.gpu->compiler();

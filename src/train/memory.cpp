@@ -35,6 +35,7 @@ Policy policy_of(const config::TrainConfig& config) {
   Policy policy;
   policy.isa = best_isa();
   policy.threads = config.threads == 0 ? usable_cores().usable : static_cast<int>(config.threads);
+  policy.mixed_precision = config.mixed_precision();
   if (config.numerics == "fast") policy.numerics = Numerics::kFast;
   if (config.device != "cpu") policy.device = Device::kCuda;
   return policy;
@@ -77,6 +78,7 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
                           policy_of(config));
   MemoryPlan plan;
   plan.weights = kFloat * model::count_parameters(config.model).total;
+  plan.working_weights = model::plan_working_weights(config.model, config.mixed_precision());
   plan.gradients = plan.weights;
   plan.gradient_tree =
       (GradientTree::sets_for(config.global_train_batch_size / micro) - 1) * plan.weights;

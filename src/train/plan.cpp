@@ -196,6 +196,7 @@ std::string time_text(const TrainPlan& plan) {
 std::string schedule_text(const TrainPlan& plan) {
   const auto& config = plan.loaded.config;
   std::string text = "Schedule\n";
+  text += row("precision", precision_text(config.mixed_precision()));
   text += row("tokens per step",
               grouped(plan.tokens_per_step) + "  (" + grouped(config.global_train_batch_size) +
                   " instances of " + grouped(config.model.max_sequence_length) + ", " +

@@ -151,7 +151,7 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems) {
   problems.check([&] {
     ready.policy = resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads),
                                   config.device);
-    ready.policy->precision = config.precision;
+    ready.policy->mixed_precision = config.mixed_precision();
     apply_policy(*ready.policy);
   });
   problems.check([&] {

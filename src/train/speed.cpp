@@ -134,6 +134,7 @@ Times measure(const Sample& sample, const config::TrainConfig& config, const Pol
   const auto gradients = model.make_gradients();
   for (const auto* tensors : {&model.parameters(), &gradients})
     for (const auto& [name, tensor] : *tensors) tensor.fill_(0.01F);
+  model.weights_changed();
   const auto length = sample.model.max_sequence_length;
   const auto ids = new_tensor({sample.batch, length}, at::kLong);
   std::int64_t next = 0;
@@ -151,6 +152,7 @@ Times measure(const Sample& sample, const config::TrainConfig& config, const Pol
   times.update = shortest(3, [&] {
     optimizer.step(policy, optimizer.plan_clip(policy, 1), 1e-6,
                    {config.max_grad_norm, config.max_grad_norm_ratio});
+    model.weights_changed();
     ops::norm(policy, model.parameters());
   });
   return times;

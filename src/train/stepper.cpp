@@ -65,6 +65,7 @@ Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSo
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
                  model_.parameters(), gradients_),
       tree_(policy, gradients_, [this] { return model_.make_gradients(); }) {
+  OLMO_CHECK(policy.mixed_precision == config_.mixed_precision());
   state_.chain = chain_start(config::experiment_digest(config_));
 }
 
@@ -111,6 +112,7 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
   // This update clips by the plan, which the limits of the step before made; `next` is for the step
   // after, as in OLMo.
   optimizer_.step(policy_, gradients.plan, lr, next);
+  model_.weights_changed();
   const StepLosses& losses = gradients.losses;
   state_.chain =
       chain_next(state_.chain, {state_.step, gradients.batch.digest, losses.digest, losses.ce_loss,

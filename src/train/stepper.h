@@ -89,7 +89,7 @@ class GradientTree {
 /// training records what comes back, an audit compares it with a record.
 class Stepper {
  public:
-  /// `batches`: of the config.
+  /// `batches` and the policy's mixed_precision: of the config.
   Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches);
 
   [[nodiscard]] const config::TrainConfig& config() const { return config_; }

@@ -114,6 +114,8 @@ const std::map<std::string, Alternative>& alternatives() {
       {"global_train_batch_size", {"2"}},
       {"device_train_microbatch_size", {"2"}},
       {"precision", {"amp_bf16"}},
+      {"distributed_strategy", {"ddp", {"precision=amp_bf16"}}},
+      {"fsdp.precision", {"null", {"precision=amp_bf16"}}},
       {"max_grad_norm", {"0.01"}},
       {"max_grad_norm_ratio", {"0.5"}},
       {"softmax_auxiliary_loss", {"true"}},
@@ -211,8 +213,9 @@ class Scene {
   /// The same steps without a record on a disk, a hundred times faster: for keys of the
   /// computation.
   static store::RecordedRun computed(const TrainConfig& config) {
-    train::Stepper stepper(config, resolve_policy("portable", "auto", 1),
-                           data::BatchSource(batch_config(config)));
+    Policy policy = resolve_policy("portable", "auto", 1);
+    policy.mixed_precision = config.mixed_precision();
+    train::Stepper stepper(config, policy, data::BatchSource(batch_config(config)));
     train::begin_at(stepper, std::nullopt, /*with_state=*/false);
     store::RecordedRun run;
     run.config = json_text(to_json(config));
@@ -283,7 +286,8 @@ std::string text_of(const report::Gate& gate) {
 }
 
 bool decides(const KeyRow& row) {
-  return row.key.rule.effect == Effect::kIdentity || row.key.rule.effect == Effect::kRefused;
+  const Effect effect = row.key.rule.effect;
+  return effect == Effect::kIdentity || effect == Effect::kRefused || effect == Effect::kPrecision;
 }
 
 struct Pair {
@@ -308,7 +312,7 @@ bool check_reading(const KeyRow& row, const Pair& pair) {
     REQUIRE(other.blockers.size() == 1);
     CHECK(other.blockers[0].find("`" + row.path + "` is ") != std::string::npos);
   }
-  CHECK((other.blockers.empty() || row.key.words.size() == 1 || row.path == "precision" ||
+  CHECK((other.blockers.empty() || row.key.words.size() == 1 ||
          row.key.rule.effect == Effect::kRefused));
   return other.blockers.empty();
 }
@@ -352,10 +356,21 @@ TEST_CASE("every key does to the bits, the digest and the gate what its row says
   }
 }
 
+TEST_CASE("a key of the effect `precision` changes no digest in fp32", "[config]") {
+  const auto base = experiment_digest(parse_config("{}", "c.json", {"data.paths=[a]"}).config);
+  for (const std::string setting : {"distributed_strategy=ddp", "distributed_strategy=null",
+                                    "fsdp.precision=pure", "fsdp.precision=null", "fsdp=null"}) {
+    INFO(setting);
+    const auto loaded = parse_config("{}", "c.json", {"data.paths=[a]", setting});
+    CHECK(loaded.blockers.empty());
+    CHECK(experiment_digest(loaded.config) == base);
+  }
+}
+
 TEST_CASE("a key without a member changes no config, or is refused", "[config]") {
   const auto base = parse_config("{}", "c.json", {"data.paths=[a]", "load_path=p"});
   for (const auto& row : key_table()) {
-    if (!row.absent || row.absent->accepted == "*" || row.path.starts_with("fsdp.")) continue;
+    if (!row.absent || row.absent->accepted == "*") continue;
     INFO(row.path);
     const auto loaded =
         parse_config("{}", "c.json", {"data.paths=[a]", "load_path=p", row.path + "=7"});

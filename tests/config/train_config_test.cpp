@@ -45,6 +45,11 @@ std::vector<std::string> errors_of(const std::string& text,
   return {};
 }
 
+bool says(const std::string& line, const std::string& part) {
+  INFO(line);
+  return line.find(part) != std::string::npos;
+}
+
 bool has(const std::vector<std::string>& lines, const std::string& part) {
   for (const auto& line : lines) {
     if (line.find(part) != std::string::npos) return true;
@@ -72,7 +77,8 @@ std::string everything() {
       "instance_filter": {"repetition_max_period": 14, "repetition_min_period": 2, "repetition_max_count": 31}},
     "tokenizer": {"identifier": "t.json", "truncate_direction": "left"},
     "max_duration": "2e12T", "stop_at": 3, "stop_after": 2, "global_train_batch_size": 24,
-    "device_train_microbatch_size": 8, "max_grad_norm": 0.7, "max_grad_norm_ratio": 1.1,
+    "device_train_microbatch_size": 8, "precision": "amp_bf16", "distributed_strategy": "ddp",
+    "fsdp": {"precision": null}, "max_grad_norm": 0.7, "max_grad_norm_ratio": 1.1,
     "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": null, "time_limit": 10.5,
     "extra_steps_after_cancel": 0, "early_stopping_factor": 3.5, "save_folder": "s", "save_interval": null,
     "save_interval_unsharded": 4, "save_interval_ephemeral": 2, "save_num_checkpoints_to_keep": 3,
@@ -120,7 +126,7 @@ TEST_CASE("a resolved config resolves to itself, bit for bit", "[config]") {
   CHECK(again.dump() == json.dump());
   for (const auto& [key, value] : defaults.items()) {  // so the round trip above tells of every key
     INFO(key);
-    if (key != "precision" && key != "load_weights") CHECK(json[key] != value);
+    if (key != "load_weights") CHECK(json[key] != value);
   }
 }
 
@@ -262,12 +268,12 @@ TEST_CASE("text is no number in JSON, but is one in YAML", "[config]") {
 
 TEST_CASE("keys of OLMo without effect are accepted and listed", "[config]") {
   const auto loaded = parse_config(
-      "{\"wandb\": {\"project\": \"x\"},\n\"compile\": null,\n\"fsdp\": {\"precision\": "
-      "\"mixed\"}}",
+      "{\"wandb\": {\"project\": \"x\"},\n\"compile\": null,\n\"fsdp\": {\"sharding_strategy\": "
+      "\"FULL_SHARD\"}}",
       "c.json", {"data.paths=[a]"});
   REQUIRE(loaded.notes.size() == 2);
   CHECK(loaded.notes[0].rfind("c.json:1: `wandb` is not honoured: ", 0) == 0);
-  CHECK(loaded.notes[1].rfind("c.json:3: `fsdp` is not honoured: ", 0) == 0);
+  CHECK(loaded.notes[1].rfind("c.json:3: `fsdp.sharding_strategy` is not honoured: ", 0) == 0);
   CHECK(loaded.blockers.empty());
 }
 
@@ -281,8 +287,8 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
           0);
     return blockers[0];
   };
-  CHECK(blocker("precision=amp_bf16").find("give precision=fp32") != std::string::npos);
-  CHECK(blocker("precision=pure_bf16").find("give precision=fp32") != std::string::npos);
+  CHECK(blocker("precision=amp_fp16").find("OLMo does not scale its loss") != std::string::npos);
+  CHECK(blocker("precision=pure_bf16").find("give precision=amp_bf16") != std::string::npos);
   CHECK(blocker("model.attention_dropout=0.1").find("expected 0") != std::string::npos);
   CHECK(blocker("model.alibi=true").find("ALiBi") != std::string::npos);
   CHECK(blocker("model.include_bias=true").find("expected false") != std::string::npos);
@@ -294,9 +300,60 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
   CHECK(blocker("save_folder=gs://bucket/x").find("give a local path") != std::string::npos);
   CHECK(blocker("save_folder=${oc.env:OLMO_TEST_UNSET}").find("OLMO_TEST_UNSET") !=
         std::string::npos);
-  CHECK_THROWS_AS(require_no_blockers(parse_config("{}", "c.json", {"precision=amp_bf16"})), Error);
+  CHECK_THROWS_AS(require_no_blockers(parse_config("{}", "c.json", {"precision=amp_fp16"})), Error);
   CHECK(parse_config("{}", "c.json", {"data.paths=[a]", "model.attention_dropout=0.0"})
             .blockers.empty());
+}
+
+TEST_CASE("what amp_bf16 rounds follows from how OLMo would wrap the parameters", "[config]") {
+  const auto loaded = [](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"data.paths=[a]", "precision=amp_bf16"});
+    return parse_config("{}", "c.json", settings);
+  };
+  const auto mixed = loaded({"distributed_strategy=fsdp"});
+  CHECK(mixed.config.mixed_precision() == olmo::MixedPrecision::kMixed);
+  for (const std::string setting : {"distributed_strategy=ddp", "distributed_strategy=single",
+                                    "distributed_strategy=null", "fsdp.precision=null"}) {
+    INFO(setting);
+    const auto other = loaded({setting});
+    CHECK(other.blockers.empty());
+    CHECK(other.config.mixed_precision() == olmo::MixedPrecision::kAutocast);
+    CHECK(experiment_digest(other.config) != experiment_digest(mixed.config));
+  }
+  CHECK(experiment_digest(loaded({"distributed_strategy=ddp"}).config) ==
+        experiment_digest(loaded({"distributed_strategy=single"}).config));
+}
+
+TEST_CASE("what of FSDP and of a model amp_bf16 cannot be is refused with a reason", "[config]") {
+  const auto blocker = [](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"data.paths=[a]", "precision=amp_bf16"});
+    const auto blockers = parse_config("{}", "c.json", settings).blockers;
+    return blockers.size() == 1 ? blockers[0] : std::to_string(blockers.size()) + " blockers";
+  };
+  CHECK(says(blocker({"fsdp.precision=pure"}), "gradients of the processes in bf16"));
+  CHECK(says(blocker({"fsdp=null"}), "distributed_strategy=single"));
+  CHECK(says(blocker({"model.scale_logits=true"}), "rounds the logits twice"));
+  CHECK(says(blocker({"model.norm_after=true"}), "residual stream fp32 within the first block"));
+  CHECK(blocker({"model.norm_after=true", "distributed_strategy=ddp"}) == "0 blockers");
+  CHECK(blocker({"fsdp.precision=pure", "distributed_strategy=ddp"}) == "0 blockers");
+  CHECK(has(errors_of("{}", {"distributed_strategy=tensor"}), "fsdp, ddp, single"));
+  CHECK(has(errors_of("{}", {"fsdp.precision=half"}), "mixed, pure"));
+}
+
+TEST_CASE("a YAML of OLMo's must say fsdp.precision where it matters, for its default is refused",
+          "[config]") {
+  const auto blockers = [](const std::string& yaml) {
+    auto lines = parse_config("data: {paths: [a]}\n" + yaml, "c.yaml").blockers;
+    std::erase_if(lines, [](const std::string& line) { return !says(line, "fsdp"); });
+    return lines;
+  };
+  CHECK(blockers("precision: fp32\n").empty());
+  CHECK(blockers("precision: amp_bf16\ndistributed_strategy: ddp\n").empty());
+  CHECK(blockers("precision: amp_bf16\nfsdp: {precision: mixed}\n").empty());
+  REQUIRE(blockers("precision: amp_bf16\n").size() == 1);
+  CHECK(says(blockers("precision: amp_bf16\n")[0],
+             "OLMo's default is pure, which is not supported: "
+             "give fsdp.precision=mixed"));
 }
 
 TEST_CASE("old keys of OLMo are honoured", "[config]") {

@@ -211,9 +211,11 @@ TEST_CASE("a config in OLMo's keys has OLMo's defaults, whoever trained", "[repo
   CHECK(gate_of(ours, other).has(MismatchClass::kConfound));
 }
 
-TEST_CASE("fsdp.precision is a confound, and other keys of fsdp are none", "[report]") {
+TEST_CASE("under amp_bf16 fsdp.precision is a confound, and other keys of fsdp are none",
+          "[report]") {
   const auto with = [](const std::string& fsdp) {
-    store::RecordedRun run = a_run(R"({"model":{"d_model":8},"seed":3,"fsdp":)" + fsdp + "}");
+    store::RecordedRun run =
+        a_run(R"({"model":{"d_model":8},"seed":3,"precision":"amp_bf16","fsdp":)" + fsdp + "}");
     run.imported = true;
     return run;
   };
@@ -221,6 +223,38 @@ TEST_CASE("fsdp.precision is a confound, and other keys of fsdp are none", "[rep
             .has(MismatchClass::kConfound));
   CHECK_FALSE(gate_of(with(R"({"wrapping_strategy":"a"})"), with(R"({"wrapping_strategy":"b"})"))
                   .has(MismatchClass::kConfound));
+}
+
+TEST_CASE("what amp_bf16 rounds is compared, not how its parameters are wrapped", "[report]") {
+  const auto differ = [](const std::string& a, const std::string& b) {
+    const auto with = [](const std::string& settings) {
+      return a_run(R"({"model":{"d_model":8},"seed":3,)" + settings + "}");
+    };
+    return gate_of(with(a), with(b)).has(MismatchClass::kConfound);
+  };
+  const std::string mixed = R"("precision":"amp_bf16","distributed_strategy":"fsdp")",
+                    ddp = R"("precision":"amp_bf16","distributed_strategy":"ddp")",
+                    single = R"("precision":"amp_bf16","distributed_strategy":"single")";
+  CHECK(differ(mixed, ddp));
+  CHECK(differ(mixed, R"("precision":"amp_bf16","fsdp":{"precision":null})"));
+  CHECK_FALSE(differ(ddp, single));
+  CHECK_FALSE(differ(ddp, R"("precision":"amp_bf16","fsdp":{"precision":null})"));
+  CHECK(differ(mixed, R"("precision":"fp32")"));
+  CHECK_FALSE(
+      differ(R"("precision":"fp32","distributed_strategy":"ddp")", R"("precision":"fp32")"));
+}
+
+TEST_CASE("an fp32 run does not ask another trainer's for settings of bf16", "[report]") {
+  store::RecordedRun ours = a_run(R"({"model":{"d_model":8},"seed":3})");
+  store::RecordedRun other = a_run(R"({"precision":"fp32","dim":8,"seq_len":7})");
+  other.imported = true;
+  const auto asked = [&] {
+    return has_unknown(gate_of(ours, other), "fsdp.precision", "mixed", "") ||
+           has_unknown(gate_of(ours, other), "distributed_strategy", "fsdp", "");
+  };
+  CHECK_FALSE(asked());
+  ours.config = R"({"model":{"d_model":8},"seed":3,"precision":"amp_bf16"})";
+  CHECK(asked());
 }
 
 TEST_CASE("equal batches excuse token files of other names, order and content", "[report]") {

@@ -65,11 +65,11 @@ TEST_CASE("the schedule is shown up to stop_at, and not at all if its end is unk
 }
 
 TEST_CASE("text and JSON of a plan hold the config, the figures and the problems", "[train]") {
-  const auto plan = plan_of("tiny", {"precision=amp_bf16", "wandb={project: x}"});
+  const auto plan = plan_of("tiny", {"precision=amp_fp16", "wandb={project: x}"});
   const auto text = to_text(plan);
   for (const auto* part :
        {"\"d_model\": 64", "parameters", "FLOPs per token", "Memory", "256  (8 instances of 32",
-        "`wandb` is not honoured", "give precision=fp32", "names no token files"}) {
+        "`wandb` is not honoured", "give precision=amp_bf16", "names no token files"}) {
     INFO(part);
     CHECK(text.find(part) != std::string::npos);
   }

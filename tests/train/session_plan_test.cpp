@@ -83,7 +83,7 @@ TEST_CASE("a plan for the folder of a running training says who has it", "[train
 
 TEST_CASE("every problem of a plan is told at once, with the exit code of the start", "[train]") {
   const Place place;
-  const auto plan = place.plan({"data.paths=[/no/a.npy,/no/b.npy]", "precision=amp_bf16"},
+  const auto plan = place.plan({"data.paths=[/no/a.npy,/no/b.npy]", "precision=amp_fp16"},
                                (place.folder / "none").string());
   check_names(problems_of(plan), {"/no/a.npy", "/no/b.npy", "precision", "none"});
   const auto json = to_json(plan);
