@@ -60,10 +60,8 @@ struct TokenBytes {
     return element.product * (2 * width + up_gate + qkv) + stream() +
            (own_term ? element.term * width : 0);
   }
-  /// ln_f's statistics, the head's input and its gradient, cross-entropy and log-sum-exp.
-  [[nodiscard]] std::int64_t head() const {
-    return kFloat * stats + 2 * element.product * width + 2 * kFloat;
-  }
+  /// ln_f's statistics, the head's input and its gradient.
+  [[nodiscard]] std::int64_t head() const { return kFloat * stats + 2 * element.product * width; }
 };
 
 std::int64_t saved_per_token(const TokenBytes& token, const std::vector<Recomputed>& blocks) {
@@ -143,7 +141,9 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   bytes.saved_activations = tokens * saved_per_token(token, blocks);
   bytes.scratch =
       tokens * token.scratch() + kFloat * config.head_dim() * shape.length;  // and RoPE's table
-  bytes.head = tokens * token.head() + token.element.product * chunk * vocabulary;
+  bytes.head = tokens * token.head() +
+               ops::head_workspace_bytes(tokens, vocabulary,
+                                         dtypes_of(config, policy.mixed_precision).product);
   bytes.workspace =
       policy.threads *
       static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));

@@ -230,7 +230,7 @@ TEST_CASE("the head takes bf16 where both its factors are, and gives gradients o
 }
 
 TEST_CASE("the head's loss alone equals the loss with gradients", "[ops]") {
-  const auto input = example(30, 500, 16);
+  const auto input = example(30, 500, 16, GENERATE(at::kFloat, at::kBFloat16));
   const auto expected = run(ref::plain_policy(), input, 0);
   HeadWorkspace workspace;
   workspace.chunk = 8;
@@ -262,7 +262,7 @@ TEST_CASE("the head agrees with LibTorch's cross-entropy and autograd in double 
 }
 
 TEST_CASE("a token's loss does not depend on the tokens beside it", "[ops]") {
-  const auto input = example(20, 300, 16);
+  const auto input = example(20, 300, 16, GENERATE(at::kFloat, at::kBFloat16));
   const auto whole = run(ref::plain_policy(), input, 0);
   const HeadInput part{input.h_MD.narrow(0, 6, 5), input.w_VD, input.labels_M.narrow(0, 6, 5)};
   const auto alone = run(ref::plain_policy(), part, 0);
@@ -327,7 +327,7 @@ TEST_CASE("scores refuse targets that skip rows, and labels beyond the vocabular
 }
 
 TEST_CASE("large logits neither overflow nor lose the loss", "[ops]") {
-  auto input = example(6, 40, 8);
+  auto input = example(6, 40, 8, GENERATE(at::kFloat, at::kBFloat16));
   input.h_MD.mul_(1e4);
   const auto r = run(ref::plain_policy(), input, 0);
   CHECK(std::isfinite(r.loss.ce_sum));
@@ -336,9 +336,10 @@ TEST_CASE("large logits neither overflow nor lose the loss", "[ops]") {
 
 TEST_CASE("a value that is not finite reaches the loss as NaN and disturbs no other token",
           "[ops]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    auto input = example(6, 40, 8);
+    auto input = example(6, 40, 8, type);
     input.h_MD[2][3] = bad;
     const auto r = run(ref::plain_policy(), input, 0);
     CHECK(std::isnan(r.loss.ce_sum));
