@@ -77,7 +77,7 @@ class Sums:
             return torch.from_numpy(sums)
         result = (a.to(F64) @ b.to(F64)).to(F32)
         if self.kind == "jitter":
-            result = result * (1 + 2.0**-24 * torch.randn(result.shape, generator=self.generator))
+            result = result * (1 + 2.0**-25 * torch.randn(result.shape, generator=self.generator))
         return result
 
 
