@@ -46,7 +46,9 @@ ForestTables forest_tables(const ForestPlan& plan) {
       const auto piece = plan.path[static_cast<std::size_t>(path_end)];
       add_rows(piece_at(plan, piece), tables.key_rows);
     }
-    ForestGpuTile tile{.keys = narrowed(from.keys), .first_key = first_key};
+    ForestGpuTile tile{};
+    tile.keys = narrowed(from.keys);
+    tile.first_key = first_key;
     set_queries(plan, from, tile);
     tables.tiles.push_back(tile);
   }
