@@ -61,7 +61,7 @@ std::string to_string(Precision precision);
 std::string to_string(MixedPrecision mixed);
 /// The precision that it is a form of.
 Precision precision_of(MixedPrecision mixed);
-/// For people: "fp32", "amp_bf16 (mixed)" or "amp_bf16 (autocast)".
+/// For people: `fp32`, `amp_bf16 (mixed)` or `amp_bf16 (autocast)`.
 std::string precision_text(MixedPrecision mixed);
 /// The precision of that name, if there is one.
 std::optional<Precision> precision_named(std::string_view name);
