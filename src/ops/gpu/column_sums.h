@@ -99,6 +99,8 @@ OLMO_INLINE void column_chains(Terms terms, ColumnShared& shared) {
   if (adds_second) terms.end(terms.second, sum);
 }
 
+namespace {
+
 /// Of dweight and dbias of a norm.
 template <bool kCentred>
 struct NormTerms : ColumnSums {
@@ -146,5 +148,7 @@ struct BiasTerms : ColumnSums {
   OLMO_INLINE float add_first(float sum, float, float) const { return sum; }
   OLMO_INLINE float add_second(float sum, float g) const { return sum + g; }
 };
+
+}  // namespace
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -36,13 +36,7 @@ class Block {
     groups_.resize(threads_ / kLanes);
     for (auto& slots : slots_) slots.resize(threads_);
     shuffles_.resize(threads_);
-    for (auto& fiber : all_) {
-      getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = stack_of(fiber);
-      fiber.context.uc_stack.ss_size = kStack;
-      fiber.context.uc_link = nullptr;
-      makecontext(&fiber.context, &Block::enter, 0);
-    }
+    for (auto& fiber : all_) prepare(fiber);
   }
 
   void begin(bool reverse, const std::function<void()>& body) {
@@ -89,6 +83,14 @@ class Block {
   char* stack_of(const Fiber& fiber) {
     static const auto kStacks = std::make_unique_for_overwrite<char[]>(kMostThreads * kStack);
     return kStacks.get() + static_cast<std::size_t>(&fiber - all_.data()) * kStack;
+  }
+
+  void prepare(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = stack_of(fiber);
+    fiber.context.uc_stack.ss_size = kStack;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, &Block::enter, 0);
   }
 
   static void enter() {
