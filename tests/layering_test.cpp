@@ -76,7 +76,7 @@ std::vector<std::string> includes_of(const fs::path& file) {
 }
 
 /// The rooms that CTest has an entry for: those of the loop in tests/CMakeLists.txt, cli with one a
-/// file, and layering.
+/// file, and layering. Cases with the tag [gpu] are run by the entry gpu instead, but those of cli.
 std::set<std::string> rooms_of_ctest() {
   std::set<std::string> rooms = {"cli", "layering"};
   const auto text = olmo::read_file(fs::path(OLMO_SOURCE_DIR) / "tests/CMakeLists.txt");
