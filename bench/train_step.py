@@ -54,6 +54,7 @@ def parse_arguments():
     parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32",
                         help="of our steps; other than fp32, they are timed against our own in fp32")
     parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
+    parser.add_argument("--activation-checkpointing", metavar="MODE", help="of ours (train_memory.py measures all modes)")
     parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--compile", action="store_true", help="the peer goes through torch.compile")
@@ -173,6 +174,7 @@ def our_config(arguments, shape, token_file, steps, precision):
         "max_duration": steps,
         "global_train_batch_size": SHAPES[shape]["batch"],
         "device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
+        "activation_checkpointing": arguments.activation_checkpointing,
         "max_grad_norm": 1.0,
         "threads": arguments.threads,
     } | PRECISIONS[precision]
@@ -190,6 +192,7 @@ def measure_ours(arguments, shape, token_file, steps, precision):
                                    "jsonl"], check=True, capture_output=True, text=True).stdout
     rows = sorted((json.loads(line) for line in exported.splitlines() if line), key=lambda row: row["step"])
     result["seconds"] = [row["seconds"] for row in rows]
+    result["chain"] = rows[-1]["chain_hash"] if rows else None
     if len(rows) != steps:
         sys.exit(f"expected {steps} recorded steps, got {len(rows)}")
     if result["first_step"] is None:  # no line said so: all but the other steps is an upper bound
