@@ -37,12 +37,12 @@ struct NormBackward {
   at::Tensor dy_MD;            ///< gradient of the output
   at::Tensor x_MD;             ///< the forward's input
   at::Tensor stats;            ///< as the forward wrote it
-  at::Tensor weight_D;         ///< undefined if the norm has none
+  at::Tensor weight_D = {};    ///< undefined if the norm has none
   at::Tensor dx_MD;            ///< receives the gradient of the input
   bool accumulate_dx = false;  ///< add to dx instead of setting it (the residual stream's gradient)
-  at::Tensor dweight_D;  ///< continued over ascending tokens from the stored value; undefined if
-                         ///< the norm has none
-  at::Tensor dbias_D;    ///< likewise
+  at::Tensor dweight_D = {};   ///< continued over ascending tokens from the stored value; undefined
+                              ///< if the norm has none
+  at::Tensor dbias_D = {};  ///< likewise
   /// Of dweight and dbias, which are fp32 tensors whatever the others are.
   Rounding rounding = Rounding::kNone;
 };
