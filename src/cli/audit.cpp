@@ -161,7 +161,8 @@ int run_audit(const Arguments& arguments) {
   require_sound_evaluations(db, run_id);
   PolicyOptions here = arguments.policy;
   here.numerics = recorded.fast ? "fast" : "portable";
-  const Policy policy = here.resolve();
+  Policy policy = here.resolve();
+  policy.mixed_precision = config.mixed_precision();
   apply_policy(policy);
   audit::AuditOptions options{
       .database = fs::absolute(name.database),

@@ -68,7 +68,10 @@ std::string audit_header(const audit::AuditedRun& recorded, const Policy& policy
          member(recorded.attempts.back().policy, "isa") + ", " +
          member(recorded.attempts.back().policy, "threads") + " threads" +
          (cpu.empty() ? "" : " of " + cpu) + "\nhere " + olmo::to_string(policy.numerics) + ", " +
-         olmo::to_string(policy.isa) + ", " + std::to_string(policy.threads) + " threads\n";
+         olmo::to_string(policy.isa) + ", " + std::to_string(policy.threads) + " threads" +
+         (policy.mixed_precision == MixedPrecision::kNone
+              ? "\n"
+              : ", " + precision_text(policy.mixed_precision) + "\n");
 }
 
 std::string to_text(const audit::StretchResult& stretch) {

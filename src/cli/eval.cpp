@@ -45,6 +45,7 @@ struct Options {
   std::string data;
   std::string definitions;
   PolicyOptions policy;
+  std::string precision = to_string(Precision::kFp32);
   bool json = false;
   bool list = false;
   std::string rescore;
@@ -181,7 +182,9 @@ int run(const Options& options) {
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
   const eval::Selection asked = find_asked(options);
-  const Policy policy = options.policy.resolve();
+  Policy policy = options.policy.resolve();
+  if (options.precision == to_string(Precision::kAmpBf16))
+    policy.mixed_precision = MixedPrecision::kMixed;
   apply_policy(policy);
   models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
   log_line(loaded.description);
@@ -268,6 +271,10 @@ void add_how(const Command& eval, Options& options) {
               "portable: the same bits on every machine; fast: LibTorch's matrix products and "
               "attention")
       .one_of({"portable", "fast"});
+  eval.option("--precision", options.precision,
+              "fp32, whatever the weights are stored in, or amp_bf16: weights and hidden states in "
+              "bf16, as OLMo evaluates while it trains with FSDP; scores are fp32 in both")
+      .one_of({to_string(Precision::kFp32), to_string(Precision::kAmpBf16)});
   eval.isa_device_threads(options.policy);
   eval.number("--batch-tokens", options.batch_tokens, kSizes,
               "Tokens in one forward pass; changes memory and speed, no score");

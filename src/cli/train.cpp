@@ -175,7 +175,7 @@ void add_train(const Command& program, const char* group) {
       "Examples:\n"
       "  olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
       "max_duration=100 --run-dir runs/a\n"
-      "  olmo-harness train OLMo-1B.yaml data.paths=[corpus.npy] precision=fp32 --run-dir runs/1b "
+      "  olmo-harness train OLMo-1B.yaml data.paths=[corpus.npy] --run-dir runs/1b "
       "--dry-run");
   train.action([&options] {
     options.command_line = command_line();

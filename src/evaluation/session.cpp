@@ -14,10 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the policy, what decides bits: nothing but its name under `portable`.
+/// Of the policy, what decides bits: nothing but its name under `portable`, and what is rounded.
 std::string numerics_key(const Policy& policy) {
-  if (policy.numerics == Numerics::kPortable) return "portable";
-  return "fast " + to_string(policy.isa) + " " + std::to_string(policy.threads) + " " +
+  const std::string rounded = policy.mixed_precision == MixedPrecision::kNone
+                                  ? ""
+                                  : " " + to_string(policy.mixed_precision);
+  if (policy.numerics == Numerics::kPortable) return "portable" + rounded;
+  return "fast" + rounded + " " + to_string(policy.isa) + " " + std::to_string(policy.threads) + " " +
          build_info().libtorch;
 }
 
