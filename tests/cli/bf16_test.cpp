@@ -141,4 +141,25 @@ TEST_CASE("a checkpoint is evaluated in fp32 unless amp_bf16 is asked for, which
   CHECK(plain.at("perplexity") != rounded.at("perplexity"));
 }
 
+TEST_CASE(
+    "a config's evaluators compute what the training does: `eval --precision amp_bf16` agrees",
+    "[cli]") {
+  const Trained& runs = the_runs();
+  const std::string tokens = (runs / "tokens.npy").string();
+  const auto ended = runs.run(
+      "evaluated", "amp_bf16 mixed",
+      {"stop_at=2", "evaluators=[{label: ours, type: lm, data: {paths: [" + tokens + "]}}]"});
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  const fs::path database = runs / "evaluated.db";
+  REQUIRE(harness(runs / "evaluated-log",
+                  {"eval", (runs / "evaluated").string(), "--perplexity", "ours=" + tokens,
+                   "--precision", "amp_bf16", "--db", database.string()})
+              .code == 0);
+  const std::string nll = "SELECT nll FROM evaluation_documents ORDER BY document_index";
+  const auto in_loop = runs.record("evaluated").numbers(nll);
+  CHECK(in_loop.size() == 64);
+  CHECK(Record(database).numbers(nll) == in_loop);
+}
+
 }  // namespace olmo::test
