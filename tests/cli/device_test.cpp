@@ -91,6 +91,22 @@ TEST_CASE("twenty steps on an emulated GPU have the CPU's chain and state, whate
   }
 }
 
+TEST_CASE("a training in amp_bf16 on an emulated GPU has the CPU's chain and state", "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = cuda();
+  for (const std::string strategy : {"fsdp", "ddp"}) {
+    const Words how = {"precision=amp_bf16", "distributed_strategy=" + strategy, "stop_at=2",
+                       "hash_interval=2"};
+    for (const std::string device : {"cpu", "cuda"}) {
+      const auto ended = scene.train(strategy + device, with(how, {"device=" + device}));
+      INFO(ended.err);
+      REQUIRE(ended.code == 0);
+    }
+    INFO(strategy);
+    CHECK(scene.record(strategy + "cuda").proof() == scene.record(strategy + "cpu").proof());
+  }
+}
+
 TEST_CASE("a training with the library's matrix products runs on a GPU, twice with the same bits",
           "[cli][gpu]") {
   const Scene scene;
