@@ -64,6 +64,12 @@ OLMO_INLINE void add_lanes(const float (&p)[4][4], float (&sum)[4]) {
 
 // Over sequences.
 
+/// The key/value head that a query head reads.
+template <class P>
+OLMO_INLINE std::int64_t shared_head(const P& a, std::int64_t head) {
+  return static_cast<unsigned>(head) / static_cast<unsigned>(a.n_heads / a.n_kv_heads);
+}
+
 /// Which tile a block computes, and whose.
 struct AttentionBlock {
   int tile, first_column;  ///< the column is of the outputs
@@ -71,15 +77,16 @@ struct AttentionBlock {
 
   template <class P>
   OLMO_INLINE AttentionBlock(const P& a, std::int64_t heads) {
-    const std::int64_t tiles = (a.length + kSide - 1) / kSide;
-    const std::int64_t chunks = (a.head_dim + kColumns - 1) / kColumns;
-    std::int64_t rest = gpu::block_index();
+    // In 32 bits, which a grid does not exceed: quotients of 64 take a hundred instructions.
+    const auto tiles = static_cast<unsigned>((a.length + kSide - 1) / kSide);
+    const auto chunks = static_cast<unsigned>((a.head_dim + kColumns - 1) / kColumns);
+    auto rest = static_cast<unsigned>(gpu::block_index());
     first_column = static_cast<int>(rest % chunks) * kColumns;
     rest /= chunks;
-    head = rest % heads;
-    rest /= heads;
-    sequence = rest % a.batch;
-    tile = static_cast<int>(tiles - 1 - rest / a.batch);
+    head = rest % static_cast<unsigned>(heads);
+    rest /= static_cast<unsigned>(heads);
+    sequence = rest % static_cast<unsigned>(a.batch);
+    tile = static_cast<int>(tiles - 1 - rest / static_cast<unsigned>(a.batch));
   }
 };
 
@@ -135,7 +142,7 @@ OLMO_INLINE T* row_of(const P& a, const HeadRows<T>& head, int tile, int r) {
 template <class T>
 OLMO_INLINE void attention_forward_tile(const AttentionProblem<T>& a, AttentionShared& shared) {
   const AttentionBlock block(a, a.n_heads);
-  const std::int64_t kv = a.n_heads + block.head / (a.n_heads / a.n_kv_heads);
+  const std::int64_t kv = a.n_heads + shared_head(a, block.head);
   const HeadRows<const T> queries = packed_head<const T>(a.qkv, a, block.sequence, block.head);
   const HeadRows<T> out = output_head<T>(a.out, a, block.sequence, block.head);
   const SequenceKeys<T> keys{a, packed_head<const T>(a.qkv, a, block.sequence, kv),

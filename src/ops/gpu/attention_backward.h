@@ -87,7 +87,7 @@ OLMO_INLINE void attention_dq_tile(const AttentionProblem<T>& a, const float* de
                                    AttentionShared& shared) {
   const AttentionBlock block(a, a.n_heads);
   const HeadShape shape = shape_of(a);
-  const std::int64_t kv = a.n_heads + block.head / (a.n_heads / a.n_kv_heads);
+  const std::int64_t kv = a.n_heads + shared_head(a, block.head);
   const auto keys = packed_head<const T>(a.qkv, a, block.sequence, kv);
   const auto values = packed_head<const T>(a.qkv, a, block.sequence, kv + a.n_kv_heads);
   const BackwardHead<T> head(a, deltas, block.sequence, block.head);

@@ -70,13 +70,15 @@ struct ForestKeys {
 
 template <class T>
 OLMO_INLINE void attention_forest_tile(const ForestGpuProblem<T>& f, AttentionShared& shared) {
-  const std::int64_t dim = f.head_dim, chunks = (dim + kColumns - 1) / kColumns;
-  const std::int64_t block = gpu::block_index();
+  const std::int64_t dim = f.head_dim;
+  const auto chunks = static_cast<unsigned>((dim + kColumns - 1) / kColumns);
+  const auto heads = static_cast<unsigned>(f.n_heads);
+  const auto block = static_cast<unsigned>(gpu::block_index());
   const int first_column = static_cast<int>(block % chunks) * kColumns;
-  const std::int64_t head = block / chunks % f.n_heads;
-  const ForestGpuTile& tile = f.tiles[block / chunks / f.n_heads];
+  const std::int64_t head = block / chunks % heads;
+  const ForestGpuTile& tile = f.tiles[block / chunks / heads];
   const std::int64_t stride = (f.n_heads + 2 * f.n_kv_heads) * dim;
-  const std::int64_t kv = f.n_heads + head / (f.n_heads / f.n_kv_heads);
+  const std::int64_t kv = f.n_heads + shared_head(f, head);
   const HeadShape shape{static_cast<int>(dim),
                         dim % 4 == 0 && gpu::holds_fours(f.qkv) && gpu::holds_fours(f.out)};
   const ForestKeys<T> keys(f, tile, {f.qkv + kv * dim, stride},

@@ -172,8 +172,10 @@ template <int kTile, class A, class B>
 OLMO_INLINE void gemm_tile(const GemmProblem& g, const A* a_data, const B* b_data,
                            GemmPanels<kTile>& panels) {
   constexpr int kEach = kTile / 16, kStep = kGemmStep<kTile>;
-  const std::int64_t across = (g.n + kTile - 1) / kTile, block = gpu::block_index();
-  const std::int64_t i0 = block / across * kTile, j0 = block % across * kTile;
+  const auto across = static_cast<unsigned>((g.n + kTile - 1) / kTile);
+  const auto block = static_cast<unsigned>(gpu::block_index());
+  const std::int64_t i0 = std::int64_t{block / across} * kTile;
+  const std::int64_t j0 = std::int64_t{block % across} * kTile;
   const auto k = static_cast<int>(g.k);
   GemmLoader<kTile, A> a({a_data + i0 * g.a_row, static_cast<int>(g.m - i0), g.a_row, g.a_k}, k);
   GemmLoader<kTile, B> b({b_data + j0 * g.b_column, static_cast<int>(g.n - j0), g.b_column, g.b_k},

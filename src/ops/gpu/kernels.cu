@@ -290,31 +290,32 @@ OLMO_GEMM(64, bf, 2, a_bf16, b)
 OLMO_GEMM(64, bb, 2, a_bf16, b_bf16)
 #undef OLMO_GEMM
 
-// Attention in fp32 and in bf16. Two blocks on a multiprocessor: in turns, one computes while the
-// other waits for memory.
-#define OLMO_ATTENTION(Element, suffix)                                                \
-  OLMO_KERNEL_AT_ONCE(2) olmo_attention##suffix(AttentionProblem<Element> a) {         \
-    OLMO_SHARED AttentionShared shared;                                                \
-    attention_forward_tile(a, shared);                                                 \
-  }                                                                                    \
-  OLMO_KERNEL olmo_attention_deltas##suffix(AttentionProblem<Element> a, float* delta, \
-                                            std::int64_t rows) {                       \
-    const Chunk c = row(rows);                                                         \
-    attention_deltas(a, delta, c.begin, c.end);                                        \
-  }                                                                                    \
-  OLMO_KERNEL_AT_ONCE(2)                                                               \
-  olmo_attention_dq##suffix(AttentionProblem<Element> a, const float* delta) {         \
-    OLMO_SHARED AttentionShared shared;                                                \
-    attention_dq_tile(a, delta, shared);                                               \
-  }                                                                                    \
-  OLMO_KERNEL_AT_ONCE(2)                                                               \
-  olmo_attention_dkv##suffix(AttentionProblem<Element> a, const float* delta) {        \
-    OLMO_SHARED AttentionShared shared;                                                \
-    attention_dkv_tile(a, delta, shared);                                              \
-  }                                                                                    \
-  OLMO_KERNEL_AT_ONCE(2) olmo_attention_forest##suffix(ForestGpuProblem<Element> f) {  \
-    OLMO_SHARED AttentionShared shared;                                                \
-    attention_forest_tile(f, shared);                                                  \
+// Attention in fp32 and in bf16, on NVIDIA's GPUs with two blocks on a multiprocessor: one computes
+// while the other waits for memory.
+#define OLMO_ATTENTION(Element, suffix)                                                            \
+  OLMO_KERNEL_AT_ONCE(OLMO_ATTENTION_BLOCKS) olmo_attention##suffix(AttentionProblem<Element> a) { \
+    OLMO_SHARED AttentionShared shared;                                                            \
+    attention_forward_tile(a, shared);                                                             \
+  }                                                                                                \
+  OLMO_KERNEL olmo_attention_deltas##suffix(AttentionProblem<Element> a, float* delta,             \
+                                            std::int64_t rows) {                                   \
+    const Chunk c = row(rows);                                                                     \
+    attention_deltas(a, delta, c.begin, c.end);                                                    \
+  }                                                                                                \
+  OLMO_KERNEL_AT_ONCE(OLMO_ATTENTION_BLOCKS)                                                       \
+  olmo_attention_dq##suffix(AttentionProblem<Element> a, const float* delta) {                     \
+    OLMO_SHARED AttentionShared shared;                                                            \
+    attention_dq_tile(a, delta, shared);                                                           \
+  }                                                                                                \
+  OLMO_KERNEL_AT_ONCE(OLMO_ATTENTION_BLOCKS)                                                       \
+  olmo_attention_dkv##suffix(AttentionProblem<Element> a, const float* delta) {                    \
+    OLMO_SHARED AttentionShared shared;                                                            \
+    attention_dkv_tile(a, delta, shared);                                                          \
+  }                                                                                                \
+  OLMO_KERNEL_AT_ONCE(OLMO_ATTENTION_BLOCKS)                                                       \
+  olmo_attention_forest##suffix(ForestGpuProblem<Element> f) {                                     \
+    OLMO_SHARED AttentionShared shared;                                                            \
+    attention_forest_tile(f, shared);                                                              \
   }
 OLMO_ATTENTION(float, )
 OLMO_ATTENTION(Bf16, _bf16)

@@ -18,6 +18,7 @@
 #define OLMO_KERNEL_AT_ONCE(blocks)             \
   extern "C" __attribute__((global, used)) void \
       __attribute__((amdgpu_flat_work_group_size(1, 256), amdgpu_waves_per_eu(blocks)))
+#define OLMO_ATTENTION_BLOCKS 1  // shared memory has room for no more
 #define OLMO_SHARED __attribute__((shared))
 #define OLMO_UNROLL _Pragma("unroll")
 #define OLMO_ROLLED _Pragma("unroll 1")
@@ -57,6 +58,7 @@ inline float rough_sqrt(float x) { return __builtin_amdgcn_sqrtf(x); }
 #else
 
 #define OLMO_KERNEL_AT_ONCE(blocks) extern "C" __global__ void __launch_bounds__(256, blocks)
+#define OLMO_ATTENTION_BLOCKS 2
 #define OLMO_SHARED __shared__
 #define OLMO_UNROLL _Pragma("unroll")
 #define OLMO_ROLLED _Pragma("unroll 1")

@@ -6,6 +6,7 @@
 #include <functional>
 
 #define OLMO_KERNEL_AT_ONCE(blocks) extern "C" __attribute__((visibility("hidden"))) void
+#define OLMO_ATTENTION_BLOCKS 1
 #define OLMO_SHARED static
 #define OLMO_UNROLL
 #define OLMO_ROLLED
