@@ -34,7 +34,7 @@ constexpr std::array<MemoryKind, 12> kKinds = {{
 Policy policy_of(const config::TrainConfig& config) {
   Policy policy;
   policy.isa = best_isa();
-  policy.threads = config.threads == 0 ? usable_cores().usable : static_cast<int>(config.threads);
+  policy.threads = config.threads == 0 ? default_threads().count : static_cast<int>(config.threads);
   policy.mixed_precision = config.mixed_precision();
   if (config.numerics == "fast") policy.numerics = Numerics::kFast;
   if (config.device != "cpu") policy.device = Device::kCuda;

@@ -190,8 +190,10 @@ void require_writable_folder(const fs::path& folder) {
 
 Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory, const fs::path& run_dir,
                std::optional<std::int64_t> steps) {
+  // Most of a run on a GPU lies in the device's memory, of which a plan knows nothing: it is made
+  // on machines without the device, too. What is too much there is said when it is allocated.
   Needs needs{.memory = memory.total(),
-              .machine = machine_memory(),
+              .machine = config.device == "cpu" ? machine_memory() : MachineMemory{},
               .checkpoint = memory.weights + memory.moments,
               .checkpoints = checkpoints_kept(config, steps),
               .free_on_disk = {}};

@@ -1,10 +1,14 @@
 // The tiny config in OLMo's amp_bf16 through the binary, in both definitions: what must not matter
 // does not, a run goes on with its bits, an audit computes them again, and the record says what was
 // computed.
+#include <bit>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "core/named_tensors.h"
 #include "core/policy.h"
+#include "store/checkpoint.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -67,6 +71,40 @@ TEST_CASE("in amp_bf16 threads, instruction sets and recomputed blocks give the 
     check(" recomputed", {"activation_checkpointing=whole_layer"});
     check(" plain", {"isa=plain"});
     if (best_isa() == Isa::kAvx512) check(" avx2", {"isa=avx2"});
+  }
+}
+
+TEST_CASE("amp_bf16 with the library's products has the same bits again, near the portable ones",
+          "[cli]") {
+  const Trained& runs = the_runs();
+  for (const std::string name : kBoth) {
+    INFO(name);
+    for (const char* again : {" fast", " fast again"})
+      REQUIRE(runs.run(name + again, name, {"numerics=fast"}).code == 0);
+    CHECK(runs.record(name + " fast").proof() == runs.record(name + " fast again").proof());
+    const std::string losses = "SELECT ce_loss FROM surviving_steps ORDER BY step";
+    const auto portable = runs.record(name).numbers(losses);
+    const auto fast = runs.record(name + " fast").numbers(losses);
+    REQUIRE(portable.size() == fast.size());
+    // Orders of sums differ, roundings do not: as far apart as the reference from itself.
+    for (std::size_t i = 0; i < fast.size(); ++i)
+      CHECK(fast[i] == Approx(portable[i]).margin(2e-3));
+  }
+}
+
+TEST_CASE("checkpoints of a run in amp_bf16 hold its weights in fp32", "[cli]") {
+  const Trained& runs = the_runs();
+  for (const std::string name : kBoth) {
+    const auto weights =
+        store::read_checkpoint(runs / name / "step20", /*weights_only=*/true).model;
+    bool finer = false;  // than bf16 can tell
+    for (const auto& [tensor_name, tensor] : weights) {
+      INFO(name << ": " << tensor_name);
+      CHECK(tensor.scalar_type() == at::kFloat);
+      for (const float value : host_span<float>(tensor))
+        finer |= (std::bit_cast<std::uint32_t>(value) & 0xFFFFU) != 0;
+    }
+    CHECK(finer);
   }
 }
 

@@ -175,6 +175,16 @@ TEST_CASE("the step time of a model too large to try is reckoned from a part of 
   check_names(time.how, {"reckoned", "layers"});
 }
 
+TEST_CASE("the memory of a run on a GPU is not held against that of the host", "[train]") {
+  config::TrainConfig config;
+  const MemoryPlan huge{.weights = std::int64_t{1} << 50};
+  CHECK_FALSE(shortages(needs_of(config, huge, "/", {}), "/").empty());
+  config.device = "cuda";
+  const auto needs = needs_of(config, huge, "/", {});
+  CHECK_FALSE(needs.machine.usable());
+  for (const auto& line : shortages(needs, "/")) CHECK(line.find("memory") == std::string::npos);
+}
+
 TEST_CASE("this machine tells its memory", "[train]") {
   const auto memory = machine_memory();
   REQUIRE(memory.usable());
