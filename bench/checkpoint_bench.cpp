@@ -122,7 +122,6 @@ int main(int argc, char** argv) {
     std::memcpy(raw + filled, raw, std::min(filled, bytes - filled));
 
   olmo::store::CheckpointWriter writer(folder);
-  writer.reserve(contents);
   std::vector<double> stalls;
   const fs::path raw_file = folder / "raw";
   std::vector<double> written;
