@@ -32,11 +32,9 @@ void check(const char* op, const AttentionShape& s, const at::Tensor& qkv, const
   require(op, "lse", lse, {s.batch, s.n_heads, s.length});
 }
 
-/// `dout` and `dqkv` are undefined in the forward pass.
+/// Without its tensors.
 template <class Element>
-AttentionProblem<Element> problem_of(const AttentionShape& s, const at::Tensor& qkv,
-                                     const at::Tensor& out, const at::Tensor& lse,
-                                     const at::Tensor& dout = {}, const at::Tensor& dqkv = {}) {
+AttentionProblem<Element> problem_of(const AttentionShape& s) {
   AttentionProblem<Element> p{};
   p.batch = s.batch;
   p.length = s.length;
@@ -44,6 +42,15 @@ AttentionProblem<Element> problem_of(const AttentionShape& s, const at::Tensor& 
   p.n_kv_heads = s.n_kv_heads;
   p.head_dim = s.head_dim;
   p.scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
+  return p;
+}
+
+/// `dout` and `dqkv` are undefined in the forward pass.
+template <class Element>
+AttentionProblem<Element> problem_of(const AttentionShape& s, const at::Tensor& qkv,
+                                     const at::Tensor& out, const at::Tensor& lse,
+                                     const at::Tensor& dout = {}, const at::Tensor& dqkv = {}) {
+  auto p = problem_of<Element>(s);
   p.qkv = kernel_input<Element>(qkv);
   p.out = kernel_output<Element>(out);
   p.lse = kernel_output<float>(lse);
@@ -194,12 +201,7 @@ std::int64_t attention_workspace(const Policy& policy, const AttentionShape& sha
   if (policy.device != Device::kCpu) return 0;
   std::int64_t floats = 0;
   const auto add = [&]<class Element>() {
-    AttentionProblem<Element> problem{};
-    problem.batch = shape.batch;
-    problem.length = shape.length;
-    problem.n_heads = shape.n_heads;
-    problem.n_kv_heads = shape.n_kv_heads;
-    problem.head_dim = shape.head_dim;
+    const auto problem = problem_of<Element>(shape);
     const auto& forward = attention_forward_kernels_for(policy.isa).of<Element>();
     const auto& backward = attention_backward_kernels_for(policy.isa).of<Element>();
     floats = std::max({floats, forward.workspace(problem), backward.workspace(problem)});
