@@ -16,7 +16,7 @@ case "$kind" in
 esac
 command -v clang++ >/dev/null || { echo "sanitize.sh: needs clang++ (Debian: apt-get install clang libclang-rt-14-dev libomp-dev)" >&2; exit 2; }
 rooms=("$@")
-[ ${#rooms[@]} -gt 0 ] || rooms=(core ops data model optim store config import energy models eval evaluation report train audit)
+[ ${#rooms[@]} -gt 0 ] || rooms=(core ops data model optim store config import energy models eval evaluation report train audit gpu)
 
 build=build/$kind
 torch=${OLMO_LIBTORCH:-$cache/libtorch-$torch_version/torch}
@@ -34,6 +34,6 @@ export TSAN_OPTIONS=suppressions=$PWD/tests/support/tsan.supp:ignore_noninstrume
 failed=()
 for room in "${rooms[@]}"; do
   echo "== $room"
-  "$build/tests/olmo_tests" "[$room]" || failed+=("$room")
+  ctest --test-dir "$build" --verbose --tests-regex "^$room\$" || failed+=("$room")
 done
 [ ${#failed[@]} -eq 0 ] || { echo "sanitize.sh: findings in: ${failed[*]}" >&2; exit 5; }
