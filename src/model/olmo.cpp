@@ -239,7 +239,8 @@ void Olmo::run_backward(const BlockContext& context, const at::Tensor& ids_BL,
     }
     block_backward(context, block, pass, scratch_, dx_MD, gradients.blocks[layer], accumulate);
   }
-  ops::embedding_backward(context.named("wte.weight.grad"), ids_BL.view({m}), dx_MD, gradients.wte);
+  ops::embedding_backward(context.named("wte.weight.grad"), ids_BL.view({m}), dx_MD, gradients.wte,
+                          Dtypes::rounding_of(context.dtypes.embedding));
 }
 
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,

@@ -1,7 +1,10 @@
 #include "model/precision.h"
 
+#include <bit>
+
 #include "core/named_tensors.h"
 #include "model/memory.h"
+#include "model/olmo.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -95,4 +98,33 @@ TEST_CASE("which tensors are bf16 follows from the variant and the kind of norm"
   CHECK(low.norm == at::kBFloat16);
   CHECK(low.norm_rounds_input);
   CHECK_FALSE(dtypes_of(config, MixedPrecision::kMixed).norm_rounds_input);  // the stream is bf16
+}
+
+TEST_CASE("a micro-batch's gradients have values of bf16 where the weights used are bf16",
+          "[model]") {
+  for (const bool tied : {true, false}) {
+    const auto config = small(tied);
+    const at::Tensor ids = new_tensor({2, 9}, at::kLong);
+    std::int64_t next = 0;
+    for (auto& id : mutable_host_span<std::int64_t>(ids)) id = 7 * next++ % 10;
+    for (const auto mixed : {MixedPrecision::kMixed, MixedPrecision::kAutocast}) {
+      Policy policy;
+      policy.mixed_precision = mixed;
+      Olmo model(config, policy);
+      model.init_weights(1);
+      const auto gradients = model.make_gradients();
+      model.forward_backward({ids, next_token_labels(ids)}, {1.0F / 18, 1e-4F}, gradients,
+                             /*accumulate=*/false);
+      const Dtypes dtypes = dtypes_of(config, mixed);
+      const auto specs = parameter_specs(config);
+      for (std::size_t i = 0; i < specs.size(); ++i) {
+        INFO(to_string(mixed) << ", " << (tied ? "tied" : "untied") << ", " << specs[i].name);
+        const auto values = host_span<float>(gradients[i].tensor);
+        const bool rounded = std::ranges::all_of(values, [](float value) {
+          return (std::bit_cast<std::uint32_t>(value) & 0xFFFFU) == 0;
+        });
+        CHECK(rounded == (dtypes.of(specs[i].role) == at::kBFloat16));
+      }
+    }
+  }
 }
