@@ -1,0 +1,95 @@
+#include "dist/communicator.h"
+
+#include <exception>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace olmo::dist {
+namespace {
+
+std::int64_t sum_of(std::span<const std::int64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+class Alone final : public Communicator {
+ public:
+  Alone() : Communicator(0, 1) {}
+  std::unique_ptr<Communicator> split(int /*color*/) override { return alone(); }
+
+ private:
+  static Pending copy(const at::Tensor& from, const at::Tensor& to) {
+    if (!to.is_same(from)) to.copy_(from);
+    return Pending();
+  }
+  Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
+    return copy(mine.view({-1}), all.view({-1}));
+  }
+  Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> /*send_counts*/,
+                           const at::Tensor& receive,
+                           std::span<const std::int64_t> /*receive_counts*/) override {
+    return copy(send.view({-1}), receive.view({-1}));
+  }
+  Pending start_broadcast(const at::Tensor& /*tensor*/, int /*root*/) override { return Pending(); }
+  void run_barrier() override {}
+};
+
+}  // namespace
+
+Pending& Pending::operator=(Pending&& other) noexcept {
+  std::swap(wait_, other.wait_);
+  return *this;
+}
+
+Pending::~Pending() {
+  try {
+    wait();
+  } catch (const std::exception&) {  // whoever could have handled it did not wait
+  }
+}
+
+void Pending::wait() {
+  if (const auto wait = std::exchange(wait_, {})) wait();
+}
+
+void Communicator::count(Collective kind, std::int64_t bytes) {
+  auto& entry = traffic_.kinds[static_cast<std::size_t>(kind)];
+  entry.calls += 1;
+  entry.bytes += bytes;
+}
+
+Pending Communicator::all_gather(const at::Tensor& mine, const at::Tensor& all) {
+  OLMO_CHECK(mine.is_contiguous() && all.is_contiguous());
+  OLMO_CHECK(mine.scalar_type() == all.scalar_type() && all.numel() == size_ * mine.numel());
+  count(Collective::kAllGather, (size_ - 1) * static_cast<std::int64_t>(mine.nbytes()));
+  return start_all_gather(mine, all);
+}
+
+Pending Communicator::all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
+                                 const at::Tensor& receive,
+                                 std::span<const std::int64_t> receive_counts) {
+  OLMO_CHECK(send.is_contiguous() && receive.is_contiguous());
+  OLMO_CHECK(send.scalar_type() == receive.scalar_type());
+  OLMO_CHECK(std::ssize(send_counts) == size_ && std::ssize(receive_counts) == size_);
+  OLMO_CHECK(send.numel() == sum_of(send_counts) && receive.numel() == sum_of(receive_counts));
+  const auto kept = send_counts[static_cast<std::size_t>(rank_)];
+  count(Collective::kAllToAll,
+        (send.numel() - kept) * static_cast<std::int64_t>(send.element_size()));
+  return start_all_to_all(send, send_counts, receive, receive_counts);
+}
+
+Pending Communicator::broadcast(const at::Tensor& tensor, int root) {
+  OLMO_CHECK(tensor.is_contiguous() && root >= 0 && root < size_);
+  const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+  count(Collective::kBroadcast, rank_ == root ? (size_ - 1) * bytes : 0);
+  return start_broadcast(tensor, root);
+}
+
+void Communicator::barrier() {
+  count(Collective::kBarrier, 0);
+  run_barrier();
+}
+
+std::unique_ptr<Communicator> alone() { return std::make_unique<Alone>(); }
+
+}  // namespace olmo::dist

@@ -1,0 +1,100 @@
+// The ranks of one training, and the collectives that move bytes between them.
+//
+// A collective never adds: the order in which NCCL, RCCL or Gloo would add is theirs, and would
+// change with the number of ranks. Sums are made by who receives the terms, in the order of their
+// definition.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "core/tensor.h"
+
+namespace olmo::dist {
+
+enum class Collective { kAllGather, kAllToAll, kBroadcast, kBarrier };
+
+/// What a rank has handed to the transport so far.
+struct Traffic {
+  struct Kind {
+    std::int64_t calls = 0;
+    std::int64_t bytes = 0;  ///< for other ranks; a byte for three of them counts three times
+  };
+  std::array<Kind, 4> kinds;  ///< by Collective
+
+  [[nodiscard]] const Kind& of(Collective kind) const {
+    return kinds[static_cast<std::size_t>(kind)];
+  }
+};
+
+/// A collective under way. Until wait() has returned, what it sends must not be written, and what
+/// it receives must not be read. One that nobody waits for is waited for when it goes.
+class Pending {
+ public:
+  /// `wait` is called once. Empty: there is nothing to wait for.
+  explicit Pending(std::function<void()> wait = {}) : wait_(std::move(wait)) {}
+  Pending(Pending&& other) noexcept : wait_(std::exchange(other.wait_, {})) {}
+  Pending& operator=(Pending&& other) noexcept;
+  ~Pending();
+
+  /// Returns when this rank's part is done. Throws Error if a rank has failed; the message names
+  /// it.
+  void wait();
+
+ private:
+  std::function<void()> wait_;
+};
+
+/// A rank's place among W ranks. Every rank calls the same collectives in the same order, from one
+/// thread at a time; what else runs at the same time (a save in the background) has a communicator
+/// of its own, from split(). Tensors are contiguous, of the host's memory, of any type.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// `all` receives the `mine` of every rank, by rank; all are of one size.
+  Pending all_gather(const at::Tensor& mine, const at::Tensor& all);
+  /// `send` holds what goes to each rank, by rank, `send_counts` elements each; `receive` likewise
+  /// what comes from each. A rank's `send_counts[j]` is j's `receive_counts[rank]`; zeros are fine.
+  Pending all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
+                     const at::Tensor& receive, std::span<const std::int64_t> receive_counts);
+  /// `tensor` of rank `root` is copied into those of all others.
+  Pending broadcast(const at::Tensor& tensor, int root);
+  /// Returns when every rank has called it.
+  void barrier();
+
+  /// The ranks that give the same `color`, in the order of their ranks here, as a world of their
+  /// own.
+  virtual std::unique_ptr<Communicator> split(int color) = 0;
+
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  Communicator(int rank, int size) : rank_(rank), size_(size) {}
+
+ private:
+  virtual Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) = 0;
+  virtual Pending start_all_to_all(const at::Tensor& send,
+                                   std::span<const std::int64_t> send_counts,
+                                   const at::Tensor& receive,
+                                   std::span<const std::int64_t> receive_counts) = 0;
+  virtual Pending start_broadcast(const at::Tensor& tensor, int root) = 0;
+  virtual void run_barrier() = 0;
+  void count(Collective kind, std::int64_t bytes);
+
+  int rank_, size_;
+  Traffic traffic_;
+};
+
+/// A world of one rank: collectives copy, or do nothing.
+std::unique_ptr<Communicator> alone();
+
+}  // namespace olmo::dist

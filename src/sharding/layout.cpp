@@ -1,0 +1,58 @@
+#include "sharding/layout.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace olmo::sharding {
+namespace {
+
+std::int64_t rounded_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+UnitLayout::UnitLayout(const std::vector<model::ParameterSpec>& specs, int ranks) : ranks_(ranks) {
+  OLMO_CHECK(ranks >= 1);
+  std::int64_t end = 0;
+  for (const auto& spec : specs) {
+    const auto size =
+        std::accumulate(spec.shape.begin(), spec.shape.end(), std::int64_t{1}, std::multiplies<>());
+    places_.push_back({spec.name, spec.shape, end, size});
+    end = rounded_up(end + size, kChunk);
+  }
+  slice_ = rounded_up(end, kChunk * ranks) / ranks;
+}
+
+std::vector<Part> UnitLayout::parts(int rank) const {
+  OLMO_CHECK(rank >= 0 && rank < ranks_);
+  const std::int64_t from = rank * slice_, to = from + slice_;
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const std::int64_t begin = std::max(from, places_[i].begin);
+    const std::int64_t end = std::min(to, places_[i].end());
+    if (begin < end) parts.push_back({i, begin - places_[i].begin, begin - from, end - begin});
+  }
+  return parts;
+}
+
+NamedTensors UnitLayout::views(const at::Tensor& buffer) const {
+  OLMO_CHECK(buffer.dim() == 1 && buffer.numel() == this->buffer());
+  NamedTensors views;
+  for (const auto& place : places_)
+    views.push_back({place.name, buffer.narrow(0, place.begin, place.size).view(place.shape)});
+  return views;
+}
+
+NamedTensors UnitLayout::slice_views(const at::Tensor& slice, int rank) const {
+  OLMO_CHECK(slice.dim() == 1 && slice.numel() == slice_);
+  NamedTensors views;
+  for (const auto& part : parts(rank))
+    views.push_back({places_[part.tensor].name, slice.narrow(0, part.slice_begin, part.size)});
+  return views;
+}
+
+}  // namespace olmo::sharding

@@ -1,0 +1,28 @@
+#include "dist/exchange.h"
+
+#include "dist/thread_ranks.h"
+#include "support/catch.h"
+
+namespace olmo::dist {
+namespace {
+
+TEST_CASE("every rank learns the values of all", "[dist]") {
+  run_ranks(4, [](Communicator& ranks) {
+    const auto all = all_gather_value(ranks, 1.5 * ranks.rank());
+    REQUIRE(all == std::vector<double>{0, 1.5, 3, 4.5});
+  });
+}
+
+TEST_CASE("texts of any length are gathered and broadcast", "[dist]") {
+  run_ranks(3, [](Communicator& ranks) {
+    const std::string mine(static_cast<std::size_t>(ranks.rank()) * 10, 'x');
+    const auto all = all_gather_text(ranks, mine);
+    REQUIRE(all.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) REQUIRE(all[i] == std::string(10 * i, 'x'));
+    REQUIRE(broadcast_text(ranks, mine, 2) == std::string(20, 'x'));
+    REQUIRE(broadcast_text(ranks, mine, 0).empty());
+  });
+}
+
+}  // namespace
+}  // namespace olmo::dist
