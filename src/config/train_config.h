@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -110,6 +111,14 @@ struct TrainConfig {
   }
   [[nodiscard]] std::int64_t tokens_per_step() const {
     return global_train_batch_size * model.max_sequence_length;
+  }
+  /// Sequences of a micro-batch.
+  [[nodiscard]] std::int64_t micro_batch() const {
+    return std::min(device_train_microbatch_size, global_train_batch_size);
+  }
+  /// Micro-batches of a step.
+  [[nodiscard]] std::int64_t micro_batches() const {
+    return global_train_batch_size / micro_batch();
   }
   /// Whether fsdp.precision means anything.
   [[nodiscard]] bool rounds_under_fsdp() const {

@@ -46,9 +46,7 @@ void check_batch(ConfigChecks& checks, const TrainConfig& config) {
 /// multiplies them.
 void check_products(ConfigChecks& checks, const TrainConfig& config) {
   const auto& model = config.model;
-  const double micro =
-      real(std::min(config.device_train_microbatch_size, config.global_train_batch_size)) *
-      real(model.max_sequence_length);
+  const double micro = real(config.micro_batch()) * real(model.max_sequence_length);
   const double width = 16 * real(model.d_model) + 2 * (real(model.mlp_ratio) * real(model.d_model) +
                                                        real(model.mlp_hidden_size.value_or(0)));
   checks.expect(micro * width * real(model.n_layers) < 0x1p56, "device_train_microbatch_size",

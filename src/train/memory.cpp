@@ -69,10 +69,9 @@ std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * mome
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances) {
   constexpr std::int64_t kFloat = 4, kIdAndLabel = 2 * 8, kInstanceNumber = 4;
-  const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
   const auto buffers =
       model::plan_buffers(config.model,
-                          {.batch = micro,
+                          {.batch = config.micro_batch(),
                            .length = config.model.max_sequence_length,
                            .activation_checkpointing = config.activation_checkpointing},
                           policy_of(config));
@@ -80,8 +79,7 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.weights = kFloat * model::count_parameters(config.model).total;
   plan.working_weights = model::plan_working_weights(config.model, config.mixed_precision());
   plan.gradients = plan.weights;
-  plan.gradient_tree =
-      (GradientTree::sets_for(config.global_train_batch_size / micro) - 1) * plan.weights;
+  plan.gradient_tree = (GradientTree::sets_for(config.micro_batches()) - 1) * plan.weights;
   plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * plan.weights;
   plan.saved_activations = buffers.saved_activations;
   plan.scratch = buffers.scratch;

@@ -240,8 +240,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
   plan.loaded = loaded;
   plan.parameters = model::count_parameters(config.model);
   plan.flops = model::flops_per_token(config.model, config.model.max_sequence_length);
-  const auto micro = std::min(config.device_train_microbatch_size, config.global_train_batch_size);
-  plan.micro_batches = config.global_train_batch_size / micro;
+  plan.micro_batches = config.micro_batches();
   for (const auto& blocker : loaded.blockers)
     plan.problems.emplace_back(ErrorKind::kUsage, blocker);
   plan.tokens_per_step = config.tokens_per_step();

@@ -61,8 +61,7 @@ struct Sample {
 };
 
 Sample whole_micro_batch(const config::TrainConfig& config) {
-  return {config.model,
-          std::min(config.device_train_microbatch_size, config.global_train_batch_size)};
+  return {config.model, config.micro_batch()};
 }
 
 double recomputed_flops(const Sample& whole, const config::TrainConfig& config) {
@@ -253,8 +252,7 @@ StepTime estimate_step_time(const config::TrainConfig& config, const Policy& pol
     sample = larger;
     times = measure(sample, config, policy);
   }
-  const auto micro_batches =
-      static_cast<double>(config.global_train_batch_size) / static_cast<double>(whole.batch);
+  const auto micro_batches = static_cast<double>(config.micro_batches());
   StepTime time;
   // What is computed again was not measured: a part of the blocks would not show it.
   const double flops = whole.flops() + recomputed_flops(whole, config);

@@ -305,6 +305,17 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
             .blockers.empty());
 }
 
+TEST_CASE("a micro-batch is never larger than the batch of a step", "[config]") {
+  TrainConfig config;
+  config.global_train_batch_size = 24;
+  config.device_train_microbatch_size = 8;
+  CHECK(config.micro_batch() == 8);
+  CHECK(config.micro_batches() == 3);
+  config.device_train_microbatch_size = 32;
+  CHECK(config.micro_batch() == 24);
+  CHECK(config.micro_batches() == 1);
+}
+
 TEST_CASE("what amp_bf16 rounds follows from how OLMo would wrap the parameters", "[config]") {
   const auto loaded = [](std::vector<std::string> settings) {
     settings.insert(settings.end(), {"data.paths=[a]", "precision=amp_bf16"});
