@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 namespace olmo {
@@ -102,7 +103,7 @@ TEST_CASE("any other look at a part that was cut off ends the process with a sen
   const MappedFile file(write_pages(folder));
   int pipe[2];
   REQUIRE(::pipe(pipe) == 0);
-  const pid_t child = ::fork();
+  const pid_t child = fork_briefly();
   if (child == 0) {
     ::dup2(pipe[1], STDERR_FILENO);
     fs::resize_file(file.path(), 8192);

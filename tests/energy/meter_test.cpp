@@ -11,6 +11,7 @@
 
 #include "store/run_db.h"
 #include "support/catch.h"
+#include "support/happens.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::energy {
@@ -19,9 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
+/// As the kernel's files, it never is there without its text: a meter in another thread may read it
+/// at any moment.
 void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
-  std::ofstream(path) << text;
+  const fs::path temporary = path.string() + ".new";
+  std::ofstream(temporary) << text;
+  fs::rename(temporary, path);
 }
 
 void write_zone(const fs::path& sysfs, const std::string& zone, const std::string& name,
@@ -60,6 +65,12 @@ std::string build_library(const fs::path& folder, const std::string& functions) 
       "${CXX:-c++} -shared -fPIC -o " + library.string() + " " + source.string();
   REQUIRE(std::system(command.c_str()) == 0);
   return library.string();
+}
+
+/// Threads of this process.
+std::ptrdiff_t threads_now() {
+  const fs::directory_iterator tasks("/proc/self/task");
+  return std::distance(fs::begin(tasks), fs::end(tasks));
 }
 
 constexpr auto kCounter = EnergyChannel::Kind::kCounter;
@@ -241,10 +252,13 @@ TEST_CASE("Slurm: asked once, for a number, and 0 is no answer", "[energy]") {
 TEST_CASE("a sensor that never answers holds up neither the training nor its end", "[energy]") {
   const test::TemporaryDirectory folder;
   write_zone(folder.path(), "intel-rapl:0", "package-0", "1000000");
-  // A pipe without a writer blocks whoever opens it, as a driver that hangs.
+  // A pipe into which nobody writes blocks whoever reads it, as a driver that hangs.
   const fs::path counter = folder / "class/powercap/intel-rapl:0/energy_uj";
   fs::remove(counter);
   REQUIRE(::mkfifo(counter.c_str(), 0644) == 0);
+  const int pipe = ::open(counter.c_str(), O_RDWR | O_CLOEXEC);  // O_RDWR: does not wait
+  REQUIRE(pipe >= 0);
+  const auto threads = threads_now();
   auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
   {
     EnergyMeter meter({.sysfs = folder.path(),
@@ -255,12 +269,11 @@ TEST_CASE("a sensor that never answers holds up neither the training nor its end
     meter.record(db);
     meter.finish(db);  // returns, and so does the destructor
   }
-  // Lets the thread that was left behind go on to its end, without its meter. O_RDWR: does not
-  // wait.
-  const int pipe = ::open(counter.c_str(), O_RDWR);
-  REQUIRE(pipe >= 0);
-  REQUIRE(::write(pipe, "7\n", 2) == 2);
+  // The thread that was left behind goes on to its end, without its meter. Wherever it is: who
+  // opens the counter from now on finds a number, and who waits at the pipe is told its end.
+  write(counter, "7\n");
   ::close(pipe);
+  CHECK(test::happens([&] { return threads_now() <= threads; }));
 }
 
 TEST_CASE("a meter records every source of an attempt, measured or not", "[energy]") {
@@ -271,16 +284,23 @@ TEST_CASE("a meter records every source of an attempt, measured or not", "[energ
   attempt.policy = attempt.build = attempt.environment = "{}";
   db.begin_run({.name = "metered", .config = "{}", .experiment_digest = ""}, attempt, {});
   {
+    // The counter moves all the time, also while the meter opens it.
+    const std::jthread counter([&](const std::stop_token& stop) {
+      for (int joules = 2; !stop.stop_requested(); ++joules) {
+        write(folder / "class/powercap/intel-rapl:0/energy_uj",
+              std::to_string(joules) + "000000\n");
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    });
     EnergyMeter meter({folder.path(), {"/nowhere/nvml"}, {"/nowhere/rocm"}, "/nowhere/sacct"});
-    std::int64_t samples = 0;
-    for (int i = 2; samples < 3; ++i) {  // as long as it takes
-      write_zone(folder.path(), "intel-rapl:0", "package-0", std::to_string(i) + "000000");
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(test::happens([&] {
       meter.record(db);
       db.flush();
+      std::int64_t samples = 0;
       db.query("SELECT samples FROM energy WHERE source = 'rapl'", {},
                [&](const auto&, const auto& row) { samples = std::get<std::int64_t>(row[0]); });
-    }
+      return samples >= 3;
+    }));
     meter.finish(db);
     db.end_attempt("stopped");
   }

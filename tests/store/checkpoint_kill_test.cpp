@@ -9,6 +9,7 @@
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
+#include "support/forked.h"
 
 namespace olmo::store::test {
 namespace {
@@ -24,7 +25,7 @@ void save_two(const std::filesystem::path& run_dir, std::int64_t step) {
 /// Runs `body` in a child and kills it at its `limit`th entry to or return from a system call.
 /// Returns how many it got through, nothing if this machine lets no process trace another.
 std::optional<int> kill_at(int limit, const std::function<void()>& body) {
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   REQUIRE(child >= 0);
   if (child == 0) {
     if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(2);

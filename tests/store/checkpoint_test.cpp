@@ -15,6 +15,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/checkpoint_manifest.h"
 #include "support/catch.h"
+#include "support/forked.h"
 
 namespace olmo::store::test {
 namespace {
@@ -178,7 +179,7 @@ TEST_CASE("a save that fails leaves no trace and the older checkpoint whole", "[
   const TempFolder folder;
   const auto older = save_checkpoint(folder.path(), example(1));
   // The child may write 64 KiB to a file: as a full disk, without one.
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   REQUIRE(child >= 0);
   if (child == 0) {
     const struct rlimit limit { 64 << 10, 64 << 10 };

@@ -13,6 +13,7 @@
 #include "store/run_db.h"
 #include "store/schema.h"
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 using namespace olmo;
@@ -243,7 +244,7 @@ TEST_CASE("a killed evaluation keeps whole instances only", "[store]") {
   const TemporaryDirectory folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   if (child == 0) {
     try {
       RecordDatabase records(folder / "evals.db", OpenMode::kCreate);

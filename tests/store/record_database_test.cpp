@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "support/catch.h"
+#include "support/forked.h"
+#include "support/happens.h"
 #include "support/small_disk.h"
 #include "support/temporary_directory.h"
 
@@ -33,17 +35,6 @@ void fill(RecordDatabase& db, bool full) {
   db.connection().execute(full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 100000");
 }
 
-/// Asks again and again, for as long as a very busy machine may need.
-template <class Happened>
-bool happens(const Happened& happened) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (std::chrono::steady_clock::now() < end) {
-    if (happened()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
 std::string error_of_reading(const fs::path& path, ErrorKind kind) {
   try {
     const RecordDatabase db(path, OpenMode::kReadOnly);
@@ -56,7 +47,7 @@ std::string error_of_reading(const fs::path& path, ErrorKind kind) {
 
 /// Leaves the database as a killed process does: its rows lie in the journal.
 void write_and_die(const fs::path& path) {
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   if (child == 0) {
     RecordDatabase db(path, OpenMode::kCreate);
     db.connection().execute("PRAGMA wal_autocheckpoint = 0");
@@ -103,9 +94,9 @@ TEST_CASE("a row that nothing follows is in the file soon", "[store]") {
     return std::get<std::int64_t>(reader.value("SELECT count(*) FROM runs"));
   };
   db.add(a_row(1));
-  CHECK(happens([&] { return rows() == 1; }));
+  CHECK(olmo::test::happens([&] { return rows() == 1; }));
   db.add(a_row(2));
-  CHECK(happens([&] { return rows() == 2; }));
+  CHECK(olmo::test::happens([&] { return rows() == 2; }));
 }
 
 TEST_CASE("an error of writing rows in the background is told by the next call", "[store]") {
@@ -113,7 +104,7 @@ TEST_CASE("an error of writing rows in the background is told by the next call",
   RecordDatabase db(folder / "run.db", OpenMode::kCreate);
   fill(db, true);
   db.add(a_row(1));
-  CHECK(happens([&] {
+  CHECK(olmo::test::happens([&] {
     try {
       db.add({});
     } catch (const DatabaseError& error) {
@@ -136,7 +127,7 @@ TEST_CASE("rows that the disk refuses in the background are written once it take
   db.add(a_row(2));
   const Database reader(folder / "run.db", OpenMode::kReadOnly);
   fill(db, false);
-  CHECK(happens([&] { return db.is_flushed(); }));
+  CHECK(olmo::test::happens([&] { return db.is_flushed(); }));
   CHECK(std::get<std::int64_t>(reader.value("SELECT count(*) FROM runs")) == 2);
 }
 

@@ -14,6 +14,7 @@
 #include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 using namespace olmo;
@@ -201,7 +202,7 @@ TEST_CASE("two processes write their runs into one database", "[store]") {
       db.flush();
     }
   };
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   if (child == 0) {
     write();
     ::_exit(0);
@@ -219,7 +220,7 @@ TEST_CASE("a killed writer loses no flushed row and leaves a sound database", "[
   const TemporaryDirectory folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  const pid_t child = ::fork();
+  const pid_t child = olmo::test::fork_briefly();
   if (child == 0) {
     try {
       RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);

@@ -13,6 +13,7 @@
 #include "store/file_system.h"
 #include "store/lock_holder.h"
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 extern char** environ;
@@ -43,7 +44,7 @@ bool says(const std::string& text, const std::string& part) {
 /// Runs `work` in a child process that ends without destructors, as a killed one does.
 template <typename Work>
 void in_a_killed_child(const Work& work) {
-  const pid_t pid = ::fork();
+  const pid_t pid = olmo::test::fork_briefly();
   if (pid == 0) {
     work();
     ::_exit(0);
@@ -128,7 +129,7 @@ TEST_CASE("of many processes that start at once in an empty folder one gets the 
   constexpr int kProcesses = 8;
   std::vector<pid_t> children;
   for (int i = 0; i < kProcesses; ++i) {
-    children.push_back(::fork());
+    children.push_back(olmo::test::fork_briefly());
     if (children.back() != 0) continue;
     ::close(go[1]);
     char byte = 0;
@@ -172,7 +173,7 @@ TEST_CASE("the lock of a requeued job is waited for until its server gives it up
   whole.l_type = F_WRLCK;
   REQUIRE(::fcntl(fd, F_OFD_SETLK, &whole) == 0);
   CHECK(says(refusal(folder.path()), "nid007"));  // this process is of no job
-  const pid_t requeued = ::fork();
+  const pid_t requeued = olmo::test::fork_briefly();
   if (requeued == 0) {
     ::close(fd);
     ::setenv("SLURM_JOB_ID", "12", 1);

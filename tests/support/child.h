@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ class Child {
     argv.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // CTest may kill the tests, and waits for their output
     if (file_size) {
       const struct rlimit limit { *file_size, *file_size };
       ::setrlimit(RLIMIT_FSIZE, &limit);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/child.h"
 #include "support/temporary_directory.h"
 
@@ -34,11 +35,10 @@ void repeat_with_fault_shim() {
 }
 
 int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
+  const pid_t child = fork_briefly();
   REQUIRE(child >= 0);
   if (child == 0) {
     at::set_num_threads(1);  // OpenMP's threads do not exist in a forked child
-    ::alarm(120);            // never hang the tests
     for (const int number : {SIGABRT, SIGSEGV}) std::signal(number, SIG_DFL);  // not Catch's
     int code = 200;
     try {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/catch.h"
+#include "support/forked.h"
 
 namespace olmo::test {
 
@@ -19,7 +20,7 @@ inline constexpr int kNotPermitted = 77;
 /// code.
 inline int with_small_disk(const std::filesystem::path& folder, const char* options,
                            const std::function<int()>& body) {
-  const pid_t child = ::fork();
+  const pid_t child = fork_briefly();
   REQUIRE(child >= 0);
   if (child == 0) {
     if (::unshare(::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
@@ -28,7 +29,6 @@ inline int with_small_disk(const std::filesystem::path& folder, const char* opti
       ::_exit(kNotPermitted);
     }
     at::set_num_threads(1);  // OpenMP's threads do not exist in a forked child
-    ::alarm(120);            // never hang the tests
     int code = 1;
     try {
       code = body();

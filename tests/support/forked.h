@@ -1,0 +1,16 @@
+#pragma once
+
+#include <unistd.h>
+
+namespace olmo::test {
+
+/// fork() for a child that goes on with the tests' own code. A signal ends it after two minutes, so
+/// that a child that waits for something that never comes (a lock that another thread held at the
+/// fork, a pipe) does not hold up the test that waits for it.
+inline pid_t fork_briefly() {
+  const pid_t child = ::fork();
+  if (child == 0) ::alarm(120);
+  return child;
+}
+
+}  // namespace olmo::test
