@@ -233,8 +233,9 @@ store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::
   row.device += "-" + *job;
   const auto timeout = find_program("timeout");
   const auto program = find_program(sacct);
-  const auto text = timeout && program ? output_of(*timeout + " 5 '" + *program + "' -j " + *job +
-                                                   " -n -P -o ConsumedEnergyRaw 2>/dev/null")
+  // -k: killed a second later, if it ignores the request to end.
+  const auto text = timeout && program ? output_of(*timeout + " -k 1 5 '" + *program + "' -j " +
+                                                   *job + " -n -P -o ConsumedEnergyRaw 2>/dev/null")
                                        : std::nullopt;
   if (!text) {
     row.note = "sacct did not answer";
