@@ -128,11 +128,16 @@ Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length) 
   return hash.finish();
 }
 
-Digest batch_digest(const Batch& batch) {
-  std::vector<Digest> rows;
-  for (std::int64_t row = 0; row < batch.input_ids_BL.size(0); ++row)
-    rows.push_back(row_digest(batch, row));
-  return batch_digest(rows, batch.input_ids_BL.size(1));
+std::vector<std::int64_t> rows_of_rank(std::int64_t batch_size, std::int64_t micro_batch,
+                                       std::int64_t rank, std::int64_t world_size) {
+  OLMO_CHECK(micro_batch > 0 && rank >= 0 && rank < world_size);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t begin = rank * micro_batch; begin < batch_size;
+       begin += world_size * micro_batch) {
+    for (std::int64_t row = begin; row < std::min(begin + micro_batch, batch_size); ++row)
+      rows.push_back(row);
+  }
+  return rows;
 }
 
 BatchSource::BatchSource(const BatchConfig& config)
@@ -194,16 +199,32 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
 }
 
 Batch BatchSource::batch(std::uint64_t step) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(config_.global_batch_size));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  Batch whole = batch(step, rows);
+  whole.digest = batch_digest(whole.row_digests, config_.sequence_length);
+  return whole;
+}
+
+Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows) {
+  const auto all = indices(step);
   Batch batch;
   batch.step = step;
   batch.epoch = epoch_of(step);
-  batch.indices = indices(step);
-  const std::vector<std::int64_t> shape = {config_.global_batch_size, config_.sequence_length};
+  batch.rows.assign(rows.begin(), rows.end());
+  for (const std::int64_t row : rows) {
+    OLMO_CHECK(row >= 0 && row < config_.global_batch_size);
+    batch.indices.push_back(all[static_cast<std::size_t>(row)]);
+  }
+  const std::vector<std::int64_t> shape = {std::ssize(rows), config_.sequence_length};
   batch.input_ids_BL = new_tensor(shape, at::kLong);
   batch.labels_BL = new_tensor(shape, at::kLong);
-  batch.instance_mask.resize(batch.indices.size());
-  for (std::int64_t row = 0; row < config_.global_batch_size; ++row) fill_row(batch, row);
-  batch.digest = batch_digest(batch);
+  batch.instance_mask.resize(rows.size());
+  batch.row_digests.reserve(rows.size());
+  for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
+    fill_row(batch, row);
+    batch.row_digests.push_back(row_digest(batch, row));
+  }
   return batch;
 }
 

@@ -14,17 +14,28 @@ namespace olmo::data {
 
 inline constexpr std::int64_t kIgnoredLabel = -100;
 
-/// What one optimizer step sees. A new Batch owns its tensors.
+/// What one optimizer step sees, or some rows of it. A new Batch owns its tensors; B is the number
+/// of its rows.
 struct Batch {
   std::uint64_t step = 0;  ///< 1-based, over the whole run
   std::uint64_t epoch = 0;
   at::Tensor input_ids_BL;  ///< int64
   at::Tensor labels_BL;  ///< int64; position t holds the label of token t + 1, masked ones and the
                          ///< last column -100
+  std::vector<std::int64_t> rows;           ///< B row numbers in the step's whole batch
   std::vector<std::uint32_t> indices;       ///< B instance numbers, in the order of the rows
   std::vector<std::uint8_t> instance_mask;  ///< B; 0: the instance filter masked the whole row
-  Digest digest;                            ///< see batch_digest
+  std::vector<Digest> row_digests;          ///< B, see row_digest
+  /// Of the whole batch (batch_digest). Zeros in a Batch of some rows, whose owner can form it once
+  /// the other ranks have told theirs.
+  Digest digest;
 };
+
+/// The rows of a batch of `batch_size` that a rank of `world_size` computes, ascending. Micro-batch
+/// m has the rows [m * micro_batch, min((m + 1) * micro_batch, batch_size)); a rank has the numbers
+/// rank, world_size + rank, 2 * world_size + rank, …, and none where there are too few.
+std::vector<std::int64_t> rows_of_rank(std::int64_t batch_size, std::int64_t micro_batch,
+                                       std::int64_t rank, std::int64_t world_size);
 
 // The digest of a batch is a tree, because a rank that holds some rows of a batch can hash only
 // those; the ranks exchange 32 bytes a row. Numbers are little-endian:
@@ -40,8 +51,6 @@ struct Batch {
 Digest row_digest(const Batch& batch, std::int64_t row);
 /// Of a batch whose rows have these digests.
 Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
-/// Of a batch with all its rows.
-Digest batch_digest(const Batch& batch);
 
 /// A stretch [start, end) in which a sequence of `period` tokens repeats back to back; `times` =
 /// (end - start) / period.
@@ -95,6 +104,8 @@ class BatchSource {
   /// Instance numbers of a step. `step` counts from 1.
   std::vector<std::uint32_t> indices(std::uint64_t step);
   Batch batch(std::uint64_t step);
+  /// Some rows of it, by their numbers in [0, B), in the order asked for; no other row is read.
+  Batch batch(std::uint64_t step, std::span<const std::int64_t> rows);
 
  private:
   const std::vector<std::uint32_t>& order(std::uint64_t epoch);

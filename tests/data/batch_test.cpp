@@ -1,5 +1,6 @@
 #include "data/batch.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <span>
@@ -137,9 +138,9 @@ TEST_CASE("the digest tells apart batches with the same tokens and other labels"
   const ScratchFolder folder;
   BatchSource source(small_config(folder));
   Batch batch = source.batch(1);
-  CHECK(batch_digest(batch) == batch.digest);
+  CHECK(row_digest(batch, 1) == batch.row_digests[1]);
   batch.labels_BL[1][0] = kIgnoredLabel;
-  CHECK(batch_digest(batch) != batch.digest);
+  CHECK(row_digest(batch, 1) != batch.row_digests[1]);
 }
 
 TEST_CASE("the digest of a batch is over those of its rows, with the bytes that the header defines",
@@ -157,7 +158,69 @@ TEST_CASE("the digest of a batch is over those of its rows, with the bytes that 
   CHECK(rows[1].hex() == "47cd824b23adfc729b72cb953283746d5157818e211505cfd3196540dd56933a");
   CHECK(batch_digest(rows, 3).hex() ==
         "70f06f6d6ab6cbd7281fcd0a8bca9ba04a50d2d27b7d98ddb3c8079e3917a66a");
-  CHECK(batch_digest(batch) == batch_digest(rows, 3));
+}
+
+TEST_CASE("the rows that the ranks of any number make are those of the whole batch, bit for bit",
+          "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = small_config(folder);
+  config.global_batch_size = 7;
+  config.data.label_mask_paths = {folder.write("m0", std::string(25, '\1') + '\0'),
+                                  folder.write("m1", std::string(7, '\1') + std::string(9, '\0'))};
+  // Instances of one id over and over, which the filter masks, are not in small_config's files.
+  config.data.instance_filter = InstanceFilterConfig{};
+  config.data.paths[0] = folder.write_ids("ones.npy", std::vector<std::uint16_t>(26, 1));
+  config.data.instance_filter->repetition_max_count = 3;
+  config.data.instance_filter->repetition_max_period = 1;
+  const Batch whole = BatchSource(config).batch(1);
+  REQUIRE(std::count(whole.instance_mask.begin(), whole.instance_mask.end(), 0) > 0);
+  for (const std::int64_t micro : {1, 2, 3, 7}) {
+    for (std::int64_t world = 1; world <= 5; ++world) {
+      INFO("micro-batch " << micro << ", " << world << " ranks");
+      std::vector<olmo::Digest> digests(7);
+      std::vector<int> seen(7);
+      for (std::int64_t rank = 0; rank < world; ++rank) {
+        const auto rows = rows_of_rank(7, micro, rank, world);
+        const Batch part = BatchSource(config).batch(1, rows);
+        CHECK((part.rows == rows && part.epoch == whole.epoch && part.step == whole.step));
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const auto row = static_cast<std::size_t>(rows[i]), at = i;
+          ++seen.at(row);
+          digests[row] = part.row_digests[at];
+          CHECK(part.indices[at] == whole.indices[row]);
+          CHECK(part.instance_mask[at] == whole.instance_mask[row]);
+          CHECK(
+              part.input_ids_BL[static_cast<std::int64_t>(at)].equal(whole.input_ids_BL[rows[i]]));
+          CHECK(part.labels_BL[static_cast<std::int64_t>(at)].equal(whole.labels_BL[rows[i]]));
+        }
+      }
+      CHECK(seen == std::vector<int>(7, 1));
+      CHECK(batch_digest(digests, config.sequence_length) == whole.digest);
+    }
+  }
+}
+
+TEST_CASE("micro-batches are dealt to the ranks round-robin, and a rank may get none", "[data]") {
+  using Rows = std::vector<std::int64_t>;
+  CHECK(rows_of_rank(7, 2, 0, 3) == Rows{0, 1, 6});
+  CHECK(rows_of_rank(7, 2, 1, 3) == Rows{2, 3});
+  CHECK(rows_of_rank(7, 2, 2, 3) == Rows{4, 5});
+  CHECK(rows_of_rank(2, 2, 1, 2).empty());
+  const ScratchFolder folder;
+  const Batch none = BatchSource(small_config(folder)).batch(2, {});
+  CHECK((none.input_ids_BL.size(0) == 0 && none.indices.empty() && none.epoch == 0));
+}
+
+TEST_CASE("a rank does not read the rows of others", "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = small_config(folder);
+  config.vocab_size = 115;  // instance 9 has a larger id
+  config.data.shuffle = false;
+  config.global_batch_size = 10;
+  const std::vector<std::int64_t> sound = {0, 1, 8}, bad = {9};
+  BatchSource source(config);
+  CHECK_NOTHROW(source.batch(1, sound));
+  CHECK(thrown_by([&] { source.batch(1, bad); }));
 }
 
 TEST_CASE("too few instances for one batch are an input error", "[data]") {
