@@ -1,0 +1,29 @@
+#include "dist/c10d.h"
+
+#include <cstdlib>
+
+#include <c10/util/Exception.h>
+#include <c10/util/Flags.h>
+#include <c10/util/Logging.h>
+
+#include "core/safe_text.h"
+
+C10_DECLARE_int(caffe2_log_level);
+
+namespace olmo::dist {
+
+void silence_c10d() {
+  constexpr int kFatal = 3;
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {
+    FLAGS_caffe2_log_level = kFatal;
+  } else {
+    c10::initLogging();
+  }
+}
+
+std::string reason(const std::exception& error) {
+  const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
+  return safe_line(of_torch != nullptr ? of_torch->what_without_backtrace() : error.what());
+}
+
+}  // namespace olmo::dist

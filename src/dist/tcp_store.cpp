@@ -1,0 +1,194 @@
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "core/error.h"
+#include "core/safe_text.h"
+#include "dist/c10d.h"
+#include "dist/store.h"
+
+namespace olmo::dist {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+std::string text_of(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// One connection, and the thread that speaks on it. A client of c10d's waits without an end for
+/// the answer of a host that is stopped; so it waits there, and the caller for a while only.
+class Connection {
+ public:
+  explicit Connection(c10::intrusive_ptr<c10d::TCPStore> store) : store_(std::move(store)) {}
+
+  c10d::TCPStore& store() { return *store_; }
+
+  void run(std::packaged_task<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+
+  void stop() { run(std::packaged_task<void()>()); }
+
+  /// The thread's work, until stop().
+  void loop() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !tasks_.empty(); });
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      if (!task.valid()) return;
+      task();
+    }
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::TCPStore> store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<void()>> tasks_;
+};
+
+c10d::TCPStoreOptions options(const TcpPlace& place, std::chrono::milliseconds limit) {
+  c10d::TCPStoreOptions options;
+  options.port = place.port;
+  options.waitWorkers = false;  // ranks meet in their first collective
+  options.timeout = limit;
+  return options;
+}
+
+std::string name_of(const TcpPlace& place) {
+  return "the store at " + safe_line(place.host) + ":" + std::to_string(place.port);
+}
+
+c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
+                                           const c10d::TCPStoreOptions& options) {
+  silence_c10d();
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(place.host, options);
+  } catch (const std::exception& error) {
+    const auto* const what = options.isServer ? " cannot be hosted: " : " cannot be reached: ";
+    throw Error(ErrorKind::kFailure, name_of(place) + what + reason(error));
+  }
+}
+
+class TcpStore final : public Store {
+ public:
+  TcpStore(TcpPlace place, std::chrono::milliseconds limit,
+           c10::intrusive_ptr<c10d::TCPStore> host = {})
+      : place_(std::move(place)),
+        limit_(limit),
+        host_(std::move(host)),
+        connection_(std::make_shared<Connection>(connect(place_, options(place_, limit)))),
+        thread_([connection = connection_] { connection->loop(); }) {}
+
+  ~TcpStore() override {
+    connection_->stop();
+    // A thread that waits for a stopped host has the connection to itself, and ends with it.
+    if (broken_) {
+      thread_.detach();
+    } else {
+      thread_.join();
+    }
+  }
+
+  std::string name() const override { return name_of(place_); }
+
+  void set(const std::string& key, const std::string& value) override {
+    call<int>([key, value](c10d::TCPStore& store) {
+      store.set(key, bytes_of(value));
+      return 0;
+    });
+  }
+
+  std::string set_first(const std::string& key, const std::string& value) override {
+    OLMO_CHECK(!value.empty());  // c10d's store takes an empty value for none here
+    return call<std::string>([key, value](c10d::TCPStore& store) {
+      return text_of(store.compareSet(key, Bytes{}, bytes_of(value)));
+    });
+  }
+
+  std::optional<std::string> get(const std::string& key) override {
+    return get_all({&key, 1}).front();
+  }
+
+  std::vector<std::optional<std::string>> get_all(std::span<const std::string> keys) override {
+    using Values = std::vector<std::optional<std::string>>;
+    std::vector<std::string> all(keys.begin(), keys.end());
+    return call<Values>([all = std::move(all)](c10d::TCPStore& store) {
+      Values values;
+      if (all.size() > 1 && store.check(all)) {
+        for (const auto& value : store.multiGet(all)) values.emplace_back(text_of(value));
+        return values;
+      }
+      for (const auto& key : all) {
+        const bool there = store.check({key});
+        values.push_back(there ? std::optional(text_of(store.get(key))) : std::nullopt);
+      }
+      return values;
+    });
+  }
+
+  void erase(const std::string& key) override {
+    call<bool>([key](c10d::TCPStore& store) { return store.deleteKey(key); });
+  }
+
+  std::unique_ptr<Store> again() const override {
+    return std::make_unique<TcpStore>(place_, limit_, host_);
+  }
+
+ private:
+  template <class Result>
+  Result call(std::function<Result(c10d::TCPStore&)> work) {
+    if (broken_) throw Error(ErrorKind::kFailure, name() + " has not answered before");
+    const auto result = std::make_shared<std::optional<Result>>();
+    std::packaged_task<void()> task([connection = connection_, result, work = std::move(work)] {
+      *result = work(connection->store());
+    });
+    auto done = task.get_future();
+    connection_->run(std::move(task));
+    if (done.wait_for(limit_) != std::future_status::ready) {
+      broken_ = true;
+      throw Error(ErrorKind::kFailure, name() + " has not answered within " +
+                                           std::to_string(limit_.count()) +
+                                           " ms: its host is stopped, or the network is down");
+    }
+    try {
+      done.get();
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::kFailure, name() + ": " + reason(error));
+    }
+    return **result;
+  }
+
+  TcpPlace place_;
+  std::chrono::milliseconds limit_;
+  c10::intrusive_ptr<c10d::TCPStore> host_;  ///< the hosting one, if this process hosts it
+  std::shared_ptr<Connection> connection_;
+  std::thread thread_;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> join_tcp_store(const TcpPlace& place, std::chrono::milliseconds limit) {
+  return std::make_unique<TcpStore>(place, limit);
+}
+
+std::unique_ptr<Store> host_tcp_store(TcpPlace& place, std::chrono::milliseconds limit) {
+  c10d::TCPStoreOptions hosting = options(place, limit);
+  hosting.isServer = true;
+  auto host = connect(place, hosting);
+  place.port = host->getPort();
+  return std::make_unique<TcpStore>(place, limit, std::move(host));
+}
+
+}  // namespace olmo::dist

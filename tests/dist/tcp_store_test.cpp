@@ -1,0 +1,75 @@
+#include "core/error.h"
+#include "core/input_file.h"
+#include "dist/store.h"
+#include "support/catch.h"
+#include "support/child.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::dist {
+namespace {
+
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+/// This process again, hosting a store until it is killed.
+class Host {
+ public:
+  Host()
+      : child_({"/proc/self/exe", "a process that hosts a store"}, folder_ / "host", std::nullopt,
+               [this] { ::setenv("OLMO_TEST_STORE", (folder_ / "store").c_str(), 1); }) {
+    const auto port = file_store(folder_ / "store")->wait("port", 60s);
+    place_ = {"localhost", static_cast<std::uint16_t>(std::stoi(port))};
+  }
+  [[nodiscard]] const TcpPlace& place() const { return place_; }
+  void signal(int number) const { child_.signal(number); }
+
+ private:
+  test::TemporaryDirectory folder_;
+  test::Child child_;
+  TcpPlace place_;
+};
+
+TEST_CASE("a process that hosts a store", "[.dist-host]") {
+  const char* const folder = std::getenv("OLMO_TEST_STORE");
+  REQUIRE(folder != nullptr);
+  TcpPlace place{"localhost", 0};
+  const auto store = host_tcp_store(place);
+  file_store(folder)->set("port", std::to_string(place.port));
+  for (;;) ::pause();
+}
+
+TEST_CASE("processes share the store that one of them hosts", "[dist]") {
+  const Host host;
+  const auto one = join_tcp_store(host.place()), two = join_tcp_store(host.place());
+  one->set("x", "1");
+  CHECK((two->get("x") == "1"));
+}
+
+TEST_CASE("a store whose host is killed says that it does not answer", "[dist]") {
+  const Host host;
+  const auto store = join_tcp_store(host.place(), 5s);
+  store->set("x", "1");
+  host.signal(SIGKILL);
+  CHECK_THROWS_WITH(store->get("x"), Contains("the store at localhost"));
+}
+
+TEST_CASE("a store whose host is stopped holds nobody longer than the limit", "[dist]") {
+  const Host host;
+  const auto store = join_tcp_store(host.place(), 100ms);
+  host.signal(SIGSTOP);
+  CHECK_THROWS_WITH(store->get("x"), Contains("has not answered within 100 ms"));
+  CHECK_THROWS_WITH(store->get("x"), Contains("has not answered before"));
+}
+
+TEST_CASE("a port that is taken, and one where nobody listens, are named", "[dist]") {
+  TcpPlace taken{"localhost", 0};
+  {
+    const auto store = host_tcp_store(taken);
+    CHECK_THROWS_WITH(host_tcp_store(taken),
+                      Contains("cannot be hosted") && Contains(std::to_string(taken.port)));
+  }
+  CHECK_THROWS_WITH(join_tcp_store(taken, 200ms), Contains("cannot be reached"));
+}
+
+}  // namespace
+}  // namespace olmo::dist
