@@ -60,6 +60,15 @@ void check_vocabulary(ConfigChecks& checks, const ModelConfig& config) {
   checks.between("pad_token_id", config.pad_token_id, 0, config.embedding_rows() - 1);
 }
 
+void check_layers(ConfigChecks& checks, const ModelConfig& config) {
+  if (!checks.between("n_layers", config.n_layers, 1, kMaxLayers) ||
+      !checks.between("block_group_size", config.block_group_size, 1, config.n_layers))
+    return;
+  checks.expect(config.n_layers % config.block_group_size == 0, "block_group_size",
+                "must divide `model.n_layers`, got " + std::to_string(config.block_group_size) +
+                    " and " + std::to_string(config.n_layers));
+}
+
 void check_kinds(ConfigChecks& checks, const ModelConfig& config) {
   constexpr std::array<std::string_view, 2> kOtherActivations = {"gelu", "relu"};
   constexpr std::array<std::string_view, 1> kOtherBlocks = {"llama"};
@@ -79,12 +88,6 @@ void check_kinds(ConfigChecks& checks, const ModelConfig& config) {
   }
 }
 
-std::int64_t elements(const ParameterSpec& spec) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : spec.shape) count *= extent;
-  return count;
-}
-
 }  // namespace
 
 std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
@@ -92,7 +95,7 @@ std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
   check_attention_shape(checks, config);
   check_mlp_shape(checks, config);
   check_vocabulary(checks, config);
-  checks.between("n_layers", config.n_layers, 1, kMaxLayers);
+  check_layers(checks, config);
   checks.between("max_sequence_length", config.max_sequence_length, 1, kMaxLength);
   check_kinds(checks, config);
   checks.positive("rope_theta", config.rope_theta);

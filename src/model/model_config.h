@@ -27,6 +27,7 @@ struct ModelConfig {
       mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
   std::string activation_type = "swiglu";
   std::string block_type = "sequential";
+  std::int64_t block_group_size = 1;  ///< blocks that some wrapping strategies join (units.h)
   bool rope = true;
   double rope_theta = 10000.0;
   bool attention_layer_norm = false;  ///< OLMo 2's QK-norm, over the full flattened width

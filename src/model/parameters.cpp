@@ -150,6 +150,8 @@ double full_megatron_std(const ModelConfig& config, const ParameterSpec& spec) {
 
 }  // namespace
 
+std::int64_t elements(const ParameterSpec& spec) { return c10::multiply_integers(spec.shape); }
+
 std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
   std::vector<ParameterSpec> specs;
   ModelTensors places;
@@ -187,16 +189,21 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs, at::TensorOpt
   return tensors;
 }
 
-ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors) {
+namespace {
+
+/// `whole`: no parameter may be missing.
+ModelTensors sort_tensors(const ModelConfig& config, const NamedTensors& tensors, bool whole) {
   ModelTensors places;
   std::size_t next = 0;
   visit_parameters(
       config, places,
       [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t,
           at::Tensor& place) {
-        OLMO_CHECK(next < tensors.size());
-        const auto& [given, tensor] = tensors[next++];
-        OLMO_CHECK(given == name && tensor.sizes() == at::IntArrayRef(shape));
+        const bool given = next < tensors.size() && tensors[next].name == name;
+        OLMO_CHECK(given || !whole);
+        if (!given) return;
+        const at::Tensor& tensor = tensors[next++].tensor;
+        OLMO_CHECK(tensor.sizes() == at::IntArrayRef(shape));
         OLMO_CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16);
         OLMO_CHECK(tensor.is_contiguous());
         place = tensor;
@@ -204,6 +211,16 @@ ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensor
   OLMO_CHECK(next == tensors.size());
   if (config.weight_tying) places.head = places.wte;
   return places;
+}
+
+}  // namespace
+
+ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors) {
+  return sort_tensors(config, tensors, /*whole=*/true);
+}
+
+ModelTensors place_some(const ModelConfig& config, const NamedTensors& tensors) {
+  return sort_tensors(config, tensors, /*whole=*/false);
 }
 
 void copy_tensors(const NamedTensors& source, const NamedTensors& target) {

@@ -31,6 +31,8 @@ struct ParameterSpec {
   std::int64_t layer;  ///< 0-based block, -1 outside of the blocks
 };
 
+std::int64_t elements(const ParameterSpec& spec);
+
 /// All parameters in the order of OLMo's `named_parameters()` (olmo/model.py): wte, ln_f, the
 /// blocks, ff_out.
 std::vector<ParameterSpec> parameter_specs(const ModelConfig& config);
@@ -92,6 +94,11 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs,
 /// Sorts tensors into their places. `tensors` must have the names and shapes of
 /// `parameter_specs(config)`, in order, in fp32 or bf16; anything else is an error of the caller.
 ModelTensors place_tensors(const ModelConfig& config, const NamedTensors& tensors);
+
+/// Sorts the tensors of some of the parameters into their places, those of a unit: in the order of
+/// `parameter_specs(config)`, with the shapes and types that place_tensors asks for. The other
+/// places stay undefined.
+ModelTensors place_some(const ModelConfig& config, const NamedTensors& tensors);
 
 /// Copies `source` into `target`, whatever its order. Strict: every target matched, equal shapes,
 /// nothing left over, else one Error(kInput) that lists what is wrong. `source` may be fp32, bf16
