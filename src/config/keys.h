@@ -14,6 +14,7 @@
 #include "config/key_table.h"
 #include "config/train_config.h"
 #include "model/recomputation.h"
+#include "model/units.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::config {
@@ -83,7 +84,9 @@ void visit_keys(T& c, Visitor& visit) {
         c.activation_type);
   visit(Key{"block_type", kModel, "Order of attention and MLP in a block", model::kBlockTypes},
         c.block_type);
-  visit(Key{"block_group_size", kNoEffect, "it only groups blocks for FSDP"}, Absent{});
+  visit(Key{"block_group_size", kPlace,
+            "Blocks of a group; fsdp.wrapping_strategy=by_block_group shards group by group"},
+        c.block_group_size);
   visit(Key{"alibi", kModelFixed, "ALiBi is not supported, only rotary position embeddings are"},
         Absent{.accepted = "false"});
   visit(Key{"alibi_bias_max", kNoEffect, "it matters with ALiBi only"}, Absent{});
@@ -252,19 +255,33 @@ void visit_keys(T& c, Visitor& visit) {
         Absent{.accepted = "right"});
 }
 
-inline constexpr const char* kOneProcess = "the run is one process";
-
 template <ConstOrNot<FsdpConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
-  visit(Key{"use_orig_params", kOtherRounding, kOneProcess}, Absent{});
-  visit(Key{"sharding_strategy", kOtherRounding, kOneProcess}, Absent{});
-  visit(Key{"wrapping_strategy", kOtherRounding, kOneProcess}, Absent{});
+  visit(Key{"use_orig_params", kNoEffect, "parameters keep their names however they are sharded"},
+        Absent{.accepted = "true"});
+  visit(Key{"sharding_strategy", kPlace,
+            "What a rank holds beside its share of moments and sums of gradients. FULL_SHARD: its "
+            "share of the weights; SHARD_GRAD_OP: so too, but whole weights from forward to "
+            "backward; NO_SHARD: whole weights; the hybrid ones: as the first two, within each "
+            "replica",
+            kShardingStrategies},
+        c.sharding_strategy);
+  visit(
+      Key{"wrapping_strategy", kPlace,
+          "Parameters that are gathered and freed together: each block, each group of "
+          "model.block_group_size blocks, every n-th block with the others in the root, or blocks "
+          "of 100 million parameters and more; null: the whole model. Embedding and head are in "
+          "the root, also with _and_size",
+          model::kWrappingStrategies},
+      c.wrapping_strategy);
   visit(Key{"precision", kMixedPrecision,
             "What amp_bf16 rounds under fsdp. mixed: parameters and residual stream, too; null: as "
             "ddp; pure, OLMo's default, also adds gradients in bf16 and is refused",
             kFsdpPrecisions, "pure"},
         c.precision);
-  visit(Key{"hybrid_sharding_num_model_replicas", kOtherRounding, kOneProcess}, Absent{});
+  visit(Key{"hybrid_sharding_num_model_replicas", kPlace,
+            "Copies of the model that a hybrid sharding_strategy keeps; null: one a node"},
+        c.hybrid_sharding_num_model_replicas);
 }
 
 template <ConstOrNot<TrainConfig> T, class Visitor>
@@ -379,14 +396,17 @@ void visit_keys(T& c, Visitor& visit) {
         Absent{.children = "mode fullgraph backend dynamic"});
   visit(
       Key{"distributed_strategy", kMixedPrecision,
-          "How OLMo wraps the parameters (the run is one process). With amp_bf16, ddp, single and "
-          "null keep the residual stream in fp32; fsdp does what fsdp.precision says",
+          "How ranks share the work: fsdp shards, ddp keeps whole weights on each rank, single and "
+          "null are for one process. With amp_bf16, ddp, single and null keep the residual stream "
+          "in "
+          "fp32; fsdp does what fsdp.precision says",
           kDistributedStrategies},
       c.distributed_strategy);
   visit(Key{"fsdp", kMixedPrecision, "What FSDP does to the parameters"}, c.fsdp);
-  visit(Key{"ddp", kOtherRounding, kOneProcess},
+  visit(Key{"ddp", kOtherRounding,
+            "gradients of each micro-batch are exchanged, all parameters are used"},
         Absent{.children = "grad_sync_mode find_unused_params"});
-  visit(Key{"single", kOtherRounding, kOneProcess}, Absent{.children = "device"});
+  visit(Key{"single", kOtherRounding, "`device` of the run decides"}, Absent{.children = "device"});
   visit(Key{"save_data_indices", kNoEffect,
             "the record has a hash of every batch, and `data inspect --step` shows it"},
         Absent{});
@@ -409,8 +429,7 @@ void visit_keys(T& c, Visitor& visit) {
             kNumerics},
         c.numerics);
   visit(Key{"isa", kHardware, "Widest instruction set to use", kIsas}, c.isa);
-  visit(Key{"device", kHardware, "What computes: the CPU or the first GPU", kDevices},
-        c.device);
+  visit(Key{"device", kHardware, "What computes: the CPU or the first GPU", kDevices}, c.device);
   visit(Key{"threads", kHardware, "Threads; 0: every core that the process may use"}, c.threads);
   visit(Key{"hash_interval", kKept, "Steps between hashes of the whole state; 0: none"},
         c.hash_interval);

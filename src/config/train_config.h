@@ -33,9 +33,19 @@ struct TokenizerConfig {
 inline constexpr std::array<std::string_view, 3> kDistributedStrategies = {"fsdp", "ddp", "single"};
 inline constexpr std::array<std::string_view, 2> kFsdpPrecisions = {"mixed", "pure"};
 
-/// What of OLMo's FSDPConfig means something in one process.
+/// What each rank holds: torch's names (torch.distributed.fsdp.ShardingStrategy).
+inline constexpr std::array<std::string_view, 5> kShardingStrategies = {
+    "FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"};
+
+/// OLMo's FSDPConfig. Only `precision` decides bits.
 struct FsdpConfig {
+  std::string sharding_strategy = "FULL_SHARD";
+  /// See model/units.h; null: the whole model is one unit. That is OLMo's default; ours needs less
+  /// memory for the same bits.
+  std::optional<std::string> wrapping_strategy = "by_block";
   std::optional<std::string> precision = "mixed";  ///< null: parameters stay fp32; OLMo's: pure
+  /// Of the hybrid strategies; null: one a node.
+  std::optional<std::int64_t> hybrid_sharding_num_model_replicas;
 };
 
 /// A part of a config that is kept as it was written, as canonical JSON text.
@@ -63,7 +73,7 @@ struct TrainConfig {
   std::int64_t global_train_batch_size = 512;
   std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
   Precision precision = Precision::kFp32;          ///< OLMo has no default here
-  /// How OLMo wraps the parameters; a run is one process always. Null: as single.
+  /// How ranks share the work; of any number of them. Null: as single.
   std::optional<std::string> distributed_strategy = "fsdp";
   std::optional<FsdpConfig> fsdp = FsdpConfig{};
   std::optional<double> max_grad_norm;

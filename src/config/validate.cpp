@@ -5,6 +5,7 @@
 #include "config/train_config.h"
 #include "core/text.h"
 #include "model/recomputation.h"
+#include "model/units.h"
 #include "optim/lr_schedule.h"
 
 namespace olmo::config {
@@ -12,6 +13,7 @@ namespace {
 
 // Far beyond any run, and low enough that products of three of these stay below 2^63.
 constexpr std::int64_t kMaxBatch = 1 << 24;
+constexpr std::int64_t kMaxRanks = 1 << 20;
 constexpr std::int64_t kMaxInterval = std::int64_t{1} << 40;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
@@ -118,6 +120,16 @@ void check_precision(ConfigChecks& checks, const TrainConfig& config) {
   checks.append(model::problems_of(config.model, config.mixed_precision()));
 }
 
+void check_sharding(ConfigChecks& checks, const TrainConfig& config) {
+  if (!config.fsdp) return;
+  const FsdpConfig& fsdp = *config.fsdp;
+  checks.one_of("fsdp.sharding_strategy", fsdp.sharding_strategy, kShardingStrategies);
+  checks.append(
+      model::problems_of_wrapping(config.model, fsdp.wrapping_strategy, "fsdp.wrapping_strategy"));
+  checks.between("fsdp.hybrid_sharding_num_model_replicas", fsdp.hybrid_sharding_num_model_replicas,
+                 1, kMaxRanks);
+}
+
 void check_loop(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("epoch", config.epoch, 0, kMaxInterval);
   checks.between("stop_at", config.stop_at, 1, kMaxInterval);
@@ -172,6 +184,7 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
   check_parts(checks, config);
   check_batch(checks, config);
   check_precision(checks, config);
+  check_sharding(checks, config);
   check_products(checks, config);
   check_loop(checks, config);
   check_saving(checks, config);

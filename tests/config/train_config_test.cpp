@@ -63,7 +63,7 @@ std::string everything() {
     "run_name": "a ${seed} \\${b}", "seed": 18446744073709551, "epoch": 1, "dry_run": true,
     "model": {"d_model": 96, "n_heads": 6, "n_kv_heads": 3, "clip_qkv": 8.1, "n_layers": 3, "mlp_ratio": 6,
       "mlp_hidden_size": 256, "rope_full_precision": false, "rope_theta": 500000.5, "attention_layer_norm": true,
-      "attention_layer_norm_with_affine": false, "layer_norm_type": "rms", "layer_norm_with_affine": false,
+      "attention_layer_norm_with_affine": false, "block_group_size": 3, "layer_norm_type": "rms", "layer_norm_with_affine": false,
       "layer_norm_eps": 1e-6, "norm_after": true, "max_sequence_length": 33, "bias_for_layer_norm": true,
       "scale_logits": true, "vocab_size": 100, "embedding_size": null, "weight_tying": false, "eos_token_id": 3,
       "pad_token_id": 4, "init_fn": "full_megatron", "init_std": 0.1, "init_cutoff_factor": 3,
@@ -78,7 +78,7 @@ std::string everything() {
     "tokenizer": {"identifier": "t.json", "truncate_direction": "left"},
     "max_duration": "2e12T", "stop_at": 3, "stop_after": 2, "global_train_batch_size": 24,
     "device_train_microbatch_size": 8, "precision": "amp_bf16", "distributed_strategy": "ddp",
-    "fsdp": {"precision": null}, "max_grad_norm": 0.7, "max_grad_norm_ratio": 1.1,
+    "fsdp": {"precision": null, "sharding_strategy": "HYBRID_SHARD", "wrapping_strategy": "one_in_five", "hybrid_sharding_num_model_replicas": 5}, "max_grad_norm": 0.7, "max_grad_norm_ratio": 1.1,
     "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": null, "time_limit": 10.5,
     "extra_steps_after_cancel": 0, "early_stopping_factor": 3.5, "save_folder": "s", "save_interval": null,
     "save_interval_unsharded": 4, "save_interval_ephemeral": 2, "save_num_checkpoints_to_keep": 3,
@@ -268,12 +268,13 @@ TEST_CASE("text is no number in JSON, but is one in YAML", "[config]") {
 
 TEST_CASE("keys of OLMo without effect are accepted and listed", "[config]") {
   const auto loaded = parse_config(
-      "{\"wandb\": {\"project\": \"x\"},\n\"compile\": null,\n\"fsdp\": {\"sharding_strategy\": "
-      "\"FULL_SHARD\"}}",
+      "{\"wandb\": {\"project\": \"x\"},\n\"compile\": null,\n\"optimizer\": "
+      "{\"metrics_log_interval\": 5}}",
       "c.json", {"data.paths=[a]"});
   REQUIRE(loaded.notes.size() == 2);
   CHECK(loaded.notes[0].rfind("c.json:1: `wandb` is not honoured: ", 0) == 0);
-  CHECK(loaded.notes[1].rfind("c.json:3: `fsdp.sharding_strategy` is not honoured: ", 0) == 0);
+  CHECK(loaded.notes[1].rfind("c.json:3: `optimizer.metrics_log_interval` is not honoured: ", 0) ==
+        0);
   CHECK(loaded.blockers.empty());
 }
 
@@ -349,6 +350,23 @@ TEST_CASE("what of FSDP and of a model amp_bf16 cannot be is refused with a reas
   CHECK(blocker({"fsdp.precision=pure", "distributed_strategy=ddp"}) == "0 blockers");
   CHECK(has(errors_of("{}", {"distributed_strategy=tensor"}), "fsdp, ddp, single"));
   CHECK(has(errors_of("{}", {"fsdp.precision=half"}), "mixed, pure"));
+}
+
+TEST_CASE("how parameters are sharded is checked, and belongs to no experiment", "[config]") {
+  CHECK(has(errors_of("{}", {"fsdp.sharding_strategy=ZERO"}), "FULL_SHARD, SHARD_GRAD_OP"));
+  CHECK(has(errors_of("{}", {"fsdp.wrapping_strategy=by_layer"}), "by_block, by_block_and_size"));
+  CHECK(has(errors_of("{}", {"fsdp.wrapping_strategy=by_block_group"}),
+            "needs `model.block_group_size` to be 2 or more, got 1"));
+  CHECK(has(errors_of("{}", {"fsdp.hybrid_sharding_num_model_replicas=0"}), "got 0"));
+  CHECK(has(errors_of("{}", {"model.n_layers=6", "model.block_group_size=4"}),
+            "must divide `model.n_layers`, got 4 and 6"));
+  const auto base = parse_config("{}", "c.json", {"data.paths=[a]"}).config;
+  const auto grouped = parse_config(
+      "{}", "c.json",
+      {"data.paths=[a]", "model.block_group_size=2", "fsdp.wrapping_strategy=by_block_group",
+       "fsdp.sharding_strategy=HYBRID_SHARD", "fsdp.hybrid_sharding_num_model_replicas=4"});
+  CHECK(grouped.notes.empty());
+  CHECK(experiment_digest(grouped.config) == experiment_digest(base));
 }
 
 TEST_CASE("a YAML of OLMo's must say fsdp.precision where it matters, for its default is refused",
