@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <sstream>
-#include <vector>
+#include <utility>
 
 #include "core/process.h"
 #include "core/terminal.h"
@@ -63,8 +63,7 @@ struct EnergyMeter::Shared {
   std::condition_variable gone;  ///< the thread has ended
   bool ending = false;           ///< guarded by mutex, as what follows
   bool ended = false;
-  std::vector<store::EnergyRecord> energy;  ///< what record() has not seen yet
-  std::vector<store::PowerSample> power;
+  EnergyReadings readings;  ///< that nobody has taken yet
 
   bool wait_until(Clock::time_point next) {
     std::unique_lock lock(mutex);
@@ -119,16 +118,17 @@ void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
     more = shared.wait_until(next);
     std::ranges::for_each(tallies, sample);
     const std::lock_guard lock(shared.mutex);
-    shared.energy.clear();
-    for (const auto& tally : tallies) shared.energy.push_back(tally.record());
+    auto& [energy, power] = shared.readings;
+    energy.clear();
+    for (const auto& tally : tallies) energy.push_back(tally.record());
     if (more && samples % kSamplesPerPowerRow != 0) continue;
     for (auto& tally : tallies) {
-      if (auto row = tally.power()) shared.power.push_back(std::move(*row));
+      if (auto row = tally.power()) power.push_back(std::move(*row));
     }
   }
   auto slurm = ask_slurm(slurm_job(), sources.sacct);
   const std::lock_guard lock(shared.mutex);
-  shared.energy.push_back(std::move(slurm));
+  shared.readings.energy.push_back(std::move(slurm));
 }
 
 void EnergyMeter::end_thread() {
@@ -146,21 +146,14 @@ void EnergyMeter::end_thread() {
   log_warning("an energy sensor does not answer; what it had measured before is in the record");
 }
 
-void EnergyMeter::record(store::RunDb& db) {
-  std::vector<store::EnergyRecord> energy;
-  std::vector<store::PowerSample> power;
-  {
-    const std::lock_guard lock(shared_->mutex);
-    energy.swap(shared_->energy);
-    power.swap(shared_->power);
-  }
-  if (!power.empty()) db.record_power(power);
-  if (!energy.empty()) db.record_energy(energy);
+EnergyReadings EnergyMeter::take() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->readings, {});
 }
 
-void EnergyMeter::finish(store::RunDb& db) {
+EnergyReadings EnergyMeter::finish() {
   end_thread();
-  record(db);
+  return take();
 }
 
 EnergyTally::EnergyTally(EnergyChannel channel) : channel_(std::move(channel)) {}

@@ -5,16 +5,22 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "energy/channel.h"
-#include "store/run_db.h"
 #include "store/run_records.h"
 
 namespace olmo::energy {
 
+/// Rows for the record of an attempt.
+struct EnergyReadings {
+  std::vector<store::EnergyRecord> energy;
+  std::vector<store::PowerSample> power;
+};
+
 /// Measures the energy of one attempt from its construction to finish(), in a thread of its own
 /// that opens the sensors and reads them once a second. It computes nothing that training sees. The
-/// database belongs to the thread that trains, which calls record() now and then. A sensor or
+/// database belongs to the thread that trains, which calls take() now and then. A sensor or
 /// driver that never answers costs its figures and EnergySources::patience, not the training: its
 /// thread is left behind.
 class EnergyMeter {
@@ -24,11 +30,11 @@ class EnergyMeter {
   EnergyMeter(const EnergyMeter&) = delete;
   EnergyMeter& operator=(const EnergyMeter&) = delete;
 
-  /// Adds what is new since the last call to the record of the run's present attempt: the power of
-  /// every ten seconds, and each source's energy so far. Does not wait for a sensor.
-  void record(store::RunDb& db);
-  /// Reads the sensors a last time, asks Slurm, ends the thread and records the rest.
-  void finish(store::RunDb& db);
+  /// What is new since the last call: the power of every ten seconds, and each source's energy so
+  /// far. Does not wait for a sensor.
+  EnergyReadings take();
+  /// Reads the sensors a last time, asks Slurm, ends the thread and returns the rest.
+  EnergyReadings finish();
 
  private:
   struct Shared;  // with the thread, which may outlive this object

@@ -46,43 +46,43 @@ bool finite(const Policy& policy, const at::Tensor& tensor) {
 
 }  // namespace
 
-void diverge_before_update(const StepGradients& gradients, const RunPlace& place) {
+void diverge_before_update(const StepGradients& gradients, Recorder& recorder) {
   const data::Batch& batch = gradients.batch;
   const std::string what = std::isfinite(gradients.losses.loss) ? "gradient norm" : "loss";
   std::string instances;
   for (const auto index : batch.indices)
     instances += (instances.empty() ? "" : ",") + std::to_string(index);
   const auto step = static_cast<std::int64_t>(batch.step);
-  place.db.event(step, "error",
+  recorder.event(step, "error",
                  what + " is not finite; batch " + batch.digest.hex() + ", instances " + instances);
   if (instances.size() > 120) instances = instances.substr(0, 120) + "…";
   diverge(step,
           "the " + what + " is not finite for batch " + batch.digest.hex().substr(0, 16) +
               " (instances " + instances + ")",
-          "no weight was changed by it, " + place.last_checkpoint() +
+          "no weight was changed by it, " + recorder.last_checkpoint() +
               ", and `data inspect` shows the batch's text");
 }
 
 void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
-                          const RunPlace& place) {
+                          Recorder& recorder) {
   const auto tensor = first_not_finite(stepper.model().policy(), stepper.model().parameters());
   const std::string what =
       (tensor ? *tensor + " is not finite" : std::string("the norm of the weights overflows")) +
       " after the update with learning rate " + Json(row.lr).dump() + " and gradient norm " +
       Json(row.grad_norm).dump();
-  place.db.event(row.step, "error", what + "; batch " + row.batch_hash);
-  diverge(row.step, what, place.last_checkpoint() + "; a smaller learning rate may help");
+  recorder.event(row.step, "error", what + "; batch " + row.batch_hash);
+  diverge(row.step, what, recorder.last_checkpoint() + "; a smaller learning rate may help");
 }
 
-void require_finite_state(const Stepper& stepper, const RunPlace& place) {
+void require_finite_state(const Stepper& stepper, Recorder& recorder) {
   const auto weights = first_not_finite(stepper.model().policy(), stepper.model().parameters());
   const auto tensor =
       weights ? weights : first_not_finite(stepper.model().policy(), stepper.optim_state().tensors);
   if (!tensor) return;
   const auto step = stepper.state().step;
-  place.db.event(step, "error", *tensor + " is not finite");
+  recorder.event(step, "error", *tensor + " is not finite");
   diverge(step, *tensor + " is not finite",
-          "no checkpoint is made of it, " + place.last_checkpoint());
+          "no checkpoint is made of it, " + recorder.last_checkpoint());
 }
 
 std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors) {

@@ -6,21 +6,21 @@
 #include <string>
 
 #include "core/named_tensors.h"
-#include "train/saver.h"
+#include "train/recorder.h"
 #include "train/stepper.h"
 
 namespace olmo::train {
 
 /// For gradients that are not finite(): no weight has been changed by them.
-[[noreturn]] void diverge_before_update(const StepGradients& gradients, const RunPlace& place);
+[[noreturn]] void diverge_before_update(const StepGradients& gradients, Recorder& recorder);
 
 /// For a row whose param_norm is not finite: the update spoilt the weights.
 [[noreturn]] void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
-                                       const RunPlace& place);
+                                       Recorder& recorder);
 
 /// Looks at every weight and moment before a save: no checkpoint is made of a state that nothing
 /// can come of.
-void require_finite_state(const Stepper& stepper, const RunPlace& place);
+void require_finite_state(const Stepper& stepper, Recorder& recorder);
 
 /// The name of the first tensor that holds a NaN or an infinity; nothing if none does. Floats only;
 /// tensors are contiguous.

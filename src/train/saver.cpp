@@ -6,34 +6,22 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
-#include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "train/divergence.h"
 #include "train/train_state.h"
 
 namespace olmo::train {
 
-void RunPlace::warn(std::int64_t step, const std::string& text) const {
-  log_warning(text);
-  db.event(step, "warning", text);
-}
-
-std::string RunPlace::last_checkpoint() const {
-  const auto there = store::list_checkpoints(run_dir);
-  return there.empty() ? "no checkpoint had been saved"
-                       : "the last checkpoint is " + there.back().path.string();
-}
-
-Saver::Saver(const Stepper& stepper, RunPlace place, bool resumed)
+Saver::Saver(const Stepper& stepper, Recorder& recorder, bool resumed)
     : stepper_(stepper),
       config_(stepper.config()),
-      place_(std::move(place)),
-      writer_(place_.run_dir),
+      recorder_(recorder),
+      writer_(recorder.run_dir()),
       resumed_(resumed),
       saved_step_(resumed ? stepper.state().step : -1) {}
 
 void Saver::save_first() {
-  require_finite_state(stepper_, place_);
+  require_finite_state(stepper_, recorder_);
   try {
     save_in_place();
   } catch (const std::exception& error) {
@@ -60,7 +48,7 @@ void Saver::save_last() {
   constexpr int kTries = 3;
   settle();
   if (saved_step_ == step()) return;
-  require_finite_state(stepper_, place_);
+  require_finite_state(stepper_, recorder_);
   for (int tries = 1;; ++tries) {
     try {
       return save_in_place(tries > 1);
@@ -68,10 +56,10 @@ void Saver::save_last() {
       const std::string last = "step " + std::to_string(step()) + ", the last, could not be saved";
       if (tries == kTries) {
         throw Error(ErrorKind::kFailure, last + ": " + error.what() + "; " +
-                                             place_.last_checkpoint() +
+                                             recorder_.last_checkpoint() +
                                              ", and --resume latest goes on from there");
       }
-      place_.warn(step(), last + ", trying again: " + error.what());
+      recorder_.warn(step(), last + ", trying again: " + error.what());
       std::this_thread::sleep_for(std::chrono::milliseconds(500 * tries));
     }
   }
@@ -80,12 +68,12 @@ void Saver::save_last() {
 void Saver::save_what_is_whole() {
   if (step() == 0) return;
   try {
-    place_.lock.require_held();
+    recorder_.require_held();
     settle();
     if (saved_step_ == step()) return;
-    require_finite_state(stepper_, place_);
+    require_finite_state(stepper_, recorder_);
     save_in_place(true);
-    log_line("saved step " + std::to_string(step()) + " all the same");
+    recorder_.say("saved step " + std::to_string(step()) + " all the same");
   } catch (const std::exception&) {  // another error is on its way
   }
 }
@@ -95,14 +83,14 @@ void Saver::settle() {
     if (const auto saved = writer_.wait()) finish(*saved);
   } catch (const std::exception& error) {
     saved_step_ = -1;
-    place_.warn(step(), std::string("a checkpoint could not be saved: ") + error.what());
+    recorder_.warn(step(), std::string("a checkpoint could not be saved: ") + error.what());
   }
 }
 
 store::CheckpointContents Saver::contents() const {
   const optim::OptimState optim = stepper_.optim_state();
   store::CheckpointContents contents;
-  contents.trainer = to_json(stepper_.state(), place_.db.run_id(), config_, stepper_.batches());
+  contents.trainer = to_json(stepper_.state(), recorder_.run_id(), config_, stepper_.batches());
   contents.config = to_json(config_);
   const Policy& policy = stepper_.model().policy();
   contents.model = to_host(policy, stepper_.model().parameters());
@@ -119,9 +107,9 @@ store::SaveOptions Saver::options(bool ephemeral) const {
 
 void Saver::save_in_background(bool ephemeral) {
   collect();
-  require_finite_state(stepper_, place_);
+  require_finite_state(stepper_, recorder_);
   try {
-    place_.db.flush();  // a resume goes on from this step: the record must hold all steps up to it
+    recorder_.flush();  // a resume goes on from this step: the record must hold all steps up to it
     writer_.save_async(contents(), options(ephemeral));
     saved_step_ = step();
   } catch (const std::exception& error) {
@@ -130,10 +118,10 @@ void Saver::save_in_background(bool ephemeral) {
 }
 
 void Saver::save_in_place(bool again) {
-  place_.db.flush();
+  recorder_.flush();
   auto how = options(false);
   how.overwrite = how.overwrite || again;
-  finish(store::save_checkpoint(place_.run_dir, contents(), how));
+  finish(store::save_checkpoint(recorder_.run_dir(), contents(), how));
   saved_step_ = step();
 }
 
@@ -150,18 +138,18 @@ void Saver::collect() {
 void Saver::finish(const store::SavedCheckpoint& saved) {
   failures_ = 0;
   saved_ = saved.path;
-  store::RunDb& db = place_.db;
-  db.record_checkpoint({saved.step, saved.path.string(), static_cast<std::int64_t>(saved.bytes),
-                        saved.manifest.hex(), saved.seconds, saved.stall_seconds});
-  db.event(saved.step, "checkpoint", saved.path.string());
+  recorder_.record_checkpoint({saved.step, saved.path.string(),
+                               static_cast<std::int64_t>(saved.bytes), saved.manifest.hex(),
+                               saved.seconds, saved.stall_seconds});
+  recorder_.event(saved.step, "checkpoint", saved.path.string());
   try {
     for (const auto& deleted : store::apply_retention(
-             place_.run_dir, static_cast<int>(config_.save_num_checkpoints_to_keep),
+             recorder_.run_dir(), static_cast<int>(config_.save_num_checkpoints_to_keep),
              config_.save_interval_unsharded)) {
-      db.record_checkpoint_deleted(deleted.string());
+      recorder_.record_checkpoint_deleted(deleted);
     }
   } catch (const Error& error) {
-    place_.warn(step(), std::string("an old checkpoint stays: ") + error.what());
+    recorder_.warn(step(), std::string("an old checkpoint stays: ") + error.what());
   }
 }
 
@@ -171,13 +159,13 @@ void Saver::note_failure(const std::string& why) {
   const auto allowed = config_.save_failures_allowed;
   if (failures_ > allowed) {
     throw Error(ErrorKind::kFailure,
-                "a checkpoint could not be saved: " + why + "; " + place_.last_checkpoint() +
+                "a checkpoint could not be saved: " + why + "; " + recorder_.last_checkpoint() +
                     " (`save_failures_allowed` is " + std::to_string(allowed) + ")");
   }
-  place_.warn(step(),
-              "a checkpoint could not be saved (failure " + std::to_string(failures_) + " of " +
-                  std::to_string(allowed) +
-                  " allowed in a row); training goes on, the next save tries again: " + why);
+  recorder_.warn(step(),
+                 "a checkpoint could not be saved (failure " + std::to_string(failures_) + " of " +
+                     std::to_string(allowed) +
+                     " allowed in a row); training goes on, the next save tries again: " + why);
 }
 
 }  // namespace olmo::train

@@ -5,23 +5,10 @@
 #include <string>
 
 #include "store/checkpoint.h"
-#include "store/run_db.h"
-#include "store/run_folder.h"
+#include "train/recorder.h"
 #include "train/stepper.h"
 
 namespace olmo::train {
-
-/// Where a training run puts what it makes.
-struct RunPlace {
-  std::filesystem::path run_dir;
-  const store::RunLock& lock;  ///< of `run_dir`; without it nothing is saved any more
-  store::RunDb& db;
-
-  /// Logs and records a warning.
-  void warn(std::int64_t step, const std::string& text) const;
-  /// Names the newest whole checkpoint, or says that there is none.
-  [[nodiscard]] std::string last_checkpoint() const;
-};
 
 /// Saves the state of a Stepper as checkpoints when the config says so, records them and deletes
 /// those that it does not keep. Within a run a failed save is a warning, up to
@@ -30,7 +17,7 @@ class Saver {
  public:
   /// `resumed`: the stepper stands at a checkpoint, and later ones in the folder are of a line of
   /// steps that was left: they are replaced.
-  Saver(const Stepper& stepper, RunPlace place, bool resumed);
+  Saver(const Stepper& stepper, Recorder& recorder, bool resumed);
 
   /// Before the first step, from where the tensors are: nothing else needs the time or the memory.
   void save_first();
@@ -61,7 +48,7 @@ class Saver {
 
   const Stepper& stepper_;
   const config::TrainConfig& config_;  ///< the stepper's
-  RunPlace place_;
+  Recorder& recorder_;
   store::CheckpointWriter writer_;
   bool resumed_;
   std::int64_t saved_step_;

@@ -257,7 +257,8 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
   db.records().outlast_failures();
 
   const bool resumed = beginning.start && beginning.with_state;
-  const TrainingParts parts{.place = {options.run_dir, lock, db},
+  Recorder recorder(options.run_dir, lock, db);
+  const TrainingParts parts{.recorder = recorder,
                             .evaluators = *ready.evaluators,
                             .signals = signals,
                             .peak = peak,

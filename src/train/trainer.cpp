@@ -4,11 +4,8 @@
 
 #include "core/error.h"
 #include "core/gpu.h"
-#include "core/terminal.h"
 #include "energy/meter.h"
 #include "model/model_config.h"
-#include "store/audit_records.h"
-#include "store/verify_record.h"
 #include "train/divergence.h"
 
 namespace olmo::train {
@@ -26,12 +23,11 @@ class Trainer {
       : stepper_(stepper),
         config_(stepper.config()),
         state_(stepper.state()),
-        place_(parts.place),
-        db_(place_.db),
+        recorder_(parts.recorder),
         evaluators_(parts.evaluators),
         signals_(parts.signals),
         peak_(parts.peak),
-        saver_(stepper, place_, parts.resumed),
+        saver_(stepper, recorder_, parts.resumed),
         resumed_(parts.resumed) {
     const auto flops = model::flops_per_token(config_.model, config_.model.max_sequence_length);
     flops_per_token_ = static_cast<double>(flops.model_forward + flops.model_backward);
@@ -42,20 +38,21 @@ class Trainer {
       TrainResult result =
           with_device_errors(stepper_.model().policy(), [&] { return run_steps(); });
       is_whole_ = false;  // from here on there is nothing more to save
-      energy_.finish(db_);
-      place_.lock.require_held();
+      record_energy(energy_.finish());
+      recorder_.require_held();
       const bool finished = result.outcome == Outcome::kFinished;
-      db_.event(result.step, finished ? "finish" : "stop", "step " + std::to_string(result.step));
-      db_.end_attempt(finished ? "finished" : "stopped");
-      db_.flush();  // from here on a row that cannot be written is an error
+      recorder_.event(result.step, finished ? "finish" : "stop",
+                      "step " + std::to_string(result.step));
+      recorder_.end_attempt(finished ? "finished" : "stopped");
+      recorder_.flush();  // from here on a row that cannot be written is an error
       return result;
     } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
       const auto* ours = dynamic_cast<const Error*>(&error);
       const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
       if (!diverged && is_whole_) saver_.save_what_is_whole();
-      if (!diverged) db_.event(state_.step, "error", error.what());
-      energy_.finish(db_);
-      db_.end_attempt(diverged ? "diverged" : "failed");
+      if (!diverged) recorder_.event(state_.step, "error", error.what());
+      record_energy(energy_.finish());
+      recorder_.end_attempt(diverged ? "diverged" : "failed");
       throw;
     }
   }
@@ -66,26 +63,25 @@ class Trainer {
     result.first_step = state_.step + 1;
     const auto start = Clock::now();
     const auto end = last_step();
-    ProgressLine line;
     begin();
     double timed = 0;
     std::optional<Outcome> asked = asked_by_signal();
     while (state_.step < end && !asked) {
       // Someone may have given the folder to another process: then this one must not write a step.
-      place_.lock.require_held();
+      recorder_.require_held();
       const auto row = train_step(traces_step(result.first_step));
       if (row.step == result.first_step) result.first_loss = row.ce_loss;
       if (row.step > result.first_step) timed += row.seconds;
       result.last_loss = row.ce_loss;
-      line.show(progress_of(row, result.first_step, end));
-      energy_.record(db_);
+      recorder_.show(progress_of(row, result.first_step, end));
+      record_energy(energy_.take());
       if (state_.is_multiple_of(config_.hash_interval)) record_state_hashes();
       saver_.save_if_due();
       asked = wants_to_end(row.ce_loss, seconds_since(start));
-      if (!asked && (state_.is_multiple_of(config_.eval_interval) || is_at_end())) evaluate(&line);
+      if (!asked && (state_.is_multiple_of(config_.eval_interval) || is_at_end())) evaluate();
       stepper_.note_loss(row.ce_loss);
     }
-    line.finish();
+    recorder_.end_line();
     result.step = state_.step;
     if (timed > 0)
       result.tokens_per_second =
@@ -102,7 +98,7 @@ class Trainer {
   /// Hashes of what the run begins from, by which branches of one checkpoint are told; the
   /// checkpoint of step 0; the evaluation of what was loaded.
   void begin() {
-    if (state_.step == 0 || db_.attempt() == 1) record_state_hashes();
+    if (state_.step == 0 || recorder_.attempt() == 1) record_state_hashes();
     if (state_.step == 0 && !config_.no_pre_train_checkpoint && config_.save_interval)
       saver_.save_first();
     if (resumed_ && config_.eval_on_load) evaluate();
@@ -132,7 +128,7 @@ class Trainer {
     const StepGradients gradients = stepper_.gradients(into);
     if (!gradients.finite()) {
       saver_.settle();
-      diverge_before_update(gradients, place_);
+      diverge_before_update(gradients, recorder_);
     }
     // Up to here no weight has changed: a loss or gradient that is not finite leaves the last state
     // whole. During the update the weights lie between two states, and no error may lead to a
@@ -142,46 +138,47 @@ class Trainer {
     is_whole_ = true;
     if (!std::isfinite(row.param_norm)) {
       saver_.settle();
-      diverge_after_update(row, stepper_, place_);
+      diverge_after_update(row, stepper_, recorder_);
     }
     row.seconds = seconds_since(start);
     row.tokens_per_second = static_cast<double>(config_.tokens_per_step()) / row.seconds;
     row.mfu = mfu_of(row.tokens_per_second);
-    db_.record_step(row);
-    if (traced) {
-      store::record_trace(db_.records(), db_.run_id(), {.attempt = db_.attempt(), .audit = 0},
-                          row.step, trace.digests());
-    }
+    recorder_.record_step(row);
+    if (traced) recorder_.record_trace(row.step, trace);
     return row;
   }
 
   /// MFU of a step; where the peak turns out to be higher, those recorded before are corrected.
   std::optional<double> mfu_of(double tokens_per_second) {
     const double rate = tokens_per_second * flops_per_token_;
-    if (peak_.update(rate)) db_.record_peak(*peak_.value(), peak_.source());
+    if (peak_.update(rate)) recorder_.record_peak(*peak_.value(), peak_.source());
     return peak_.value() ? std::optional(rate / *peak_.value()) : std::nullopt;
   }
 
   void record_state_hashes() {
     if (hashed_step_ == state_.step) return;
     hashed_step_ = state_.step;
-    const auto hashes = stepper_.state_hashes();
-    db_.record_state_hashes(state_.step, hashes, store::seal_of(hashes, state_.chain).hex());
+    recorder_.record_state_hashes(state_.step, stepper_.state_hashes(), state_.chain);
   }
 
-  void evaluate(ProgressLine* line = nullptr) {
+  void record_energy(const energy::EnergyReadings& readings) {
+    recorder_.record_energy(readings.energy, readings.power);
+  }
+
+  void evaluate() {
     if (evaluators_.empty()) return;
-    if (line != nullptr) line->finish();
-    const auto metrics = evaluators_.run(stepper_.model(), state_.step, db_, signals_);
+    recorder_.end_line();
+    const auto metrics = evaluators_.run(stepper_.model(), state_.step, *recorder_.db(), signals_);
     for (const auto& [name, value] : metrics) {
-      db_.record_metric(state_.step, name, value);
-      log_line("step " + std::to_string(state_.step) + "  " + name + " " + std::to_string(value));
+      recorder_.record_metric(state_.step, name, value);
+      recorder_.say("step " + std::to_string(state_.step) + "  " + name + " " +
+                    std::to_string(value));
     }
   }
 
   [[nodiscard]] std::optional<Outcome> asked_by_signal() const {
     if (signals_.requested() == StopRequest::kNone) return std::nullopt;
-    db_.event(state_.step, "signal", signals_.name());
+    recorder_.event(state_.step, "signal", signals_.name());
     return signals_.requested() == StopRequest::kInterrupt ? Outcome::kInterrupted
                                                            : Outcome::kStopped;
   }
@@ -189,7 +186,7 @@ class Trainer {
   [[nodiscard]] std::optional<Outcome> wants_to_end(double ce_loss, double seconds) const {
     if (const auto asked = asked_by_signal()) return asked;
     const auto because = [&](const std::string& reason) {
-      db_.event(state_.step, "stop", reason);
+      recorder_.event(state_.step, "stop", reason);
       return Outcome::kStopped;
     };
     if (config_.time_limit && seconds >= *config_.time_limit) return because("time_limit");
@@ -204,8 +201,7 @@ class Trainer {
   Stepper& stepper_;
   const config::TrainConfig& config_;  ///< the stepper's
   const TrainState& state_;            ///< the stepper's
-  const RunPlace& place_;
-  store::RunDb& db_;
+  Recorder& recorder_;
   evaluation::Evaluators& evaluators_;
   const StopSignals& signals_;
   energy::EnergyMeter energy_;

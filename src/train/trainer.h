@@ -30,7 +30,7 @@ struct TrainResult {
 
 /// What a training loop needs beside its Stepper.
 struct TrainingParts {
-  RunPlace place;  ///< its run record has been begun
+  Recorder& recorder;  ///< of an attempt that has been begun
   evaluation::Evaluators& evaluators;
   const StopSignals& signals;
   PeakFlops peak;  ///< of this machine, for MFU

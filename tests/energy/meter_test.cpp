@@ -3,13 +3,13 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/run_db.h"
 #include "support/catch.h"
 #include "support/happens.h"
 #include "support/temporary_directory.h"
@@ -259,15 +259,14 @@ TEST_CASE("a sensor that never answers holds up neither the training nor its end
   const int pipe = ::open(counter.c_str(), O_RDWR | O_CLOEXEC);  // O_RDWR: does not wait
   REQUIRE(pipe >= 0);
   const auto threads = threads_now();
-  auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
   {
     EnergyMeter meter({.sysfs = folder.path(),
                        .nvml = {"/nowhere/nvml"},
                        .rocm_smi = {"/nowhere/rocm"},
                        .sacct = "/nowhere/sacct",
                        .patience = std::chrono::milliseconds(20)});
-    meter.record(db);
-    meter.finish(db);  // returns, and so does the destructor
+    meter.take();
+    meter.finish();  // returns, and so does the destructor
   }
   // The thread that was left behind goes on to its end, without its meter. Wherever it is: who
   // opens the counter from now on finds a number, and who waits at the pipe is told its end.
@@ -279,10 +278,12 @@ TEST_CASE("a sensor that never answers holds up neither the training nor its end
 TEST_CASE("a meter records every source of an attempt, measured or not", "[energy]") {
   const test::TemporaryDirectory folder;
   write_zone(folder.path(), "intel-rapl:0", "package-0", "1000000");
-  auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
-  store::AttemptRecord attempt;
-  attempt.policy = attempt.build = attempt.environment = "{}";
-  db.begin_run({.name = "metered", .config = "{}", .experiment_digest = ""}, attempt, {});
+  std::map<std::string, store::EnergyRecord> sums;  // by source, the last
+  double watts = -1;
+  const auto keep = [&](const EnergyReadings& readings) {
+    for (const auto& row : readings.energy) sums[row.source] = row;
+    for (const auto& row : readings.power) watts = row.watts;
+  };
   {
     // The counter moves all the time, also while the meter opens it.
     const std::jthread counter([&](const std::stop_token& stop) {
@@ -294,30 +295,20 @@ TEST_CASE("a meter records every source of an attempt, measured or not", "[energ
     });
     EnergyMeter meter({folder.path(), {"/nowhere/nvml"}, {"/nowhere/rocm"}, "/nowhere/sacct"});
     CHECK(test::happens([&] {
-      meter.record(db);
-      db.flush();
-      std::int64_t samples = 0;
-      db.query("SELECT samples FROM energy WHERE source = 'rapl'", {},
-               [&](const auto&, const auto& row) { samples = std::get<std::int64_t>(row[0]); });
-      return samples >= 3;
+      keep(meter.take());
+      return sums.contains("rapl") && sums.at("rapl").samples >= 3;
     }));
-    meter.finish(db);
-    db.end_attempt("stopped");
+    keep(meter.finish());
   }
   std::vector<std::string> sources;
-  db.query("SELECT source, joules, seconds, note FROM energy ORDER BY source", {},
-           [&](const auto&, const auto& row) {
-             sources.push_back(std::get<std::string>(row[0]));
-             const bool measured = std::holds_alternative<double>(row[1]);
-             CHECK(measured == (sources.back() == "rapl"));
-             CHECK(measured == std::holds_alternative<double>(row[2]));
-             if (measured) CHECK(std::get<double>(row[1]) > 0);
-             CHECK_FALSE(std::get<std::string>(row[3]).empty());
-           });
+  for (const auto& [source, row] : sums) {
+    sources.push_back(source);
+    CHECK(row.joules.has_value() == (source == "rapl"));
+    CHECK(row.joules.has_value() == row.seconds.has_value());
+    if (row.joules) CHECK(*row.joules > 0);
+    CHECK_FALSE(row.note.empty());
+  }
   CHECK(sources == std::vector<std::string>{"nvml", "pm_counters", "rapl", "rocm_smi", "slurm"});
-  double watts = -1;
-  db.query("SELECT watts FROM power_samples", {},
-           [&](const auto&, const auto& row) { watts = std::get<double>(row[0]); });
   CHECK(watts > 0);
 }
 

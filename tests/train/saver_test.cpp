@@ -21,6 +21,7 @@ struct Training {
   std::optional<store::RunLock> lock;
   std::optional<store::RunDb> db;
   std::optional<Stepper> stepper;
+  std::optional<Recorder> recorder;
 
   explicit Training(const test::Words& overrides = {}) {
     test::write_tokens(tokens, test::token_ids<std::uint16_t>());
@@ -36,9 +37,9 @@ struct Training {
     stepper.emplace(config, resolve_policy("portable", "auto", 1),
                     data::BatchSource(config::batch_config(config)));
     begin_at(*stepper, std::nullopt, true);
+    recorder.emplace(folder / "run", *lock, *db);
   }
 
-  [[nodiscard]] RunPlace place() { return {folder / "run", *lock, *db}; }
   void step() { stepper->update(stepper->gradients()); }
   [[nodiscard]] std::size_t checkpoints() const {
     return store::list_checkpoints(folder / "run").size();
@@ -47,7 +48,7 @@ struct Training {
 
 TEST_CASE("the state after the last step is saved, unless a checkpoint holds it", "[train]") {
   Training training({"save_interval=2"});
-  Saver saver(*training.stepper, training.place(), false);
+  Saver saver(*training.stepper, *training.recorder, false);
   training.step();
   saver.save_if_due();
   CHECK_FALSE(saver.saved());
@@ -64,7 +65,7 @@ TEST_CASE("the state after the last step is saved, unless a checkpoint holds it"
 
 TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
   Training training({"save_failures_allowed=1", "save_interval=1"});
-  Saver saver(*training.stepper, training.place(), false);
+  Saver saver(*training.stepper, *training.recorder, false);
   training.step();
   std::ofstream(training.folder / "run" / "step1") << "in the way";
   CHECK_NOTHROW(saver.save_first());
@@ -73,7 +74,7 @@ TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
 
 TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {
   Training training;
-  Saver saver(*training.stepper, training.place(), false);
+  Saver saver(*training.stepper, *training.recorder, false);
   training.step();
   const auto& [name, tensor] = training.stepper->model().parameters().front();
   mutable_host_span<float>(tensor)[3] = NAN;
