@@ -175,17 +175,17 @@ void check_dataset(hid_t id, const CheckpointDataset& dataset) {
   if (!same) fail(dataset.path + " is not where or what was planned; nothing was published");
 }
 
-std::string dtype_of(const at::Tensor& tensor, const std::string& path) {
-  switch (tensor.scalar_type()) {
+/// Its name in the manifest, and the bytes of an element.
+std::pair<std::string, std::uint64_t> dtype_of(at::ScalarType type, const std::string& path) {
+  switch (type) {
     case at::kFloat:
-      return "float32";
+      return {"float32", 4};
     case at::kDouble:
-      return "float64";
+      return {"float64", 8};
     case at::kLong:
-      return "int64";
+      return {"int64", 8};
     default:
-      fail(path + ": expected float32, float64 or int64, got " +
-           std::string(c10::toString(tensor.scalar_type())));
+      fail(path + ": expected float32, float64 or int64, got " + std::string(c10::toString(type)));
   }
 }
 
@@ -202,19 +202,16 @@ void check_name(const std::string& name, bool with_key) {
   }
 }
 
-PlannedDataset plan_tensor(const std::string& group, const NamedTensor& entry) {
-  check_name(entry.name, group == "optim");
-  const at::Tensor& tensor = entry.tensor;
-  PlannedDataset planned;
-  planned.dataset.path = "/" + group + "/" + entry.name;
-  if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.is_contiguous()) {
-    fail(planned.dataset.path + ": expected a contiguous tensor in the main memory");
-  }
-  planned.dataset.dtype = dtype_of(tensor, planned.dataset.path);
-  planned.dataset.shape = tensor.sizes().vec();
-  planned.dataset.bytes = tensor.nbytes();
-  planned.data = host_bytes(tensor).data();
-  return planned;
+CheckpointDataset plan_tensor(const std::string& group, const TensorOutline& tensor) {
+  check_name(tensor.name, group == "optim");
+  CheckpointDataset dataset;
+  dataset.path = "/" + group + "/" + tensor.name;
+  const auto [dtype, item] = dtype_of(tensor.type, dataset.path);
+  dataset.dtype = dtype;
+  dataset.shape = tensor.shape;
+  dataset.bytes = item;
+  for (const auto extent : tensor.shape) dataset.bytes *= static_cast<std::uint64_t>(extent);
+  return dataset;
 }
 
 void check_finite(const Json& value, const std::string& where) {
@@ -238,36 +235,33 @@ std::string document_text(const Json& document, const std::string& path) {
 
 }  // namespace
 
-std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
-                                          std::vector<std::string>& documents) {
-  const bool full = contents.kind == CheckpointKind::kFull;
-  if (!full && !contents.optim.empty()) fail("a weights-only checkpoint has no optimizer tensors");
-  std::vector<PlannedDataset> plan;
-  for (const auto& entry : contents.model) plan.push_back(plan_tensor("model", entry));
-  for (const auto& entry : contents.optim) plan.push_back(plan_tensor("optim", entry));
+FilePlan plan_file(const CheckpointOutline& outline) {
+  const bool full = outline.kind == CheckpointKind::kFull;
+  if (!full && !outline.optim.empty()) fail("a weights-only checkpoint has no optimizer tensors");
+  FilePlan plan;
+  for (const auto& tensor : outline.model) plan.datasets.push_back(plan_tensor("model", tensor));
+  for (const auto& tensor : outline.optim) plan.datasets.push_back(plan_tensor("optim", tensor));
 
-  std::vector<std::pair<std::string, const Json*>> texts = {{"/config", &*contents.config},
-                                                            {"/trainer/state", &*contents.trainer}};
-  if (full) texts.emplace_back("/optim/state", &*contents.optim_state);
-  documents.clear();
-  documents.reserve(texts.size());  // the plan points into the strings
+  std::vector<std::pair<std::string, const Json*>> texts = {{"/config", &*outline.config},
+                                                            {"/trainer/state", &*outline.trainer}};
+  if (full) texts.emplace_back("/optim/state", &*outline.optim_state);
   for (const auto& [path, document] : texts) {
-    const auto& text = documents.emplace_back(document_text(*document, path));
-    PlannedDataset planned{.dataset = {}, .data = text.data()};
-    planned.dataset.path = path;
-    planned.dataset.dtype = "json";
-    planned.dataset.bytes = text.size();
-    plan.push_back(std::move(planned));
+    const auto& text = plan.documents.emplace_back(document_text(*document, path));
+    CheckpointDataset dataset;
+    dataset.path = path;
+    dataset.dtype = "json";
+    dataset.bytes = text.size();
+    plan.datasets.push_back(std::move(dataset));
   }
   std::set<std::string> seen;
-  for (const auto& planned : plan) {
-    if (!seen.insert(planned.dataset.path).second) fail(planned.dataset.path + " appears twice");
+  for (const auto& dataset : plan.datasets) {
+    if (!seen.insert(dataset.path).second) fail(dataset.path + " appears twice");
   }
   return plan;
 }
 
-void lay_out_file(StructureImage& image, const Json& root, const CheckpointContents& contents,
-                  std::vector<PlannedDataset>& plan) {
+void lay_out_file(StructureImage& image, const Json& root, const CheckpointOutline& outline,
+                  FilePlan& plan) {
   const auto lock = take_library();
   const Handle access = file_access(image);
   Handle file(H5Fcreate(kFileName, H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose,
@@ -276,16 +270,15 @@ void lay_out_file(StructureImage& image, const Json& root, const CheckpointConte
   const std::uint8_t zero = 0;  // sealing changes values in place and never needs new space
   write_attribute(file.get(), "complete", H5T_STD_U8LE, &zero);
   make_group(file.get(), "/model", Json::object());
-  make_group(file.get(), "/trainer", *contents.trainer);
-  const Json data = contents.trainer->value("data", Json::object());
+  make_group(file.get(), "/trainer", *outline.trainer);
+  const Json data = outline.trainer->value("data", Json::object());
   make_group(file.get(), "/data", data.is_object() ? data : Json::object());
-  if (contents.kind == CheckpointKind::kFull)
-    make_group(file.get(), "/optim", *contents.optim_state);
+  if (outline.kind == CheckpointKind::kFull) make_group(file.get(), "/optim", *outline.optim_state);
 
   const Handle list = creation_list();
   const std::string no_digest(kDigestLength, '0');
   std::set<std::string> groups;
-  for (auto& [dataset, bytes] : plan) {
+  for (auto& dataset : plan.datasets) {
     const std::string parent = dataset.path.substr(0, dataset.path.rfind('/'));
     if (parent.rfind('/') != 0 && !parent.empty() && groups.insert(parent).second) {
       make_group(file.get(), parent, Json::object());
@@ -301,12 +294,12 @@ void lay_out_file(StructureImage& image, const Json& root, const CheckpointConte
   file.close("lay out a file in memory");
 }
 
-void seal_file(StructureImage& image, const std::vector<PlannedDataset>& plan) {
+void seal_file(StructureImage& image, const std::vector<CheckpointDataset>& datasets) {
   const auto lock = take_library();
   const Handle access = file_access(image);
   Handle file(H5Fopen(kFileName, H5F_ACC_RDWR, access.get()), H5Fclose,
               "open the file in memory again");
-  for (const auto& [dataset, data] : plan) {
+  for (const auto& dataset : datasets) {
     const Handle id(H5Dopen2(file.get(), dataset.path.c_str(), H5P_DEFAULT), H5Dclose,
                     "find the dataset " + dataset.path);
     check_dataset(id.get(), dataset);

@@ -7,30 +7,32 @@
 #include <vector>
 
 #include "store/checkpoint.h"
+#include "store/checkpoint_draft.h"
 #include "store/structure_image.h"
 
 namespace olmo::store {
 
-/// One dataset to be: its description (offset still unknown) and its bytes.
-struct PlannedDataset {
-  CheckpointDataset dataset;
-  const void* data = nullptr;
+/// All that a checkpoint's file is to hold.
+struct FilePlan {
+  /// In the order of the manifest: the tensors, then the documents. Offsets are unknown before
+  /// lay_out_file().
+  std::vector<CheckpointDataset> datasets;
+  std::vector<std::string> documents;  ///< the texts of the last datasets
+
+  [[nodiscard]] std::size_t tensors() const { return datasets.size() - documents.size(); }
 };
 
-/// Everything of `contents` as datasets, in the order of the manifest. `documents` receives the
-/// JSON texts that the plan points into. Throws Error(kFailure) for a name that cannot be stored, a
-/// tensor that is not contiguous CPU memory of a known dtype, a duplicate, or a number that JSON
-/// has no word for.
-std::vector<PlannedDataset> plan_datasets(const CheckpointContents& contents,
-                                          std::vector<std::string>& documents);
+/// Everything of `outline` as datasets. Throws Error(kFailure) for a name or a type that cannot be
+/// stored, a duplicate, or a number that JSON has no word for.
+FilePlan plan_file(const CheckpointOutline& outline);
 
 /// Lays the HDF5 file out in `image`: every group, attribute and dataset, space allocated and no
 /// data written; fills in the offsets. `root` are the attributes of `/`. Throws Error(kFailure).
-void lay_out_file(StructureImage& image, const Json& root, const CheckpointContents& contents,
-                  std::vector<PlannedDataset>& plan);
+void lay_out_file(StructureImage& image, const Json& root, const CheckpointOutline& outline,
+                  FilePlan& plan);
 
 /// Writes the digests into the datasets' attributes and `complete` = 1, and checks that every
 /// dataset is where and what the plan says. Throws Error(kFailure).
-void seal_file(StructureImage& image, const std::vector<PlannedDataset>& plan);
+void seal_file(StructureImage& image, const std::vector<CheckpointDataset>& datasets);
 
 }  // namespace olmo::store

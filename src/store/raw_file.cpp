@@ -24,7 +24,6 @@ namespace {
 
 // Stays in the second-level cache between reading and hashing.
 constexpr std::size_t kHashBlock = 1U << 20U;
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kBlock = 16U << 20U;
 constexpr int kWriters =
     2;  // while one copies or waits for the CPU, the disk has the other's block
@@ -230,12 +229,34 @@ void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
   fail(path, "cannot be given " + megabytes(bytes));
 }
 
+RawWriter::RawWriter(const std::filesystem::path& path)
+    : path_(path), buffered_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+  if (buffered_ < 0) fail(path, "cannot be opened for writing");
+  direct_ = ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);  // some file systems refuse
+}
+
+RawWriter::~RawWriter() {
+  for (const int descriptor : {buffered_, direct_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+void RawWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
+  const bool aligned =
+      offset % kPage == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
+  const auto whole = aligned && direct() ? bytes.size() / kPage * kPage : 0;
+  write_all(direct_, buffered_, bytes.data(), whole, offset, path_);
+  write_all(-1, buffered_, bytes.data() + whole, bytes.size() - whole, offset + whole, path_);
+}
+
+void RawWriter::sync() const {
+  if (::fsync(buffered_) != 0) fail(path_, "cannot be synced");
+}
+
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
                               int hash_threads) {
-  const Descriptor buffered(path, O_WRONLY);
-  if (buffered.get() < 0) fail(path, "cannot be opened for writing");
-  const Descriptor direct(path, O_WRONLY | O_DIRECT);  // refused by some file systems
-  const auto pieces = cut(ranges, direct.get() >= 0);
+  const RawWriter file(path);
+  const auto pieces = cut(ranges, file.direct());
 
   RawWriteResult result;
   result.digests.resize(ranges.size());
@@ -259,8 +280,7 @@ RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const
       const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data) % kPage == 0;
       const std::byte* data =
           piece.direct && !aligned ? staging.fill(piece.data, piece.size) : piece.data;
-      write_all(piece.direct ? direct.get() : -1, buffered.get(), data, piece.size, piece.offset,
-                path);
+      file.write(piece.offset, {data, static_cast<std::size_t>(piece.size)});
     }
   });
   workers.join();

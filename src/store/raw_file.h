@@ -15,6 +15,8 @@
 
 namespace olmo::store {
 
+inline constexpr std::uint64_t kPage = 4096;  ///< of a file, as direct writes want it
+
 /// Reads parts of a file that may be damaged, or change meanwhile: a short or failed read is an
 /// error, where a memory map would end the process. May be used by several threads at once.
 class RawReader {
@@ -33,6 +35,27 @@ class RawReader {
 
  private:
   InputFile file_;
+};
+
+/// Writes parts of an existing file. May be used by several threads at once, for different parts.
+class RawWriter {
+ public:
+  /// Throws Error(kFailure) naming the path, as every call below.
+  explicit RawWriter(const std::filesystem::path& path);
+  ~RawWriter();
+  RawWriter(const RawWriter&) = delete;
+  RawWriter& operator=(const RawWriter&) = delete;
+
+  /// Whether the file system lets whole pages go past the page cache.
+  [[nodiscard]] bool direct() const noexcept { return direct_ >= 0; }
+  /// Whole pages go past the page cache if both `offset` and the memory lie on a page.
+  void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
+  /// Returns when all that this process wrote to the file is on the disk.
+  void sync() const;
+
+ private:
+  std::filesystem::path path_;
+  int buffered_ = -1, direct_ = -1;
 };
 
 /// Bytes and where they belong in a file. Ranges of one call must not overlap.

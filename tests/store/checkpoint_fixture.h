@@ -6,9 +6,11 @@
 #include <limits>
 #include <string>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/named_tensors.h"
 #include "store/checkpoint.h"
 #include "support/temporary_directory.h"
@@ -77,6 +79,27 @@ inline bool same(const CheckpointContents& a, const CheckpointContents& b) {
   return a.kind == b.kind && *a.trainer == *b.trainer && *a.config == *b.config &&
          *a.optim_state == *b.optim_state && same_bits(a.model, b.model) &&
          same_bits(a.optim, b.optim);
+}
+
+/// Where two checkpoints' data files differ, which may only be in when they were written: the text
+/// of created_utc, and the checksum of the header that holds it.
+inline std::string difference_of(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const std::string x = read_file(a / "checkpoint.h5"), y = read_file(b / "checkpoint.h5");
+  if (x.size() != y.size()) return "sizes";
+  std::size_t first = x.size(), last = 0, count = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i]) continue;
+    first = std::min(first, i);
+    last = i;
+    ++count;
+  }
+  constexpr std::size_t kHeader = 4096, kTimeAndChecksum = 27 + 4;
+  const bool only_time = count == 0 || (count <= kTimeAndChecksum && last - first < kHeader);
+  if (!only_time) return std::to_string(count) + " bytes from byte " + std::to_string(first);
+  const CheckpointReader of_a(a), of_b(b);
+  Json summary_a = of_a.summary(), summary_b = of_b.summary();
+  for (auto* summary : {&summary_a, &summary_b}) summary->erase("created_utc");
+  return summary_a == summary_b ? "" : "manifests";
 }
 
 }  // namespace olmo::store::test

@@ -19,14 +19,12 @@ TEST_CASE("an image gives back what was written across pages, and zeros elsewher
 }
 
 TEST_CASE("a file of terabytes is laid out and sealed in memory, and no file is made", "[store]") {
-  const auto contents = example();
-  std::vector<std::string> documents;
-  auto plan = plan_datasets(contents, documents);
-  plan[0].dataset.shape = {std::int64_t{1} << 40};  // its bytes are never looked at
-  plan[0].dataset.bytes = std::uint64_t{4} << 40;
+  auto outline = outline_of(example());
+  outline.model[0].shape = {std::int64_t{1} << 40};
+  FilePlan plan = plan_file(outline);
   StructureImage image;
-  lay_out_file(image, {{"step", 100}}, contents, plan);
-  seal_file(image, plan);
+  lay_out_file(image, {{"step", 100}}, outline, plan);
+  seal_file(image, plan.datasets);
   CHECK(image.size() > std::uint64_t{4} << 40);
   CHECK_FALSE(std::filesystem::exists("checkpoint.h5"));
 }
