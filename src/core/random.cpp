@@ -1,6 +1,7 @@
 #include "core/random.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -321,10 +322,41 @@ std::uint32_t Pcg64::interval(std::uint32_t max) {
   return value;
 }
 
-void Pcg64::shuffle(std::span<std::uint32_t> values) {
-  OLMO_CHECK(values.size() <= std::numeric_limits<std::uint32_t>::max());
-  for (std::size_t i = values.size(); i-- > 1;)
-    std::swap(values[i], values[interval(static_cast<std::uint32_t>(i))]);
+/// interval(last), interval(last - 1), … in order. Whether a word is refused cannot be foreseen, so
+/// there is no branch on it: a refused one is overwritten by the next.
+void Pcg64::draw_places(std::size_t last, std::span<std::uint32_t> places) {
+  for (std::size_t k = 0; k < places.size();) {
+    const auto max = static_cast<std::uint32_t>(last - k);
+    const std::uint32_t place =
+        next_u32() & (std::numeric_limits<std::uint32_t>::max() >> std::countl_zero(max));
+    places[k] = place;
+    k += place <= max ? 1U : 0U;
+  }
 }
+
+void Pcg64::shuffle_down_to(std::span<std::uint32_t> values, std::size_t end) {
+  OLMO_CHECK(values.size() <= std::numeric_limits<std::uint32_t>::max() && end >= 1);
+  // A swap waits for memory that lies anywhere among gigabytes. Which places come is known before,
+  // for no draw looks at a value; so those of the next swaps are fetched meanwhile: 4 times as fast
+  // for 1.5e9 values.
+  constexpr std::size_t kAhead = 32;
+  std::array<std::uint32_t, kAhead> drawn{}, next{};
+  const auto draw = [&](std::size_t size) {
+    const auto places = std::span(next).first(std::min(kAhead, size - std::min(size, end)));
+    if (!places.empty()) draw_places(size - 1, places);
+    for (const std::uint32_t place : places) __builtin_prefetch(&values[place], 1);
+    return places.size();
+  };
+  std::size_t size = values.size();
+  for (std::size_t count = draw(size); count > 0;) {
+    drawn = next;
+    const std::size_t ahead = draw(size - count);
+    for (std::size_t k = 0; k < count; ++k) std::swap(values[size - 1 - k], values[drawn[k]]);
+    size -= count;
+    count = ahead;
+  }
+}
+
+void Pcg64::shuffle(std::span<std::uint32_t> values) { shuffle_down_to(values, 1); }
 
 }  // namespace olmo

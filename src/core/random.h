@@ -68,11 +68,15 @@ class Pcg64 {
   std::uint32_t interval(std::uint32_t max);
   /// `Generator.shuffle` of a one-dimensional array: Fisher-Yates from the end.
   void shuffle(std::span<std::uint32_t> values);
+  /// The part of it that settles values[size - 1] down to values[end]; a shuffle is made of such
+  /// parts, one after the other, each with the first `end` values of the one before. `end` >= 1.
+  void shuffle_down_to(std::span<std::uint32_t> values, std::size_t end);
 
  private:
   __extension__ using U128 = unsigned __int128;
 
   void step();
+  void draw_places(std::size_t last, std::span<std::uint32_t> places);
 
   U128 state_ = 0;
   U128 increment_ = 0;

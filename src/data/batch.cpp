@@ -1,13 +1,12 @@
 #include "data/batch.h"
 
 #include <algorithm>
-#include <limits>
+#include <chrono>
 #include <numeric>
 #include <string>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
-#include "core/random.h"
 
 namespace olmo::data {
 namespace {
@@ -100,6 +99,23 @@ void for_each_run(std::span<const std::int64_t> ids, std::int64_t max_period,
   }
 }
 
+/// The file that another process has made. Throws Error(kFailure) if it does not appear.
+OrderFile wait_for_order_file(const std::filesystem::path& folder, const OrderConfig& config,
+                              std::uint64_t epoch) {
+  using namespace std::chrono_literals;
+  constexpr auto kPatience = 2min;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    if (auto file = open_order_file(folder, config, epoch)) return std::move(*file);
+    if (std::chrono::steady_clock::now() > end) break;
+    std::this_thread::sleep_for(100ms);
+  }
+  throw Error(ErrorKind::kFailure,
+              order_path(folder, epoch).string() +
+                  ": the order of the data, which another rank has made, does not appear here: "
+                  "give a run folder that all ranks of a node see");
+}
+
 }  // namespace
 
 Digest row_digest(const Batch& batch, std::int64_t row) {
@@ -162,23 +178,79 @@ std::uint64_t BatchSource::epoch_of(std::uint64_t step) const {
   return config_.epoch + (step - 1) / steps_per_epoch_;
 }
 
-const std::vector<std::uint32_t>& BatchSource::order(std::uint64_t epoch) {
-  if (cached_epoch_ != epoch) {
-    cached_epoch_.reset();
-    // Freed before the next one is made: of large data each takes gigabytes.
-    cached_order_ = std::vector<std::uint32_t>();
-    cached_order_ = build_order(order_config_, epoch);
-    cached_epoch_ = epoch;
+void BatchSource::keep_orders_in(std::filesystem::path folder, OrderRole role,
+                                 std::uint64_t in_memory) {
+  if (dataset_.size() <= in_memory) return;
+  order_folder_ = std::move(folder);
+  order_role_ = role;
+}
+
+bool BatchSource::needs_order_file(std::uint64_t step) const {
+  return order_folder_ && order_epoch_ != epoch_of(step);
+}
+
+bool BatchSource::finds_order_file(std::uint64_t step) const {
+  return open_order_file(*order_folder_, order_config_, epoch_of(step)).has_value();
+}
+
+std::optional<std::string> BatchSource::make_order_file(std::uint64_t step) {
+  OLMO_CHECK(order_folder_);
+  order_role_ = OrderRole::kMaker;
+  const std::uint64_t epoch = epoch_of(step);
+  if (next_epoch_ != epoch) next_order_.request_stop();
+  if (next_order_.joinable()) next_order_.join();
+  next_epoch_.reset();
+  // The step before was the last of its epoch, and every rank has read its rows.
+  if (epoch > 0) remove_order_file(*order_folder_, epoch - 1);
+  auto why = data::make_order_file(*order_folder_, order_config_, epoch, {}, at::get_num_threads());
+  made_epoch_ = epoch;
+  return why;
+}
+
+void BatchSource::look_ahead(std::uint64_t step, std::uint64_t last_step) {
+  if (!order_folder_ || order_role_ != OrderRole::kMaker || next_epoch_) return;
+  const std::uint64_t left = steps_per_epoch_ - 1 - (step - 1) % steps_per_epoch_;
+  // A hundredth of an epoch this large takes minutes, an order one.
+  if (left > steps_per_epoch_ / 100 || step + left >= last_step) return;
+  next_epoch_ = epoch_of(step) + 1;
+  next_order_ = std::jthread([folder = *order_folder_, config = order_config_,
+                              epoch = *next_epoch_](const std::stop_token& stop) {
+    try {
+      data::make_order_file(folder, config, epoch, stop);
+    } catch (const std::exception&) {
+      // What is wrong (a full disk) is thrown where the order is needed and is tried again.
+    }
+  });
+}
+
+void BatchSource::open_order(std::uint64_t epoch) {
+  if (order_epoch_ == epoch) return;
+  // Freed before the next one is made: of large data each takes gigabytes.
+  order_epoch_.reset();
+  order_ = std::vector<std::uint32_t>();
+  order_file_.reset();
+  if (!order_folder_) {
+    order_ = build_order(order_config_, epoch);
+  } else {
+    if (order_role_ == OrderRole::kMaker && made_epoch_ != epoch)
+      make_order_file((epoch - config_.epoch) * steps_per_epoch_ + 1);
+    order_file_ = wait_for_order_file(*order_folder_, order_config_, epoch);
   }
-  return cached_order_;
+  order_epoch_ = epoch;
+}
+
+void BatchSource::read_order(std::uint64_t epoch, std::uint64_t first,
+                             std::span<std::uint32_t> out) {
+  open_order(epoch);
+  if (order_file_) return order_file_->read(first, out);
+  const auto from = order_.begin() + static_cast<std::ptrdiff_t>(first);
+  std::copy(from, from + std::ssize(out), out.begin());
 }
 
 std::vector<std::uint32_t> BatchSource::indices(std::uint64_t step) {
-  const auto& all = order(epoch_of(step));
-  const auto rows = static_cast<std::size_t>(config_.global_batch_size);
-  const auto first =
-      all.begin() + static_cast<std::ptrdiff_t>(((step - 1) % steps_per_epoch_) * rows);
-  return {first, first + static_cast<std::ptrdiff_t>(rows)};
+  std::vector<std::uint32_t> numbers(static_cast<std::size_t>(config_.global_batch_size));
+  read_order(epoch_of(step), (step - 1) % steps_per_epoch_ * numbers.size(), numbers);
+  return numbers;
 }
 
 void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
@@ -226,22 +298,6 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
     batch.row_digests.push_back(row_digest(batch, row));
   }
   return batch;
-}
-
-std::vector<std::uint32_t> build_order(const OrderConfig& config, std::uint64_t epoch) {
-  if (config.instances >= std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(ErrorKind::kInput, "data order: " + std::to_string(config.instances) +
-                                       " instances, expected fewer than 2^32 - 1 (OLMo's order has "
-                                       "32-bit numbers); split the data set");
-  }
-  if (config.seed > std::numeric_limits<std::uint64_t>::max() - epoch) {
-    throw Error(ErrorKind::kUsage,
-                "data order: seed " + std::to_string(config.seed) + " plus epoch exceeds 64 bits");
-  }
-  std::vector<std::uint32_t> order(config.instances);
-  std::iota(order.begin(), order.end(), 0U);
-  if (config.shuffle) Pcg64(config.seed + epoch).shuffle(order);
-  return order;
 }
 
 std::vector<PeriodicRun> find_periodic_runs(std::span<const std::int64_t> ids,

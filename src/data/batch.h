@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "core/hash.h"
 #include "core/tensor.h"
 #include "data/dataset.h"
+#include "data/order.h"
 
 namespace olmo::data {
 
@@ -73,20 +77,9 @@ std::vector<PeriodicRun> find_periodic_runs(std::span<const std::int64_t> ids,
 /// the batch and masks all its labels.
 bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config);
 
-/// What the order of an epoch depends on (OLMo's IterableDataset).
-struct OrderConfig {
-  std::uint64_t instances = 0;  ///< N: must be below 2^32 - 1
-  std::uint64_t seed = 0;
-  bool shuffle = true;
-};
-
-/// The order of an epoch: 0..N-1 as uint32, shuffled by PCG64(seed + epoch). Step s (from 0) takes
-/// [s*B, (s+1)*B) of it. Throws Error(kInput) if N is too large, Error(kUsage) if seed + epoch
-/// overflows.
-std::vector<std::uint32_t> build_order(const OrderConfig& config, std::uint64_t epoch);
-
 /// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The
-/// order of the epoch last asked for is kept (4 bytes an instance).
+/// order of the epoch last asked for is kept: in memory (4 bytes an instance), or, if it is large
+/// and keep_orders_in() was called, as a map of a file.
 ///
 /// An epoch has floor(N / B) steps; a remainder smaller than B is not seen. (OLMo's loader would
 /// hand it out as a short batch without drop_last, which its trainer then refuses.)
@@ -107,16 +100,44 @@ class BatchSource {
   /// Some rows of it, by their numbers in [0, B), in the order asked for; no other row is read.
   Batch batch(std::uint64_t step, std::span<const std::int64_t> rows);
 
+  /// Of the processes that see a folder of order files, one is the maker.
+  enum class OrderRole { kMaker, kReader };
+  /// Keeps orders of more than `in_memory` instances in files of `folder` (order.h), which the
+  /// processes that see it share. A reader waits for the file for two minutes, which is what a
+  /// network file system may take to show it, and then throws Error(kFailure); it must ask for a
+  /// step only when the maker has returned from make_order_file.
+  void keep_orders_in(std::filesystem::path folder, OrderRole role,
+                      std::uint64_t in_memory = kInstancesInMemory);
+  /// Whether the step's order is in a file that this process has not opened yet. A training asks
+  /// before each step; all ranks get the same answer.
+  [[nodiscard]] bool needs_order_file(std::uint64_t step) const;
+  /// Whether the step's file can be seen here. For the first rank of a node, which becomes a maker
+  /// if its node does not see the folder of rank 0.
+  [[nodiscard]] bool finds_order_file(std::uint64_t step) const;
+  /// Makes the step's order file unless a sound one is there; this process is a maker from now on.
+  /// Returns what to tell the user, if anything.
+  std::optional<std::string> make_order_file(std::uint64_t step);
+  /// Near the end of an epoch, a maker begins to make the next one's order in a thread of its own,
+  /// unless the run ends before, with `last_step`.
+  void look_ahead(std::uint64_t step, std::uint64_t last_step);
+
  private:
-  const std::vector<std::uint32_t>& order(std::uint64_t epoch);
+  void read_order(std::uint64_t epoch, std::uint64_t first, std::span<std::uint32_t> out);
+  void open_order(std::uint64_t epoch);
   void fill_row(Batch& batch, std::int64_t row) const;
 
   BatchConfig config_;
   Dataset dataset_;
   OrderConfig order_config_;
   std::uint64_t steps_per_epoch_ = 0;
-  std::optional<std::uint64_t> cached_epoch_;
-  std::vector<std::uint32_t> cached_order_;
+  std::optional<std::filesystem::path> order_folder_;  ///< if orders lie in files
+  OrderRole order_role_ = OrderRole::kMaker;
+  std::optional<std::uint64_t> made_epoch_;   ///< whose file this process has made or checked
+  std::optional<std::uint64_t> order_epoch_;  ///< whose order one of the next two holds
+  std::vector<std::uint32_t> order_;
+  std::optional<OrderFile> order_file_;
+  std::optional<std::uint64_t> next_epoch_;  ///< whose order the thread makes
+  std::jthread next_order_;
 };
 
 }  // namespace olmo::data

@@ -17,6 +17,7 @@
 #include "train/preparation.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
+#include "train/shared_order.h"
 #include "train/speed.h"
 #include "train/train_state.h"
 
@@ -234,6 +235,8 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
   Beginning beginning = find_beginning(options, config, ready, lock);
   const fs::path database = database_of(options);
   store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
+  ready.batches->keep_orders_in(options.run_dir / "train_data",
+                                data::BatchSource::OrderRole::kMaker);
   note_changes(beginning, db, config, ready);
   if (!beginning.start) beginning.start = find_load_path(config);
   signals.throw_if_requested(kNothingTrained);
@@ -249,6 +252,7 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
             database};
   }
   signals.throw_if_requested(kNothingTrained);
+  share_order(stepper.batches(), *dist::alone(), /*first_of_node=*/true, step + 1);
   const auto attempt =
       describe_attempt(*ready.policy, beginning.start, step, options.command_line, peak);
   begin_record(db, beginning, attempt, stepper);

@@ -69,6 +69,8 @@ class Trainer {
     while (state_.step < end && !asked) {
       // Someone may have given the folder to another process: then this one must not write a step.
       recorder_.require_held();
+      stepper_.batches().look_ahead(static_cast<std::uint64_t>(state_.step) + 1,
+                                    static_cast<std::uint64_t>(end));
       const auto row = train_step(traces_step(result.first_step));
       if (row.step == result.first_step) result.first_loss = row.ce_loss;
       if (row.step > result.first_step) timed += row.seconds;

@@ -197,6 +197,23 @@ TEST_CASE("shuffles equal NumPy's Generator.shuffle", "[core]") {
   }
 }
 
+TEST_CASE("a shuffle in parts is the shuffle, wherever it is parted", "[core]") {
+  std::vector<std::uint32_t> whole(1000);
+  std::iota(whole.begin(), whole.end(), 0U);
+  Pcg64(7).shuffle(whole);
+  for (const std::size_t part : {1U, 31U, 32U, 33U, 500U, 2000U}) {
+    std::vector<std::uint32_t> parts(1000);
+    std::iota(parts.begin(), parts.end(), 0U);
+    Pcg64 random(7);
+    for (std::size_t size = parts.size(); size > 1;) {
+      const std::size_t end = size > part ? size - part : 1;
+      random.shuffle_down_to(std::span(parts).first(size), end);
+      size = end;
+    }
+    CHECK(parts == whole);
+  }
+}
+
 TEST_CASE("an interval includes both ends and nothing beyond", "[core]") {
   Pcg64 random(3);
   std::vector<int> seen(6, 0);

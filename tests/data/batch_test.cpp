@@ -223,6 +223,56 @@ TEST_CASE("a rank does not read the rows of others", "[data]") {
   CHECK(thrown_by([&] { source.batch(1, bad); }));
 }
 
+TEST_CASE("an order in a file that processes share gives the batches of one in memory", "[data]") {
+  const ScratchFolder folder;
+  const BatchConfig config = small_config(folder);
+  const auto orders = folder / "train_data";
+  BatchSource memory(config), maker(config), reader(config);
+  maker.keep_orders_in(orders, BatchSource::OrderRole::kMaker, 0);
+  reader.keep_orders_in(orders, BatchSource::OrderRole::kReader, 0);
+  CHECK_FALSE(memory.needs_order_file(1));
+  for (std::uint64_t step = 1; step <= 7; ++step) {  // three epochs
+    INFO("step " << step);
+    const bool first_of_epoch = step % 3 == 1;
+    CHECK(maker.needs_order_file(step) == first_of_epoch);
+    CHECK(reader.needs_order_file(step) == first_of_epoch);
+    if (first_of_epoch) {
+      CHECK_FALSE(reader.finds_order_file(step));
+      CHECK(maker.make_order_file(step));
+      CHECK(reader.finds_order_file(step));
+    }
+    CHECK(maker.batch(step).digest == memory.batch(step).digest);
+    CHECK(reader.batch(step).digest == memory.batch(step).digest);
+  }
+  CHECK_FALSE(std::filesystem::exists(order_path(orders, 1)));  // gone with its epoch
+}
+
+TEST_CASE("a small order stays in memory though there is a folder for files", "[data]") {
+  const ScratchFolder folder;
+  BatchSource source(small_config(folder));
+  source.keep_orders_in(folder / "train_data", BatchSource::OrderRole::kMaker);
+  CHECK_FALSE(source.needs_order_file(1));
+  source.batch(1);
+  CHECK_FALSE(std::filesystem::exists(folder / "train_data"));
+}
+
+TEST_CASE("the next epoch's order is made before the epoch ends, if the run goes on", "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = small_config(folder);
+  const auto made_after = [&](std::uint64_t step, std::uint64_t last_step) {
+    const auto orders = folder / ("until" + std::to_string(last_step) + std::to_string(step));
+    BatchSource source(config);
+    source.keep_orders_in(orders, BatchSource::OrderRole::kMaker, 0);
+    source.batch(step);
+    source.look_ahead(step, last_step);
+    // Waits for the thread: the file was there before only if the thread had made it.
+    return !source.make_order_file(4).has_value();
+  };
+  CHECK(made_after(3, 4));
+  CHECK_FALSE(made_after(2, 9));  // not yet
+  CHECK_FALSE(made_after(3, 3));  // the run ends with the epoch
+}
+
 TEST_CASE("too few instances for one batch are an input error", "[data]") {
   const ScratchFolder folder;
   BatchConfig config = small_config(folder);
@@ -272,35 +322,6 @@ TEST_CASE("contradictions of a data config are usage errors", "[data]") {
   BatchConfig none = small_config(folder);
   none.data.paths.clear();
   CHECK(refused(none));
-}
-
-using namespace olmo::data;
-using olmo::Json;
-
-namespace {
-
-std::string digest_of(const std::vector<std::uint32_t>& order) {
-  return olmo::sha256(std::as_bytes(std::span(order))).hex();
-}
-
-}  // namespace
-
-TEST_CASE("the order of an epoch equals OLMo's IterableDataset", "[data]") {
-  const Json golden =
-      olmo::read_json_file(std::string(OLMO_TEST_DATA) + "/data/data_order.json").at("orders");
-  for (const Json& row : golden) {
-    INFO(row.dump());
-    const auto order = build_order(
-        {.instances = row.at("n"), .seed = row.at("seed"), .shuffle = row.at("shuffle")},
-        row.at("epoch"));
-    CHECK(digest_of(order) == row.at("order").at("sha256").get<std::string>());
-  }
-}
-
-TEST_CASE("more instances than 32-bit numbers are refused before they are allocated", "[data]") {
-  const auto error = olmo::test::thrown_by([] { build_order({.instances = 0xFFFFFFFFULL}, 0); });
-  REQUIRE(error);
-  CHECK((error->kind == olmo::ErrorKind::kInput && error->says("2^32 - 1")));
 }
 
 using namespace olmo::data;
