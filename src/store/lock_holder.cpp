@@ -1,16 +1,10 @@
 #include "store/lock_holder.h"
 
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "core/json.h"
 #include "store/record_database.h"
@@ -28,34 +22,9 @@ std::string link_text(const char* path) {
   return error ? "" : target.string();
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-/// Field 22 of /proc/PID/stat; the name before it may hold anything but ends with the last ')'.
-std::optional<std::uint64_t> start_of(std::int64_t pid) {
-  const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
-  const auto name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  std::uint64_t start = 0;
-  if (!(fields >> start)) return std::nullopt;
-  return start;
-}
-
-bool is_running(const LockHolder& holder) {
-  if (::kill(static_cast<pid_t>(holder.pid), 0) != 0 && errno == ESRCH) return false;
-  return start_of(holder.pid).value_or(holder.pid_start) == holder.pid_start;
 }
 
 bool was_requeued(const LockHolder& holder, const LockHolder& self) {
@@ -83,13 +52,8 @@ void visit_fields(Holder& holder, const Visit& visit) {
 
 LockHolder this_process() {
   LockHolder self;
-  utsname system{};
-  if (::uname(&system) == 0) self.host = system.nodename;
+  static_cast<ProcessIdentity&>(self) = own_identity();
   self.own_host = link_text("/proc/self/ns/uts") == kMachineNames && self.host != "localhost";
-  self.boot_id = first_line("/proc/sys/kernel/random/boot_id");
-  self.pid = ::getpid();
-  self.pid_start = start_of(self.pid).value_or(0);
-  self.pid_namespace = link_text("/proc/self/ns/pid");
   self.started_utc = utc_now();
   constexpr std::array<std::pair<const char*, const char*>, 4> kSchedulers = {
       {{"SLURM_JOB_ID", "Slurm"},
@@ -136,8 +100,8 @@ std::optional<std::string> why_gone(const LockHolder& holder, const LockHolder& 
   if (proof == KernelProof::kEveryone) return "the kernel has released its lock";
   const bool same_boot = !holder.boot_id.empty() && holder.boot_id == self.boot_id;
   if (same_boot) {
-    if (!holder.pid_namespace.empty() && holder.pid_namespace == self.pid_namespace) {
-      if (is_running(holder)) return std::nullopt;
+    if (sees(self, holder)) {
+      if (life_of(holder) != Life::kEnded) return std::nullopt;
       return "that process has ended";
     }
     if (proof == KernelProof::kThisMachine) return "the kernel has released its lock";

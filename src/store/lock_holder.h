@@ -4,16 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "core/process_identity.h"
+
 namespace olmo::store {
 
-/// A process, such that others can name it and find out whether it still runs.
-struct LockHolder {
-  std::string host;
-  bool own_host = false;        ///< `host` is the machine's name, not that of a container on it
-  std::string boot_id;          ///< of the kernel, new at each start of the machine
-  std::int64_t pid = 0;         ///< in `pid_namespace`
-  std::uint64_t pid_start = 0;  ///< ticks after the machine's start: tells a pid that is used again
-  std::string pid_namespace;
+/// A process that took a lock, and what else tells whether it still runs.
+struct LockHolder : ProcessIdentity {
+  bool own_host = false;    ///< `host` is the machine's name, not that of a container on it
   std::string started_utc;  ///< when it took the lock
   std::string scheduler;    ///< Slurm, PBS, …; empty outside a job
   std::string job;

@@ -1,0 +1,152 @@
+// Who has died, hangs or is out of step. A collective waits for all ranks, so that one that fails
+// holds up every other; the transport says at most that a connection broke, and a rank that hangs
+// says nothing. Here each rank tells a store once a second that it lives and where it stands, and
+// the first failure that anybody finds stands there for all: every rank names the same rank and
+// ends with the same exit code.
+//
+// Each rank looks after the two ranks beside it and after the failure, so that nobody reads the
+// heartbeats of a thousand ranks. Whatever ranks die, one of them has a neighbour that lives.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+#include "core/process_identity.h"
+#include "dist/communicator.h"
+#include "dist/store.h"
+
+namespace olmo::dist {
+
+/// What stands for all ranks once one has failed.
+struct Failure {
+  int rank = 0;  ///< that has failed
+  ErrorKind kind = ErrorKind::kStopped;
+  std::string message = {};  ///< names the rank
+  int reporter = 0;          ///< that has found it
+};
+
+/// A failure as an exception, on whatever rank it is thrown.
+class RankFailure : public Error {
+ public:
+  explicit RankFailure(Failure failure)
+      : Error(failure.kind, failure.message), failure_(std::move(failure)) {}
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+struct WatchLimits {
+  std::chrono::milliseconds beat{1000};  ///< between two heartbeats
+  /// Without a heartbeat for so long a rank is dead or stopped. A machine whose memory is full, or
+  /// a disk that is away for a while, holds a process up for seconds: half a minute is rarely
+  /// wrong, and short beside the hours between two failures.
+  std::chrono::milliseconds dead{30'000};
+  /// A rank that lives, but has not come for so long to the collective in which its neighbour
+  /// waits, hangs. What it does in between (an evaluation, a save) may take minutes.
+  std::chrono::milliseconds hung{1'800'000};
+  /// Called on the watch's thread when a failure has been known for twice `dead` and the process
+  /// still runs: it hangs itself. Empty: nothing is done.
+  std::function<void(const Failure&)> end_process = {};
+};
+
+/// The watch of one rank over its neighbours, as long as the object lives.
+class Watch {
+ public:
+  /// `store` holds what enlist() wrote for each rank. `host`: the rank that hosts it, if one of the
+  /// ranks does. Where the store ends, that rank has.
+  Watch(const Store& store, int rank, int size, WatchLimits limits,
+        std::optional<int> host = std::nullopt);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // What a transport tells and asks. Any thread may.
+
+  /// This rank begins its next collective; of the world's communicator alone, so that equal numbers
+  /// mean the same collective on every rank.
+  void began(Collective kind, std::int64_t bytes);
+  /// Throws RankFailure if a rank is known to have failed.
+  void check() const;
+  /// What the transport met (a connection that broke) has a cause: waits until it is known and
+  /// throws it. Throws RankFailure(kStopped) with `what` if no cause shows.
+  [[noreturn]] void explain(const std::string& what);
+
+  // What a rank tells.
+
+  void at_step(std::int64_t step);
+  /// This rank has failed. Returns the failure that stands for all: this one, or an earlier one.
+  Failure post(ErrorKind kind, const std::string& message);
+  /// This rank has computed all: that others end, and the store with them, is no failure any more.
+  void leave();
+
+  [[nodiscard]] std::optional<Failure> failure() const;
+
+ private:
+  /// A rank beside this one.
+  struct Neighbour {
+    int rank = 0;
+    std::optional<ProcessIdentity> who = {};
+    std::string beat = {};  ///< the last one
+    std::chrono::steady_clock::time_point changed = {}, moved = {};
+    std::int64_t sequence = -1;
+  };
+  /// Where a rank stands.
+  struct Position {
+    std::int64_t sequence = 0;  ///< collectives begun
+    Collective kind = Collective::kBarrier;
+    std::int64_t bytes = 0;
+    std::int64_t step = -1;
+  };
+
+  void loop();
+  void look(Store& store);
+  void write_beat(Store& store);
+  void read_failure(Store& store);
+  void judge(Store& store, Neighbour& neighbour, const std::optional<std::string>& beat);
+  void judge_silence(Store& store, const Neighbour& neighbour);
+  void judge_position(Store& store, Neighbour& neighbour, const Position& position);
+  void lose_store(const std::string& why);
+  Failure post_failure(Store& store, const Failure& failure);
+  void learn(const Failure& failure);
+  void end_if_stuck();
+
+  static std::string to_text(const Position& position);
+  static std::optional<Position> parse_position(const std::string& text);
+
+  const int rank_, size_;
+  const WatchLimits limits_;
+  const std::optional<int> host_;
+  const ProcessIdentity self_;
+  std::unique_ptr<Store> store_;  ///< of the thread
+  std::vector<Neighbour> neighbours_;
+  std::chrono::steady_clock::time_point looked_ = {};
+  std::int64_t beats_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> trouble_ = {};  ///< of the store, since
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Position position_;
+  std::chrono::steady_clock::time_point moved_ = {};
+  std::optional<Failure> failure_, to_post_;
+  std::chrono::steady_clock::time_point learned_ = {};
+  bool leaving_ = false, ended_ = false;
+  std::thread thread_;  ///< last: begun when all else is there
+};
+
+/// Says that this process is rank `rank`. Throws Error(kUsage) if another process has said so.
+void enlist(Store& store, int rank, const ProcessIdentity& who);
+/// Who has said to be that rank.
+std::optional<ProcessIdentity> enlisted(Store& store, int rank);
+/// "rank 3 (process 71 on nid007)"
+std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who);
+
+}  // namespace olmo::dist
