@@ -83,7 +83,9 @@ class RunReader {
     run_.inputs = read_inputs(records_, id_);
     run_.events = all(kEvents, "ORDER BY event_id");
     for (const auto& tag : all(kTags, "ORDER BY tag")) run_.tags.push_back(tag.tag);
-    run_.energy = all(kEnergy, "ORDER BY attempt, source, device");
+    run_.energy = all(kEnergy, "ORDER BY 8, 9, 1, 2");  // attempt, host, source, device
+    run_.ranks = all(kRanks, "ORDER BY attempt, rank");
+    run_.phases = all(kPhases, "ORDER BY attempt, first_step, phase");
     run_.audits = read_audits(records_, id_);
     for (auto& point : all(kMetrics, "ORDER BY name, step, attempt")) {
       if (run_.metrics.empty() || run_.metrics.back().name != point.name)

@@ -53,6 +53,8 @@ struct RecordedRun : RunRecord {
   std::map<std::int64_t, std::string> state_seals;              ///< none in older records
   std::map<std::int64_t, CheckpointRecord> checkpoints;         ///< by step; without those deleted
   std::vector<EnergyRecord> energy;
+  std::vector<RankRecord> ranks;    ///< by attempt; none in older records
+  std::vector<PhaseRecord> phases;  ///< by attempt and step; none in older records
   std::vector<AuditRecord> audits;  ///< oldest first
   /// What makes the record unfit (store/verify_record.h), as found; of many only the first.
   std::vector<Finding> damage;

@@ -11,14 +11,16 @@ namespace {
 
 struct ExportedTable {
   const char* name;
-  const char* order;
+  const char* order;  ///< by number where older schemas have other columns
 };
 
-constexpr std::array<ExportedTable, 15> kTables = {{
+constexpr std::array<ExportedTable, 17> kTables = {{
     {"steps", "step"},
     {"imported_steps", "2"},
-    {"energy", "attempt, source, device"},
-    {"power_samples", "attempt, source, device, seconds"},
+    {"ranks", "attempt, rank"},
+    {"phases", "attempt, first_step, phase"},
+    {"energy", "2, 3, 4, 5"},
+    {"power_samples", "2, 3, 4, 5, 6"},
     {"attempts", "attempt"},
     {"inputs", "kind, path"},
     {"metrics", "step, attempt, name"},
@@ -117,6 +119,16 @@ void RunDb::record_energy(std::vector<EnergyRecord> energy) {
 void RunDb::record_power(std::vector<PowerSample> samples) {
   for (auto& row : samples) row.attempt = attempt_;
   records_->add(rows_for<kPowerSamples, Insert::kReplace>(run_id_, samples));
+}
+
+void RunDb::record_ranks(std::vector<RankRecord> ranks) {
+  for (auto& row : ranks) row.attempt = attempt_;
+  records_->add(rows_for<kRanks, Insert::kReplace>(run_id_, ranks));
+}
+
+void RunDb::record_phases(std::vector<PhaseRecord> phases) {
+  for (auto& row : phases) row.attempt = attempt_;
+  records_->add(rows_for<kPhases, Insert::kReplace>(run_id_, phases));
 }
 
 void RunDb::event(std::int64_t step, const std::string& kind, const std::string& message) {

@@ -14,7 +14,7 @@
 namespace olmo::store {
 
 /// The runs of a database (RecordDatabase says how and when rows become durable): one run and
-/// attempt is written at a time. Everything but steps, metrics and energy is committed at once.
+/// attempt is written at a time. Everything but steps, metrics, energy and what ranks did is committed at once.
 /// What a run holds is read by store/recorded_run.h.
 class RunDb {
  public:
@@ -40,6 +40,9 @@ class RunDb {
   /// Replaces what the attempt's same sources and devices had recorded.
   void record_energy(std::vector<EnergyRecord> rows);
   void record_power(std::vector<PowerSample> rows);
+  /// Replaces what the attempt's ranks had recorded.
+  void record_ranks(std::vector<RankRecord> rows);
+  void record_phases(std::vector<PhaseRecord> rows);
   void event(std::int64_t step, const std::string& kind, const std::string& message);
   /// `outcome`: finished, stopped, diverged or failed. It becomes the run's status unless a later
   /// attempt has begun meanwhile: the run is that one's then.

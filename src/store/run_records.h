@@ -30,9 +30,38 @@ struct AttemptRecord {
   std::int64_t start_step = 0;
   std::string resumed_from = {};  ///< a checkpoint; empty: none
   std::string command_line;
-  std::string policy;       ///< JSON text
-  std::string build;        ///< JSON text
-  std::string environment;  ///< JSON text
+  std::string policy;                           ///< JSON text
+  std::string build;                            ///< JSON text
+  std::string environment;                      ///< JSON text
+  std::optional<std::int64_t> world_size = {};  ///< ranks; nothing: not known, see schema.cpp
+  std::string strategy = {};                    ///< single, ddp, FULL_SHARD, …; empty: not known
+  std::string launch = {};                      ///< alone, nproc, torchrun, …; empty: not known
+};
+
+/// A process of an attempt, and what it did so far (store/schema.cpp). Seconds and bytes are sums.
+struct RankRecord {
+  std::int64_t rank = 0;
+  std::string host = {};
+  std::int64_t local_rank = 0;
+  std::int64_t pid = 0;
+  std::string device = {};
+  std::string processor = {};
+  std::int64_t threads = 0;
+  std::int64_t steps = 0;
+  double data_seconds = 0, compute_seconds = 0, gather_seconds = 0, exchange_seconds = 0;
+  double save_seconds = 0, wait_seconds = 0;
+  std::int64_t gathered_bytes = 0, exchanged_bytes = 0;
+  std::int64_t slowest_steps = 0;
+  std::int64_t attempt = 0;
+};
+
+/// Seconds of a step that a phase took, over the ranks, as a mean over the steps.
+struct PhaseRecord {
+  std::int64_t first_step = 0, last_step = 0;
+  std::string phase = {};
+  double mean = 0, least = 0, most = 0;
+  std::int64_t rank = 0;  ///< that had the most
+  std::int64_t attempt = 0;
 };
 
 struct InputRecord {
@@ -134,6 +163,7 @@ struct EnergyRecord {
   std::int64_t samples = 0;
   std::string note = {};
   std::int64_t attempt = 0;
+  std::string host = {};  ///< whose sensor it is; empty: the attempt's only one
 };
 
 struct PowerSample {
@@ -142,6 +172,7 @@ struct PowerSample {
   std::string device;
   double watts = 0;  ///< mean since the sample before
   std::int64_t attempt = 0;
+  std::string host = {};
 };
 
 }  // namespace olmo::store

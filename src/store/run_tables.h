@@ -33,8 +33,45 @@ inline constexpr Column<AttemptRecord> kAttemptColumns[] = {
     column<&AttemptRecord::policy>("policy"),
     column<&AttemptRecord::build>("build"),
     column<&AttemptRecord::environment>("environment"),
+    column<&AttemptRecord::world_size>("world_size", 8),
+    column_or_null<&AttemptRecord::strategy>("strategy", 8),
+    column_or_null<&AttemptRecord::launch>("launch", 8),
 };
 inline constexpr Table<AttemptRecord> kAttempts{"attempts", "run_id", kAttemptColumns};
+
+inline constexpr Column<RankRecord> kRankColumns[] = {
+    column<&RankRecord::rank>("rank"),
+    column<&RankRecord::host>("host"),
+    column<&RankRecord::local_rank>("local_rank"),
+    column<&RankRecord::pid>("pid"),
+    column<&RankRecord::device>("device"),
+    column<&RankRecord::processor>("processor"),
+    column<&RankRecord::threads>("threads"),
+    column<&RankRecord::steps>("steps"),
+    column<&RankRecord::data_seconds>("data_seconds"),
+    column<&RankRecord::compute_seconds>("compute_seconds"),
+    column<&RankRecord::gather_seconds>("gather_seconds"),
+    column<&RankRecord::exchange_seconds>("exchange_seconds"),
+    column<&RankRecord::save_seconds>("save_seconds"),
+    column<&RankRecord::wait_seconds>("wait_seconds"),
+    column<&RankRecord::gathered_bytes>("gathered_bytes"),
+    column<&RankRecord::exchanged_bytes>("exchanged_bytes"),
+    column<&RankRecord::slowest_steps>("slowest_steps"),
+    column<&RankRecord::attempt>("attempt"),
+};
+inline constexpr Table<RankRecord> kRanks{"ranks", "run_id", kRankColumns, 8};
+
+inline constexpr Column<PhaseRecord> kPhaseColumns[] = {
+    column<&PhaseRecord::first_step>("first_step"),
+    column<&PhaseRecord::last_step>("last_step"),
+    column<&PhaseRecord::phase>("phase"),
+    column<&PhaseRecord::mean>("mean"),
+    column<&PhaseRecord::least>("least"),
+    column<&PhaseRecord::most>("most"),
+    column<&PhaseRecord::rank>("rank"),
+    column<&PhaseRecord::attempt>("attempt"),
+};
+inline constexpr Table<PhaseRecord> kPhases{"phases", "run_id", kPhaseColumns, 8};
 
 inline constexpr Column<InputRecord> kInputColumns[] = {
     column<&InputRecord::kind>("kind"),
@@ -131,17 +168,18 @@ inline constexpr Column<TagRecord> kTagColumns[] = {
 inline constexpr Table<TagRecord> kTags{"tags", "", kTagColumns};
 
 inline constexpr Column<EnergyRecord> kEnergyColumns[] = {
-    column<&EnergyRecord::source>("source"),   column<&EnergyRecord::device>("device"),
-    column<&EnergyRecord::covers>("covers"),   column<&EnergyRecord::joules>("joules"),
-    column<&EnergyRecord::seconds>("seconds"), column<&EnergyRecord::samples>("samples"),
-    column<&EnergyRecord::note>("note"),       column<&EnergyRecord::attempt>("attempt"),
+    column<&EnergyRecord::source>("source"),      column<&EnergyRecord::device>("device"),
+    column<&EnergyRecord::covers>("covers"),      column<&EnergyRecord::joules>("joules"),
+    column<&EnergyRecord::seconds>("seconds"),    column<&EnergyRecord::samples>("samples"),
+    column<&EnergyRecord::note>("note"),          column<&EnergyRecord::attempt>("attempt"),
+    column<&EnergyRecord::host>("host", 8, "''"),
 };
 inline constexpr Table<EnergyRecord> kEnergy{"energy", "run_id", kEnergyColumns, 3};
 
 inline constexpr Column<PowerSample> kPowerColumns[] = {
     column<&PowerSample::seconds>("seconds"), column<&PowerSample::source>("source"),
     column<&PowerSample::device>("device"),   column<&PowerSample::watts>("watts"),
-    column<&PowerSample::attempt>("attempt"),
+    column<&PowerSample::attempt>("attempt"), column<&PowerSample::host>("host", 8, "''"),
 };
 inline constexpr Table<PowerSample> kPowerSamples{"power_samples", "run_id", kPowerColumns, 3};
 

@@ -1,5 +1,7 @@
 #include "store/schema.h"
 
+#include "store/schema_ranks.h"
+
 namespace olmo::store {
 
 const char* const kMigrations[kSchemaVersion] = {R"sql(
@@ -427,6 +429,6 @@ CREATE TABLE declarations (
   sha256      TEXT NOT NULL,      -- over these and the declaration before
   PRIMARY KEY (run_id, declaration)
 ) STRICT, WITHOUT ROWID;
-)sql"};
+)sql", kRanksSchema};
 
 }  // namespace olmo::store

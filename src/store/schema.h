@@ -1,6 +1,9 @@
 // The run database: one SQLite file, any number of runs and evaluations.
 //
 //   runs ──┬─ attempts      every start and resume: where, with what, from which step, how it ended
+//          ├─ ranks         the processes of an attempt: host, device, time by phase, bytes sent
+//          ├─ phases        where the time of a minute's steps went, over all ranks
+//          ├─ energy        joules by host and sensor; power_samples: watts every ten seconds
 //          ├─ inputs        files that decide the result, with size and SHA-256
 //          ├─ steps         one row per optimizer step and attempt
 //          ├─ metrics       further numbers by name (a new metric needs no new column)
@@ -39,12 +42,12 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 7;
+inline constexpr int kSchemaVersion = 8;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
 // tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain, 7
-// declarations.
+// declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

@@ -165,6 +165,78 @@ TEST_CASE("every column of a step comes back as it was written", "[store]") {
   CHECK(steps_in(db, "SELECT tokens FROM steps") == std::vector<std::int64_t>{3});
 }
 
+TEST_CASE("an attempt's ranks and phases come back as they were written last", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  auto attempt = an_attempt();
+  attempt.world_size = 2;
+  attempt.strategy = "FULL_SHARD";
+  attempt.launch = "torchrun";
+  const auto id = db.begin_run(a_run(), attempt, {});
+  const auto rank = [](std::int64_t number, std::int64_t steps) {
+    RankRecord row{.rank = number, .host = "h", .local_rank = 1, .pid = 2};
+    row.device = "cpu";
+    row.processor = "p";
+    row.threads = 3;
+    row.steps = steps;
+    row.data_seconds = 0.5;
+    row.compute_seconds = 1.5;
+    row.gather_seconds = 2.5;
+    row.exchange_seconds = 3.5;
+    row.save_seconds = 4.5;
+    row.wait_seconds = 5.5;
+    row.gathered_bytes = 6;
+    row.exchanged_bytes = 7;
+    row.slowest_steps = 8;
+    return row;
+  };
+  db.record_ranks({rank(0, 1), rank(1, 1)});
+  db.record_ranks({rank(0, 9), rank(1, 9)});
+  const PhaseRecord phase{.first_step = 1,
+                          .last_step = 9,
+                          .phase = "compute",
+                          .mean = 0.2,
+                          .least = 0.1,
+                          .most = 0.3,
+                          .rank = 1};
+  db.record_phases({phase});
+  db.flush();
+  const RecordedRun run = read_run(db.records(), id);
+  CHECK(run.attempts.at(0).world_size == 2);
+  CHECK(run.attempts.at(0).strategy == "FULL_SHARD");
+  CHECK(run.attempts.at(0).launch == "torchrun");
+  REQUIRE(run.ranks.size() == 2);
+  const RankRecord& last = run.ranks.back();
+  CHECK((last.attempt == 1 && last.rank == 1 && last.host == "h" && last.local_rank == 1));
+  CHECK((last.pid == 2 && last.device == "cpu" && last.processor == "p" && last.threads == 3));
+  CHECK((last.steps == 9 && last.slowest_steps == 8));
+  CHECK((last.data_seconds == 0.5 && last.compute_seconds == 1.5 && last.gather_seconds == 2.5));
+  CHECK((last.exchange_seconds == 3.5 && last.save_seconds == 4.5 && last.wait_seconds == 5.5));
+  CHECK((last.gathered_bytes == 6 && last.exchanged_bytes == 7));
+  REQUIRE(run.phases.size() == 1);
+  const PhaseRecord& found = run.phases.front();
+  CHECK((found.first_step == 1 && found.last_step == 9 && found.phase == "compute"));
+  CHECK((found.mean == 0.2 && found.least == 0.1 && found.most == 0.3 && found.rank == 1));
+}
+
+TEST_CASE("the same sensor of two hosts has two rows", "[store]") {
+  const TemporaryDirectory folder;
+  RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
+  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  EnergyRecord node{.source = "pm_counters", .device = "node", .covers = "node", .joules = 1.0};
+  std::vector<EnergyRecord> rows;
+  for (const char* host : {"b", "a"}) {
+    node.host = host;
+    rows.push_back(node);
+  }
+  db.record_energy(rows);
+  db.flush();
+  const auto energy = read_run(db.records(), id).energy;
+  REQUIRE(energy.size() == 2);
+  CHECK(energy[0].host == "a");
+  CHECK(energy[1].host == "b");
+}
+
 TEST_CASE("the run is on disk before its first step", "[store]") {
   const TemporaryDirectory folder;
   RunDb writer = RunDb::open(folder / "run.db", OpenMode::kCreate);
