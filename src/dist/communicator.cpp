@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/named_tensors.h"
 
 namespace olmo::dist {
 namespace {
@@ -36,6 +37,17 @@ class Alone final : public Communicator {
 
 }  // namespace
 
+std::string to_string(Collective kind) {
+  constexpr std::array<const char*, 4> kNames = {"all-gather", "all-to-all", "broadcast",
+                                                 "barrier"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string to_string(const Position& position) {
+  return to_string(position.kind) + " " + std::to_string(position.number) + " of " +
+         std::to_string(position.bytes) + " bytes";
+}
+
 Pending& Pending::operator=(Pending&& other) noexcept {
   std::swap(wait_, other.wait_);
   return *this;
@@ -52,16 +64,38 @@ void Pending::wait() {
   if (const auto wait = std::exchange(wait_, {})) wait();
 }
 
-void Communicator::count(Collective kind, std::int64_t bytes) {
+void Communicator::begin(Collective kind, std::int64_t brought, std::int64_t sent) {
   auto& entry = traffic_.kinds[static_cast<std::size_t>(kind)];
   entry.calls += 1;
-  entry.bytes += bytes;
+  entry.bytes += sent;
+  const std::lock_guard lock(mutex_);
+  position_ = {position_.number + 1, kind, brought};
+}
+
+Position Communicator::position() const {
+  const std::lock_guard lock(mutex_);
+  return position_;
+}
+
+Communicator::Part Communicator::part_of(int color) {
+  const at::Tensor mine = new_tensor({1}, at::kInt), all = new_tensor({size_}, at::kInt);
+  mutable_host_span<std::int32_t>(mine).front() = color;
+  start_all_gather(mine, all).wait();
+  Part part;
+  const auto colors = host_span<std::int32_t>(all);
+  for (int rank = 0; rank < size_; ++rank) {
+    if (colors[static_cast<std::size_t>(rank)] != color) continue;
+    part.size += 1;
+    if (rank < rank_) part.rank += 1;
+  }
+  return part;
 }
 
 Pending Communicator::all_gather(const at::Tensor& mine, const at::Tensor& all) {
   OLMO_CHECK(mine.is_contiguous() && all.is_contiguous());
   OLMO_CHECK(mine.scalar_type() == all.scalar_type() && all.numel() == size_ * mine.numel());
-  count(Collective::kAllGather, (size_ - 1) * static_cast<std::int64_t>(mine.nbytes()));
+  const auto bytes = static_cast<std::int64_t>(mine.nbytes());
+  begin(Collective::kAllGather, bytes, (size_ - 1) * bytes);
   return start_all_gather(mine, all);
 }
 
@@ -73,20 +107,20 @@ Pending Communicator::all_to_all(const at::Tensor& send, std::span<const std::in
   OLMO_CHECK(std::ssize(send_counts) == size_ && std::ssize(receive_counts) == size_);
   OLMO_CHECK(send.numel() == sum_of(send_counts) && receive.numel() == sum_of(receive_counts));
   const auto kept = send_counts[static_cast<std::size_t>(rank_)];
-  count(Collective::kAllToAll,
-        (send.numel() - kept) * static_cast<std::int64_t>(send.element_size()));
+  const auto element = static_cast<std::int64_t>(send.element_size());
+  begin(Collective::kAllToAll, send.numel() * element, (send.numel() - kept) * element);
   return start_all_to_all(send, send_counts, receive, receive_counts);
 }
 
 Pending Communicator::broadcast(const at::Tensor& tensor, int root) {
   OLMO_CHECK(tensor.is_contiguous() && root >= 0 && root < size_);
   const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
-  count(Collective::kBroadcast, rank_ == root ? (size_ - 1) * bytes : 0);
+  begin(Collective::kBroadcast, bytes, rank_ == root ? (size_ - 1) * bytes : 0);
   return start_broadcast(tensor, root);
 }
 
 void Communicator::barrier() {
-  count(Collective::kBarrier, 0);
+  begin(Collective::kBarrier, 0, 0);
   run_barrier();
 }
 

@@ -9,13 +9,28 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 
 #include "core/tensor.h"
 
 namespace olmo::dist {
 
 enum class Collective { kAllGather, kAllToAll, kBroadcast, kBarrier };
+/// "all-gather", …
+std::string to_string(Collective kind);
+
+/// Which collective a rank has begun last.
+struct Position {
+  std::int64_t number = 0;  ///< from 1; 0: none yet
+  Collective kind = Collective::kBarrier;
+  std::int64_t bytes = 0;  ///< that this rank brings to it
+
+  bool operator==(const Position&) const = default;
+};
+/// "all-gather 57 of 4096 bytes".
+std::string to_string(const Position& position);
 
 /// What a rank has handed to the transport so far.
 struct Traffic {
@@ -77,8 +92,17 @@ class Communicator {
 
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
+  /// For whoever watches the rank from another thread.
+  [[nodiscard]] Position position() const;
+
  protected:
   Communicator(int rank, int size) : rank_(rank), size_(size) {}
+
+  /// This rank's place among those that give the same `color`, for split().
+  struct Part {
+    int rank = 0, size = 0;
+  };
+  Part part_of(int color);
 
  private:
   virtual Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) = 0;
@@ -88,10 +112,13 @@ class Communicator {
                                    std::span<const std::int64_t> receive_counts) = 0;
   virtual Pending start_broadcast(const at::Tensor& tensor, int root) = 0;
   virtual void run_barrier() = 0;
-  void count(Collective kind, std::int64_t bytes);
+  /// `brought` by this rank; `sent`: once for each rank that they are for.
+  void begin(Collective kind, std::int64_t brought, std::int64_t sent);
 
   int rank_, size_;
   Traffic traffic_;
+  mutable std::mutex mutex_;
+  Position position_;  ///< behind the mutex
 };
 
 /// A world of one rank: collectives copy, or do nothing.

@@ -1,15 +1,10 @@
-#include <condition_variable>
-#include <deque>
-#include <future>
-#include <mutex>
-#include <thread>
-
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "core/error.h"
 #include "core/safe_text.h"
 #include "dist/c10d.h"
 #include "dist/store.h"
+#include "dist/worker.h"
 
 namespace olmo::dist {
 namespace {
@@ -18,44 +13,6 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
-/// One connection, and the thread that speaks on it. A client of c10d's waits without an end for
-/// the answer of a host that is stopped; so it waits there, and the caller for a while only.
-class Connection {
- public:
-  explicit Connection(c10::intrusive_ptr<c10d::TCPStore> store) : store_(std::move(store)) {}
-
-  c10d::TCPStore& store() { return *store_; }
-
-  void run(std::packaged_task<void()> task) {
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    changed_.notify_one();
-  }
-
-  void stop() { run(std::packaged_task<void()>()); }
-
-  /// The thread's work, until stop().
-  void loop() {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !tasks_.empty(); });
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      if (!task.valid()) return;
-      task();
-    }
-  }
-
- private:
-  c10::intrusive_ptr<c10d::TCPStore> store_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::packaged_task<void()>> tasks_;
-};
 
 c10d::TCPStoreOptions options(const TcpPlace& place, std::chrono::milliseconds limit) {
   c10d::TCPStoreOptions options;
@@ -80,6 +37,8 @@ c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
   }
 }
 
+/// A client of c10d's waits without an end for the answer of a host that is stopped: so a worker
+/// speaks with the host, and the caller waits for a while only.
 class TcpStore final : public Store {
  public:
   TcpStore(TcpPlace place, std::chrono::milliseconds limit,
@@ -87,18 +46,7 @@ class TcpStore final : public Store {
       : place_(std::move(place)),
         limit_(limit),
         host_(std::move(host)),
-        connection_(std::make_shared<Connection>(connect(place_, options(place_, limit)))),
-        thread_([connection = connection_] { connection->loop(); }) {}
-
-  ~TcpStore() override {
-    connection_->stop();
-    // A thread that waits for a stopped host has the connection to itself, and ends with it.
-    if (broken_) {
-      thread_.detach();
-    } else {
-      thread_.join();
-    }
-  }
+        client_(connect(place_, options(place_, limit))) {}
 
   std::string name() const override { return name_of(place_); }
 
@@ -150,13 +98,11 @@ class TcpStore final : public Store {
   Result call(std::function<Result(c10d::TCPStore&)> work) {
     if (broken_) throw Error(ErrorKind::kFailure, name() + " has not answered before");
     const auto result = std::make_shared<std::optional<Result>>();
-    std::packaged_task<void()> task([connection = connection_, result, work = std::move(work)] {
-      *result = work(connection->store());
-    });
-    auto done = task.get_future();
-    connection_->run(std::move(task));
+    auto done = worker_.run(
+        [client = client_, result, work = std::move(work)] { *result = work(*client); });
     if (done.wait_for(limit_) != std::future_status::ready) {
       broken_ = true;
+      worker_.abandon();
       throw Error(ErrorKind::kFailure, name() + " has not answered within " +
                                            std::to_string(limit_.count()) +
                                            " ms: its host is stopped, or the network is down");
@@ -172,8 +118,8 @@ class TcpStore final : public Store {
   TcpPlace place_;
   std::chrono::milliseconds limit_;
   c10::intrusive_ptr<c10d::TCPStore> host_;  ///< the hosting one, if this process hosts it
-  std::shared_ptr<Connection> connection_;
-  std::thread thread_;
+  c10::intrusive_ptr<c10d::TCPStore> client_;
+  Worker worker_;
   bool broken_ = false;
 };
 

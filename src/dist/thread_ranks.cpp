@@ -95,17 +95,8 @@ class ThreadCommunicator final : public Communicator {
       : Communicator(rank, world->size()), world_(std::move(world)) {}
 
   std::unique_ptr<Communicator> split(int color) override {
-    const at::Tensor mine = new_tensor({1}, at::kInt), all = new_tensor({size()}, at::kInt);
-    mutable_host_span<std::int32_t>(mine).front() = color;
-    start_all_gather(mine, all).wait();
-    int child_rank = 0, child_size = 0;
-    for (int i = 0; i < size(); ++i) {
-      if (host_span<std::int32_t>(all)[static_cast<std::size_t>(i)] != color) continue;
-      child_size += 1;
-      if (i < rank()) child_rank += 1;
-    }
-    return std::make_unique<ThreadCommunicator>(world_->child(next_, color, child_size),
-                                                child_rank);
+    const Part part = part_of(color);
+    return std::make_unique<ThreadCommunicator>(world_->child(next_, color, part.size), part.rank);
   }
 
  private:

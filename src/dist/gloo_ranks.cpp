@@ -1,0 +1,358 @@
+#include "dist/gloo_ranks.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#define USE_C10D_GLOO
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "core/error.h"
+#include "core/named_tensors.h"
+#include "dist/c10d.h"
+#include "dist/worker.h"
+
+namespace olmo::dist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+using c10d::ProcessGroupGloo;
+
+std::string seconds(Milliseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+}
+
+/// Our store as c10d wants one, with what Gloo calls while it connects. No `override`: LibTorch 2.6
+/// has no clone(), newer ones demand it.
+class StoreForGloo : public c10d::Store {
+ public:
+  StoreForGloo(std::unique_ptr<dist::Store> store, GlooOptions options)
+      : c10d::Store(options.limit), store_(std::move(store)), options_(std::move(options)) {}
+
+  using c10d::Store::set;
+  void set(const std::string& key, const std::vector<std::uint8_t>& value) {
+    store_->set(key, {value.begin(), value.end()});
+  }
+  std::vector<std::uint8_t> get(const std::string& key) {
+    const auto value = store_->wait(key, options_.limit, check());
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) { wait(keys, options_.limit); }
+  void wait(const std::vector<std::string>& keys, const Milliseconds& limit) {
+    for (const auto& key : keys) store_->wait(key, limit, check());
+  }
+  bool check(const std::vector<std::string>& keys) {
+    for (const auto& value : store_->get_all(keys))
+      if (!value) return false;
+    return true;
+  }
+  bool deleteKey(const std::string& key) {
+    store_->erase(key);
+    return true;
+  }
+  std::int64_t add(const std::string& /*key*/, std::int64_t /*value*/) {
+    throw Error(ErrorKind::kFailure, store_->name() + " does not count");
+  }
+  std::int64_t getNumKeys() {
+    throw Error(ErrorKind::kFailure, store_->name() + " does not count its keys");
+  }
+  c10::intrusive_ptr<c10d::Store> clone() {
+    return c10::make_intrusive<StoreForGloo>(store_->again(), options_);
+  }
+
+ private:
+  [[nodiscard]] std::function<void()> check() const {
+    return [check = options_.check] {
+      if (check) check("");
+    };
+  }
+
+  std::unique_ptr<dist::Store> store_;
+  GlooOptions options_;
+};
+
+/// What a rank tells each other rank before a collective.
+struct Announcement {
+  std::int64_t number, kind, root;
+  std::int64_t bytes;  ///< from the one to the other
+
+  [[nodiscard]] std::string text() const {
+    return to_string(Position{number, static_cast<Collective>(kind), bytes}) +
+           (root < 0 ? "" : " from rank " + std::to_string(root));
+  }
+  bool operator==(const Announcement&) const = default;
+};
+
+/// A collective, as the worker does it.
+struct Operation {
+  Collective kind;
+  int root = -1;                                       ///< of a broadcast
+  std::vector<std::int64_t> sent = {}, received = {};  ///< bytes, by rank
+  std::function<c10::intrusive_ptr<c10d::Work>(ProcessGroupGloo&)> data = {};
+  std::int64_t number = 0;
+};
+
+std::vector<at::Tensor> bytes_of(const at::Tensor& tensor) {
+  return {tensor.view({-1}).view(at::kByte)};
+}
+
+/// The connections of a world. The communicator, its worker and its collectives share it.
+class World {
+ public:
+  World(c10::intrusive_ptr<ProcessGroupGloo> group, std::string name, int rank, int size,
+        GlooOptions options)
+      : group_(std::move(group)),
+        name_(std::move(name)),
+        rank_(rank),
+        size_(size),
+        options_(std::move(options)) {}
+  ~World() {
+    // c10d's destructor waits for the collectives under way.
+    if (broken_) static_cast<void>(group_.release());
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const GlooOptions& options() const { return options_; }
+  [[nodiscard]] bool broken() const { return broken_; }
+
+  /// In the worker's thread.
+  void run(const Operation& operation) {
+    if (broken_)
+      throw Error(ErrorKind::kFailure, in_world() + ": an earlier collective has failed");
+    compare(operation);
+    if (operation.data) operation.data(*group_)->wait();
+  }
+
+  /// Until the collective is done, a rank is known to have failed, or the limit has passed.
+  void wait(const std::shared_future<void>& done, const std::string& what) {
+    constexpr Milliseconds kBetweenChecks(100);
+    const auto begin = Clock::now();
+    try {
+      while (done.wait_for(kBetweenChecks) != std::future_status::ready) {
+        if (options_.check) options_.check("");
+        if (Clock::now() - begin > options_.limit) {
+          throw Error(ErrorKind::kFailure, in_world() + ": " + what + " has waited " +
+                                               seconds(options_.limit) + " for another rank");
+        }
+      }
+      done.get();
+    } catch (const Error&) {
+      broken_ = true;
+      throw;
+    } catch (const std::exception& error) {
+      broken_ = true;
+      const std::string trouble = reason(error);
+      if (options_.check) options_.check(trouble);
+      throw Error(ErrorKind::kFailure, in_world() + ": " + what + ": " + trouble);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string in_world() const {
+    return "rank " + std::to_string(rank_) + " in `" + name_ + "`";
+  }
+
+  /// Throws if another rank is about to do something else.
+  void compare(const Operation& operation) {
+    const auto each = static_cast<std::int64_t>(sizeof(Announcement));
+    at::Tensor mine = new_tensor({size_ * each}, at::kByte),
+               theirs = new_tensor({size_ * each}, at::kByte);
+    const auto announcement = [&](std::int64_t bytes) {
+      return Announcement{operation.number, static_cast<std::int64_t>(operation.kind),
+                          operation.root, bytes};
+    };
+    const auto place = [](const at::Tensor& tensor, std::size_t rank) {
+      return mutable_host_bytes(tensor).subspan(rank * sizeof(Announcement));
+    };
+    for (std::size_t rank = 0; rank < operation.sent.size(); ++rank) {
+      const auto told = announcement(operation.sent[rank]);
+      std::memcpy(place(mine, rank).data(), &told, sizeof told);
+    }
+    std::vector<std::int64_t> even;
+    group_->alltoall_base(theirs, mine, even, even)->wait();
+    for (std::size_t rank = 0; rank < operation.received.size(); ++rank) {
+      Announcement told{};
+      std::memcpy(&told, place(theirs, rank).data(), sizeof told);
+      const auto expected = announcement(operation.received[rank]);
+      if (told == expected) continue;
+      throw Error(ErrorKind::kFailure, in_world() + ": rank " + std::to_string(rank) +
+                                           " is out of step: it brings " + told.text() +
+                                           ", expected " + expected.text());
+    }
+  }
+
+  c10::intrusive_ptr<ProcessGroupGloo> group_;
+  std::string name_;
+  int rank_, size_;
+  GlooOptions options_;
+  std::atomic<bool> broken_ = false;
+};
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(int rank, int size, std::unique_ptr<Store> store, std::shared_ptr<World> world)
+      : Communicator(rank, size), store_(std::move(store)), world_(std::move(world)) {}
+
+  ~GlooCommunicator() override {
+    try {
+      if (last_.valid()) world_->wait(last_, "the last collective");
+    } catch (const std::exception&) {  // whoever could have handled it did not wait
+    }
+    if (world_->broken()) worker_.abandon();
+  }
+
+  std::unique_ptr<Communicator> split(int color) override {
+    const Part part = part_of(color);
+    if (part.size == 1) return alone();
+    return join_gloo(*store_,
+                     world_->name() + "/" + std::to_string(number_) + "." + std::to_string(color),
+                     part.rank, part.size, world_->options());
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> each(std::int64_t bytes) const {
+    return std::vector<std::int64_t>(static_cast<std::size_t>(size()), bytes);
+  }
+
+  Pending start(Operation operation) {
+    operation.number = ++number_;
+    const auto what =
+        Announcement{operation.number, static_cast<std::int64_t>(operation.kind), operation.root,
+                     std::accumulate(operation.sent.begin(), operation.sent.end(), std::int64_t{0})}
+            .text();
+    last_ =
+        worker_.run([world = world_, operation = std::move(operation)] { world->run(operation); })
+            .share();
+    return Pending([world = world_, done = last_, what] { world->wait(done, what); });
+  }
+
+  Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
+    const auto bytes = each(static_cast<std::int64_t>(mine.nbytes()));
+    Operation operation{Collective::kAllGather, -1, bytes, bytes};
+    if (mine.nbytes() > 0) {
+      operation.data = [from = bytes_of(mine),
+                        to = bytes_of(all)](ProcessGroupGloo& group) mutable {
+        return group._allgather_base(to[0], from[0]);
+      };
+    }
+    return start(std::move(operation));
+  }
+
+  Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
+                           const at::Tensor& receive,
+                           std::span<const std::int64_t> receive_counts) override {
+    Operation operation{Collective::kAllToAll};
+    const auto element = static_cast<std::int64_t>(send.element_size());
+    for (const auto count : send_counts) operation.sent.push_back(count * element);
+    for (const auto count : receive_counts) operation.received.push_back(count * element);
+    operation.data = [from = bytes_of(send), to = bytes_of(receive), sent = operation.sent,
+                      received = operation.received](ProcessGroupGloo& group) mutable {
+      return group.alltoall_base(to[0], from[0], received, sent);
+    };
+    return start(std::move(operation));
+  }
+
+  Pending start_broadcast(const at::Tensor& tensor, int root) override {
+    const auto bytes = each(static_cast<std::int64_t>(tensor.nbytes()));
+    Operation operation{Collective::kBroadcast, root, bytes, bytes};
+    if (tensor.nbytes() > 0) {
+      operation.data = [of = bytes_of(tensor), root](ProcessGroupGloo& group) mutable {
+        c10d::BroadcastOptions from;
+        from.rootRank = root;
+        return group.broadcast(of, from);
+      };
+    }
+    return start(std::move(operation));
+  }
+
+  void run_barrier() override {
+    start(Operation{Collective::kBarrier, -1, each(0), each(0)}).wait();
+  }
+
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<World> world_;
+  std::int64_t number_ = 0;  ///< of the last collective
+  std::shared_future<void> last_;
+  Worker worker_;
+};
+
+/// Ranks as a message lists them: "rank 3", "ranks 1, 5".
+std::string listed(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+/// Returns when all ranks have come.
+void meet(Store& store, int rank, int size, const GlooOptions& options) {
+  store.set("here/" + std::to_string(rank), "1");
+  std::vector<int> missing(static_cast<std::size_t>(size));
+  std::iota(missing.begin(), missing.end(), 0);
+  const auto begin = Clock::now();
+  constexpr Milliseconds kShortest(1), kLongest(100);
+  for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
+    std::vector<std::string> keys;
+    for (const int other : missing) keys.push_back("here/" + std::to_string(other));
+    const auto here = store.get_all(keys);
+    std::vector<int> still;
+    for (std::size_t i = 0; i < missing.size(); ++i)
+      if (!here[i]) still.push_back(missing[i]);
+    missing = std::move(still);
+    if (missing.empty()) return;
+    if (options.check) options.check("");
+    if (Clock::now() - begin > options.limit) {
+      throw Error(ErrorKind::kFailure, store.name() + ": " + listed(missing) + " of " +
+                                           std::to_string(size) + " have not come within " +
+                                           seconds(options.limit));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int size,
+                                             const GlooOptions& options) {
+  const auto gloo = ProcessGroupGloo::Options::create(options.limit);
+  gloo->threads = 1;  // our worker starts one collective after another
+  const char* const interfaces = std::getenv("GLOO_SOCKET_IFNAME");
+  if (options.one_machine) {
+    gloo->devices.push_back(ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  } else if (interfaces != nullptr && *interfaces != '\0') {
+    gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(interfaces));
+  } else {
+    gloo->devices.push_back(ProcessGroupGloo::createDefaultDevice());
+  }
+  return c10::make_intrusive<ProcessGroupGloo>(
+      c10::make_intrusive<StoreForGloo>(store.again(), options), rank, size, gloo);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& name, int rank,
+                                        int size, GlooOptions options) {
+  silence_c10d();
+  const auto place = with_prefix(store, name);
+  meet(*place, rank, size, options);
+  try {
+    auto group = connect(*with_prefix(*place, "gloo"), rank, size, options);
+    return std::make_unique<GlooCommunicator>(
+        rank, size, store.again(),
+        std::make_shared<World>(std::move(group), name, rank, size, std::move(options)));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kFailure, "rank " + std::to_string(rank) +
+                                         " cannot connect with the other ranks: " + reason(error));
+  }
+}
+
+}  // namespace olmo::dist

@@ -1,0 +1,43 @@
+// Ranks as processes, on one machine or many, over TCP: c10d's Gloo.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dist/communicator.h"
+#include "dist/store.h"
+
+namespace olmo::dist {
+
+/// Asked while a rank waits for others, some times a second: throws if it knows that a rank has
+/// failed, is dead or hangs. `trouble` is empty, or what the transport says of a collective that
+/// has just failed ("Connection closed by peer [10.0.0.7]:4711"): then the check may take its time
+/// to find out which rank is behind it, and the transport's error is thrown if it returns.
+using FailureCheck = std::function<void(const std::string& trouble)>;
+
+struct GlooOptions {
+  /// The longest that a rank waits for another: to come, and in a collective. Half an hour, as
+  /// OLMo's.
+  std::chrono::milliseconds limit = std::chrono::minutes(30);
+  /// All ranks are on this machine: they listen at its loopback address, whatever its host name
+  /// leads to. Otherwise, as everywhere in c10d, at the interface that GLOO_SOCKET_IFNAME names, or
+  /// at the address of the host's name.
+  bool one_machine = false;
+  FailureCheck check = {};
+};
+
+/// Meets the other ranks in `store`, under keys that begin with `name`, and connects with each.
+/// Throws Error(kFailure) that names the ranks that have not come.
+///
+/// Before each collective the ranks compare what they are about to do, so that one that is out of
+/// step is an error which names it, and no message is taken for another.
+///
+/// After a failure the connections and the threads that wait on them are left alone, since nothing
+/// ends c10d's waits but the limit: the process should then end by std::_Exit, once its own work is
+/// in order.
+std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& name, int rank,
+                                        int size, GlooOptions options = {});
+
+}  // namespace olmo::dist
