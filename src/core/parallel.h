@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 #include <ATen/Parallel.h>
 
@@ -18,6 +22,16 @@ void for_each_in_parallel(std::size_t count, const Work& work,
   at::parallel_for(0, threads, 1, [&](std::int64_t, std::int64_t) {
     for (std::size_t i; (i = next++) < count;) work(i);
   });
+}
+
+/// The numbers below `count`, those of large sizes first: a thread that takes the last one is then
+/// soon done.
+template <typename SizeOf>
+std::vector<std::size_t> largest_first(std::size_t count, const SizeOf& size_of) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), size_of);
+  return order;
 }
 
 }  // namespace olmo

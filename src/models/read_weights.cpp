@@ -223,7 +223,7 @@ ModelWeights read_safetensors_weights(const std::filesystem::path& path,
   sources.expect_none_left();
 
   const auto order =
-      store::largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
+      largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
   std::vector<at::Tensor> tensors(assemblies.size());
   std::vector<Digest> digests(assemblies.size());
   for_each_in_parallel(order.size(), [&](std::size_t next) {

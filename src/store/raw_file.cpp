@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace olmo::store {
 namespace {
@@ -62,7 +63,7 @@ struct Piece {
 std::vector<Piece> cut(std::span<const RawRange> ranges, bool direct_allowed) {
   std::vector<Piece> pieces;
   for (const RawRange& range : ranges) {
-    const std::uint64_t size = range.bytes.size();
+    const std::uint64_t size = range.bytes.size() - range.unwritten;
     const bool direct = direct_allowed && range.offset % kPage == 0;
     const std::uint64_t whole = direct ? size / kPage * kPage : 0;
     for (std::uint64_t at = 0; at < size;) {

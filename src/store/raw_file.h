@@ -1,12 +1,9 @@
 // Reading and writing parts of a file by their offsets, past the page cache where that pays.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -62,6 +59,7 @@ class RawWriter {
 struct RawRange {
   std::uint64_t offset = 0;
   std::span<const std::byte> bytes;
+  std::size_t unwritten = 0;  ///< bytes at the end that are hashed only
 };
 
 struct RawWriteResult {
@@ -85,15 +83,5 @@ void reserve_space(const std::filesystem::path& path, std::uint64_t bytes);
 /// Error(kFailure) naming the path.
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
                               int hash_threads);
-
-/// The numbers below `count`, those of large sizes first: a thread that takes the last one is then
-/// soon done.
-template <typename SizeOf>
-std::vector<std::size_t> largest_first(std::size_t count, const SizeOf& size_of) {
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), size_of);
-  return order;
-}
 
 }  // namespace olmo::store

@@ -1,0 +1,47 @@
+#include "dist/together.h"
+
+#include <string>
+
+#include "core/error.h"
+#include "dist/exchange.h"
+
+namespace olmo::dist {
+namespace {
+
+constexpr std::int32_t kNone = 0;  // no ErrorKind has this number
+
+/// An error in words.
+struct Told {
+  std::int32_t kind = kNone;
+  std::string text;
+};
+
+Told told(const std::exception_ptr& error) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return {static_cast<std::int32_t>(known.kind()), known.what()};
+  } catch (const std::exception& other) {  // no memory, no thread
+    return {static_cast<std::int32_t>(ErrorKind::kFailure), other.what()};
+  }
+}
+
+}  // namespace
+
+void throw_if_any(Communicator& ranks, const std::exception_ptr& mine) {
+  if (ranks.size() == 1) {
+    if (mine) std::rethrow_exception(mine);
+    return;
+  }
+  const Told own = told(mine);
+  const auto kinds = all_gather_value(ranks, own.kind);
+  int first = 0;
+  while (first < ranks.size() && kinds[static_cast<std::size_t>(first)] == kNone) ++first;
+  if (first == ranks.size()) return;
+  const std::string text = broadcast_text(ranks, own.text, first);
+  throw Error(static_cast<ErrorKind>(kinds[static_cast<std::size_t>(first)]),
+              "rank " + std::to_string(first) + ": " + text);
+}
+
+}  // namespace olmo::dist
