@@ -166,8 +166,8 @@ void add_half_input_gradient(const BlockContext& context, const HalfNames& names
 }
 
 void mlp_half_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
-                       BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
-                       bool accumulate) {
+                       BlockScratch& scratch, const at::Tensor& dx_MD,
+                       const BlockTensors& gradients, bool accumulate) {
   const std::int64_t m = context.tokens(), d = context.config.d_model,
                      f = context.config.fused_mlp_size() / 2;
   const ops::Rounding rounding = Dtypes::rounding_of(context.dtypes.matrix);
@@ -195,7 +195,7 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
 
 void attention_half_backward(const BlockContext& context, const BlockTensors& weights,
                              const BlockPass& pass, BlockScratch& scratch, const at::Tensor& dx_MD,
-                             BlockTensors& gradients, bool accumulate) {
+                             const BlockTensors& gradients, bool accumulate) {
   BlockSaved& saved = pass.saved;
   const std::int64_t m = context.tokens(), d = context.config.d_model;
   const ops::Rounding rounding = Dtypes::rounding_of(context.dtypes.matrix);
@@ -340,7 +340,7 @@ void block_recompute(const BlockContext& context, const BlockTensors& weights,
 }
 
 void block_backward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
-                    BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
+                    BlockScratch& scratch, const at::Tensor& dx_MD, const BlockTensors& gradients,
                     bool accumulate) {
   mlp_half_backward(context, weights, pass.saved, scratch, dx_MD, gradients, accumulate);
   attention_half_backward(context, weights, pass, scratch, dx_MD, gradients, accumulate);

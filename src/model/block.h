@@ -115,7 +115,7 @@ void block_recompute(const BlockContext& context, const BlockTensors& weights,
 /// the gradients of the linear layers are continued, else set; those of the norms are always
 /// continued. Uses up what `pass` holds.
 void block_backward(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass,
-                    BlockScratch& scratch, const at::Tensor& dx_MD, BlockTensors& gradients,
+                    BlockScratch& scratch, const at::Tensor& dx_MD, const BlockTensors& gradients,
                     bool accumulate);
 
 }  // namespace olmo::model

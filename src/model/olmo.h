@@ -1,15 +1,18 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "core/evaluation_rows.h"
 #include "core/named_tensors.h"
 #include "core/op_trace.h"
 #include "core/policy.h"
 #include "model/block.h"
+#include "model/held_units.h"
 #include "model/memory.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
+#include "model/units.h"
 #include "ops/context.h"
 #include "ops/cross_entropy.h"
 #include "ops/rope.h"
@@ -50,13 +53,19 @@ using Observer = std::function<void(std::string_view point, const at::Tensor& x_
 
 /// OLMo with explicit forward and backward, in fp32 or as the policy's MixedPrecision says
 /// (precision.h). Parameters and gradients are fp32 tensors always. Activations live in buffers
-/// that grow to the largest batch seen and are used again; gradients live with the caller, so that
-/// it can hold several sets. Not for use by two threads at once.
+/// that grow to the largest batch seen and are used again. Weights are its own, with gradients
+/// that live with the caller, so that it can hold several sets; or those of somebody else's Units
+/// (units.h). Not for use by two threads at once.
 class Olmo {
  public:
   /// `activation_checkpointing`: see recomputation.h. Throws Error(kUsage) for a config of
   /// impossible shapes. The weights are undefined until init_weights/load_weights.
   Olmo(ModelConfig config, Policy policy,
+       const std::optional<std::string>& activation_checkpointing = {});
+  /// A model without parameters of its own: parameters(), init_weights, load_weights and
+  /// weights_changed are not for it. `units` are of this config, in the dtypes of this policy
+  /// (dtypes_of), and outlive the model.
+  Olmo(ModelConfig config, Policy policy, Units& units,
        const std::optional<std::string>& activation_checkpointing = {});
   /// A model to evaluate with, which holds `weights` themselves: no copy is made. Matrices may be
   /// fp32 or bf16 (the same bits as from the values widened to fp32, in half the memory); vectors,
@@ -73,7 +82,7 @@ class Olmo {
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const std::vector<ParameterSpec>& specs() const { return specs_; }
   /// In the order of OLMo's state_dict; the tensors are the live weights.
-  [[nodiscard]] const NamedTensors& parameters() const { return parameters_; }
+  [[nodiscard]] const NamedTensors& parameters() const { return held().parameters(); }
   /// Uninitialised gradients, named and ordered as parameters().
   [[nodiscard]] NamedTensors make_gradients() const { return make_tensors(specs_, options_.fp32); }
 
@@ -82,7 +91,7 @@ class Olmo {
   void load_weights(const NamedTensors& source) const;
   /// To be called when others have changed the tensors of parameters(), as an update does: under
   /// amp_bf16 the network computes with rounded copies of them.
-  void weights_changed() const { weights_.update(); }
+  void weights_changed() const { held().parameters_changed(); }
 
   /// Loss and its gradient. `accumulate` continues the sums in `gradients` (micro-batches of one
   /// chain), else they are overwritten. Throws Error(kInput) for ids or labels outside of the
@@ -90,6 +99,14 @@ class Olmo {
   LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
                             const NamedTensors& gradients, bool accumulate,
                             OpTrace* trace = nullptr);
+  /// The same over somebody else's Units, which say where gradients go; they are overwritten.
+  LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
+                            OpTrace* trace = nullptr);
+  /// Asks the units for what forward_backward asks them for, and computes nothing: for a rank that
+  /// has no micro-batch while others have one.
+  void idle_training_pass();
+  /// Likewise for forward, score and logits.
+  void idle_evaluation_pass();
 
   /// Loss alone; needs the activations of one block only. Fills what is defined in `values`, whose
   /// tensors are (M): each token's cross-entropy and logsumexp (0 where there is no label), and the
@@ -107,19 +124,21 @@ class Olmo {
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
  private:
-  Olmo(ModelConfig config, Policy policy, NamedTensors parameters);
+  class Work;
+  class Training;
+  class Evaluation;
+
+  Olmo(ModelConfig config, Policy policy, std::unique_ptr<HeldUnits> held, Units* units,
+       const std::optional<std::string>& activation_checkpointing);
+  [[nodiscard]] HeldUnits& held() const;
   void require_trainable() const;
+  LossSums train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
+                 OpTrace* trace);
   [[nodiscard]] ops::AttentionShape shape_of(std::int64_t batch, std::int64_t length) const;
   /// `positions`: of the longest sequence.
   [[nodiscard]] BlockContext context(const ops::AttentionShape& shape, std::int64_t positions,
                                      ForestRows* forest = nullptr);
   [[nodiscard]] BlockContext context(const at::Tensor& ids_BL);
-  /// The head's input: ln_f of the last residual stream, scaled if scale_logits; (M, D), or (R, D)
-  /// for the targets of a forest.
-  at::Tensor run_forward(const BlockContext& context, const at::Tensor& ids_BL, bool training,
-                         const Observer& observe);
-  void run_backward(const BlockContext& context, const at::Tensor& ids_BL, ModelTensors& gradients,
-                    bool accumulate);
   /// The input of a block must have been shaped. Blocks that are computed again share what they do
   /// not keep; without a backward pass (`training`) all blocks do.
   [[nodiscard]] BlockPass block_pass(std::size_t layer, bool training);
@@ -130,8 +149,8 @@ class Olmo {
   BufferOptions options_;
   bool trainable_ = true;
   std::vector<ParameterSpec> specs_;
-  NamedTensors parameters_;
-  ComputeWeights weights_;
+  std::unique_ptr<HeldUnits> held_;  ///< null: the units are somebody else's
+  Units* units_;
   ops::RopeTable rope_;
   ops::Workspace workspace_;
   std::vector<Recomputed> recomputed_;  ///< of each block

@@ -1,5 +1,6 @@
 #include "model/parameters.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/Parallel.h>
@@ -255,6 +256,24 @@ InitRule init_rule(const ModelConfig& config, const ParameterSpec& spec) {
       "`model.init_fn` must be mitchell, normal or full_megatron, got '" + config.init_fn + "'");
 }
 
+void init_part(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
+               const ParameterSpec& spec, std::int64_t begin, std::span<float> out) {
+  const auto size = static_cast<std::int64_t>(out.size());
+  OLMO_CHECK(begin >= 0 && begin + size <= elements(spec));
+  if (spec.role == ParameterRole::kNormWeight || spec.role == ParameterRole::kNormBias) {
+    std::ranges::fill(out, spec.role == ParameterRole::kNormWeight ? 1.0F : 0.0F);
+    return;
+  }
+  const InitRule rule = init_rule(config, spec);
+  const PhiloxStream stream(seed, spec.name);
+  constexpr std::int64_t kGrain = 1 << 16;
+  at::parallel_for(0, size, kGrain, [&](std::int64_t first, std::int64_t last) {
+    stream.fill_normal(
+        policy, static_cast<std::uint64_t>(begin + first), rule.std, rule.cutoff,
+        out.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+  });
+}
+
 void init_parameters(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
                      const NamedTensors& parameters) {
   const auto specs = parameter_specs(config);
@@ -262,21 +281,9 @@ void init_parameters(const Policy& policy, const ModelConfig& config, std::uint6
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& [name, tensor] = parameters[i];
     OLMO_CHECK(name == specs[i].name && tensor.sizes() == at::IntArrayRef(specs[i].shape));
-    if (specs[i].role == ParameterRole::kNormWeight || specs[i].role == ParameterRole::kNormBias) {
-      tensor.fill_(specs[i].role == ParameterRole::kNormWeight ? 1.0 : 0.0);
-      continue;
-    }
-    const InitRule rule = init_rule(config, specs[i]);
-    const PhiloxStream stream(seed, name);
     const at::Tensor drawn =
         tensor.is_cpu() ? tensor : new_tensor(tensor.sizes(), tensor.scalar_type());
-    const auto values = mutable_host_span<float>(drawn);
-    constexpr std::int64_t kGrain = 1 << 16;
-    at::parallel_for(0, tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      stream.fill_normal(
-          policy, static_cast<std::uint64_t>(begin), rule.std, rule.cutoff,
-          values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
-    });
+    init_part(policy, config, seed, specs[i], 0, mutable_host_span<float>(drawn));
     if (!tensor.is_cpu()) copy_to_device(policy, drawn, tensor);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 
 #include "core/named_tensors.h"
 #include "core/policy.h"
@@ -120,8 +121,13 @@ struct InitRule {
 /// Norms have std 0 here: their weights are 1, their biases 0.
 InitRule init_rule(const ModelConfig& config, const ParameterSpec& spec);
 
-/// Draws every parameter from the Philox stream keyed by (seed, its name): the values depend on
-/// nothing else.
+/// Initial values of elements [begin, begin + out.size()) of a parameter, flattened: drawn from the
+/// Philox stream keyed by (seed, its name), each element by its number, so that no cut changes a
+/// bit. Uses ATen's threads.
+void init_part(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
+               const ParameterSpec& spec, std::int64_t begin, std::span<float> out);
+
+/// Every parameter as init_part draws it.
 void init_parameters(const Policy& policy, const ModelConfig& config, std::uint64_t seed,
                      const NamedTensors& parameters);
 

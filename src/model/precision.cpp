@@ -1,5 +1,7 @@
 #include "model/precision.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace olmo::model {
@@ -41,12 +43,16 @@ ComputeWeights::ComputeWeights(const ModelConfig& config, const Dtypes& dtypes,
                                const NamedTensors& parameters) {
   NamedTensors used;
   const auto specs = parameter_specs(config);
-  OLMO_CHECK(specs.size() == parameters.size());
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    used.push_back({parameters[i].name, copy_of(parameters[i].tensor, dtypes.of(specs[i].role))});
-  tensors_ = place_tensors(config, used);
+  auto spec = specs.begin();
+  for (const NamedTensor& given : parameters) {
+    spec = std::find_if(spec, specs.end(),
+                        [&](const ParameterSpec& each) { return each.name == given.name; });
+    OLMO_CHECK(spec != specs.end());
+    used.push_back({given.name, copy_of(given.tensor, dtypes.of(spec->role))});
+  }
+  tensors_ = place_some(config, used);
   // A tied table may be looked up in fp32 and multiplied in bf16.
-  if (config.weight_tying && dtypes.matrix != dtypes.embedding)
+  if (config.weight_tying && tensors_.wte.defined() && dtypes.matrix != dtypes.embedding)
     tensors_.head = copy_of(tensors_.wte, dtypes.matrix);
 }
 

@@ -72,11 +72,13 @@ struct BufferOptions {
   [[nodiscard]] at::TensorOptions term() const { return fp32.dtype(dtypes.term); }
 };
 
-/// What a network computes with: its parameters themselves, or copies of them where their dtypes
-/// are others.
+/// What a network, or a unit of it (units.h), computes with: its parameters themselves, or copies
+/// of them where their dtypes are others. Who has rounded parameters already, as they are gathered,
+/// may give those that are bf16: they are copied no more.
 class ComputeWeights {
  public:
-  /// The copies' contents are undefined until update().
+  /// `parameters`: all of the config's, or some, in their order; the places of others stay
+  /// undefined. The copies' contents are undefined until update().
   ComputeWeights(const ModelConfig& config, const Dtypes& dtypes, const NamedTensors& parameters);
 
   [[nodiscard]] const ModelTensors& tensors() const { return tensors_; }

@@ -180,7 +180,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
 /// LibTorch's product, with nothing read on the host. A GPU multiplies bf16 as it is, into bf16 or
 /// fp32. On a CPU it is widened and the end of each sum rounded: LibTorch's own products of bf16
 /// take twice as long as those of fp32 with AVX-512, and ten to a hundred times with AVX2.
-void multiply_fast(const at::Tensor& left, const at::Tensor& right, at::Tensor& out,
+void multiply_fast(const at::Tensor& left, const at::Tensor& right, at::Tensor out,
                    bool accumulate = false) {
   if (out.is_cuda() && is_bf16(left) && is_bf16(right)) {
     if (accumulate) {
@@ -251,7 +251,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
 }
 
 void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
-                            at::Tensor& dw_NK, bool accumulate, Rounding rounding) {
+                            const at::Tensor& dw_NK, bool accumulate, Rounding rounding) {
   require_input("linear_backward_weight", "dy", dy_MN);
   require_matrix("linear_backward_weight", "x", x_MK);
   const auto m = dy_MN.size(0), n = dy_MN.size(1), k = x_MK.size(1);

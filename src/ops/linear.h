@@ -30,7 +30,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
 /// over the M rows in ascending order, so accumulating consecutive blocks of rows gives the bits of
 /// one call over all of them. Only the call for the last block rounds.
 void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, const at::Tensor& x_MK,
-                            at::Tensor& dw_NK, bool accumulate,
+                            const at::Tensor& dw_NK, bool accumulate,
                             Rounding rounding = Rounding::kNone);
 
 /// Floats of the Workspace that a thread takes at most for the three products of x (m, k), w (n, k)

@@ -268,3 +268,35 @@ TEST_CASE("a slice drawn by itself is the slice of the whole tensor", "[model]")
   CHECK(std::memcmp(slice.data(), whole.data_ptr<float>() + 12345, slice.size() * sizeof(float)) ==
         0);
 }
+
+TEST_CASE("initial values of a part of a parameter are those of the whole, wherever it is cut",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.layer_norm_with_affine = true;
+  config.bias_for_layer_norm = true;
+  const auto specs = parameter_specs(config);
+  const auto whole = initialised(config, 5);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    INFO(specs[i].name);
+    const auto values = olmo::host_span<float>(whole[i].tensor);
+    const auto size = static_cast<std::int64_t>(values.size());
+    std::vector<float> drawn(values.size());
+    // Cuts that no vector of lanes divides, the empty part among them.
+    for (const std::int64_t cut : {std::int64_t{0}, std::int64_t{1}, size / 3 + 1, size - 5}) {
+      const auto middle = static_cast<std::size_t>(cut);
+      olmo::model::init_part(kPolicy, config, 5, specs[i], 0, std::span(drawn).first(middle));
+      olmo::model::init_part(kPolicy, config, 5, specs[i], cut, std::span(drawn).subspan(middle));
+      CHECK(std::ranges::equal(drawn, values));
+    }
+  }
+}
+
+TEST_CASE("tensors of some parameters are placed, and the other places stay empty", "[model]") {
+  const auto config = olmo::test::tiny_config();
+  const auto tensors = numbered(config);
+  const auto places = olmo::model::place_some(config, {tensors[0], tensors[8]});
+  CHECK(places.head.is_same(tensors[0].tensor));
+  CHECK(places.blocks[1].ff_proj.is_same(tensors[8].tensor));
+  CHECK_FALSE(places.blocks[0].ff_proj.defined());
+  CHECK_THROWS_AS(olmo::model::place_some(config, {tensors[8], tensors[0]}), olmo::Error);
+}

@@ -69,6 +69,34 @@ TEST_CASE("autocast looks tokens up in fp32, multiplies in bf16 and keeps norms 
   CHECK(is_bf16(tensors.blocks[0].att_proj));
 }
 
+TEST_CASE("the weights of a unit are rounded by themselves", "[model]") {
+  auto config = small(true);
+  config.n_layers = 2;
+  const NamedTensors all = thirds(config);
+  NamedTensors second;
+  for (const auto& each : all) {
+    if (each.name.find("blocks.1.") != std::string::npos) second.push_back(each);
+  }
+  const ComputeWeights weights(config, dtypes_of(config, MixedPrecision::kAutocast), second);
+  weights.update();
+  const ModelTensors& tensors = weights.tensors();
+  CHECK(is_bf16(tensors.blocks[1].att_proj));
+  CHECK(static_cast<float>(host_span<c10::BFloat16>(tensors.blocks[1].ff_out).front()) ==
+        0.333984375F);
+  CHECK_FALSE(tensors.wte.defined());
+  CHECK_FALSE(tensors.head.defined());
+  CHECK_FALSE(tensors.blocks[0].att_proj.defined());
+}
+
+TEST_CASE("weights that arrive rounded are not copied", "[model]") {
+  const auto config = small(true);
+  const NamedTensors rounded = make_tensors(parameter_specs(config), at::kBFloat16);
+  const ComputeWeights weights(config, dtypes_of(config, MixedPrecision::kMixed), rounded);
+  CHECK(weights.bytes() == 0);
+  CHECK(weights.tensors().wte.is_same(rounded[0].tensor));
+  CHECK(weights.tensors().head.is_same(rounded[0].tensor));
+}
+
 TEST_CASE("copies follow the parameters when they are updated", "[model]") {
   const auto config = small(false);
   const auto parameters = thirds(config);
