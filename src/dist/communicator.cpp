@@ -1,5 +1,6 @@
 #include "dist/communicator.h"
 
+#include <chrono>
 #include <exception>
 #include <numeric>
 
@@ -8,6 +9,12 @@
 
 namespace olmo::dist {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::int64_t sum_of(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -64,8 +71,17 @@ void Pending::wait() {
   if (const auto wait = std::exchange(wait_, {})) wait();
 }
 
+Traffic& Traffic::operator+=(const Traffic& other) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    kinds[i].calls += other.kinds[i].calls;
+    kinds[i].bytes += other.kinds[i].bytes;
+    kinds[i].seconds += other.kinds[i].seconds;
+  }
+  return *this;
+}
+
 void Communicator::begin(Collective kind, std::int64_t brought, std::int64_t sent) {
-  auto& entry = traffic_.kinds[static_cast<std::size_t>(kind)];
+  auto& entry = traffic_->kinds[static_cast<std::size_t>(kind)];
   entry.calls += 1;
   entry.bytes += sent;
   const std::lock_guard lock(mutex_);
@@ -91,12 +107,22 @@ Communicator::Part Communicator::part_of(int color) {
   return part;
 }
 
+Pending Communicator::timed(Collective kind, Pending pending) {
+  if (size_ == 1) return pending;  // nothing to wait for
+  const auto inner = std::make_shared<Pending>(std::move(pending));
+  return Pending([inner, kind, traffic = traffic_] {
+    const auto start = Clock::now();
+    inner->wait();
+    traffic->kinds[static_cast<std::size_t>(kind)].seconds += seconds_since(start);
+  });
+}
+
 Pending Communicator::all_gather(const at::Tensor& mine, const at::Tensor& all) {
   OLMO_CHECK(mine.is_contiguous() && all.is_contiguous());
   OLMO_CHECK(mine.scalar_type() == all.scalar_type() && all.numel() == size_ * mine.numel());
   const auto bytes = static_cast<std::int64_t>(mine.nbytes());
   begin(Collective::kAllGather, bytes, (size_ - 1) * bytes);
-  return start_all_gather(mine, all);
+  return timed(Collective::kAllGather, start_all_gather(mine, all));
 }
 
 Pending Communicator::all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
@@ -109,19 +135,21 @@ Pending Communicator::all_to_all(const at::Tensor& send, std::span<const std::in
   const auto kept = send_counts[static_cast<std::size_t>(rank_)];
   const auto element = static_cast<std::int64_t>(send.element_size());
   begin(Collective::kAllToAll, send.numel() * element, (send.numel() - kept) * element);
-  return start_all_to_all(send, send_counts, receive, receive_counts);
+  return timed(Collective::kAllToAll, start_all_to_all(send, send_counts, receive, receive_counts));
 }
 
 Pending Communicator::broadcast(const at::Tensor& tensor, int root) {
   OLMO_CHECK(tensor.is_contiguous() && root >= 0 && root < size_);
   const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
   begin(Collective::kBroadcast, bytes, rank_ == root ? (size_ - 1) * bytes : 0);
-  return start_broadcast(tensor, root);
+  return timed(Collective::kBroadcast, start_broadcast(tensor, root));
 }
 
 void Communicator::barrier() {
   begin(Collective::kBarrier, 0, 0);
+  const auto start = Clock::now();
   run_barrier();
+  traffic_->kinds[static_cast<std::size_t>(Collective::kBarrier)].seconds += seconds_since(start);
 }
 
 std::unique_ptr<Communicator> alone() { return std::make_unique<Alone>(); }

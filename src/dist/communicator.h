@@ -32,17 +32,20 @@ struct Position {
 /// "all-gather 57 of 4096 bytes".
 std::string to_string(const Position& position);
 
-/// What a rank has handed to the transport so far.
+/// What a rank has handed to the transport so far, and how long it has waited for it.
 struct Traffic {
   struct Kind {
     std::int64_t calls = 0;
     std::int64_t bytes = 0;  ///< for other ranks; a byte for three of them counts three times
+    double seconds = 0;      ///< within wait(), and within barriers
   };
   std::array<Kind, 4> kinds;  ///< by Collective
 
   [[nodiscard]] const Kind& of(Collective kind) const {
     return kinds[static_cast<std::size_t>(kind)];
   }
+  /// Of several communicators of one rank.
+  Traffic& operator+=(const Traffic& other);
 };
 
 /// A collective under way. Until wait() has returned, what it sends must not be written, and what
@@ -90,7 +93,7 @@ class Communicator {
   /// own.
   virtual std::unique_ptr<Communicator> split(int color) = 0;
 
-  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  [[nodiscard]] const Traffic& traffic() const { return *traffic_; }
 
   /// For whoever watches the rank from another thread.
   [[nodiscard]] Position position() const;
@@ -114,9 +117,10 @@ class Communicator {
   virtual void run_barrier() = 0;
   /// `brought` by this rank; `sent`: once for each rank that they are for.
   void begin(Collective kind, std::int64_t brought, std::int64_t sent);
+  Pending timed(Collective kind, Pending pending);
 
   int rank_, size_;
-  Traffic traffic_;
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();  ///< shared with what is pending
   mutable std::mutex mutex_;
   Position position_;  ///< behind the mutex
 };

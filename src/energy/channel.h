@@ -34,6 +34,7 @@ struct EnergySources {
   std::vector<std::string> nvml = {"libnvidia-ml.so.1"};  ///< the first that can be loaded
   std::vector<std::string> rocm_smi = {"librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
   std::string sacct = "sacct";
+  bool asks_job = true;  ///< asks Slurm for the energy of the whole job, at the end
   std::chrono::milliseconds patience{
       10'000};  ///< with all of them at the end; more than Slurm is given
 };

@@ -126,6 +126,7 @@ void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
       if (auto row = tally.power()) power.push_back(std::move(*row));
     }
   }
+  if (!sources.asks_job) return;
   auto slurm = ask_slurm(slurm_job(), sources.sacct);
   const std::lock_guard lock(shared.mutex);
   shared.readings.energy.push_back(std::move(slurm));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -183,6 +184,16 @@ class RunReader {
 
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
   return RunReader(records, run_id).read();
+}
+
+std::int64_t devices_of(const std::vector<RankRecord>& ranks) {
+  std::set<std::string> hosts;
+  std::int64_t gpus = 0;
+  for (const auto& rank : ranks) {
+    hosts.insert(rank.host);
+    if (rank.device != "cpu") ++gpus;
+  }
+  return gpus > 0 ? gpus : static_cast<std::int64_t>(hosts.size());
 }
 
 std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id) {

@@ -64,6 +64,9 @@ struct RecordedRun : RunRecord {
 /// Error(kUsage) if it does not hold the run.
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
 
+/// Devices of an attempt with these ranks: GPUs, one a rank; where processors compute, machines.
+std::int64_t devices_of(const std::vector<RankRecord>& ranks);
+
 /// In their order.
 std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id);
 /// In the order in which the training reads them.

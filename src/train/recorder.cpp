@@ -58,6 +58,14 @@ void Recorder::record_energy(const std::vector<store::EnergyRecord>& energy,
   if (!energy.empty()) db_->record_energy(energy);
 }
 
+void Recorder::record_ranks(const std::vector<store::RankRecord>& rows) {
+  if (db_ != nullptr) db_->record_ranks(rows);
+}
+
+void Recorder::record_phases(const std::vector<store::PhaseRecord>& rows) {
+  if (db_ != nullptr) db_->record_phases(rows);
+}
+
 void Recorder::event(std::int64_t step, const std::string& kind, const std::string& message) {
   if (db_ != nullptr) db_->event(step, kind, message);
 }

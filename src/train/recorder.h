@@ -42,6 +42,8 @@ class Recorder {
   void record_peak(double flops, const std::string& source);
   void record_energy(const std::vector<store::EnergyRecord>& energy,
                      const std::vector<store::PowerSample>& power);
+  void record_ranks(const std::vector<store::RankRecord>& rows);
+  void record_phases(const std::vector<store::PhaseRecord>& rows);
   void event(std::int64_t step, const std::string& kind, const std::string& message);
   void end_attempt(const std::string& outcome);
   /// A resume goes on from a checkpoint only if the record holds all steps up to it.

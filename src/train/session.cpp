@@ -262,7 +262,9 @@ SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptio
 
   const bool resumed = beginning.start && beginning.with_state;
   Recorder recorder(options.run_dir, lock, db);
-  const TrainingParts parts{.recorder = recorder,
+  const auto alone = dist::alone();
+  const TrainingParts parts{.ranks = *alone,
+                            .recorder = recorder,
                             .evaluators = *ready.evaluators,
                             .signals = signals,
                             .peak = peak,

@@ -86,9 +86,15 @@ std::int64_t Stepper::last_step() const {
   return std::min(end, config_.stop_at.value_or(end));
 }
 
+void Stepper::read_batch() {
+  const auto next = static_cast<std::uint64_t>(state_.step) + 1;
+  if (!next_batch_ || next_batch_->step != next) next_batch_ = batches_.batch(next);
+}
+
 StepGradients Stepper::gradients(OpTrace* trace) {
+  read_batch();
   StepGradients step;
-  step.batch = batches_.batch(static_cast<std::uint64_t>(state_.step) + 1);
+  step.batch = *std::exchange(next_batch_, std::nullopt);
   step.losses = forward_backward(step.batch, trace);
   step.plan = optimizer_.plan_clip(policy_, state_.step + 1);
   if (trace != nullptr) {

@@ -15,6 +15,7 @@
 #include "core/policy.h"
 #include "core/terminal.h"
 #include "data/batch.h"
+#include "dist/communicator.h"
 #include "model/olmo.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
@@ -105,9 +106,15 @@ class Stepper {
   [[nodiscard]] std::int64_t last_step() const;
   void note_loss(double ce_loss) { state_.min_loss = std::min(state_.min_loss, ce_loss); }
 
+  /// What this rank has sent and waited for, of all its communicators.
+  [[nodiscard]] dist::Traffic traffic() const { return {}; }
+
   /// Starts at `state` instead of at step 0; the weights are already the model's.
   void restore(const TrainState& state, const optim::OptimState& optim);
 
+  /// Reads the batch of the next step, which gradients() does where nobody has: what is wrong with
+  /// it is known before any rank computes.
+  void read_batch();
   /// The next step's loss and gradients; changes no weight. `trace` receives every operation.
   StepGradients gradients(OpTrace* trace = nullptr);
   /// Applies them and returns the step's row, whose times are the caller's to fill in.
@@ -123,6 +130,7 @@ class Stepper {
   config::TrainConfig config_;
   Policy policy_;
   data::BatchSource batches_;
+  std::optional<data::Batch> next_batch_;
   model::Olmo model_;
   NamedTensors gradients_;
   optim::Optimizer optimizer_;

@@ -4,9 +4,11 @@
 
 #include "core/error.h"
 #include "core/gpu.h"
-#include "energy/meter.h"
 #include "model/model_config.h"
+#include "train/agreement.h"
 #include "train/divergence.h"
+#include "train/phases.h"
+#include "train/world_record.h"
 
 namespace olmo::train {
 namespace {
@@ -23,9 +25,11 @@ class Trainer {
       : stepper_(stepper),
         config_(stepper.config()),
         state_(stepper.state()),
+        ranks_(parts.ranks),
         recorder_(parts.recorder),
         evaluators_(parts.evaluators),
         signals_(parts.signals),
+        world_(ranks_, recorder_, stepper.model().policy()),
         peak_(parts.peak),
         saver_(stepper, recorder_, parts.resumed),
         resumed_(parts.resumed) {
@@ -38,7 +42,7 @@ class Trainer {
       TrainResult result =
           with_device_errors(stepper_.model().policy(), [&] { return run_steps(); });
       is_whole_ = false;  // from here on there is nothing more to save
-      record_energy(energy_.finish());
+      world_.finish(/*together=*/true);
       recorder_.require_held();
       const bool finished = result.outcome == Outcome::kFinished;
       recorder_.event(result.step, finished ? "finish" : "stop",
@@ -49,9 +53,12 @@ class Trainer {
     } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
       const auto* ours = dynamic_cast<const Error*>(&error);
       const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
-      if (!diverged && is_whole_) saver_.save_what_is_whole();
+      // Where one rank has failed by itself, no collective works any more.
+      const bool together =
+          ranks_.size() == 1 || dynamic_cast<const AgreedError*>(&error) != nullptr;
+      if (!diverged && is_whole_ && together) saver_.save_what_is_whole();
       if (!diverged) recorder_.event(state_.step, "error", error.what());
-      record_energy(energy_.finish());
+      world_.finish(together);
       recorder_.end_attempt(diverged ? "diverged" : "failed");
       throw;
     }
@@ -65,7 +72,8 @@ class Trainer {
     const auto end = last_step();
     begin();
     double timed = 0;
-    std::optional<Outcome> asked = asked_by_signal();
+    clock_.begin(stepper_.traffic());
+    std::optional<Outcome> asked = end_of_step(std::nullopt, 0, state_.step < end);
     while (state_.step < end && !asked) {
       // Someone may have given the folder to another process: then this one must not write a step.
       recorder_.require_held();
@@ -76,10 +84,9 @@ class Trainer {
       if (row.step > result.first_step) timed += row.seconds;
       result.last_loss = row.ce_loss;
       recorder_.show(progress_of(row, result.first_step, end));
-      record_energy(energy_.take());
       if (state_.is_multiple_of(config_.hash_interval)) record_state_hashes();
-      saver_.save_if_due();
-      asked = wants_to_end(row.ce_loss, seconds_since(start));
+      save_if_due();
+      asked = end_of_step(row.ce_loss, seconds_since(start), state_.step < end);
       if (!asked && (state_.is_multiple_of(config_.eval_interval) || is_at_end())) evaluate();
       stepper_.note_loss(row.ce_loss);
     }
@@ -125,6 +132,7 @@ class Trainer {
 
   store::StepRecord train_step(bool traced) {
     const auto start = Clock::now();
+    const double reading = std::exchange(reading_, 0);
     OpTrace trace;
     OpTrace* const into = traced ? &trace : nullptr;
     const StepGradients gradients = stepper_.gradients(into);
@@ -142,7 +150,7 @@ class Trainer {
       saver_.settle();
       diverge_after_update(row, stepper_, recorder_);
     }
-    row.seconds = seconds_since(start);
+    row.seconds = reading + seconds_since(start);
     row.tokens_per_second = static_cast<double>(config_.tokens_per_step()) / row.seconds;
     row.mfu = mfu_of(row.tokens_per_second);
     recorder_.record_step(row);
@@ -150,21 +158,39 @@ class Trainer {
     return row;
   }
 
-  /// MFU of a step; where the peak turns out to be higher, those recorded before are corrected.
+  /// MFU of a step, of the peak of all ranks; where that turns out to be higher, those recorded
+  /// before are corrected.
   std::optional<double> mfu_of(double tokens_per_second) {
     const double rate = tokens_per_second * flops_per_token_;
-    if (peak_.update(rate)) recorder_.record_peak(*peak_.value(), peak_.source());
-    return peak_.value() ? std::optional(rate / *peak_.value()) : std::nullopt;
+    const double before = peak_.value().value_or(0);
+    const bool rose = peak_.update(rate / ranks_.size());
+    if (!peak_of_all_ || !peak_.value()) return std::nullopt;
+    *peak_of_all_ += *peak_.value() - before;  // that of other ranks comes with their next report
+    if (rose) record_peak();
+    return rate / *peak_of_all_;
+  }
+
+  void record_peak() {
+    const auto devices = static_cast<double>(world_.devices());
+    recorder_.record_peak(*peak_of_all_ / devices, peak_.source());
+  }
+
+  /// The sum, where every rank knows its own.
+  void add_peaks(const std::vector<StepReport>& reports) {
+    double sum = 0;
+    for (const auto& report : reports) {
+      if (report.peak_flops <= 0) return peak_of_all_.reset();
+      sum += report.peak_flops;
+    }
+    const bool rose = peak_of_all_ && sum > *peak_of_all_ * 1.001;
+    peak_of_all_ = sum;
+    if (rose) record_peak();
   }
 
   void record_state_hashes() {
     if (hashed_step_ == state_.step) return;
     hashed_step_ = state_.step;
     recorder_.record_state_hashes(state_.step, stepper_.state_hashes(), state_.chain);
-  }
-
-  void record_energy(const energy::EnergyReadings& readings) {
-    recorder_.record_energy(readings.energy, readings.power);
   }
 
   void evaluate() {
@@ -178,24 +204,65 @@ class Trainer {
     }
   }
 
-  [[nodiscard]] std::optional<Outcome> asked_by_signal() const {
-    if (signals_.requested() == StopRequest::kNone) return std::nullopt;
-    recorder_.event(state_.step, "signal", signals_.name());
-    return signals_.requested() == StopRequest::kInterrupt ? Outcome::kInterrupted
-                                                           : Outcome::kStopped;
+  void save_if_due() {
+    const auto saving = clock_.in(Phase::kSave);
+    saver_.save_if_due();
   }
 
-  [[nodiscard]] std::optional<Outcome> wants_to_end(double ce_loss, double seconds) const {
-    if (const auto asked = asked_by_signal()) return asked;
+  /// The next step's batch is read before the ranks agree to compute it, so that a token id or a
+  /// file that one of them cannot use ends all at the same place.
+  std::optional<Error> read_batch() {
+    const auto start = Clock::now();
+    const auto reading = clock_.in(Phase::kData);
+    try {
+      stepper_.read_batch();
+    } catch (const std::exception& error) {
+      return as_error(error);
+    }
+    reading_ = seconds_since(start);
+    return std::nullopt;
+  }
+
+  /// The one exchange of a step in which all ranks decide what follows. `ce_loss`: of the step that
+  /// was made, if one was. `goes_on`: another step is to come.
+  std::optional<Outcome> end_of_step(std::optional<double> ce_loss, double seconds, bool goes_on) {
+    const auto failed = goes_on ? read_batch() : std::nullopt;
+    StepReport mine = report_of(signals_);
+    mine.times = clock_.end(stepper_.traffic());
+    mine.peak_flops = peak_.value().value_or(0);
+    mine.time_is_over = config_.time_limit && seconds >= *config_.time_limit ? 1 : 0;
+    mine.record_is_due = world_.is_due() ? 1 : 0;
+    if (failed) mine.error = static_cast<std::int32_t>(failed->kind());
+    std::vector<StepReport> reports;
+    {
+      const auto waiting = clock_.in(Phase::kWait);
+      reports = exchange_reports(ranks_, mine);
+    }
+    add_peaks(reports);
+    if (ce_loss) world_.add(state_.step, reports);
+    if (reports.front().record_is_due != 0) world_.record();
+    const auto asked = wants_to_end(reports, ce_loss);
+    if (!asked) throw_agreed(ranks_, reports, failed);
+    clock_.begin(stepper_.traffic());
+    return asked;
+  }
+
+  [[nodiscard]] std::optional<Outcome> wants_to_end(const std::vector<StepReport>& reports,
+                                                    std::optional<double> ce_loss) {
+    if (const auto signal = signal_of(reports); signal.request != StopRequest::kNone) {
+      recorder_.event(state_.step, "signal", signal.name);
+      return signal.request == StopRequest::kInterrupt ? Outcome::kInterrupted : Outcome::kStopped;
+    }
+    if (!ce_loss) return std::nullopt;
     const auto because = [&](const std::string& reason) {
       recorder_.event(state_.step, "stop", reason);
       return Outcome::kStopped;
     };
-    if (config_.time_limit && seconds >= *config_.time_limit) return because("time_limit");
+    if (reports.front().time_is_over != 0) return because("time_limit");
     const bool warm = static_cast<double>(state_.step) > config_.scheduler.t_warmup;
     if (config_.early_stopping_factor && warm &&
-        ce_loss > *config_.early_stopping_factor * state_.min_loss) {
-      return because("early_stopping_factor: the loss is " + std::to_string(ce_loss));
+        *ce_loss > *config_.early_stopping_factor * state_.min_loss) {
+      return because("early_stopping_factor: the loss is " + std::to_string(*ce_loss));
     }
     return std::nullopt;
   }
@@ -203,16 +270,20 @@ class Trainer {
   Stepper& stepper_;
   const config::TrainConfig& config_;  ///< the stepper's
   const TrainState& state_;            ///< the stepper's
+  dist::Communicator& ranks_;
   Recorder& recorder_;
   evaluation::Evaluators& evaluators_;
   const StopSignals& signals_;
-  energy::EnergyMeter energy_;
+  WorldRecord world_;
   PeakFlops peak_;
   Saver saver_;
   bool resumed_;
   bool is_whole_ = true;  ///< the state can be saved on the way out of an error
   std::int64_t hashed_step_ = -1;
   double flops_per_token_ = 0;
+  std::optional<double> peak_of_all_;  ///< FLOP/s of all ranks
+  PhaseClock clock_;
+  double reading_ = 0;  ///< seconds, of the batch that was read last
 };
 
 }  // namespace

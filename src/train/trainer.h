@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "core/process.h"
+#include "dist/communicator.h"
 #include "evaluation/evaluators.h"
+#include "train/recorder.h"
 #include "train/saver.h"
 #include "train/speed.h"
 #include "train/stepper.h"
@@ -30,18 +32,21 @@ struct TrainResult {
 
 /// What a training loop needs beside its Stepper.
 struct TrainingParts {
-  Recorder& recorder;  ///< of an attempt that has been begun
+  dist::Communicator& ranks;  ///< that train together
+  Recorder& recorder;         ///< of an attempt that has been begun
   evaluation::Evaluators& evaluators;
   const StopSignals& signals;
-  PeakFlops peak;  ///< of this machine, for MFU
+  PeakFlops peak;  ///< of this rank, for MFU
   bool resumed;    ///< the stepper stands at a checkpoint's place
 };
 
 /// The training loop around a Stepper: records, saves, evaluates, stops, and says in the record how
-/// the attempt ended, whatever happens. Trains from where `stepper` stands to the end, to a stop
+/// the attempt ended, whatever happens. Every rank runs it, and all take each decision together
+/// (train/agreement.h). Trains from where `stepper` stands to the end, to a stop
 /// request or to a limit of the config, and evaluates every eval_interval steps and at the end.
 /// Throws Error(kDiverged) before an update with a loss or gradient that is not finite, or after
-/// one that made weights so. Ended by another error it saves the last whole state, if it can.
+/// one that made weights so. Ended by another error it saves the last whole state, if it can: where
+/// a rank has failed by itself, the others cannot.
 TrainResult train(Stepper& stepper, const TrainingParts& parts);
 
 }  // namespace olmo::train

@@ -1,10 +1,14 @@
 #include "dist/communicator.h"
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "dist/thread_ranks.h"
 #include "support/catch.h"
 #include "support/rank_worlds.h"
 
@@ -140,6 +144,21 @@ TEST_CASE("a rank's position is the collective that it has begun last", "[dist]"
     ranks.barrier();
     Pending pending = ranks.all_gather(mine, all);
     OLMO_CHECK(to_string(ranks.position()) == "all-gather 2 of 20 bytes");
+  });
+}
+
+TEST_CASE("traffic counts the time for which a rank has waited for others", "[dist]") {
+  std::atomic<bool> waits{false};
+  run_ranks(2, [&](Communicator& ranks) {
+    const at::Tensor mine = at::zeros({1}, at::kFloat), all = at::empty({2}, at::kFloat);
+    if (ranks.rank() == 0) {  // comes late
+      while (!waits) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    waits = true;
+    ranks.all_gather(mine, all).wait();
+    if (ranks.rank() == 1) CHECK(ranks.traffic().of(Collective::kAllGather).seconds > 0);
+    CHECK(ranks.traffic().of(Collective::kAllToAll).seconds == 0);
   });
 }
 

@@ -1,0 +1,71 @@
+// Who trains, where the time of their steps goes, and what energy their hosts take: the tables
+// `ranks`, `phases`, `energy` and `power_samples`.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "dist/communicator.h"
+#include "energy/meter.h"
+#include "train/agreement.h"
+#include "train/recorder.h"
+
+namespace olmo::train {
+
+/// What a rank says of itself.
+struct RankFacts {
+  std::string host;
+  std::string machine;  ///< of which host is the name: containers on one machine have other names
+  std::int64_t pid = 0;
+  std::string device;     ///< as the policy names it
+  std::string processor;  ///< its model
+  int threads = 1;
+};
+
+/// Of this process.
+RankFacts facts_of(const Policy& policy);
+
+/// Those of all ranks, by rank; their sums are 0. `local_rank` counts the ranks of a machine. Hosts
+/// of equal names that are different machines get a number each.
+std::vector<store::RankRecord> describe_ranks(const std::vector<RankFacts>& facts);
+
+/// Adds up what the ranks of an attempt report of their steps, and records it about once a minute:
+/// a row for each rank, which is replaced, and a row for each phase and minute, however many ranks
+/// and steps there are. The energy of a machine is read by the lowest rank on it.
+class WorldRecord {
+ public:
+  /// Collective, as record() and finish() are.
+  WorldRecord(dist::Communicator& ranks, Recorder& recorder, const Policy& policy,
+              energy::EnergySources sources = {});
+
+  /// That compute: GPUs, one a rank; where processors compute, machines.
+  [[nodiscard]] std::int64_t devices() const;
+  /// Whether record() should be called, by this rank's clock.
+  [[nodiscard]] bool is_due() const;
+  /// After a step; `reports` are of all ranks, by rank.
+  void add(std::int64_t step, const std::vector<StepReport>& reports);
+  void record();
+  /// At the end of the attempt. `together`: all ranks call it; otherwise what only they know (the
+  /// energy of other hosts) stays as it was recorded last.
+  void finish(bool together);
+
+ private:
+  void record_times();
+  /// Of the machine of `rank`.
+  void record_energy(energy::EnergyReadings readings, std::size_t rank);
+  void record_energy_of_all(const energy::EnergyReadings& mine);
+
+  dist::Communicator& ranks_;
+  Recorder& recorder_;
+  std::vector<store::RankRecord> sums_;  ///< by rank
+  std::vector<StepTimes> interval_;      ///< sums since the last record(), by rank
+  std::int64_t first_step_ = 0, steps_ = 0, last_step_ = 0;  ///< of the interval
+  bool one_machine_ = true;
+  std::optional<energy::EnergyMeter> meter_;
+  std::chrono::steady_clock::time_point recorded_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace olmo::train
