@@ -17,8 +17,8 @@ void throw_lowest(dist::Communicator& ranks, const std::vector<std::int32_t>& ki
   const auto rank = static_cast<std::size_t>(first - kinds.begin());
   const bool alike =
       std::ranges::all_of(messages, [&](const auto& each) { return each == messages[rank]; });
-  throw AgreedError(static_cast<ErrorKind>(*first),
-                    (alike ? "" : "rank " + std::to_string(rank) + ": ") + messages[rank]);
+  throw dist::AgreedError(static_cast<ErrorKind>(*first),
+                          (alike ? "" : "rank " + std::to_string(rank) + ": ") + messages[rank]);
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ void decide(dist::Communicator& ranks, const std::function<void()>& work) {
   }
   const auto kinds = dist::all_gather_value(ranks, kind);
   if (kinds.front() == 0) return;
-  throw AgreedError(static_cast<ErrorKind>(kinds.front()), dist::broadcast_text(ranks, message, 0));
+  throw dist::AgreedError(static_cast<ErrorKind>(kinds.front()),
+                          dist::broadcast_text(ranks, message, 0));
 }
 
 StepReport report_of(const StopSignals& signals) {

@@ -11,20 +11,17 @@
 
 #include "core/error.h"
 #include "core/process.h"
+#include "dist/agreement.h"
 #include "dist/communicator.h"
 #include "train/phases.h"
 
 namespace olmo::train {
 
-/// An error that every rank throws, at the same place: collectives still work, so the state can be
-/// saved. One rank tells it for all.
-class AgreedError : public Error {
- public:
-  using Error::Error;
-};
-
 /// The error as an Error, whatever it was.
 Error as_error(const std::exception& error);
+
+// A dist::AgreedError is thrown by every rank at the same place: collectives still work, so the
+// state can be saved.
 
 /// Runs `work` on every rank. If it throws on some, all throw the AgreedError of the lowest of
 /// them, which names the rank unless all have failed alike. A world of one throws what `work` does.

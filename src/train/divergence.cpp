@@ -11,14 +11,15 @@
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/tensor.h"
+#include "dist/agreement.h"
 
 namespace olmo::train {
 namespace {
 
 [[noreturn]] void diverge(std::int64_t step, const std::string& what,
                           const std::string& consequence) {
-  throw Error(ErrorKind::kDiverged,
-              "step " + std::to_string(step) + ": " + what + "; " + consequence);
+  throw dist::AgreedError(ErrorKind::kDiverged,
+                          "step " + std::to_string(step) + ": " + what + "; " + consequence);
 }
 
 /// The exponent of NaNs and infinities is all ones. No branch in the loop: it runs at the memory's

@@ -1,5 +1,6 @@
 // How a training ends whose numbers are finite no more: with a sentence and an event that name what
-// spoilt it, and the checkpoint to go back to. All throw Error(kDiverged).
+// spoilt it, and the checkpoint to go back to. All throw AgreedError(kDiverged): what they look at
+// is the same on every rank.
 #pragma once
 
 #include <optional>

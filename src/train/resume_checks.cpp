@@ -98,16 +98,6 @@ void check_policy(const Json& before, const Json& now, const std::optional<fs::p
   }
 }
 
-/// What the config says beside what is compared by itself.
-Json without_placement(const Json& config, const std::string& group = "") {
-  Json rest = Json::object();
-  for (const auto& [key, value] : config.items()) {
-    if (is_placement(group + key)) continue;
-    rest[key] = value.is_object() ? without_placement(value, group + key + ".") : value;
-  }
-  return rest;
-}
-
 void collect(const std::string& path, const Json& before, const Json& now,
              std::vector<std::string>& out) {
   if (before == now) return;
@@ -179,6 +169,15 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
        differences(without_placement(config), without_placement(to_json(now.config))))
     changes.push_back(std::move(change));
   return changes;
+}
+
+Json without_placement(const Json& config, const std::string& group) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : config.items()) {
+    if (is_placement(group + key)) continue;
+    rest[key] = value.is_object() ? without_placement(value, group + key + ".") : value;
+  }
+  return rest;
 }
 
 std::vector<std::string> differences(const Json& before, const Json& now) {

@@ -38,6 +38,9 @@ struct Successor {
 std::vector<std::string> check_successor(const store::RunDb& db, const std::string& run_id,
                                          const Successor& now, data::BatchSource& batches);
 
+/// A config's JSON without what says where something lies or what computes.
+Json without_placement(const Json& config, const std::string& group = "");
+
 /// One sentence for each leaf in which two configs differ: "`optimizer.learning_rate` was 0.001, is
 /// 0.002".
 std::vector<std::string> differences(const Json& before, const Json& now);

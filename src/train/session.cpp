@@ -7,19 +7,25 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/process_identity.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "dist/agreement.h"
+#include "dist/exchange.h"
 #include "model/model_config.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"
+#include "store/recorded_run.h"
 #include "store/run_folder.h"
+#include "train/agreement.h"
 #include "train/preparation.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
 #include "train/shared_order.h"
 #include "train/speed.h"
 #include "train/train_state.h"
+#include "train/world_record.h"
 
 namespace olmo::train {
 namespace {
@@ -56,26 +62,11 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
                   "save_overwrite=true");
 }
 
-store::AttemptRecord describe_attempt(const Policy& policy, const std::optional<Start>& start,
-                                      std::int64_t start_step, const std::string& command_line,
-                                      const PeakFlops& peak) {
-  Json where = store::environment_json();
-  where["peak_flops"] = or_null(peak.value());
-  where["peak_source"] = peak.source();
-  store::AttemptRecord attempt;
-  attempt.start_step = start_step;
-  if (start) attempt.resumed_from = start->path.string();
-  attempt.command_line = command_line;
-  attempt.policy = json_text(store::policy_json(policy));
-  attempt.build = json_text(store::build_json());
-  attempt.environment = json_text(where);
-  return attempt;
-}
-
-/// What the MFU of the progress line is a share of.
-void say_peak(const PeakFlops& peak) {
-  const std::string share = peak.value() ? formatted("of %.4g GFLOP/s, ", *peak.value() / 1e9) : "";
-  log_line("MFU: " + share + peak.source());
+/// As a person names it, for the record.
+std::string strategy_name(const config::TrainConfig& config, int world_size) {
+  if (world_size == 1) return "single";
+  if (config.distributed_strategy != "fsdp") return "ddp";
+  return config.fsdp ? config.fsdp->sharding_strategy : config::FsdpConfig().sharding_strategy;
 }
 
 /// Where a start finds itself, once the folder is its own.
@@ -86,38 +77,6 @@ struct Beginning {
   std::vector<store::InputRecord> inputs;  ///< whatever decides the result
   std::vector<ResumeEvent> events;         ///< that the record must tell
 };
-
-/// The attempt's row, of a new run or of the one that goes on, and the events of the start.
-void begin_record(store::RunDb& db, const Beginning& beginning, const store::AttemptRecord& attempt,
-                  const Stepper& stepper) {
-  if (beginning.continued) {
-    db.resume_run(*beginning.continued, attempt, stepper.last_step());
-    db.event(attempt.start_step, "resume",
-             attempt.resumed_from.empty() ? "from the start: no checkpoint had been saved"
-                                          : attempt.resumed_from);
-    return;
-  }
-  const config::TrainConfig& config = stepper.config();
-  store::RunRecord run{.name = config.run_name.value_or("run"),
-                       .config = json_text(to_json(config)),
-                       .experiment_digest = config::experiment_digest(config).hex(),
-                       .seed = config.seed,
-                       .n_parameters = model::count_parameters(config.model).total,
-                       .max_steps = stepper.last_step(),
-                       .chain_format = kChainFormat};
-  db.begin_run(run, attempt, beginning.inputs);
-  db.event(attempt.start_step, "start",
-           !attempt.resumed_from.empty() ? "from " + attempt.resumed_from
-           : config.load_weights         ? "from the weights of " + *config.load_weights
-                                         : "from initial weights");
-}
-
-/// Nothing is left to do, and the run is finished already: then it gets no attempt.
-bool is_finished(const store::RunDb& db, const std::optional<std::string>& continued,
-                 const Stepper& stepper) {
-  if (!continued || stepper.state().step < stepper.last_step()) return false;
-  return db.run(*continued).status == "finished";
-}
 
 fs::path database_of(const SessionOptions& options) {
   return options.database.empty() ? options.run_dir / "run.db" : options.database;
@@ -175,10 +134,6 @@ Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptio
     if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
   });
   problems.throw_if_any();
-  for (const auto& note : ready.notes) log_line("note: " + note);
-  const auto memory = memory_of(loaded.config, {}, instances_of(ready));
-  const Needs needs = needs_of(loaded.config, memory, options.run_dir, {});
-  for (const auto& shortage : shortages(needs, options.run_dir)) log_warning(shortage);
   return ready;
 }
 
@@ -210,6 +165,223 @@ void note_changes(Beginning& beginning, const store::RunDb& db, const config::Tr
     beginning.events.push_back({"change", change});
 }
 
+/// What must be the same on every rank before one of them touches the run folder.
+std::vector<dist::Fact> facts_of(const config::TrainConfig& config, const Preparation& ready) {
+  std::vector<dist::Fact> facts;
+  facts.push_back({"config", json_text(without_placement(to_json(config)))});
+  facts.push_back({"build", json_text(store::build_json())});
+  const Json policy = store::policy_json(*ready.policy);
+  Json computes = Json::object();  // under `portable` ranks of several kinds give the same bits
+  for (const char* key : {"numerics", "precision"}) computes[key] = policy[key];
+  if (policy["numerics"] == "fast")
+    for (const char* key : {"device", "isa", "matrix_products"}) computes[key] = policy[key];
+  facts.push_back({"policy", json_text(computes)});
+  for (std::size_t i = 0; i < ready.inputs.size(); ++i) {
+    const auto& [kind, path, bytes, sha256] = ready.inputs[i];
+    facts.push_back(
+        {kind + " " + std::to_string(i) + " (" + fs::path(path).filename().string() + ")",
+         std::to_string(bytes) + " bytes, " + sha256});
+  }
+  facts.push_back({"evaluators that are left out", json_text(Json(ready.evaluators->notes()))});
+  return facts;
+}
+
+/// The floating-point operations per second of all ranks, and how that is known.
+struct PeakOfAll {
+  std::optional<double> flops;  ///< nothing: a rank does not know its own
+  std::string source;
+};
+
+PeakOfAll peak_of_all(dist::Communicator& ranks, const PeakFlops& peak) {
+  double sum = 0;
+  for (const double each : dist::all_gather_value(ranks, peak.value().value_or(0))) {
+    if (each <= 0) return {std::nullopt, peak.source()};
+    sum += each;
+  }
+  return {sum, peak.source_on(ranks.size())};
+}
+
+/// A training from its config to its end, on one of its ranks.
+class Session {
+ public:
+  Session(const config::LoadedConfig& loaded, const SessionOptions& options, const Ranks& ranks,
+          const StopSignals& signals)
+      : loaded_(loaded),
+        config_(loaded.config),
+        options_(options),
+        place_(ranks),
+        ranks_(ranks.communicator),
+        signals_(signals),
+        database_(database_of(options)) {}
+
+  SessionResult run() {
+    agree(ranks_, [&] { ready_ = prepare_start(loaded_, options_); });
+    if (ranks_.size() > 1)
+      dist::require_same(ranks_, facts_of(config_, ready_), own_identity().host);
+    decide(ranks_, [&] { take_folder(); });  // what follows reads and writes the folder
+    follow();
+    end_if_asked();
+
+    const PeakFlops peak(*ready_.policy);
+    const PeakOfAll all = peak_of_all(ranks_, peak);
+    const auto world = describe_world(ranks_, *ready_.policy);
+    Stepper stepper(config_, *ready_.policy, std::move(*ready_.batches));
+    begin_at(stepper, beginning_.start, beginning_.with_state);
+    require_same_start(stepper);
+    const auto step = stepper.state().step;
+    if (is_finished(stepper)) {
+      return {{.step = step, .first_step = step + 1, .checkpoint = beginning_.start->path},
+              *beginning_.continued,
+              database_};
+    }
+    end_if_asked();
+    decide(ranks_, [&] {
+      say_peak(all);
+      begin_record(describe_attempt(stepper, all, store::devices_of(world)), stepper);
+    });
+    Recorder recorder = make_recorder();
+    const bool resumed = beginning_.start && beginning_.with_state;
+    const TrainingParts parts{.ranks = ranks_,
+                              .world = world,
+                              .recorder = recorder,
+                              .evaluators = *ready_.evaluators,
+                              .signals = signals_,
+                              .peak = peak,
+                              .resumed = resumed,
+                              .at_step = place_.at_step};
+    return {train(stepper, parts), recorder.run_id(), database_};
+  }
+
+ private:
+  /// Of rank 0: the right to the folder, the record, and what to go on with.
+  void take_folder() {
+    for (const auto& note : ready_.notes) log_line("note: " + note);
+    const auto memory = memory_of(config_, {}, instances_of(ready_));
+    const Needs needs = needs_of(config_, memory, options_.run_dir, {});
+    for (const auto& shortage : shortages(needs, options_.run_dir)) log_warning(shortage);
+    lock_.emplace(options_.run_dir);
+    beginning_ = find_beginning(options_, config_, ready_, *lock_);
+    db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
+    note_changes(beginning_, *db_, config_, ready_);
+    if (!beginning_.start) beginning_.start = find_load_path(config_);
+  }
+
+  /// The other ranks learn what rank 0 has found, and read the same checkpoint.
+  void follow() {
+    if (ranks_.size() == 1) return;
+    const auto& start = beginning_.start;
+    const Json found = {{"continued", or_null(beginning_.continued)},
+                        {"start", start ? Json(fs::absolute(start->path).string()) : Json()},
+                        {"with_state", beginning_.with_state}};
+    const Json of_first = Json::parse(dist::broadcast_text(ranks_, json_text(found), 0));
+    agree(ranks_, [&] {
+      if (ranks_.rank() == 0) return;
+      if (!of_first["continued"].is_null()) beginning_.continued = of_first["continued"];
+      beginning_.with_state = of_first["with_state"];
+      if (!of_first["start"].is_null())
+        beginning_.start = read_start(fs::path(of_first["start"].get<std::string>()));
+    });
+  }
+
+  void require_same_start(const Stepper& stepper) {
+    if (ranks_.size() == 1) return;
+    const TrainState& state = stepper.state();
+    const std::vector<dist::Fact> facts = {{"steps that are done", std::to_string(state.step)},
+                                           {"hash chain", state.chain.hex()},
+                                           {"tokens seen", std::to_string(state.tokens)}};
+    dist::require_same(ranks_, facts, own_identity().host);
+  }
+
+  void end_if_asked() {
+    agree(ranks_, [&] { signals_.throw_if_requested(kNothingTrained); });
+  }
+
+  /// Nothing is left to do, and the run is finished already: then it gets no attempt.
+  bool is_finished(const Stepper& stepper) {
+    if (!beginning_.continued || stepper.state().step < stepper.last_step()) return false;
+    std::string status;
+    decide(ranks_, [&] { status = db_->run(*beginning_.continued).status; });
+    return dist::broadcast_text(ranks_, status, 0) == "finished";
+  }
+
+  /// What the MFU of the progress line is a share of.
+  static void say_peak(const PeakOfAll& peak) {
+    const std::string share = peak.flops ? formatted("of %.4g GFLOP/s, ", *peak.flops / 1e9) : "";
+    log_line("MFU: " + share + peak.source);
+  }
+
+  /// `devices`: among which the peak is divided, since reports reckon with that of one.
+  [[nodiscard]] store::AttemptRecord describe_attempt(const Stepper& stepper, const PeakOfAll& peak,
+                                                      std::int64_t devices) const {
+    Json where = store::environment_json();
+    where["peak_flops"] = peak.flops ? Json(*peak.flops / static_cast<double>(devices)) : Json();
+    where["peak_source"] = peak.source;
+    store::AttemptRecord attempt;
+    attempt.start_step = stepper.state().step;
+    if (beginning_.start) attempt.resumed_from = beginning_.start->path.string();
+    attempt.command_line = options_.command_line;
+    attempt.policy = json_text(store::policy_json(*ready_.policy));
+    attempt.build = json_text(store::build_json());
+    attempt.environment = json_text(where);
+    attempt.world_size = ranks_.size();
+    attempt.strategy = strategy_name(config_, ranks_.size());
+    attempt.launch = place_.launch;
+    return attempt;
+  }
+
+  /// The attempt's row, of a new run or of the one that goes on, and the events of the start.
+  void begin_record(const store::AttemptRecord& attempt, const Stepper& stepper) {
+    if (beginning_.continued) {
+      db_->resume_run(*beginning_.continued, attempt, stepper.last_step());
+      db_->event(attempt.start_step, "resume",
+                 attempt.resumed_from.empty() ? "from the start: no checkpoint had been saved"
+                                              : attempt.resumed_from);
+    } else {
+      begin_run(attempt, stepper);
+    }
+    store::write_identity(options_.run_dir, db_->run_id(), database_);
+    for (const auto& [kind, message] : beginning_.events)
+      db_->event(attempt.start_step, kind, message);
+    db_->records().outlast_failures();
+  }
+
+  void begin_run(const store::AttemptRecord& attempt, const Stepper& stepper) {
+    store::RunRecord run{.name = config_.run_name.value_or("run"),
+                         .config = json_text(to_json(config_)),
+                         .experiment_digest = config::experiment_digest(config_).hex(),
+                         .seed = config_.seed,
+                         .n_parameters = model::count_parameters(config_.model).total,
+                         .max_steps = stepper.last_step(),
+                         .chain_format = kChainFormat};
+    db_->begin_run(run, attempt, beginning_.inputs);
+    db_->event(attempt.start_step, "start",
+               !attempt.resumed_from.empty() ? "from " + attempt.resumed_from
+               : config_.load_weights        ? "from the weights of " + *config_.load_weights
+                                             : "from initial weights");
+  }
+
+  /// Rank 0's writes; those of the others know the run.
+  Recorder make_recorder() {
+    Json run = {{"run_id", ""}, {"attempt", 0}};
+    if (db_) run = {{"run_id", db_->run_id()}, {"attempt", db_->attempt()}};
+    run = Json::parse(dist::broadcast_text(ranks_, json_text(run), 0));
+    if (db_) return {options_.run_dir, *lock_, *db_};
+    return {options_.run_dir, run["run_id"].get<std::string>(), run["attempt"].get<std::int64_t>()};
+  }
+
+  const config::LoadedConfig& loaded_;
+  const config::TrainConfig& config_;
+  const SessionOptions& options_;
+  const Ranks& place_;
+  dist::Communicator& ranks_;
+  const StopSignals& signals_;
+  fs::path database_;
+  Preparation ready_;
+  std::optional<store::RunLock> lock_;  ///< of rank 0, as is the database
+  std::optional<store::RunDb> db_;
+  Beginning beginning_;
+};
+
 }  // namespace
 
 TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
@@ -227,49 +399,15 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   return plan;
 }
 
+SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
+                          const Ranks& ranks, const StopSignals& signals) {
+  return Session(loaded, options, ranks, signals).run();
+}
+
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
-  const config::TrainConfig& config = loaded.config;
   const StopSignals signals;  // from here on a signal ends the run in order, not the process
-  Preparation ready = prepare_start(loaded, options);
-  const store::RunLock lock(options.run_dir);  // what follows reads and writes the folder
-  Beginning beginning = find_beginning(options, config, ready, lock);
-  const fs::path database = database_of(options);
-  store::RunDb db = store::RunDb::open(database, store::OpenMode::kCreate);
-  ready.batches->keep_orders_in(options.run_dir / "train_data",
-                                data::BatchSource::OrderRole::kMaker);
-  note_changes(beginning, db, config, ready);
-  if (!beginning.start) beginning.start = find_load_path(config);
-  signals.throw_if_requested(kNothingTrained);
-
-  const PeakFlops peak(*ready.policy);
-  say_peak(peak);
-  Stepper stepper(config, *ready.policy, std::move(*ready.batches));
-  begin_at(stepper, beginning.start, beginning.with_state);
-  const auto step = stepper.state().step;
-  if (is_finished(db, beginning.continued, stepper)) {
-    return {{.step = step, .first_step = step + 1, .checkpoint = beginning.start->path},
-            *beginning.continued,
-            database};
-  }
-  signals.throw_if_requested(kNothingTrained);
-  share_order(stepper.batches(), *dist::alone(), /*first_of_node=*/true, step + 1);
-  const auto attempt =
-      describe_attempt(*ready.policy, beginning.start, step, options.command_line, peak);
-  begin_record(db, beginning, attempt, stepper);
-  store::write_identity(options.run_dir, db.run_id(), database);
-  for (const auto& [kind, message] : beginning.events) db.event(step, kind, message);
-  db.records().outlast_failures();
-
-  const bool resumed = beginning.start && beginning.with_state;
-  Recorder recorder(options.run_dir, lock, db);
   const auto alone = dist::alone();
-  const TrainingParts parts{.ranks = *alone,
-                            .recorder = recorder,
-                            .evaluators = *ready.evaluators,
-                            .signals = signals,
-                            .peak = peak,
-                            .resumed = resumed};
-  return {train(stepper, parts), db.run_id(), database};
+  return run_session(loaded, options, {.communicator = *alone}, signals);
 }
 
 }  // namespace olmo::train

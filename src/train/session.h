@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "config/train_config.h"
+#include "dist/communicator.h"
 #include "train/plan.h"
 #include "train/trainer.h"
 
@@ -18,6 +20,13 @@ struct SessionOptions {
   std::string command_line;
 };
 
+/// The ranks of a session, of which this process is one.
+struct Ranks {
+  dist::Communicator& communicator;
+  std::string launch = "alone";                    ///< what started them, for the record
+  std::function<void(std::int64_t)> at_step = {};  ///< see TrainingParts
+};
+
 struct SessionResult {
   TrainResult train;
   std::string run_id;
@@ -29,10 +38,17 @@ struct SessionResult {
 /// measured for a second or two. Reads what a start reads; writes nothing.
 TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions& options);
 
-/// A training process from its config to its end: inputs and tokenizer checked, run record begun or
+/// A training from its config to its end: inputs and tokenizer checked, run record begun or
 /// continued, weights made or read, trained. The record exists before step 1 and says how the
 /// process ended, whatever happens. Notes go to stderr and into the record. Throws Error; what is
 /// wrong with config, data and tokenizer is told all at once.
+///
+/// Every rank calls it. Rank 0 alone locks the folder, has the database and speaks; what it decides
+/// (a new run, or which checkpoint of which run) the others follow. All return the same, or throw
+/// the same AgreedError. `signals`: from before the call on they end the run in order.
+SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
+                          const Ranks& ranks, const StopSignals& signals);
+/// In one process.
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options);
 
 }  // namespace olmo::train

@@ -191,6 +191,11 @@ PeakFlops::PeakFlops(const Policy& policy)
   next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause_);
 }
 
+std::string PeakFlops::source_on(int ranks) const {
+  if (ranks == 1 || !value_) return source_;
+  return source_ + ", on each of " + std::to_string(ranks) + " ranks";
+}
+
 bool PeakFlops::measure() {
   const double measured = ops::measure_fma_peak(policy_, kMeasureSeconds);
   if (value_ && measured < *value_ * kRise) return false;

@@ -24,6 +24,8 @@ class PeakFlops {
   [[nodiscard]] std::optional<double> value() const { return value_; }
   /// One sentence: how it is known, or why not.
   [[nodiscard]] const std::string& source() const { return source_; }
+  /// The same of the sum over so many ranks.
+  [[nodiscard]] std::string source_on(int ranks) const;
 
   /// After a step that reached `rate` FLOP/s: measures again for some milliseconds, if the step was
   /// faster than the peak or the last measurement is a while ago. True if the peak is now higher.

@@ -29,9 +29,10 @@ class Trainer {
         recorder_(parts.recorder),
         evaluators_(parts.evaluators),
         signals_(parts.signals),
-        world_(ranks_, recorder_, stepper.model().policy()),
+        world_(ranks_, recorder_, parts.world),
         peak_(parts.peak),
         saver_(stepper, recorder_, parts.resumed),
+        at_step_(parts.at_step),
         resumed_(parts.resumed) {
     const auto flops = model::flops_per_token(config_.model, config_.model.max_sequence_length);
     flops_per_token_ = static_cast<double>(flops.model_forward + flops.model_backward);
@@ -55,7 +56,7 @@ class Trainer {
       const bool diverged = ours != nullptr && ours->kind() == ErrorKind::kDiverged;
       // Where one rank has failed by itself, no collective works any more.
       const bool together =
-          ranks_.size() == 1 || dynamic_cast<const AgreedError*>(&error) != nullptr;
+          ranks_.size() == 1 || dynamic_cast<const dist::AgreedError*>(&error) != nullptr;
       if (!diverged && is_whole_ && together) saver_.save_what_is_whole();
       if (!diverged) recorder_.event(state_.step, "error", error.what());
       world_.finish(together);
@@ -172,7 +173,7 @@ class Trainer {
 
   void record_peak() {
     const auto devices = static_cast<double>(world_.devices());
-    recorder_.record_peak(*peak_of_all_ / devices, peak_.source());
+    recorder_.record_peak(*peak_of_all_ / devices, peak_.source_on(ranks_.size()));
   }
 
   /// The sum, where every rank knows its own.
@@ -277,6 +278,7 @@ class Trainer {
   WorldRecord world_;
   PeakFlops peak_;
   Saver saver_;
+  std::function<void(std::int64_t)> at_step_;
   bool resumed_;
   bool is_whole_ = true;  ///< the state can be saved on the way out of an error
   std::int64_t hashed_step_ = -1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "core/process.h"
@@ -32,12 +33,15 @@ struct TrainResult {
 
 /// What a training loop needs beside its Stepper.
 struct TrainingParts {
-  dist::Communicator& ranks;  ///< that train together
-  Recorder& recorder;         ///< of an attempt that has been begun
+  dist::Communicator& ranks;                    ///< that train together
+  const std::vector<store::RankRecord>& world;  ///< what they are (describe_world)
+  Recorder& recorder;                           ///< of an attempt that has been begun
   evaluation::Evaluators& evaluators;
   const StopSignals& signals;
   PeakFlops peak;  ///< of this rank, for MFU
   bool resumed;    ///< the stepper stands at a checkpoint's place
+  /// Told each step that begins, for messages of who watches over the ranks; may be empty.
+  std::function<void(std::int64_t)> at_step = {};
 };
 
 /// The training loop around a Stepper: records, saves, evaluates, stops, and says in the record how

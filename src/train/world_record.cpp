@@ -6,11 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "core/gpu.h"
 #include "core/json.h"
 #include "core/machine.h"
+#include "core/process_identity.h"
 #include "dist/exchange.h"
-#include "store/lock_holder.h"
 #include "store/recorded_run.h"
 
 namespace olmo::train {
@@ -28,17 +29,17 @@ RankFacts parse_facts(const std::string& text) {
   return {json[0], json[1], json[2], json[3], json[4], json[5]};
 }
 
-std::vector<RankFacts> gather_facts(dist::Communicator& ranks, const Policy& policy) {
-  std::vector<RankFacts> facts;
-  for (const auto& text : dist::all_gather_text(ranks, text_of(facts_of(policy))))
-    facts.push_back(parse_facts(text));
+RankFacts facts_of(const Policy& policy) {
+  const ProcessIdentity process = own_identity();
+  RankFacts facts;
+  facts.host = process.host;
+  facts.machine = process.boot_id.empty() ? process.host : process.boot_id;
+  facts.pid = process.pid;
+  facts.device = to_string(policy.device);
+  facts.processor =
+      policy.gpu != nullptr ? policy.gpu->name() : environment().value("cpu", std::string());
+  facts.threads = policy.threads;
   return facts;
-}
-
-/// The lowest rank on the machine of `rank`.
-std::size_t lowest_beside(const std::vector<RankFacts>& facts, std::size_t rank) {
-  const auto same = [&](const RankFacts& other) { return other.machine == facts[rank].machine; };
-  return static_cast<std::size_t>(std::ranges::find_if(facts, same) - facts.begin());
 }
 
 std::string text_of(const energy::EnergyReadings& readings) {
@@ -75,19 +76,6 @@ energy::EnergyReadings parse_readings(const std::string& text) {
 
 }  // namespace
 
-RankFacts facts_of(const Policy& policy) {
-  const store::LockHolder process = store::this_process();
-  RankFacts facts;
-  facts.host = process.host;
-  facts.machine = process.boot_id.empty() ? process.host : process.boot_id;
-  facts.pid = process.pid;
-  facts.device = to_string(policy.device);
-  facts.processor =
-      policy.gpu != nullptr ? policy.gpu->name() : environment().value("cpu", std::string());
-  facts.threads = policy.threads;
-  return facts;
-}
-
 std::vector<store::RankRecord> describe_ranks(const std::vector<RankFacts>& facts) {
   std::map<std::string, std::string> hosts;  // name by machine
   std::set<std::string> taken;
@@ -114,16 +102,24 @@ std::vector<store::RankRecord> describe_ranks(const std::vector<RankFacts>& fact
   return rows;
 }
 
-WorldRecord::WorldRecord(dist::Communicator& ranks, Recorder& recorder, const Policy& policy,
-                         energy::EnergySources sources)
-    : ranks_(ranks), recorder_(recorder), interval_(static_cast<std::size_t>(ranks.size())) {
-  const auto facts = gather_facts(ranks, policy);
-  sums_ = describe_ranks(facts);
-  const auto me = static_cast<std::size_t>(ranks.rank());
-  for (std::size_t rank = 0; rank < facts.size(); ++rank)
-    one_machine_ = one_machine_ && lowest_beside(facts, rank) == 0;
-  if (lowest_beside(facts, me) == me) {
-    sources.asks_job = me == 0;  // Slurm counts the job with all its machines
+std::vector<store::RankRecord> describe_world(dist::Communicator& ranks, const Policy& policy) {
+  std::vector<RankFacts> facts;
+  for (const auto& text : dist::all_gather_text(ranks, text_of(facts_of(policy))))
+    facts.push_back(parse_facts(text));
+  return describe_ranks(facts);
+}
+
+WorldRecord::WorldRecord(dist::Communicator& ranks, Recorder& recorder,
+                         std::vector<store::RankRecord> world, energy::EnergySources sources)
+    : ranks_(ranks),
+      recorder_(recorder),
+      sums_(std::move(world)),
+      interval_(static_cast<std::size_t>(ranks.size())) {
+  OLMO_CHECK(sums_.size() == interval_.size());
+  one_machine_ =
+      std::ranges::all_of(sums_, [&](const auto& rank) { return rank.host == sums_.front().host; });
+  if (sums_[static_cast<std::size_t>(ranks.rank())].local_rank == 0) {
+    sources.asks_job = ranks.rank() == 0;  // Slurm counts the job with all its machines
     meter_.emplace(std::move(sources));
   }
   recorder_.record_ranks(sums_);

@@ -25,20 +25,19 @@ struct RankFacts {
   int threads = 1;
 };
 
-/// Of this process.
-RankFacts facts_of(const Policy& policy);
-
 /// Those of all ranks, by rank; their sums are 0. `local_rank` counts the ranks of a machine. Hosts
 /// of equal names that are different machines get a number each.
 std::vector<store::RankRecord> describe_ranks(const std::vector<RankFacts>& facts);
+/// Of the ranks that call it, under `policy` here.
+std::vector<store::RankRecord> describe_world(dist::Communicator& ranks, const Policy& policy);
 
 /// Adds up what the ranks of an attempt report of their steps, and records it about once a minute:
 /// a row for each rank, which is replaced, and a row for each phase and minute, however many ranks
 /// and steps there are. The energy of a machine is read by the lowest rank on it.
 class WorldRecord {
  public:
-  /// Collective, as record() and finish() are.
-  WorldRecord(dist::Communicator& ranks, Recorder& recorder, const Policy& policy,
+  /// `world`: what the ranks are. record() and finish() are collective.
+  WorldRecord(dist::Communicator& ranks, Recorder& recorder, std::vector<store::RankRecord> world,
               energy::EnergySources sources = {});
 
   /// That compute: GPUs, one a rank; where processors compute, machines.
