@@ -8,9 +8,27 @@
 #include "core/gpu.h"
 
 namespace olmo {
+namespace {
+
+void advise_huge_pages(const at::Tensor& tensor) {
+  constexpr std::size_t kWorthwhile = std::size_t{4} << 20;
+  if (tensor.nbytes() < kWorthwhile) return;
+  const auto memory = mutable_host_bytes(tensor);
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) / page * page;
+  // Advice only: a kernel without huge pages refuses, and nothing is lost.
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+}  // namespace
 
 at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
-  if (options.device().is_cpu()) return at::empty(shape, options);
+  if (options.device().is_cpu()) {
+    at::Tensor tensor = at::empty(shape, options);
+    advise_huge_pages(tensor);
+    return tensor;
+  }
   try {
     return at::empty(shape, options);
   } catch (const c10::Error& error) {
@@ -58,17 +76,6 @@ void copy_to_device(const Policy& policy, const at::Tensor& from, const at::Tens
   } else {
     std::ranges::copy(bytes, mutable_host_bytes(to).begin());
   }
-}
-
-void advise_huge_pages(const at::Tensor& tensor) {
-  constexpr std::size_t kWorthwhile = std::size_t{4} << 20;
-  if (!tensor.is_cpu() || tensor.nbytes() < kWorthwhile) return;
-  const auto memory = mutable_host_bytes(tensor);
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) / page * page;
-  // Advice only: a kernel without huge pages refuses, and nothing is lost.
-  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {

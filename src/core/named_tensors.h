@@ -20,7 +20,9 @@ struct NamedTensor {
 using NamedTensors = std::vector<NamedTensor>;
 
 /// A new tensor, its elements not set: of the host's memory, unless `options` name a device (see
-/// memory_of). Throws Error(kFailure) naming its bytes if they cannot be had.
+/// memory_of). The system is asked for huge pages under a large one of the host: clearing them
+/// costs a third of what small pages do. Throws Error(kFailure) naming its bytes if they cannot be
+/// had.
 at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options);
 
 /// The memory that the policy's operations work in: the host's, or that of the GPU.
@@ -33,10 +35,6 @@ inline at::TensorOptions tensors_of(const Policy& policy, at::ScalarType type) {
 /// E.g. "(2048, 512)"; "()" for one number.
 std::string shape_text(std::span<const std::int64_t> shape);
 
-/// Asks the system for huge pages under a tensor that is large and lies in the memory of the CPU,
-/// before it is first written: clearing them costs a third of what small pages do.
-void advise_huge_pages(const at::Tensor& tensor);
-
 // How the host reads and writes the elements of a tensor: nowhere else does it take an address of
 // one (a test holds that). A GPU keeps its memory to itself: the spans below refuse a tensor of it,
 // and copies are made by name.
@@ -46,8 +44,8 @@ void advise_huge_pages(const at::Tensor& tensor);
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor);
 NamedTensors to_host(const Policy& policy, const NamedTensors& tensors);
 
-/// The tensor in the memory of the policy: itself if it is there, else a copy, which is queued. What
-/// the host does with its own afterwards does not change the copy.
+/// The tensor in the memory of the policy: itself if it is there, else a copy, which is queued.
+/// What the host does with its own afterwards does not change the copy.
 at::Tensor to_device(const Policy& policy, const at::Tensor& tensor);
 
 /// Copies the elements of a contiguous tensor of the host to a contiguous one of the same type and

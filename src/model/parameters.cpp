@@ -164,12 +164,6 @@ std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
   return specs;
 }
 
-at::Tensor empty_tensor(at::IntArrayRef shape, at::TensorOptions options) {
-  at::Tensor tensor = new_tensor(shape, options);
-  advise_huge_pages(tensor);
-  return tensor;
-}
-
 at::Tensor Buffer::shaped(std::initializer_list<std::int64_t> shape) {
   const std::vector<std::int64_t> sizes(shape);
   if (view_.defined() && view_.sizes() == at::IntArrayRef(sizes)) return view_;
@@ -177,7 +171,7 @@ at::Tensor Buffer::shaped(std::initializer_list<std::int64_t> shape) {
   if (!memory_.defined() || memory_.numel() < count) {
     memory_.reset();  // before the new memory is taken: both together may not fit
     view_.reset();
-    memory_ = empty_tensor({count}, options_);
+    memory_ = new_tensor({count}, options_);
   }
   view_ = memory_.narrow(0, 0, count).view(sizes);
   return view_;
@@ -186,7 +180,7 @@ at::Tensor Buffer::shaped(std::initializer_list<std::int64_t> shape) {
 NamedTensors make_tensors(const std::vector<ParameterSpec>& specs, at::TensorOptions options) {
   NamedTensors tensors;
   tensors.reserve(specs.size());
-  for (const auto& spec : specs) tensors.push_back({spec.name, empty_tensor(spec.shape, options)});
+  for (const auto& spec : specs) tensors.push_back({spec.name, new_tensor(spec.shape, options)});
   return tensors;
 }
 

@@ -85,10 +85,7 @@ class Buffer {
   at::Tensor view_;
 };
 
-/// As new_tensor; of the host's memory, it asks the kernel for huge pages if it is large.
-at::Tensor empty_tensor(at::IntArrayRef shape, at::TensorOptions options);
-
-/// Fresh tensors as empty_tensor's, one per spec, in order.
+/// Fresh tensors, one per spec, in order; their elements are not set.
 NamedTensors make_tensors(const std::vector<ParameterSpec>& specs,
                           at::TensorOptions options = at::kFloat);
 

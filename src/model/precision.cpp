@@ -60,7 +60,7 @@ at::Tensor ComputeWeights::copy_of(const at::Tensor& parameter, at::ScalarType d
   // Parameters in bf16 are an evaluation's. What is computed in fp32 reads matrices as they are.
   const bool readable = dtype == at::kFloat && parameter.scalar_type() == at::kBFloat16;
   if (parameter.scalar_type() == dtype || readable) return parameter;
-  copies_.push_back({parameter, empty_tensor(parameter.sizes(), parameter.options().dtype(dtype))});
+  copies_.push_back({parameter, new_tensor(parameter.sizes(), parameter.options().dtype(dtype))});
   return copies_.back().copy;
 }
 

@@ -228,7 +228,7 @@ ModelWeights read_safetensors_weights(const std::filesystem::path& path,
   std::vector<Digest> digests(assemblies.size());
   for_each_in_parallel(order.size(), [&](std::size_t next) {
     const std::size_t i = order[next];
-    if (i < parameters) tensors[i] = model::empty_tensor(assemblies[i].shape, assemblies[i].dtype);
+    if (i < parameters) tensors[i] = new_tensor(assemblies[i].shape, assemblies[i].dtype);
     digests[i] = read(assemblies[i], tensors[i]);
   });
   if (assemblies.size() > parameters && digests.back() != digests.front()) {

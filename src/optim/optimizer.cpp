@@ -34,9 +34,7 @@ void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients
 }
 
 at::Tensor zeros_like(const at::Tensor& parameter) {
-  const at::Tensor moments = parameter.new_empty(parameter.sizes());
-  advise_huge_pages(moments);
-  return moments.zero_();
+  return new_tensor(parameter.sizes(), parameter.options()).zero_();
 }
 
 at::Tensor zeros_scalar(at::ScalarType dtype) { return new_tensor({}, dtype).zero_(); }
