@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/needed_libraries.h"
+#include "core/text.h"
 
 namespace olmo {
 namespace {
@@ -165,8 +166,7 @@ std::string half_name(Device device) {
 std::string half_problem(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
   if (file.empty()) return "is not in LibTorch's folder, this LibTorch is the CPU's";
-  std::string missing;
-  for (const auto& name : missing_libraries(file)) missing += (missing.empty() ? "" : ", ") + name;
+  const std::string missing = joined(missing_libraries(file));
   return missing.empty() ? "" : "lacks libraries that it needs: " + missing;
 }
 
