@@ -101,13 +101,17 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
   return dqkv_MQ;
 }
 
-/// x as linear layers read it: where the residual stream has another dtype, x rounded into
-/// `rounded`.
-at::Tensor linear_input(const BlockContext& context, const at::Tensor& x_MD, Buffer& rounded) {
-  if (x_MD.scalar_type() == context.dtypes.product) return x_MD;
+/// x itself if it has that type, else x rounded into `rounded`.
+at::Tensor in_type(at::ScalarType type, const at::Tensor& x_MD, Buffer& rounded) {
+  if (x_MD.scalar_type() == type) return x_MD;
   const at::Tensor rounded_MD = rounded.shaped({x_MD.size(0), x_MD.size(1)});
   rounded_MD.copy_(x_MD);
   return rounded_MD;
+}
+
+/// x as linear layers read it.
+at::Tensor linear_input(const BlockContext& context, const at::Tensor& x_MD, Buffer& rounded) {
+  return in_type(context.dtypes.product, x_MD, rounded);
 }
 
 /// What a half of the block feeds to its first linear layer: its input, or the norm of it.
@@ -268,10 +272,7 @@ void attention_half(const BlockContext& context, const BlockTensors& weights, co
 }  // namespace
 
 at::Tensor norm_input(const BlockContext& context, const at::Tensor& x, Buffer& rounded) {
-  if (!context.dtypes.norm_rounds_input || x.scalar_type() == at::kBFloat16) return x;
-  const at::Tensor read = rounded.shaped({x.size(0), x.size(1)});
-  read.copy_(x);
-  return read;
+  return context.dtypes.norm_rounds_input ? in_type(at::kBFloat16, x, rounded) : x;
 }
 
 void norm_forward(const BlockContext& context, std::string_view name, const at::Tensor& x,
