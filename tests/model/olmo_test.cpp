@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "model/pass.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"
@@ -16,6 +17,8 @@ using olmo::model::ModelConfig;
 using olmo::model::next_token_labels;
 using olmo::model::Olmo;
 using olmo::model::TokenBatch;
+using olmo::test::check_same_bits;
+using olmo::test::Pass;
 using olmo::test::same_bits;
 
 namespace {
@@ -57,25 +60,11 @@ TokenBatch rows_of(const TokenBatch& batch, std::int64_t first, std::int64_t cou
           batch.labels_BL.narrow(0, first, count).contiguous()};
 }
 
-struct Result {
-  olmo::model::LossSums sums;
-  NamedTensors gradients;
-};
-
-Result run(Olmo& model, const TokenBatch& batch) {
-  Result result;
+Pass run(Olmo& model, const TokenBatch& batch) {
+  Pass result;
   result.gradients = model.make_gradients();
   result.sums = model.forward_backward(batch, kWeights, result.gradients, false);
   return result;
-}
-
-void check_same(const Result& a, const Result& b) {
-  CHECK(a.sums.ce_sum == b.sums.ce_sum);
-  CHECK(a.sums.z_sum == b.sums.z_sum);
-  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
-    INFO(a.gradients[i].name);
-    CHECK(same_bits(a.gradients[i].tensor, b.gradients[i].tensor));
-  }
 }
 
 }  // namespace
@@ -103,7 +92,7 @@ TEST_CASE("loss and gradients have the same bits on every instruction set and th
         policy.operations_a_thread = 1;  // so that all threads have a share
         olmo::apply_policy(policy);
         Olmo model = model_of(config, policy);
-        check_same(run(model, batch), reference);
+        check_same_bits(run(model, batch), reference);
       }
     }
     olmo::apply_policy(kPolicy);
@@ -118,7 +107,7 @@ TEST_CASE("a second pass over the same batch repeats the first, whatever ran bet
     (void)run(model, batch_of(4, 30, 1));
     (void)model.forward(batch_of(1, 5, 2));
     (void)model.logits(batch_of(5, 31, 3).ids_BL);
-    check_same(run(model, batch), first);
+    check_same_bits(run(model, batch), first);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/op_trace.h"
 #include "model/olmo.h"
+#include "model/pass.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"
@@ -42,8 +43,7 @@ std::vector<ModelConfig> configs() {
 }
 
 struct Result {
-  LossSums sums;
-  olmo::NamedTensors gradients;
+  olmo::test::Pass pass;
   olmo::OpTrace trace;
 };
 
@@ -51,19 +51,14 @@ Result pass_of(Olmo& model, std::int64_t batch, std::int64_t salt = 0) {
   const at::Tensor ids =
       (at::arange(batch * 19, at::kLong) * 7919 + salt).remainder(60).view({batch, 19});
   Result result;
-  result.gradients = model.make_gradients();
-  result.sums = model.forward_backward({ids, next_token_labels(ids)}, {0.1F, 1e-3F},
-                                       result.gradients, false, &result.trace);
+  result.pass.gradients = model.make_gradients();
+  result.pass.sums = model.forward_backward({ids, next_token_labels(ids)}, {0.1F, 1e-3F},
+                                            result.pass.gradients, false, &result.trace);
   return result;
 }
 
 void check_same(const Result& a, const Result& b) {
-  CHECK(a.sums.ce_sum == b.sums.ce_sum);
-  CHECK(a.sums.z_sum == b.sums.z_sum);
-  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
-    INFO(a.gradients[i].name);
-    CHECK(same_bits(a.gradients[i].tensor, b.gradients[i].tensor));
-  }
+  check_same_bits(a.pass, b.pass);
   REQUIRE(a.trace.digests().size() == b.trace.digests().size());
   CHECK_FALSE(olmo::first_difference(a.trace.digests(), b.trace.digests()));
 }
