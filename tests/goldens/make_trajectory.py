@@ -75,6 +75,15 @@ def token_ids():
     return ((numbers * numbers * 2654435761 % 2**32 >> 16) % 126).astype(np.uint16)
 
 
+def trainer_of(cfg, init, dtype=torch.float32):
+    model = OLMo(cfg.model)
+    model.load_state_dict(init)
+    model = model.to(dtype)
+    return Trainer(cfg=cfg, model=model, dist_model=OneProcess(model), optim=build_optimizer(cfg, model),
+                   scheduler=build_scheduler(cfg), train_loader=build_train_dataloader(cfg),
+                   device=torch.device("cpu"), evaluators=[], epoch=0)
+
+
 def build_trainer(case, folder, init, dtype):
     token_ids().tofile(f"{folder}/tokens.npy")
     optimizer = {**case["optimizer"], "name": OptimizerType(case["optimizer"]["name"])}
@@ -91,39 +100,36 @@ def build_trainer(case, folder, init, dtype):
     cfg.optimizer.metrics_log_interval = 1
     cfg.device_train_batch_size = cfg.global_train_batch_size
     cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
-    model = OLMo(cfg.model)
-    model.load_state_dict(init)
-    model = model.to(dtype)
-    return Trainer(cfg=cfg, model=model, dist_model=OneProcess(model), optim=build_optimizer(cfg, model),
-                   scheduler=build_scheduler(cfg), train_loader=build_train_dataloader(cfg),
-                   device=torch.device("cpu"), evaluators=[], epoch=0)
+    return trainer_of(cfg, init, dtype)
+
+
+def train(trainer, count):
+    """What olmo.train.Trainer.fit does for the data and the counters, around its train_step. Returns the facts of each
+    step and the weights at the end."""
+    steps, epoch = [], 0
+    while True:
+        for batch in trainer.train_loader:
+            groups = trainer.optim.param_groups
+            used = groups[0]["max_grad_norm"]
+            trainer.global_step += 1
+            trainer.global_train_tokens_seen += batch["input_ids"].numel()
+            metrics = trainer.train_step(batch, reduce_global_loss=False)
+            norm = math.sqrt(sum(float(p.detach().double().square().sum()) for p in trainer.model.parameters()))
+            steps.append(dict(
+                step=trainer.global_step, epoch=epoch, index=[int(i) for i in batch["index"]],
+                ce_loss=metrics["train/CrossEntropyLoss"], z_loss=metrics.get("train/ZLoss"), lr=groups[0]["lr"],
+                max_grad_norm=used, total_grad_norm=metrics["optim/total_grad_norm"],
+                param_norm=norm,
+                tokens=trainer.global_train_tokens_seen))
+            if len(steps) == count:
+                return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
+        epoch += 1
+        trainer.dataset.reshuffle(epoch)
 
 
 def run(case, init, dtype):
-    """What olmo.train.Trainer.fit does for the data and the counters, around its train_step."""
-    steps = []
     with tempfile.TemporaryDirectory() as folder:
-        trainer = build_trainer(case, folder, init, dtype)
-        epoch = 0
-        while trainer.global_step < STEPS:
-            for batch in trainer.train_loader:
-                if trainer.global_step >= STEPS:
-                    break
-                groups = trainer.optim.param_groups
-                used = groups[0]["max_grad_norm"]
-                trainer.global_step += 1
-                trainer.global_train_tokens_seen += batch["input_ids"].numel()
-                metrics = trainer.train_step(batch, reduce_global_loss=False)
-                norm = math.sqrt(sum(float(p.detach().double().square().sum()) for p in trainer.model.parameters()))
-                steps.append(dict(
-                    step=trainer.global_step, epoch=epoch, index=[int(i) for i in batch["index"]],
-                    ce_loss=metrics["train/CrossEntropyLoss"], z_loss=metrics.get("train/ZLoss"), lr=groups[0]["lr"],
-                    max_grad_norm=used, total_grad_norm=metrics["optim/total_grad_norm"],
-                    param_norm=norm,
-                    tokens=trainer.global_train_tokens_seen))
-            epoch += 1
-            trainer.dataset.reshuffle(epoch)
-        return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
+        return train(build_trainer(case, folder, init, dtype), STEPS)
 
 
 def run_in_float64(case, init):

@@ -27,6 +27,7 @@ struct Trajectory {
   Json steps;
   NamedTensors final;
   double loss_tolerance = 0, norm_tolerance = 0, weight_tolerance = 0;
+  double weight_rms_tolerance = INFINITY;  ///< of all weights together
 };
 
 double ten_times(const Json& divergence, const char* key, double least) {
@@ -96,6 +97,35 @@ Json rows_of(const fs::path& database) {
   return rows;
 }
 
+/// The largest difference and the root of the mean square of all, of a series or a set of tensors.
+struct Spread {
+  double max = 0, squares = 0;
+  std::size_t count = 0;
+
+  void add(double difference) {
+    max = std::max(max, std::abs(difference));
+    squares += difference * difference;
+    ++count;
+  }
+  [[nodiscard]] double rms() const {
+    return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
+  }
+};
+
+Spread spread_of(const NamedTensors& found, const NamedTensors& expected) {
+  Spread spread;
+  REQUIRE(found.size() == expected.size());
+  for (const auto& weight : found) {
+    const auto other = std::find_if(expected.begin(), expected.end(),
+                                    [&](const auto& each) { return each.name == weight.name; });
+    REQUIRE(other != expected.end());
+    const auto a = host_span<float>(weight.tensor), b = host_span<float>(other->tensor);
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) spread.add(double{a[i]} - double{b[i]});
+  }
+  return spread;
+}
+
 void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
   const config::TrainConfig& config = trajectory.config.config;
   const auto result = run_session(trajectory.config, {run_dir, {}, {}, "test"});
@@ -114,6 +144,7 @@ void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
     REQUIRE(expected != trajectory.final.end());
     CHECK(test::max_abs_difference(weight.tensor, expected->tensor) <= trajectory.weight_tolerance);
   }
+  CHECK(spread_of(weights, trajectory.final).rms() <= trajectory.weight_rms_tolerance);
 }
 
 /// As make_trajectory.py's token_ids().
@@ -180,6 +211,18 @@ Json golden_config(const fs::path& golden, const std::string& name) {
   return config;
 }
 
+/// At step 13 of this trajectory a query of block 0 lies 8e-7 below clip_qkv, nearer than fp32
+/// rounds there. Above the limit its gradient is zero, and the weights of its token, which is seen
+/// once, end 3.2e-4 from where they end below it. The reference in float64 stays below; 4 of its 20
+/// fp32 runs from initial weights that differ by half an ulp go above
+/// (tests/goldens/trajectory_spread.py), and so does its fp32 run on another processor than the
+/// golden's, and this program. So twice the largest distances of those runs are allowed: what else
+/// could be wrong shows in all weights together.
+void allow_the_other_side(Trajectory& trajectory) {
+  trajectory.weight_tolerance = 2 * 3.24e-4;
+  trajectory.weight_rms_tolerance = 2 * 2.13e-6;
+}
+
 Trajectory from_golden_dir(const fs::path& golden, const std::string& name) {
   const Json run = read_json_file(golden / "train" / name / "trajectory.json");
   Json config = golden_config(golden, name);
@@ -189,36 +232,8 @@ Trajectory from_golden_dir(const fs::path& golden, const std::string& name) {
   trajectory.steps = run.at("steps");
   trajectory.final = store::read_safetensors(golden / "train" / name / "final.safetensors");
   set_tolerances(trajectory, run.at("fp64_divergence"));
+  if (name == "olmo7b0724_like") allow_the_other_side(trajectory);
   return trajectory;
-}
-
-/// The largest difference and the root of the mean square of all, of a series or a set of tensors.
-struct Spread {
-  double max = 0, squares = 0;
-  std::size_t count = 0;
-
-  void add(double difference) {
-    max = std::max(max, std::abs(difference));
-    squares += difference * difference;
-    ++count;
-  }
-  [[nodiscard]] double rms() const {
-    return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
-  }
-};
-
-Spread spread_of(const NamedTensors& found, const NamedTensors& expected) {
-  Spread spread;
-  REQUIRE(found.size() == expected.size());
-  for (const auto& weight : found) {
-    const auto other = std::find_if(expected.begin(), expected.end(),
-                                    [&](const auto& each) { return each.name == weight.name; });
-    REQUIRE(other != expected.end());
-    const auto a = host_span<float>(weight.tensor), b = host_span<float>(other->tensor);
-    REQUIRE(a.size() == b.size());
-    for (std::size_t i = 0; i < a.size(); ++i) spread.add(double{a[i]} - double{b[i]});
-  }
-  return spread;
 }
 
 /// A trajectory of golden/bf16: with the same roundings it stays as near to the reference as the
