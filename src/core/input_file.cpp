@@ -132,12 +132,10 @@ void install_bus_error_handler() {
   (void)kOnce;
 }
 
-/// Advice on the whole pages of `part`, which is of the map that begins at `base`.
-void advise(const std::byte* base, std::span<const std::byte> part, int advice) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const auto offset = static_cast<std::size_t>(part.data() - base);
-  const std::size_t begin = (offset + page - 1) / page * page;
-  const std::size_t end = (offset + part.size()) / page * page;
+std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+/// Advice on the bytes [begin, end) of the map at `base`, whole pages.
+void advise(const std::byte* base, std::size_t begin, std::size_t end, int advice) {
   if (begin < end) ::madvise(const_cast<std::byte*>(base) + begin, end - begin, advice);
 }
 
@@ -219,11 +217,18 @@ void MappedFile::Unmap::operator()(const std::byte* data) const noexcept {
 }
 
 void MappedFile::prefetch(std::span<const std::byte> part) const noexcept {
-  advise(data_.get(), part, MADV_WILLNEED);
+  const auto begin = static_cast<std::size_t>(part.data() - data_.get());
+  advise(data_.get(), begin / page_size() * page_size(), begin + part.size(), MADV_WILLNEED);
 }
 
 void MappedFile::drop(std::span<const std::byte> part) const noexcept {
-  advise(data_.get(), part, MADV_DONTNEED);
+  const auto begin = static_cast<std::size_t>(part.data() - data_.get());
+  advise(data_.get(), (begin + page_size() - 1) / page_size() * page_size(),
+         (begin + part.size()) / page_size() * page_size(), MADV_DONTNEED);
+}
+
+void MappedFile::expect_random_access() const noexcept {
+  advise(data_.get(), 0, bytes().size(), MADV_RANDOM);
 }
 
 void copy_mapped(const MappedFile& file, std::uint64_t offset, std::span<std::byte> into) {

@@ -62,6 +62,9 @@ class MappedFile {
   }
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
+  /// Tells the kernel that small parts will be looked at here and there. Otherwise it reads much
+  /// around each, up to megabytes and milliseconds.
+  void expect_random_access() const noexcept;
   /// Asks the kernel to read ahead what lies there; a part of bytes().
   void prefetch(std::span<const std::byte> part) const noexcept;
   /// Gives the memory of whole pages of a part of bytes() back to the kernel, which reads them

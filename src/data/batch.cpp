@@ -287,6 +287,8 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
   for (const std::int64_t row : rows) {
     OLMO_CHECK(row >= 0 && row < config_.global_batch_size);
     batch.indices.push_back(all[static_cast<std::size_t>(row)]);
+    // Each lies somewhere else: asked for together, the disk or the network fetches them together.
+    dataset_.prefetch(batch.indices.back());
   }
   const std::vector<std::int64_t> shape = {std::ssize(rows), config_.sequence_length};
   batch.input_ids_BL = new_tensor(shape, at::kLong);

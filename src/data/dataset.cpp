@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/waiting_threads.h"
 
 namespace olmo::data {
 namespace {
@@ -69,33 +71,39 @@ Dataset::Dataset(const DataConfig& config, std::int64_t sequence_length, std::ui
 
 void Dataset::add_files() {
   const TokenDtype dtype = parse_token_dtype(config_.memmap_dtype);
-  std::uint64_t instances = 0;
-  std::vector<std::string> problems;
-  const auto add = [&](const std::string& path, const std::string& label) {
+  const std::vector<std::string> paths = config_.files();
+  std::vector<std::optional<TokenFile>> files(paths.size());
+  std::vector<std::string> problems(paths.size());
+  for_each_while_waiting(paths.size(), [&](std::size_t i) {
     try {
-      refuse_pattern(path);
-      const TokenFile& file = files_.emplace_back(path, dtype);
-      labels_.push_back(label);
-      instances += file.size() / static_cast<std::uint64_t>(sequence_length_);
-      ends_.push_back(instances);
+      refuse_pattern(paths[i]);
+      files[i].emplace(paths[i], dtype);
     } catch (const Error& error) {  // collected: one does not want to be told of a file at a time
       if (error.kind() != ErrorKind::kInput) throw;
-      problems.emplace_back(error.what());
+      problems[i] = error.what();
     }
-  };
-  for (const std::string& path : config_.paths) add(path, path);
-  for (const auto& [label, paths] :
-       config_.datasets) {  // std::map: sorted by label, bytewise as Python sorts
-    for (const std::string& path : paths) add(path, label);
-  }
+  });
+  std::erase(problems, "");
   fail_for(problems);
+  labels_ = config_.paths;
+  for (const auto& [label, named] :
+       config_.datasets)  // std::map: sorted by label, bytewise as Python sorts
+    labels_.insert(labels_.end(), named.size(), label);
+  std::uint64_t instances = 0;
+  for (auto& file : files) {
+    instances += file->size() / static_cast<std::uint64_t>(sequence_length_);
+    ends_.push_back(instances);
+    files_.push_back(std::move(*file));
+  }
 }
 
 void Dataset::add_label_masks() {
   const auto& paths = config_.label_mask_paths;
-  if (paths.empty()) return;
+  std::vector<std::optional<MappedFile>> masks(paths.size());
+  for_each_while_waiting(paths.size(), [&](std::size_t i) { masks[i].emplace(paths[i]); });
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    const MappedFile& mask = masks_.emplace_back(paths[i]);
+    const MappedFile& mask = masks_.emplace_back(std::move(*masks[i]));
+    mask.expect_random_access();
     if (mask.bytes().size() != files_[i].size()) {
       throw Error(ErrorKind::kInput, paths[i] + ": a label mask has one byte a token, expected " +
                                          std::to_string(files_[i].size()) + " for " +
@@ -129,6 +137,11 @@ void Dataset::read(std::uint64_t instance, std::span<std::int64_t> out) const {
                   ", expected ids below the vocabulary size " + std::to_string(vocab_size_) +
                   "; another tokenizer made the file, or it has another dtype than " +
                   to_string(file.dtype()));
+}
+
+void Dataset::prefetch(std::uint64_t instance) const {
+  const InstancePlace where = place(instance);
+  files_[where.file].prefetch(where.first_token, static_cast<std::uint64_t>(sequence_length_));
 }
 
 std::vector<std::uint8_t> Dataset::label_mask(std::uint64_t instance) const {

@@ -82,6 +82,8 @@ class Dataset {
   /// Reads the ids of one instance; `out` has sequence_length elements. Throws Error(kInput) naming
   /// file and position of an id beyond the vocabulary.
   void read(std::uint64_t instance, std::span<std::int64_t> out) const;
+  /// Asks the kernel for the ids of an instance that will be read soon.
+  void prefetch(std::uint64_t instance) const;
   /// Label mask of one instance, one byte a token, 0 = not a label. Only if has_label_masks().
   [[nodiscard]] std::vector<std::uint8_t> label_mask(std::uint64_t instance) const;
   /// Reads every id of every file once. Throws Error(kInput) for the first one beyond the

@@ -203,6 +203,7 @@ std::filesystem::path sidecar_path(const std::filesystem::path& token_file) {
 
 TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
     : file_(path), dtype_(dtype) {
+  file_.expect_random_access();
   const auto bytes = file_.bytes();
   if (bytes.empty())
     throw Error(ErrorKind::kInput, path.string() + ": is empty, expected token ids");
@@ -244,8 +245,20 @@ std::optional<std::uint64_t> TokenFile::find_id_beyond(std::uint64_t vocab_size,
              : find_beyond<std::uint32_t>(file_, vocab_size, first, count);
 }
 
+void TokenFile::prefetch(std::uint64_t first, std::uint64_t count) const {
+  OLMO_CHECK(first <= size_ && count <= size_ - first);
+  const std::size_t width = bytes_per_token(dtype_);
+  file_.prefetch(file_.bytes().subspan(first * width, count * width));
+}
+
 void TokenFile::check_ids_below(std::uint64_t vocab_size) const {
-  const auto position = find_id_beyond(vocab_size, 0, size_);
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 22;
+  std::optional<std::uint64_t> position;
+  for (std::uint64_t first = 0; first < size_ && !position; first += kPart) {
+    const auto count = std::min(kPart, size_ - first);
+    prefetch(first, count);
+    position = find_id_beyond(vocab_size, first, count);
+  }
   if (!position) return;
   throw Error(ErrorKind::kInput,
               path().string() + ": token " + std::to_string(*position) + " has id " +

@@ -45,6 +45,9 @@ class TokenFile {
   void read(std::uint64_t first, std::span<std::uint32_t> out) const;
   void read(std::uint64_t first, std::span<std::int64_t> out) const;
 
+  /// Asks the kernel for tokens [first, first + count), which will be read soon.
+  void prefetch(std::uint64_t first, std::uint64_t count) const;
+
   /// Position of the first id in [first, first + count) that is not below `vocab_size`; nothing if
   /// all are.
   [[nodiscard]] std::optional<std::uint64_t> find_id_beyond(std::uint64_t vocab_size,

@@ -1,6 +1,7 @@
 #include "train/preparation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <sstream>
 
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "core/input_file.h"
 #include "core/parallel.h"
 #include "core/text.h"
+#include "core/waiting_threads.h"
 #include "data/public/fetch.h"
 #include "data/token_file.h"
 
@@ -63,26 +65,41 @@ std::optional<std::int64_t> checkpoints_kept(const config::TrainConfig& config,
 }
 
 constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
-constexpr std::uint64_t kSampleBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kSamples = 64;
-constexpr char kSampled[] = "sampled:";
+constexpr char kSampled[] = "sampled";
 
-std::string sampled_digest(std::span<const std::byte> bytes) {
+/// How much of a file is hashed that is not hashed whole.
+struct Samples {
+  std::uint64_t count;
+  std::uint64_t bytes;  ///< of each
+  const char* name;     ///< before the digest
+};
+constexpr Samples kMany{64, std::uint64_t{1} << 20, "sampled:"};
+/// Of ten thousand files the others would be 640 GB, which take as long as a day's steps where the
+/// disk is far away; these are 2.6 GB.
+constexpr Samples kFew{4, std::uint64_t{64} << 10, "sampled-4x64K:"};
+constexpr std::size_t kFilesForMany = 256;
+
+std::string sampled_digest(const MappedFile& file, const Samples& samples) {
+  file.expect_random_access();
+  const std::uint64_t size = file.bytes().size();
+  std::vector<std::byte> sample(std::min(samples.bytes, size));
   Sha256 hash;
-  hash.update_u64(bytes.size());
-  for (std::uint64_t i = 0; i < kSamples; ++i) {
-    const std::uint64_t at =
-        (bytes.size() - std::min<std::uint64_t>(kSampleBytes, bytes.size())) / (kSamples - 1) * i;
-    hash.update(bytes.data() + at, std::min<std::uint64_t>(kSampleBytes, bytes.size() - at));
+  hash.update_u64(size);
+  for (std::uint64_t i = 0; i < samples.count; ++i) {
+    const std::uint64_t at = (size - sample.size()) / (samples.count - 1) * i;
+    file.prefetch(file.bytes().subspan(at, sample.size()));
+    copy_mapped(file, at, sample);
+    hash.update(sample.data(), sample.size());
   }
-  return kSampled + hash.finish().hex();
+  return samples.name + hash.finish().hex();
 }
 
-store::InputRecord describe(const std::string& kind, const fs::path& path, bool whole) {
+/// `samples`: nothing hashes the whole file.
+store::InputRecord describe(const std::string& kind, const fs::path& path, const Samples* samples) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
   return {kind, fs::absolute(path).string(), std::ssize(bytes),
-          whole ? sha256(bytes).hex() : sampled_digest(bytes)};
+          samples == nullptr ? sha256(bytes).hex() : sampled_digest(file, *samples)};
 }
 
 /// Every regular file of a folder (one level), or the file itself.
@@ -98,33 +115,39 @@ std::vector<fs::path> files_of(const fs::path& path) {
 
 using Inputs = std::vector<std::pair<std::string, fs::path>>;  // kind, path
 
-std::uint64_t bytes_of(const Inputs& inputs) {
-  std::uint64_t bytes = 0;
-  for (const auto& [kind, path] : inputs) bytes += fs::file_size(path);
-  return bytes;
+/// Files are hashed whole up to 8 GiB in all; beyond that by size and evenly spaced samples (which
+/// stands before the digest), since hashing a released data set would take longer than many a run.
+const Samples* samples_for(const Inputs& inputs) {
+  std::atomic<std::uint64_t> bytes{0};
+  for_each_while_waiting(inputs.size(),
+                         [&](std::size_t i) { bytes += fs::file_size(inputs[i].second); });
+  if (bytes <= kHashWholeUpTo) return nullptr;
+  return inputs.size() <= kFilesForMany ? &kMany : &kFew;
 }
 
-std::vector<store::InputRecord> describe_all(const Inputs& inputs, bool whole) {
+std::vector<store::InputRecord> describe_all(const Inputs& inputs, const Samples* samples) {
   std::vector<store::InputRecord> records(inputs.size());
-  for_each_in_parallel(inputs.size(), [&](std::size_t i) {
+  const auto describe_one = [&](std::size_t i) {
     const auto& [kind, path] = inputs[i];
-    records[i] = describe(kind, path, whole || kind == "tokenizer");
-  });
+    records[i] = describe(kind, path, kind == "tokenizer" ? nullptr : samples);
+  };
+  if (samples == &kFew)
+    for_each_while_waiting(inputs.size(), describe_one);
+  else
+    for_each_in_parallel(inputs.size(), describe_one);
   return records;
 }
 
-/// Digests of the files that decide the result: token files, label masks, tokenizer. Token files
-/// are hashed whole up to 8 GiB in all; beyond that by size and evenly spaced samples (`sampled:`
-/// before the digest), since hashing a released data set would take longer than many a run.
+/// Digests of the files that decide the result: token files, label masks, tokenizer.
 std::vector<store::InputRecord> describe_inputs(const config::TrainConfig& config,
                                                 const data::Dataset& dataset,
                                                 const std::optional<fs::path>& tokenizer) {
   Inputs inputs;
   for (const auto& file : dataset.files()) inputs.emplace_back("tokens", file.path());
   for (const auto& path : config.data.label_mask_paths) inputs.emplace_back("label_mask", path);
-  const bool whole = bytes_of(inputs) <= kHashWholeUpTo;
+  const Samples* const samples = samples_for(inputs);
   if (tokenizer) inputs.emplace_back("tokenizer", *tokenizer);
-  return describe_all(inputs, whole);
+  return describe_all(inputs, samples);
 }
 
 /// A token file that was hashed whole must have the SHA-256 that its sidecar says.
@@ -252,7 +275,7 @@ void Problems::throw_if_any() const {
 std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
   Inputs inputs;
   for (const auto& file : files_of(weights)) inputs.emplace_back("weights", file);
-  return describe_all(inputs, bytes_of(inputs) <= kHashWholeUpTo);
+  return describe_all(inputs, samples_for(inputs));
 }
 
 }  // namespace olmo::train

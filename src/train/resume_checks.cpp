@@ -1,6 +1,7 @@
 #include "train/resume_checks.h"
 
 #include <algorithm>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -23,10 +24,9 @@ std::string steps_text(std::int64_t first, std::int64_t last) {
 /// Of each kind, in the order of the training; a file that is named twice counts once.
 std::vector<InputRecord> of_kind(const std::vector<InputRecord>& inputs, const std::string& kind) {
   std::vector<InputRecord> found;
+  std::set<std::string> paths;
   for (const auto& input : inputs) {
-    const bool again = std::ranges::any_of(
-        found, [&](const InputRecord& other) { return other.path == input.path; });
-    if (input.kind == kind && !again) found.push_back(input);
+    if (input.kind == kind && paths.insert(input.path).second) found.push_back(input);
   }
   return found;
 }

@@ -1,0 +1,51 @@
+#include "train/preparation.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kSize = 32ULL << 20;
+
+/// 300 files of 32 MiB, without a block on the disk.
+void make_sparse_files(const fs::path& folder) {
+  for (int i = 100; i < 400; ++i) {
+    const fs::path path = folder / ("part-" + std::to_string(i));
+    std::ofstream(path, std::ios::binary).put('a');
+    fs::resize_file(path, kSize);
+  }
+}
+
+void write_at(const fs::path& path, std::uint64_t offset) {
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
+      .seekp(static_cast<std::streamoff>(offset))
+      .put('b');
+}
+
+}  // namespace
+
+TEST_CASE("of many large files, size, ends and two places between are hashed, and nothing else",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  make_sparse_files(folder.path());
+  const auto before = train::describe_weights(folder.path());
+  REQUIRE(before.size() == 300);
+  CHECK(before[0].bytes == static_cast<std::int64_t>(kSize));
+  CHECK(before[0].sha256.starts_with("sampled-4x64K:"));
+  CHECK(before[0].sha256 == before[1].sha256);
+  write_at(folder.path() / "part-100", kSize - 1);
+  write_at(folder.path() / "part-101", (kSize - 65536) / 3);
+  write_at(folder.path() / "part-102", 65536);
+  const auto after = train::describe_weights(folder.path());
+  CHECK(after[0].sha256 != before[0].sha256);
+  CHECK(after[1].sha256 != before[1].sha256);
+  CHECK(after[2].sha256 == before[2].sha256);
+  CHECK(after[0].sha256 != after[1].sha256);
+}
