@@ -23,6 +23,12 @@ void advise_huge_pages(const at::Tensor& tensor) {
 
 }  // namespace
 
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& each : tensors) names.push_back(each.name);
+  return names;
+}
+
 at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
   if (options.device().is_cpu()) {
     at::Tensor tensor = at::empty(shape, options);

@@ -19,6 +19,8 @@ struct NamedTensor {
 /// Ordered as the model lists them; tensors share storage with their owner.
 using NamedTensors = std::vector<NamedTensor>;
 
+std::vector<std::string> names_of(const NamedTensors& tensors);
+
 /// A new tensor, its elements not set: of the host's memory, unless `options` name a device (see
 /// memory_of). The system is asked for huge pages under a large one of the host: clearing them
 /// costs a third of what small pages do. Throws Error(kFailure) naming its bytes if they cannot be

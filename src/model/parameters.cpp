@@ -225,16 +225,23 @@ void copy_tensors(const NamedTensors& source, const NamedTensors& target) {
   for (std::size_t i = 0; i < target.size(); ++i) target[i].tensor.copy_(matched[i]);
 }
 
-NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source) {
+NamedTensors match_tensors(const std::vector<ParameterSpec>& specs, const NamedTensors& source) {
   std::vector<Wanted> wanted;
   for (const auto& spec : specs) wanted.push_back({spec.name, spec.shape});
-  auto matched = match_tensors(source, wanted);
+  auto tensors = match_tensors(source, wanted);
+  NamedTensors matched;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    matched.push_back({specs[i].name, std::move(tensors[i])});
+  return matched;
+}
+
+NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source) {
+  NamedTensors adopted = match_tensors(specs, source);
   source.clear();  // so that what is widened below is not held twice
-  NamedTensors adopted;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const at::Tensor tensor = std::move(matched[i]);
+  for (auto& named : adopted) {
+    const at::Tensor tensor = std::move(named.tensor);
     const bool keeps = tensor.scalar_type() == at::kBFloat16 && tensor.dim() == 2;
-    adopted.push_back({specs[i].name, tensor.to(keeps ? at::kBFloat16 : at::kFloat).contiguous()});
+    named.tensor = tensor.to(keeps ? at::kBFloat16 : at::kFloat).contiguous();
   }
   return adopted;
 }

@@ -103,6 +103,10 @@ ModelTensors place_some(const ModelConfig& config, const NamedTensors& tensors);
 /// or fp16 (both raised exactly).
 void copy_tensors(const NamedTensors& source, const NamedTensors& target);
 
+/// `source` in the order of the specs: the tensors themselves, fp32, bf16 or fp16. Strict as
+/// copy_tensors.
+NamedTensors match_tensors(const std::vector<ParameterSpec>& specs, const NamedTensors& source);
+
 /// `source` in the order of the specs, each tensor itself if it is contiguous and fp32, or a matrix
 /// in bf16, else in fp32. Strict as copy_tensors.
 NamedTensors adopt_tensors(const std::vector<ParameterSpec>& specs, NamedTensors source);

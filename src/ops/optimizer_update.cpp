@@ -5,6 +5,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/error.h"
 #include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
@@ -51,39 +52,6 @@ void for_parts(const Parts<Part>& parts, std::int64_t size, std::int64_t grain, 
   });
 }
 
-Parts<SquaresPart> squares_parts(const NamedTensors& tensors) {
-  Parts<SquaresPart> parts;
-  for (const auto& [name, x] : tensors) {
-    require_contiguous("sum_of_squares", "x", x);
-    parts.add({.first = 0, .x = kernel_input<float>(x), .count = x.numel()}, kSumBlock);
-  }
-  return parts;
-}
-
-/// The sums of all blocks, in the order of the list.
-std::vector<float> block_sums(const Context& context, const NamedTensors& tensors) {
-  const auto parts = squares_parts(tensors);
-  std::vector<float> sums(static_cast<std::size_t>(parts.end));
-  if (sums.empty()) return sums;
-  bool gpu = false;
-  for (const auto& named : tensors) gpu = on_gpu(context, "sum_of_squares", {named.tensor});
-  if (gpu) {
-    const at::Tensor on_device = new_tensor({parts.end}, tensors_of(context.policy, at::kFloat));
-    launch_over(context, gpu_kernels::kBlockSquares, blocks_of_rows(parts.end), parts.list,
-                kernel_output<float>(on_device), parts.end);
-    const at::Tensor on_host = to_host(context.policy, on_device);
-    std::ranges::copy(host_span<float>(on_host), sums.begin());
-    return sums;
-  }
-  const auto& kernels = norm_kernels_for(context.policy.isa);
-  for_parts(parts, kSumBlock, 16,
-            [&](const SquaresPart& part, std::int64_t begin, std::int64_t end) {
-              kernels.block_squares(part.x, part.count, sums.data() + part.first, begin / kSumBlock,
-                                    pieces(end, kSumBlock));
-            });
-  return sums;
-}
-
 }  // namespace
 
 // Neighbours are added in rounds; an odd one out moves up unchanged. The order depends on the count
@@ -101,8 +69,37 @@ float sum_of_squares(const Context& context, const at::Tensor& x) {
   return sums_of_squares(context, {{"x", x}}).front();
 }
 
+std::vector<float> sums_of_blocks(const Context& context, const std::vector<at::Tensor>& tensors) {
+  Parts<SquaresPart> parts;
+  bool gpu = false;
+  for (const auto& x : tensors) {
+    require_contiguous("sum_of_squares", "x", x);
+    gpu = on_gpu(context, "sum_of_squares", {x});
+    parts.add({.first = 0, .x = kernel_input<float>(x), .count = x.numel()}, kSumBlock);
+  }
+  std::vector<float> sums(static_cast<std::size_t>(parts.end));
+  if (sums.empty()) return sums;
+  if (gpu) {
+    const at::Tensor on_device = new_tensor({parts.end}, tensors_of(context.policy, at::kFloat));
+    launch_over(context, gpu_kernels::kBlockSquares, blocks_of_rows(parts.end), parts.list,
+                kernel_output<float>(on_device), parts.end);
+    const at::Tensor on_host = to_host(context.policy, on_device);
+    std::ranges::copy(host_span<float>(on_host), sums.begin());
+    return sums;
+  }
+  const auto& kernels = norm_kernels_for(context.policy.isa);
+  for_parts(parts, kSumBlock, 16,
+            [&](const SquaresPart& part, std::int64_t begin, std::int64_t end) {
+              kernels.block_squares(part.x, part.count, sums.data() + part.first, begin / kSumBlock,
+                                    pieces(end, kSumBlock));
+            });
+  return sums;
+}
+
 std::vector<float> sums_of_squares(const Context& context, const NamedTensors& tensors) {
-  const auto blocks = block_sums(context, tensors);
+  std::vector<at::Tensor> all;
+  for (const auto& [name, tensor] : tensors) all.push_back(tensor);
+  const auto blocks = sums_of_blocks(context, all);
   std::vector<float> sums;
   sums.reserve(tensors.size());
   auto next = blocks.begin();
@@ -114,10 +111,11 @@ std::vector<float> sums_of_squares(const Context& context, const NamedTensors& t
   return sums;
 }
 
-float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& values) {
-  std::vector<std::size_t> order(tensors.size());
+float tree_sum_by_name(std::span<const std::string> names, std::span<const float> values) {
+  OLMO_CHECK(names.size() == values.size());
+  std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) -> std::string_view { return tensors[i].name; });
+  std::ranges::sort(order, {}, [&](std::size_t i) -> std::string_view { return names[i]; });
   std::vector<float> sorted;
   sorted.reserve(values.size());
   for (const auto i : order) sorted.push_back(values[i]);
@@ -127,7 +125,7 @@ float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& va
 // Added in the order of the names: a list of the same tensors in another order, such as one rank's,
 // gives the same bits.
 float sum_of_squares(const Context& context, const NamedTensors& tensors) {
-  return tree_sum_by_name(tensors, sums_of_squares(context, tensors));
+  return tree_sum_by_name(names_of(tensors), sums_of_squares(context, tensors));
 }
 
 float norm(const Context& context, const NamedTensors& tensors) {

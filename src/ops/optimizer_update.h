@@ -1,6 +1,10 @@
 // What an optimizer computes of whole tensors: their norms and its updates.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "core/named_tensors.h"
 #include "ops/context.h"
 #include "ops/kernels/pointwise.h"
@@ -19,12 +23,17 @@ float sum_of_squares(const Context& context, const NamedTensors& tensors);
 /// sum_of_squares of each tensor, in the order of the list; on a GPU with one launch and one wait.
 std::vector<float> sums_of_squares(const Context& context, const NamedTensors& tensors);
 
+/// The sums of the blocks of all tensors, in the order of the list; on a GPU with one launch and
+/// one wait. Zeros behind the last element of a tensor change no sum. sum_of_squares of a tensor is
+/// the tree_sum of those of its blocks, whoever made them.
+std::vector<float> sums_of_blocks(const Context& context, const std::vector<at::Tensor>& tensors);
+
 /// L2 norm over all tensors: the correctly rounded square root of sum_of_squares.
 float norm(const Context& context, const NamedTensors& tensors);
 
-/// The tree of neighbours over `values`, one of each tensor, taken in the order of the tensors'
-/// names (bytes), however the list is ordered.
-float tree_sum_by_name(const NamedTensors& tensors, const std::vector<float>& values);
+/// The tree of neighbours over `values`, one of each name, taken in the order of the names (bytes),
+/// however the list is ordered.
+float tree_sum_by_name(std::span<const std::string> names, std::span<const float> values);
 
 /// Binary tree of neighbours: (0,1), (2,3), …; an odd last value is carried up; again until one is
 /// left. 0 if empty.

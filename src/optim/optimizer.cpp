@@ -112,8 +112,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
   require_none(problems_of(config));
   require_none(problems_of(configured));
   check_tensors(parameters, gradients);
-  std::vector<std::string> names;
-  for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);
+  const auto names = names_of(parameters);
   groups_ = param_groups(config, names);
   std::map<std::string, double> decay;
   for (const ParamGroup& group : groups_) {
@@ -136,14 +135,17 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
 
 ClipPlan Optimizer::plan_clip(const ops::Context& context, std::int64_t global_step) const {
   NamedTensors gradients;
+  for (const Slot& slot : slots_) gradients.push_back({slot.name, slot.gradient});
+  return plan_clip(grad_norms(context, gradients), global_step);
+}
+
+ClipPlan Optimizer::plan_clip(GradNorms norms, std::int64_t global_step) const {
   std::vector<std::optional<float>> averages;
   for (const Slot& slot : slots_) {
-    gradients.push_back({slot.name, slot.gradient});
     averages.push_back(slot.tracked ? std::optional(host_value<float>(slot.grad_norm_exp_avg))
                                     : std::nullopt);
   }
-  return optim::plan_clip(limits_, config_.betas, global_step, grad_norms(context, gradients),
-                          averages);
+  return optim::plan_clip(limits_, config_.betas, global_step, std::move(norms), averages);
 }
 
 void Optimizer::step(const ops::Context& context, const ClipPlan& plan, double learning_rate,
@@ -251,6 +253,12 @@ void Optimizer::load_state(const OptimState& state) {
   limits_ = state.limits;
 }
 
+std::optional<std::string> parameter_of_moment(std::string_view name) {
+  for (const std::string_view key : {"exp_avg/", "exp_avg_sq/"})
+    if (name.starts_with(key)) return std::string(name.substr(key.size()));
+  return std::nullopt;
+}
+
 ParamKind param_kind(std::string_view name) {
   if (name.ends_with("bias")) return ParamKind::kBias;
   constexpr std::string_view kSuffix = ".weight";
@@ -294,9 +302,13 @@ std::vector<ConfigProblem> problems_of(const ClipLimits& limits) {
 }
 
 GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients) {
+  return norms_of_squares(names_of(gradients), ops::sums_of_squares(context, gradients));
+}
+
+GradNorms norms_of_squares(std::span<const std::string> names, std::vector<float> squares) {
   GradNorms norms;
-  norms.each = ops::sums_of_squares(context, gradients);
-  norms.total = std::sqrt(ops::tree_sum_by_name(gradients, norms.each));
+  norms.total = std::sqrt(ops::tree_sum_by_name(names, squares));
+  norms.each = std::move(squares);
   for (float& value : norms.each) value = std::sqrt(value);
   return norms;
 }

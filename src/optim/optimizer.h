@@ -42,6 +42,8 @@ struct GradNorms {
   std::vector<float> each;
 };
 GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients);
+/// From the sums of the squares of each, in the order of the names; whoever made them.
+GradNorms norms_of_squares(std::span<const std::string> names, std::vector<float> squares);
 
 /// What clipping does to one step. Nothing is applied yet: the optimizer multiplies each gradient
 /// by its coefficient in the same pass as its update. Vectors are in the order of the gradients.
@@ -82,6 +84,10 @@ struct OptimState {
   ClipLimits limits;
 };
 
+/// The parameter whose moment a tensor of OptimState is, by the tensor's name; nothing for a
+/// scalar.
+std::optional<std::string> parameter_of_moment(std::string_view name);
+
 /// AdamW or LionW over the model's parameters, in the order of OLMo's train_step (olmo/train.py).
 /// After the backward pass of a step:
 ///
@@ -106,15 +112,19 @@ struct OptimState {
 class Optimizer {
  public:
   /// `parameters` and `gradients` hold the same names and shapes in the same order (fp32,
-  /// contiguous); both stay owned by the model and are read and written in place. `configured` are
-  /// the config's max_grad_norm and max_grad_norm_ratio. Throws Error(kUsage) for an unknown
-  /// optimizer or a number out of range.
+  /// contiguous); both stay owned by the model and are read and written in place. They are the
+  /// model's tensors, or of each the part that a rank owns, without elements where it owns nothing;
+  /// then the moments are of those parts, too. `configured` are the config's max_grad_norm and
+  /// max_grad_norm_ratio. Throws Error(kUsage) for an unknown optimizer or a number out of range.
   Optimizer(const OptimizerConfig& config, const ClipLimits& configured, NamedTensors parameters,
             NamedTensors gradients);
 
   /// Norms and clip coefficients of the present gradients under the limits in force. Changes
   /// nothing.
   [[nodiscard]] ClipPlan plan_clip(const ops::Context& context, std::int64_t global_step) const;
+  /// The same from norms of the whole gradients, in the order of the parameters: an optimizer of
+  /// parts cannot compute them.
+  [[nodiscard]] ClipPlan plan_clip(GradNorms norms, std::int64_t global_step) const;
 
   /// Applies `plan` and updates every parameter and moment; then `next` is in force.
   void step(const ops::Context& context, const ClipPlan& plan, double learning_rate,
