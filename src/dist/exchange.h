@@ -1,6 +1,7 @@
 // Small host values between ranks: what every rank has to know of every other.
 #pragma once
 
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,5 +36,17 @@ std::vector<std::string> all_gather_text(Communicator& ranks, const std::string&
 
 /// The text of rank `root`, on every rank.
 std::string broadcast_text(Communicator& ranks, const std::string& text, int root);
+
+/// The values of rank `root`, on every rank.
+template <class T>
+std::vector<T> broadcast_values(Communicator& ranks, const std::vector<T>& values, int root) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* bytes = reinterpret_cast<const char*>(values.data());
+  const std::string text =
+      broadcast_text(ranks, std::string(bytes, values.size() * sizeof(T)), root);
+  std::vector<T> all(text.size() / sizeof(T));
+  std::memcpy(all.data(), text.data(), text.size());
+  return all;
+}
 
 }  // namespace olmo::dist

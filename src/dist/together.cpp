@@ -1,5 +1,6 @@
 #include "dist/together.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.h"
@@ -36,12 +37,14 @@ void throw_if_any(Communicator& ranks, const std::exception_ptr& mine) {
   }
   const Told own = told(mine);
   const auto kinds = all_gather_value(ranks, own.kind);
-  int first = 0;
-  while (first < ranks.size() && kinds[static_cast<std::size_t>(first)] == kNone) ++first;
-  if (first == ranks.size()) return;
-  const std::string text = broadcast_text(ranks, own.text, first);
-  throw Error(static_cast<ErrorKind>(kinds[static_cast<std::size_t>(first)]),
-              "rank " + std::to_string(first) + ": " + text);
+  const auto failed = [](std::int32_t kind) { return kind != kNone; };
+  const auto first = std::ranges::find_if(kinds, failed);
+  if (first == kinds.end()) return;
+  const auto rank = static_cast<int>(first - kinds.begin());
+  const std::string text = broadcast_text(ranks, own.text, rank);
+  const bool all = std::ranges::all_of(kinds, failed);
+  throw Error(static_cast<ErrorKind>(*first),
+              all ? text : "rank " + std::to_string(rank) + ": " + text);
 }
 
 }  // namespace olmo::dist

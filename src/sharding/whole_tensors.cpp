@@ -21,13 +21,11 @@ class Guarded {
     if (error_) return;
     try {
       work_(windows);
-    } catch (...) {  // thrown by finish()
+    } catch (...) {  // the caller's to throw
       error_ = std::current_exception();
     }
   }
-  void finish() const {
-    if (error_) std::rethrow_exception(error_);
-  }
+  [[nodiscard]] const std::exception_ptr& error() const { return error_; }
 
  private:
   const std::function<void(const Windows&)>& work_;
@@ -148,8 +146,8 @@ void WholeTensors::take(const std::vector<Segment>& round, const To& to) const {
   }
 }
 
-void WholeTensors::collect(std::span<const std::span<const std::byte>> parts,
-                           const std::function<void(const Windows&)>& use) {
+std::exception_ptr WholeTensors::collect(std::span<const std::span<const std::byte>> parts,
+                                         const std::function<void(const Windows&)>& use) {
   OLMO_CHECK(direction_ == Direction::kToOwners);
   Guarded guarded(use);
   const auto send_round = [&](const Placed& round) {
@@ -167,11 +165,11 @@ void WholeTensors::collect(std::span<const std::span<const std::byte>> parts,
     guarded(round.windows);
     round = std::move(following);
   }
-  guarded.finish();
+  return guarded.error();
 }
 
-void WholeTensors::hand_out(std::span<const std::span<std::byte>> parts,
-                            const std::function<void(const Windows&)>& fill) {
+std::exception_ptr WholeTensors::hand_out(std::span<const std::span<std::byte>> parts,
+                                          const std::function<void(const Windows&)>& fill) {
   OLMO_CHECK(direction_ == Direction::kToHolders);
   Guarded guarded(fill);
   Placed round = next_round();
@@ -184,7 +182,7 @@ void WholeTensors::hand_out(std::span<const std::span<std::byte>> parts,
     take(round.segments, [&](std::size_t i) { return in_parts(round.segments[i], parts).data(); });
     round = std::move(following);
   }
-  guarded.finish();
+  return guarded.error();
 }
 
 }  // namespace olmo::sharding

@@ -40,16 +40,18 @@ class WholeTensors {
   /// It is no part of what follows: its owner holds all of it, and nobody else needs any.
   [[nodiscard]] bool stays(std::size_t tensor) const { return rounds_.stays(tensor); }
 
+  // What fails on one rank must not stop the exchange of the others. So where `use` or `fill`
+  // throws, it is not called again, and its error is returned at the end. Errors of the transport
+  // are thrown.
+
   /// Calls `use` with the windows of this rank's own tensors, while the next ones travel. `parts`:
-  /// the bytes that this rank holds of each tensor. If `use` throws, it is not called again, and
-  /// the error is thrown at the end: the other ranks' exchange goes on.
-  void collect(std::span<const std::span<const std::byte>> parts,
-               const std::function<void(const Windows&)>& use);
+  /// the bytes that this rank holds of each tensor.
+  [[nodiscard]] std::exception_ptr collect(std::span<const std::span<const std::byte>> parts,
+                                           const std::function<void(const Windows&)>& use);
   /// Calls `fill` to write windows of this rank's own tensors, and fills `parts` from all ranks'.
-  /// If `fill` throws, it is not called again, what is handed out is not worth anything, and the
-  /// error is thrown at the end.
-  void hand_out(std::span<const std::span<std::byte>> parts,
-                const std::function<void(const Windows&)>& fill);
+  /// After an error on any rank, what they hold is not worth anything.
+  [[nodiscard]] std::exception_ptr hand_out(std::span<const std::span<std::byte>> parts,
+                                            const std::function<void(const Windows&)>& fill);
 
  private:
   struct FreePages {

@@ -21,6 +21,7 @@ TEST_CASE("texts of any length are gathered and broadcast", "[dist]") {
     for (std::size_t i = 0; i < 3; ++i) REQUIRE(all[i] == std::string(10 * i, 'x'));
     REQUIRE(broadcast_text(ranks, mine, 2) == std::string(20, 'x'));
     REQUIRE(broadcast_text(ranks, mine, 0).empty());
+    REQUIRE(broadcast_values(ranks, std::vector{ranks.rank(), 5}, 1) == std::vector{1, 5});
   });
 }
 

@@ -45,6 +45,13 @@ TEST_CASE("what fails on some ranks is thrown by all, as the error of the lowest
   }
 }
 
+TEST_CASE("what fails on all ranks names none", "[dist]") {
+  const auto thrown =
+      thrown_by([](int) { throw Error(ErrorKind::kInput, "step8: cannot be read"); });
+  REQUIRE(thrown.size() == 4);
+  CHECK(thrown.front().text == "step8: cannot be read");
+}
+
 TEST_CASE("an error of another kind is a failure", "[dist]") {
   const auto thrown = thrown_by([](int rank) {
     if (rank == 2) throw std::bad_alloc();
