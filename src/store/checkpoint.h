@@ -34,7 +34,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -117,6 +119,8 @@ class CheckpointReader {
   explicit CheckpointReader(const std::filesystem::path& directory);
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return directory_; }
+  /// The file that the datasets lie in.
+  [[nodiscard]] const std::filesystem::path& file() const noexcept { return file_; }
   [[nodiscard]] CheckpointKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   /// The manifest without its list of files: format_version, kind, step, tokens_seen, run_id,
@@ -144,6 +148,9 @@ class CheckpointReader {
   /// One of datasets() that is a tensor. Throws Error(kDamaged).
   [[nodiscard]] at::Tensor read_tensor(const CheckpointDataset& dataset) const;
 
+  /// Throws Error(kDamaged) naming the dataset, one of datasets(), unless `digest` is its.
+  void require_digest(const CheckpointDataset& dataset, const Digest& digest) const;
+
   /// Reads everything once; returns one sentence per dataset whose bytes are not those that were
   /// saved.
   [[nodiscard]] std::vector<std::string> verify() const;
@@ -168,20 +175,35 @@ class CheckpointReader {
 CheckpointContents read_checkpoint(const std::filesystem::path& directory,
                                    bool weights_only = false);
 
+/// What a save is to write, or why there is nothing: ranks that save together have to tell each
+/// other.
+struct CheckpointSnapshot {
+  CheckpointContents contents;
+  std::exception_ptr missing;
+};
+
 /// Saves checkpoints while training goes on: save_async() copies the tensors and returns; a thread
 /// writes the copy. The copy lives in memory that is allocated and touched once and used again by
 /// every save. One checkpoint is in flight at most. Not thread-safe: one owner calls it.
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(std::filesystem::path run_dir);
+  /// How a snapshot is saved, in the writer's thread. Called once for every save_async(), whatever
+  /// goes wrong before; throws what is missing.
+  using Save = std::function<SavedCheckpoint(const CheckpointSnapshot&, const SaveOptions&)>;
+
+  explicit CheckpointWriter(Save save);
+  /// Saves by save_checkpoint().
+  explicit CheckpointWriter(const std::filesystem::path& run_dir);
   /// Waits for the save in flight; an error that nobody has taken by wait() is logged.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Copies `contents` (in parallel) and begins to write it. Waits first for the save in flight,
-  /// and returns that one's result if wait() had not taken it yet; throws that one's error before
-  /// anything new is begun.
+  /// Copies what `make` returns (in parallel) and begins to write it; an error of `make` or of the
+  /// copy is the save's. Waits first for the save in flight, and returns that one's result if
+  /// wait() had not taken it yet; throws that one's error before anything new is begun.
+  std::optional<SavedCheckpoint> save_async(const std::function<CheckpointContents()>& make,
+                                            const SaveOptions& options = {});
   std::optional<SavedCheckpoint> save_async(const CheckpointContents& contents,
                                             const SaveOptions& options = {});
 

@@ -127,9 +127,16 @@ void write_attributes(hid_t object, const Json& values) {
   }
 }
 
+/// No time stamps, so that equal contents give equal files.
+void leave_times_out(hid_t creation_list) {
+  require(H5Pset_obj_track_times(creation_list, false), "switch time stamps off");
+}
+
 void make_group(hid_t file, const std::string& path, const Json& attributes) {
-  const Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                     H5Gclose, "create the group " + path);
+  const Handle list(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "make a creation list");
+  leave_times_out(list.get());
+  const Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, list.get(), H5P_DEFAULT), H5Gclose,
+                     "create the group " + path);
   write_attributes(group.get(), attributes);
 }
 
@@ -140,14 +147,13 @@ Handle make_space(const CheckpointDataset& dataset) {
           "make a shape for " + dataset.path};
 }
 
-/// Contiguous, space allocated at once and never filled; no time stamps, so that equal contents
-/// give equal files.
+/// Contiguous, space allocated at once and never filled.
 Handle creation_list() {
   Handle list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "make a creation list");
   require(H5Pset_layout(list.get(), H5D_CONTIGUOUS), "set the layout");
   require(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY), "set the allocation time");
   require(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "set the fill time");
-  require(H5Pset_obj_track_times(list.get(), false), "switch time stamps off");
+  leave_times_out(list.get());
   return list;
 }
 
@@ -264,7 +270,9 @@ void lay_out_file(StructureImage& image, const Json& root, const CheckpointOutli
                   FilePlan& plan) {
   const auto lock = take_library();
   const Handle access = file_access(image);
-  Handle file(H5Fcreate(kFileName, H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose,
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a creation list");
+  leave_times_out(creation.get());
+  Handle file(H5Fcreate(kFileName, H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose,
               "begin a file in memory");
   write_attributes(file.get(), root);
   const std::uint8_t zero = 0;  // sealing changes values in place and never needs new space

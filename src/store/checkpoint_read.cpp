@@ -37,13 +37,6 @@ std::vector<std::size_t> by_size(const std::vector<const CheckpointDataset*>& da
   return largest_first(datasets.size(), [&](std::size_t i) { return datasets[i]->bytes; });
 }
 
-/// Throws Error(kDamaged) unless the bytes are those that were saved.
-void read_verified(const RawReader& reader, const CheckpointDataset& dataset,
-                   const std::filesystem::path& file, std::span<std::byte> out) {
-  if (reader.read_and_hash(dataset.offset, out) != dataset.sha256)
-    damaged(file, digest_mismatch(dataset));
-}
-
 /// The tensors under `prefix`, "/model/" or "/optim/", in the order they were saved.
 std::vector<const CheckpointDataset*> tensors_below(const std::vector<CheckpointDataset>& datasets,
                                                     const std::string& prefix) {
@@ -87,7 +80,8 @@ Json CheckpointReader::read_json(const std::string& dataset_path) const {
     damaged(file_, "holds no document " + dataset_path);
   if (dataset->bytes > kMaxDocument) damaged(file_, dataset_path + " is unreasonably large");
   std::string text(dataset->bytes, '\0');
-  read_verified(RawReader(file_), *dataset, file_, std::as_writable_bytes(std::span(text)));
+  require_digest(*dataset, RawReader(file_).read_and_hash(dataset->offset,
+                                                          std::as_writable_bytes(std::span(text))));
   Json json = parse_untrusted(text, file_.string() + ": " + dataset_path);
   if (!json.is_object()) damaged(file_, dataset_path + " is not a JSON object");
   return json;
@@ -134,14 +128,22 @@ void CheckpointReader::read_into(const std::string& group, const NamedTensors& i
   const RawReader reader(file_);
   const auto order = by_size(sources);
   for_each_in_parallel(order.size(), [&](std::size_t i) {
-    read_verified(reader, *sources[order[i]], file_, mutable_host_bytes(into[order[i]].tensor));
+    const CheckpointDataset& dataset = *sources[order[i]];
+    const auto out = mutable_host_bytes(into[order[i]].tensor);
+    require_digest(dataset, reader.read_and_hash(dataset.offset, out));
   });
 }
 
 at::Tensor CheckpointReader::read_tensor(const CheckpointDataset& dataset) const {
   at::Tensor tensor = new_tensor(dataset.shape, scalar_type(dataset.dtype));
-  read_verified(RawReader(file_), dataset, file_, mutable_host_bytes(tensor));
+  require_digest(dataset,
+                 RawReader(file_).read_and_hash(dataset.offset, mutable_host_bytes(tensor)));
   return tensor;
+}
+
+void CheckpointReader::require_digest(const CheckpointDataset& dataset,
+                                      const Digest& digest) const {
+  if (digest != dataset.sha256) damaged(file_, digest_mismatch(dataset));
 }
 
 std::vector<std::string> CheckpointReader::verify() const {

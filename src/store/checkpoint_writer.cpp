@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <system_error>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
@@ -120,19 +121,35 @@ CheckpointContents copy_contents(const CheckpointContents& contents, Arena& aren
 }  // namespace
 
 struct CheckpointWriter::State {
-  explicit State(std::filesystem::path folder) : run_dir(std::move(folder)) {}
+  explicit State(Save how) : save(std::move(how)) {}
 
-  std::filesystem::path run_dir;
+  void run(const SaveOptions& options, double stall) {
+    try {
+      saved = save(snapshot, options);
+      saved.stall_seconds = stall;
+    } catch (...) {  // carried to wait()
+      error = std::current_exception();
+    }
+    done = true;
+  }
+
+  Save save;
   Arena arena;
-  CheckpointContents copy;  // its tensors lie in the arena
-  std::thread thread;       // joinable while a save is in flight or waits for wait()
+  CheckpointSnapshot snapshot;  // its tensors lie in the arena
+  std::thread thread;
+  bool in_flight = false;  // or waits for wait()
   std::atomic<bool> done{false};
   SavedCheckpoint saved;
   std::exception_ptr error;
 };
 
-CheckpointWriter::CheckpointWriter(std::filesystem::path run_dir)
-    : state_(std::make_unique<State>(std::move(run_dir))) {}
+CheckpointWriter::CheckpointWriter(Save save) : state_(std::make_unique<State>(std::move(save))) {}
+
+CheckpointWriter::CheckpointWriter(const std::filesystem::path& run_dir)
+    : CheckpointWriter([run_dir](const CheckpointSnapshot& snapshot, const SaveOptions& options) {
+        if (snapshot.missing) std::rethrow_exception(snapshot.missing);
+        return save_checkpoint(run_dir, snapshot.contents, options);
+      }) {}
 
 CheckpointWriter::~CheckpointWriter() {
   try {
@@ -144,32 +161,41 @@ CheckpointWriter::~CheckpointWriter() {
 
 std::optional<SavedCheckpoint> CheckpointWriter::save_async(const CheckpointContents& contents,
                                                             const SaveOptions& options) {
+  return save_async([&] { return contents; }, options);
+}
+
+std::optional<SavedCheckpoint> CheckpointWriter::save_async(
+    const std::function<CheckpointContents()>& make, const SaveOptions& options) {
   const auto start = Clock::now();
   auto previous = wait();
   State& state = *state_;
-  state.copy = copy_contents(contents, state.arena);
+  state.snapshot = {};
+  try {
+    state.snapshot.contents = copy_contents(make(), state.arena);
+  } catch (...) {  // the save's to tell
+    state.snapshot.missing = std::current_exception();
+  }
   state.done = false;
+  state.in_flight = true;
   const double stall = seconds_since(start);
-  state.thread = std::thread([&state, options, stall] {
-    try {
-      state.saved = save_checkpoint(state.run_dir, state.copy, options);
-      state.saved.stall_seconds = stall;
-    } catch (...) {  // carried to wait()
-      state.error = std::current_exception();
-    }
-    state.done = true;
-  });
+  try {
+    state.thread = std::thread([&state, options, stall] { state.run(options, stall); });
+  } catch (const std::system_error&) {  // no thread: other ranks may be waiting all the same
+    state.snapshot.missing = std::current_exception();
+    state.run(options, stall);
+  }
   return previous;
 }
 
 std::optional<SavedCheckpoint> CheckpointWriter::wait() {
   State& state = *state_;
-  if (!state.thread.joinable()) return std::nullopt;
-  state.thread.join();
+  if (!state.in_flight) return std::nullopt;
+  if (state.thread.joinable()) state.thread.join();
+  state.in_flight = false;
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
   return state.saved;
 }
 
-bool CheckpointWriter::finished() const { return state_->thread.joinable() && state_->done; }
+bool CheckpointWriter::finished() const { return state_->in_flight && state_->done; }
 
 }  // namespace olmo::store
