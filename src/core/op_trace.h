@@ -38,7 +38,10 @@ class OpTrace {
   /// Adds the tensor's elements, as they are when this is called.
   void add(std::string_view operation, const at::Tensor& output);
   void add(std::string_view operation, double value);
+  /// Adds what another trace of this format has.
+  void append(OpDigest entry) { digests_.push_back(std::move(entry)); }
 
+  [[nodiscard]] TraceFormat format() const { return format_; }
   [[nodiscard]] const std::vector<OpDigest>& digests() const { return digests_; }
 
  private:

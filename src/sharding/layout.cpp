@@ -1,8 +1,6 @@
 #include "sharding/layout.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "core/error.h"
 
@@ -19,9 +17,8 @@ UnitLayout::UnitLayout(const std::vector<model::ParameterSpec>& specs, int ranks
   OLMO_CHECK(ranks >= 1);
   std::int64_t end = 0;
   for (const auto& spec : specs) {
-    const auto size =
-        std::accumulate(spec.shape.begin(), spec.shape.end(), std::int64_t{1}, std::multiplies<>());
-    places_.push_back({spec.name, spec.shape, end, size});
+    const std::int64_t size = model::elements(spec);
+    places_.push_back({spec.name, spec.shape, spec.role, end, size});
     end = rounded_up(end + size, kChunk);
   }
   slice_ = rounded_up(end, kChunk * ranks) / ranks;

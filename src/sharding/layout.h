@@ -24,6 +24,7 @@ inline constexpr std::int64_t kChunk = 4096;
 struct Place {
   std::string name;
   std::vector<std::int64_t> shape;
+  model::ParameterRole role;
   std::int64_t begin = 0;  ///< a multiple of kChunk
   std::int64_t size = 0;
 

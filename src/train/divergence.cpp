@@ -51,7 +51,7 @@ void diverge_before_update(const StepGradients& gradients, Recorder& recorder) {
   const data::Batch& batch = gradients.batch;
   const std::string what = std::isfinite(gradients.losses.loss) ? "gradient norm" : "loss";
   std::string instances;
-  for (const auto index : batch.indices)
+  for (const auto index : gradients.instances)
     instances += (instances.empty() ? "" : ",") + std::to_string(index);
   const auto step = static_cast<std::int64_t>(batch.step);
   recorder.event(step, "error",
@@ -66,7 +66,7 @@ void diverge_before_update(const StepGradients& gradients, Recorder& recorder) {
 
 void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
                           Recorder& recorder) {
-  const auto tensor = first_not_finite(stepper.model().policy(), stepper.model().parameters());
+  const auto tensor = first_not_finite(stepper.policy(), stepper.parameters());
   const std::string what =
       (tensor ? *tensor + " is not finite" : std::string("the norm of the weights overflows")) +
       " after the update with learning rate " + Json(row.lr).dump() + " and gradient norm " +
@@ -76,9 +76,9 @@ void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
 }
 
 void require_finite_state(const Stepper& stepper, Recorder& recorder) {
-  const auto weights = first_not_finite(stepper.model().policy(), stepper.model().parameters());
+  const auto weights = first_not_finite(stepper.policy(), stepper.parameters());
   const auto tensor =
-      weights ? weights : first_not_finite(stepper.model().policy(), stepper.optim_state().tensors);
+      weights ? weights : first_not_finite(stepper.policy(), stepper.optim_state().tensors);
   if (!tensor) return;
   const auto step = stepper.state().step;
   recorder.event(step, "error", *tensor + " is not finite");

@@ -6,7 +6,8 @@
 #include "core/machine.h"
 #include "model/memory.h"
 #include "model/model_config.h"
-#include "train/stepper.h"
+#include "sharding/gradient_tree.h"
+#include "sharding/model_layout.h"
 
 namespace olmo::train {
 namespace {
@@ -68,25 +69,30 @@ std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * mome
 
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances) {
-  constexpr std::int64_t kFloat = 4, kIdAndLabel = 2 * 8, kInstanceNumber = 4;
+  constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 2 * 8, kInstanceNumber = 4;
   const auto buffers =
       model::plan_buffers(config.model,
                           {.batch = config.micro_batch(),
                            .length = config.model.max_sequence_length,
                            .activation_checkpointing = config.activation_checkpointing},
                           policy_of(config));
+  const std::int64_t parameters = kFloat * model::count_parameters(config.model).total;
+  const sharding::ModelLayout layout(config.model, model::UnitMap(config.model), 1);
   MemoryPlan plan;
-  plan.weights = kFloat * model::count_parameters(config.model).total;
-  plan.working_weights = model::plan_working_weights(config.model, config.mixed_precision());
+  plan.weights = kFloat * layout.slice();
+  plan.working_weights = config.mixed_precision() == MixedPrecision::kMixed
+                             ? kBf16 * layout.slice()
+                             : model::plan_working_weights(config.model, config.mixed_precision());
   plan.gradients = plan.weights;
-  plan.gradient_tree = (GradientTree::sets_for(config.micro_batches()) - 1) * plan.weights;
-  plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * plan.weights;
+  plan.gradient_tree =
+      (sharding::GradientTree::sets_for(config.micro_batches()) - 1) * plan.gradients;
+  plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * parameters;
   plan.saved_activations = buffers.saved_activations;
   plan.scratch = buffers.scratch;
   plan.head = buffers.head;
   plan.workspace = buffers.workspace;
   plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
-  if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = plan.weights + plan.moments;
+  if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = parameters + plan.moments;
   plan.process = kProcess;
   return plan;
 }

@@ -92,8 +92,8 @@ store::CheckpointContents Saver::contents() const {
   store::CheckpointContents contents;
   contents.trainer = to_json(stepper_.state(), recorder_.run_id(), config_, stepper_.batches());
   contents.config = to_json(config_);
-  const Policy& policy = stepper_.model().policy();
-  contents.model = to_host(policy, stepper_.model().parameters());
+  const Policy& policy = stepper_.policy();
+  contents.model = to_host(policy, stepper_.parameters());
   contents.optim = to_host(policy, optim.tensors);
   contents.optim_state = to_json(optim.limits);
   return contents;
@@ -102,7 +102,7 @@ store::CheckpointContents Saver::contents() const {
 store::SaveOptions Saver::options(bool ephemeral) const {
   return {.ephemeral = ephemeral,
           .overwrite = config_.save_overwrite || resumed_,
-          .hash_threads = stepper_.model().policy().threads};
+          .hash_threads = stepper_.policy().threads};
 }
 
 void Saver::save_in_background(bool ephemeral) {

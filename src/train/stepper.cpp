@@ -1,77 +1,66 @@
 #include "train/stepper.h"
 
-#include <bit>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/named_tensors.h"
-#include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "ops/elementwise.h"
-#include "ops/optimizer_update.h"
 #include "optim/lr_schedule.h"
+#include "train/dealt.h"
+#include "train/rank_trace.h"
 
 namespace olmo::train {
+namespace {
 
-GradientTree::GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make)
-    : policy_(std::move(policy)), make_(std::move(make)), sets_{std::move(total)} {}
-
-std::int64_t GradientTree::sets_for(std::int64_t micro_batches) {
-  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(micro_batches)));
+model::UnitMap unit_map(const config::TrainConfig& config) {
+  model::validate(config.model);
+  const bool fsdp = config.distributed_strategy == "fsdp" && config.fsdp;
+  return fsdp ? model::UnitMap(config.model, config.fsdp->wrapping_strategy)
+              : model::UnitMap(config.model);
 }
 
-const NamedTensors& GradientTree::leaf() {
-  if (levels_.size() == sets_.size()) sets_.push_back(make_());
-  return sets_[levels_.size()];
+sharding::Strategy strategy(const config::TrainConfig& config, int world_size, int nodes) {
+  const auto fsdp = config.fsdp.value_or(config::FsdpConfig{});
+  return sharding::strategy_of(config.distributed_strategy, fsdp.sharding_strategy,
+                               fsdp.hybrid_sharding_num_model_replicas, world_size, nodes);
 }
 
-// Like a binary counter: level k stands for a sum of 2^k micro-batches, and two neighbours of one
-// level are added at once. So the order of additions depends on the number of micro-batches alone,
-// and only log2(n) sets of gradients are held.
-void GradientTree::push() {
-  levels_.push_back(0);
-  while (levels_.size() >= 2 && levels_.back() == levels_[levels_.size() - 2]) merge_last_two();
-}
-
-// What is left over, from the right: the last and smallest sums are added first.
-void GradientTree::finish() {
-  OLMO_CHECK(!levels_.empty());
-  while (levels_.size() >= 2) merge_last_two();
-  levels_.clear();
-}
-
-void GradientTree::merge_last_two() {
-  const NamedTensors& right = sets_[levels_.size() - 1];
-  const NamedTensors& left = sets_[levels_.size() - 2];
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    ops::add(policy_, left[i].tensor, right[i].tensor, left[i].tensor);
-  }
-  levels_.pop_back();
-  ++levels_.back();
-}
+}  // namespace
 
 bool StepGradients::finite() const {
   return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
 }
 
 Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches)
+    : Stepper(std::move(config), policy, std::move(batches), dist::alone(), nullptr, 1) {}
+
+Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches,
+                 dist::Communicator& ranks, int nodes)
+    : Stepper(std::move(config), policy, std::move(batches), nullptr, &ranks, nodes) {}
+
+Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches,
+                 std::unique_ptr<dist::Communicator> alone, dist::Communicator* ranks, int nodes)
     : config_(std::move(config)),
       policy_(policy),
       batches_(std::move(batches)),
-      model_(config_.model, policy, config_.activation_checkpointing),
-      gradients_(model_.make_gradients()),
+      alone_(std::move(alone)),
+      units_(config_.model, policy, unit_map(config_), alone_ ? *alone_ : *ranks,
+             strategy(config_, alone_ ? 1 : ranks->size(), nodes)),
+      model_(config_.model, policy, units_, config_.activation_checkpointing),
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
-                 model_.parameters(), gradients_),
-      tree_(policy, gradients_, [this] { return model_.make_gradients(); }) {
+                 units_.owned_parameters(), units_.owned_gradients()) {
   OLMO_CHECK(policy.mixed_precision == config_.mixed_precision());
   state_.chain = chain_start(config::experiment_digest(config_));
 }
 
-void Stepper::restore(const TrainState& state, const optim::OptimState& optim) {
+void Stepper::restore(const TrainState& state, const optim::OptimState& whole) {
+  restore_owned(state, owned_of(units_, whole));
+}
+
+void Stepper::restore_owned(const TrainState& state, const optim::OptimState& owned) {
   state_ = state;
-  optimizer_.load_state(optim);
+  optimizer_.load_state(owned);
 }
 
 optim::Progress Stepper::progress() const {
@@ -88,18 +77,28 @@ std::int64_t Stepper::last_step() const {
 
 void Stepper::read_batch() {
   const auto next = static_cast<std::uint64_t>(state_.step) + 1;
-  if (!next_batch_ || next_batch_->step != next) next_batch_ = batches_.batch(next);
+  if (next_batch_ && next_batch_->step == next) return;
+  const auto rows = data::rows_of_rank(config_.global_train_batch_size, config_.micro_batch(),
+                                       ranks().rank(), ranks().size());
+  next_batch_ = batches_.batch(next, rows);
 }
 
 StepGradients Stepper::gradients(OpTrace* trace) {
   read_batch();
   StepGradients step;
   step.batch = *std::exchange(next_batch_, std::nullopt);
-  step.losses = forward_backward(step.batch, trace);
-  step.plan = optimizer_.plan_clip(policy_, state_.step + 1);
+  step.instances = batches_.indices(step.batch.step);
+  const auto micro_batches =
+      gather_dealt(ranks(), forward_backward(step.batch, trace), config_.micro_batches());
+  step.batch.digest = batch_digest_of(step.batch);
+  for (const MicroBatch& each : micro_batches) step.masked_instances += each.masked_instances;
+  step.losses = losses_of(micro_batches);
+  step.plan = optimizer_.plan_clip(
+      optim::norms_of_squares(units_.layout().names(), units_.squares_of_gradients()),
+      state_.step + 1);
   if (trace != nullptr) {
-    for (const auto& [name, tensor] : gradients_)
-      trace->add("gradient/" + name, to_host(policy_, tensor));
+    trace_state(policy_, units_, "gradient/",
+                state_of_parameters("gradient", units_.owned_gradients()), *trace);
     trace->add("clip/grad_norm", step.plan.norms.total);
   }
   return step;
@@ -118,23 +117,23 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
   // This update clips by the plan, which the limits of the step before made; `next` is for the step
   // after, as in OLMo.
   optimizer_.step(policy_, gradients.plan, lr, next);
-  model_.weights_changed();
+  units_.parameters_changed();
   const StepLosses& losses = gradients.losses;
   state_.chain =
       chain_next(state_.chain, {state_.step, gradients.batch.digest, losses.digest, losses.ce_loss,
                                 losses.z_loss, gradients.plan.norms.total});
   if (trace != nullptr) {
     trace->add("update/learning_rate", lr);
-    for (const auto& [name, tensor] : optimizer_.state().tensors)
-      trace->add("update/" + name, to_host(policy_, tensor));
-    for (const auto& [name, tensor] : model_.parameters())
-      trace->add("update/" + name, to_host(policy_, tensor));
+    trace_state(policy_, units_, "update/", state_of_optimizer(units_, optimizer_.state()), *trace);
+    trace_state(policy_, units_, "update/", state_of_parameters("model", parameters()), *trace);
   }
   return row_of(gradients, lr);
 }
 
 store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) const {
-  const auto& [batch, losses, plan] = gradients;
+  const data::Batch& batch = gradients.batch;
+  const StepLosses& losses = gradients.losses;
+  const optim::ClipPlan& plan = gradients.plan;
   store::StepRecord row;
   row.step = state_.step;
   row.epoch = static_cast<std::int64_t>(batch.epoch);
@@ -147,64 +146,87 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
   row.grad_norm = plan.norms.total;
   row.max_grad_norm = plan.limits.max_grad_norm;
   row.clipping_rate = plan.clipping_rate();
-  row.param_norm = ops::norm(policy_, model_.parameters());
-  row.masked_instances = std::ranges::count(batch.instance_mask, 0);
+  row.param_norm =
+      optim::norms_of_squares(units_.layout().names(), units_.squares_of_parameters()).total;
+  row.masked_instances = gradients.masked_instances;
   row.batch_hash = batch.digest.hex();
   row.loss_hash = losses.digest.hex();
   row.chain_hash = state_.chain.hex();
   return row;
 }
 
-StepLosses Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
-  const auto rows = batch.input_ids_BL.size(0);
-  const auto micro = std::min(config_.device_train_microbatch_size, rows);
-  const auto tokens = static_cast<double>(batch.input_ids_BL.numel());
-  const model::LossWeights weights{static_cast<float>(1.0 / tokens),
-                                   static_cast<float>(config_.z_multiplier())};
-  model::LossSums sums;
-  std::vector<MicroBatchLoss> micro_batches;
-  for (std::int64_t begin = 0; begin < rows; begin += micro) {
-    const OpScope scope(trace, "micro_batch." + std::to_string(begin / micro) + "/");
-    const auto count = std::min(micro, rows - begin);
-    const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, count),
-                                 batch.labels_BL.narrow(0, begin, count)};
-    // Gradients of each micro-batch start from zero and are added along the tree: a chain of all of
+std::vector<Stepper::MicroBatch> Stepper::forward_backward(const data::Batch& batch,
+                                                           OpTrace* trace) {
+  const std::int64_t size = config_.micro_batch(), count = config_.micro_batches();
+  const model::LossWeights weights{
+      static_cast<float>(1.0 / static_cast<double>(config_.tokens_per_step())),
+      static_cast<float>(config_.z_multiplier())};
+  std::vector<MicroBatch> micro_batches;
+  std::vector<PlacedDigest> traced;
+  for (std::int64_t first = 0; first < count; first += ranks().size()) {
+    // Gradients of each micro-batch start from zero and are added along a tree: a chain of all of
     // them would be another order, and ranks that hold some micro-batches could not make it.
-    const auto loss =
-        model_.forward_backward(part, weights, tree_.leaf(), /*accumulate=*/false, trace);
-    tree_.push();
-    micro_batches.push_back({loss.ce_sum, loss.z_sum});
-    sums.ce_sum += loss.ce_sum;
-    sums.z_sum += loss.z_sum;
-    sums.labels += loss.labels;
+    units_.begin_round(
+        {first, static_cast<int>(std::min<std::int64_t>(ranks().size(), count - first))});
+    const std::int64_t number = first + ranks().rank();
+    if (number >= count) {
+      model_.idle_training_pass();
+      continue;
+    }
+    const std::int64_t begin = std::ssize(micro_batches) * size;
+    const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, size),
+                                 batch.labels_BL.narrow(0, begin, size)};
+    OpTrace own(trace == nullptr ? TraceFormat::kSums : trace->format());
+    OpTrace* const into = trace == nullptr ? nullptr : &own;
+    const OpScope scope(into, "micro_batch." + std::to_string(number) + "/");
+    const auto sums = model_.forward_backward(part, weights, into);
+    const auto masks =
+        std::span(batch.instance_mask)
+            .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
+    micro_batches.push_back({sums.ce_sum, sums.z_sum, sums.labels, std::ranges::count(masks, 0)});
+    for (const OpDigest& entry : own.digests()) traced.push_back({number, entry});
   }
-  tree_.finish();
+  units_.finish_rounds();
+  if (trace != nullptr) gather_trace(ranks(), traced, *trace);
+  return micro_batches;
+}
+
+Digest Stepper::batch_digest_of(const data::Batch& mine) const {
+  const auto rows =
+      gather_dealt(ranks(), mine.row_digests, config_.micro_batches(), config_.micro_batch());
+  return data::batch_digest(rows, config_.model.max_sequence_length);
+}
+
+StepLosses Stepper::losses_of(const std::vector<MicroBatch>& micro_batches) const {
+  const auto tokens = static_cast<double>(config_.tokens_per_step());
+  model::LossSums sums;
+  std::vector<MicroBatchLoss> each;
+  for (const MicroBatch& micro : micro_batches) {
+    each.push_back({micro.ce_sum, micro.z_sum});
+    sums.ce_sum += micro.ce_sum;
+    sums.z_sum += micro.z_sum;
+    sums.labels += micro.labels;
+  }
   StepLosses losses;
   losses.ce_loss = sums.ce_sum / tokens;
   losses.ce_loss_per_label = sums.labels > 0 ? sums.ce_sum / static_cast<double>(sums.labels) : 0.0;
   if (config_.softmax_auxiliary_loss) losses.z_loss = config_.z_multiplier() * sums.z_sum / tokens;
   losses.loss = losses.ce_loss + losses.z_loss.value_or(0.0);
-  losses.digest = losses_digest(micro_batches);
+  losses.digest = losses_digest(each);
   return losses;
 }
 
-std::vector<store::StateHash> Stepper::state_hashes() const {
-  auto hashes = hash_tensors(policy_, "model", model_.parameters());
-  if (state_.step > 0) {  // before, the moments are zero
-    const auto optim = hash_tensors(policy_, "optim", optimizer_.state().tensors);
-    hashes.insert(hashes.end(), optim.begin(), optim.end());
-  }
-  return hashes;
+std::vector<StateTensor> Stepper::owned_state() const {
+  auto tensors = state_of_parameters("model", parameters());
+  for (auto& tensor : state_of_optimizer(units_, optimizer_.state()))
+    tensors.push_back(std::move(tensor));
+  return tensors;
 }
 
-std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
-                                           const NamedTensors& tensors) {
-  std::vector<store::StateHash> hashes(tensors.size());
-  for_each_in_parallel(tensors.size(), [&](std::size_t i) {
-    const at::Tensor tensor = to_host(policy, tensors[i].tensor);
-    hashes[i] = {part, tensors[i].name, sha256(host_bytes(tensor)).hex()};
-  });
-  return hashes;
+std::vector<store::StateHash> Stepper::state_hashes() const {
+  // Before the first step the moments are zero.
+  return hash_state(policy_, units_,
+                    state_.step > 0 ? owned_state() : state_of_parameters("model", parameters()));
 }
 
 Progress progress_of(const store::StepRecord& row, std::int64_t first_step,

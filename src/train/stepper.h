@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +19,9 @@
 #include "model/olmo.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
+#include "sharding/rank_units.h"
 #include "store/run_records.h"
+#include "train/state_tensors.h"
 
 namespace olmo::train {
 
@@ -46,7 +48,9 @@ struct StepLosses {
 
 /// What a step is about to do to the weights.
 struct StepGradients {
-  data::Batch batch;
+  data::Batch batch;                     ///< this rank's rows; the digest is that of all rows
+  std::vector<std::uint32_t> instances;  ///< numbers, of the whole batch
+  std::int64_t masked_instances = 0;     ///< of the whole batch
   StepLosses losses;
   optim::ClipPlan plan;
 
@@ -54,93 +58,95 @@ struct StepGradients {
   [[nodiscard]] bool finite() const;
 };
 
-/// Adds the gradients of micro-batches 0..n-1 along one binary tree that depends on n alone:
-/// neighbours are added as soon as both are there, as in a binary counter, and what is left at the
-/// end from right to left. Holds at most floor(log2 n) + 1 gradient sets. A rank that owns an
-/// interval of micro-batches can later add the nodes that lie in it.
-class GradientTree {
- public:
-  /// `total` is where the sum ends up; `make` gives further sets of the same tensors.
-  GradientTree(Policy policy, NamedTensors total, std::function<NamedTensors()> make);
-
-  /// Sets that a tree of so many micro-batches holds, the total included: one partial sum a level
-  /// waits for its partner.
-  static std::int64_t sets_for(std::int64_t micro_batches);
-  /// Sets that it holds by now.
-  [[nodiscard]] std::int64_t sets() const { return std::ssize(sets_); }
-
-  /// The set into which the next micro-batch's gradient has to be written.
-  const NamedTensors& leaf();
-  /// The leaf has been written.
-  void push();
-  /// Every micro-batch has been pushed: their sum is in `total`, and the tree is empty again.
-  void finish();
-
- private:
-  void merge_last_two();
-
-  Policy policy_;
-  std::function<NamedTensors()> make_;
-  std::vector<NamedTensors>
-      sets_;                 ///< a stack of subtrees, the leftmost first; sets_[0] is `total`
-  std::vector<int> levels_;  ///< height of each subtree on the stack
-};
-
 /// The computation of a training, step by step: model, optimizer and data order. Writes nothing:
 /// training records what comes back, an audit compares it with a record.
+///
+/// On W ranks each has a Stepper, and all call the same members in the same order, with a trace or
+/// all without. Each step's row, hashes and trace are the same on every rank, and those of one
+/// process: micro-batches are dealt round-robin, sums are made in the order of their numbers
+/// (sharding/gradient_exchange.h), and the ranks tell each other the losses of theirs.
 class Stepper {
  public:
   /// `batches` and the policy's mixed_precision: of the config.
   Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches);
+  /// As a rank of `ranks`, which must outlive it, on so many nodes. Collective. Throws
+  /// Error(kUsage) if the config's sharding strategy cannot be had with them.
+  Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches,
+          dist::Communicator& ranks, int nodes = 1);
 
   [[nodiscard]] const config::TrainConfig& config() const { return config_; }
+  [[nodiscard]] const Policy& policy() const { return policy_; }
+  [[nodiscard]] dist::Communicator& ranks() const { return units_.groups().world(); }
+  /// The network over the weights of all ranks: they evaluate in lock step.
   [[nodiscard]] model::Olmo& model() { return model_; }
   [[nodiscard]] const model::Olmo& model() const { return model_; }
+  [[nodiscard]] sharding::RankUnits& units() { return units_; }
+  [[nodiscard]] const sharding::RankUnits& units() const { return units_; }
   [[nodiscard]] data::BatchSource& batches() { return batches_; }
   [[nodiscard]] const data::BatchSource& batches() const { return batches_; }
   [[nodiscard]] const TrainState& state() const { return state_; }
-  [[nodiscard]] optim::OptimState optim_state() const { return optimizer_.state(); }
-  /// Of the size of all weights, that it holds by now.
-  [[nodiscard]] std::int64_t gradient_sets() const { return tree_.sets(); }
   [[nodiscard]] optim::Progress progress() const;
   [[nodiscard]] std::int64_t last_step() const;
   void note_loss(double ce_loss) { state_.min_loss = std::min(state_.min_loss, ce_loss); }
 
   /// What this rank has sent and waited for, of all its communicators.
-  [[nodiscard]] dist::Traffic traffic() const { return {}; }
+  [[nodiscard]] dist::Traffic traffic() const { return units_.groups().traffic(); }
 
-  /// Starts at `state` instead of at step 0; the weights are already the model's.
-  void restore(const TrainState& state, const optim::OptimState& optim);
+  /// What this rank owns of the parameters (in a world of one: the parameters), and of the
+  /// optimizer's state.
+  [[nodiscard]] NamedTensors parameters() const { return units_.owned_parameters(); }
+  [[nodiscard]] optim::OptimState optim_state() const { return optimizer_.state(); }
+  /// Both, in the order of state_hashes().
+  [[nodiscard]] std::vector<StateTensor> owned_state() const;
 
-  /// Reads the batch of the next step, which gradients() does where nobody has: what is wrong with
-  /// it is known before any rank computes.
+  /// The weights before the first step: drawn, or copied from whole tensors. Collective.
+  void init_weights() { units_.init_parameters(config_.seed); }
+  void load_weights(const NamedTensors& whole) { units_.load_parameters(whole); }
+  /// Starts at `state` instead of at step 0, with moments of which this rank takes its own; the
+  /// weights are set by load_weights.
+  void restore(const TrainState& state, const optim::OptimState& whole);
+  /// The same from what this rank owns, shaped as optim_state(). Weights that were written into
+  /// parameters() are made known by units().parameters_changed().
+  void restore_owned(const TrainState& state, const optim::OptimState& owned);
+
+  /// Reads this rank's rows of the next step's batch, which gradients() does where nobody has: what
+  /// is wrong with them is known before any rank computes.
   void read_batch();
   /// The next step's loss and gradients; changes no weight. `trace` receives every operation.
+  /// Collective.
   StepGradients gradients(OpTrace* trace = nullptr);
-  /// Applies them and returns the step's row, whose times are the caller's to fill in.
+  /// Applies them and returns the step's row, whose times are the caller's to fill in. Collective.
   store::StepRecord update(const StepGradients& gradients, OpTrace* trace = nullptr);
 
   /// SHA-256 of every parameter and, after the first step, of every tensor of the optimizer.
+  /// Collective.
   [[nodiscard]] std::vector<store::StateHash> state_hashes() const;
 
  private:
-  StepLosses forward_backward(const data::Batch& batch, OpTrace* trace);
+  /// `ranks`: if not `alone`.
+  Stepper(config::TrainConfig config, const Policy& policy, data::BatchSource batches,
+          std::unique_ptr<dist::Communicator> alone, dist::Communicator* ranks, int nodes);
+
+  struct MicroBatch {
+    double ce_sum = 0, z_sum = 0;
+    std::int64_t labels = 0, masked_instances = 0;
+  };
+  /// The losses of this rank's micro-batches.
+  std::vector<MicroBatch> forward_backward(const data::Batch& batch, OpTrace* trace);
+  [[nodiscard]] Digest batch_digest_of(const data::Batch& mine) const;
+  [[nodiscard]] StepLosses losses_of(const std::vector<MicroBatch>& micro_batches) const;
   [[nodiscard]] store::StepRecord row_of(const StepGradients& gradients, double lr) const;
 
   config::TrainConfig config_;
   Policy policy_;
   data::BatchSource batches_;
   std::optional<data::Batch> next_batch_;
+  std::unique_ptr<dist::Communicator> alone_;  ///< of a process that is no rank of several
+  sharding::RankUnits units_;
   model::Olmo model_;
-  NamedTensors gradients_;
   optim::Optimizer optimizer_;
-  GradientTree tree_;
   TrainState state_;
 };
-
-/// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
-std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
-                                           const NamedTensors& tensors);
 
 /// What a person sees of a step, of those from `first_step` to `last_step`.
 Progress progress_of(const store::StepRecord& row, std::int64_t first_step, std::int64_t last_step);

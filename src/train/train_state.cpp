@@ -88,7 +88,6 @@ Start read_start(const std::filesystem::path& checkpoint) {
 
 void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
   const config::TrainConfig& config = stepper.config();
-  model::Olmo& model = stepper.model();
   // Moments before weights: theirs is memory that the stepper holds already.
   if (start && with_state) {
     const auto limits = read_limits(*start->contents.optim_state, start->path.string());
@@ -96,12 +95,12 @@ void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
   }
   if (start) {
     start->contents.optim.clear();
-    model.load_weights(start->contents.model);
+    stepper.load_weights(start->contents.model);
     start->contents.model.clear();
   } else if (config.load_weights) {
-    model.load_weights(models::read_weights(*config.load_weights, config.model));
+    stepper.load_weights(models::read_weights(*config.load_weights, config.model));
   } else {
-    model.init_weights(config.seed);
+    stepper.init_weights();
   }
 }
 

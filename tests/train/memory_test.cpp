@@ -49,9 +49,10 @@ MemoryPlan held_after_two_steps(const config::TrainConfig& config) {
   stepper.update(gradients);
   const auto buffers = stepper.model().held_bytes();
   MemoryPlan held;
-  held.weights = bytes_of(stepper.model().parameters());
-  held.gradients = held.weights;
-  held.gradient_tree = (stepper.gradient_sets() - 1) * held.weights;
+  const auto weights = stepper.units().weight_bytes();
+  held.weights = weights.parts + weights.masters;
+  held.gradients = 4 * stepper.units().layout().slice();
+  held.gradient_tree = stepper.units().gradient_bytes().trees - held.gradients;
   held.moments = bytes_of_moments(stepper.optim_state());
   held.saved_activations = buffers.saved_activations;
   held.scratch = buffers.scratch;
@@ -105,7 +106,7 @@ TEST_CASE("a run that saves in the background holds a copy of its state", "[trai
   const auto copy = [](const Words& settings, std::optional<std::int64_t> steps) {
     return memory_of(config_of(settings), steps).checkpoint_copy;
   };
-  const std::int64_t state = 3 * memory_of(config_of({})).weights;
+  const std::int64_t state = 3 * memory_of(config_of({})).moments / 2;
   CHECK(copy({"save_interval=10"}, 10) == state);
   CHECK(copy({"save_interval=10"}, std::nullopt) == state);
   CHECK(copy({"save_interval=10"}, 9) == 0);

@@ -76,7 +76,7 @@ TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {
   Training training;
   Saver saver(*training.stepper, *training.recorder, false);
   training.step();
-  const auto& [name, tensor] = training.stepper->model().parameters().front();
+  const auto [name, tensor] = training.stepper->parameters().front();
   mutable_host_span<float>(tensor)[3] = NAN;
   CHECK_THROWS_WITH(saver.save_last(), Contains(name + " is not finite; no checkpoint is made"));
   CHECK(training.checkpoints() == 0);

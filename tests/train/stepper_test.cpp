@@ -1,82 +1,165 @@
+// Training steps on ranks: every bit is that of one process.
 #include "train/stepper.h"
 
-#include <cmath>
+#include <fstream>
 #include <random>
 
-#include <ATen/ATen.h>
-
+#include "config/keys.h"
+#include "core/policy.h"
+#include "data/batch.h"
+#include "dist/thread_ranks.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "train/train_state.h"
 
-using namespace olmo;
-
+namespace olmo::train {
 namespace {
 
-NamedTensors one_tensor(std::int64_t size) { return {{"w", at::zeros({size})}}; }
+using Words = std::vector<std::string>;
 
-/// The sum of values[first, first + count) along the documented tree: a full left subtree of the
-/// largest power of two, then the rest.
-at::Tensor tree_reference(const std::vector<at::Tensor>& values, std::size_t first,
-                          std::size_t count) {
-  if (count == 1) return values[first];
-  std::size_t left = 1;
-  while (left * 2 < count) left *= 2;
-  return tree_reference(values, first, left) + tree_reference(values, first + left, count - left);
+/// A model whose tensors are cut anywhere: up to eight chunks each.
+config::TrainConfig config_of(const std::filesystem::path& tokens, const Words& settings) {
+  Words all = {"model.d_model=64",
+               "model.n_heads=2",
+               "model.n_layers=3",
+               "model.vocab_size=128",
+               "model.embedding_size=null",
+               "model.max_sequence_length=8",
+               "model.eos_token_id=1",
+               "model.pad_token_id=1",
+               "model.weight_tying=true",
+               "model.layer_norm_type=rms",
+               "model.layer_norm_with_affine=true",
+               "optimizer.name=adamw",
+               "optimizer.learning_rate=0.01",
+               "max_duration=4",
+               "max_grad_norm=1",
+               "softmax_auxiliary_loss=true",
+               "threads=1",
+               "device_train_microbatch_size=1",
+               "data.paths=[" + tokens.string() + "]"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return config::parse_config("{}", "c.json", all).config;
 }
+
+std::filesystem::path write_tokens(const test::TemporaryDirectory& folder) {
+  const auto path = folder / "tokens.npy";
+  std::mt19937 random(7);
+  std::vector<std::uint16_t> ids(8 * 200);
+  for (auto& id : ids) id = static_cast<std::uint16_t>(random() % 128);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(ids.data()),
+             static_cast<std::streamsize>(ids.size() * sizeof ids[0]));
+  return path;
+}
+
+/// What a training of two steps gave.
+struct Trained {
+  std::vector<store::StepRecord> rows;
+  std::vector<store::StateHash> hashes;
+  std::vector<OpDigest> trace;  ///< of the second step
+};
+
+Policy policy_of(const config::TrainConfig& config) {
+  Policy policy = resolve_policy("portable", "auto", 1);
+  policy.mixed_precision = config.mixed_precision();
+  return policy;
+}
+
+Trained trained(Stepper& stepper) {
+  begin_at(stepper, std::nullopt, /*with_state=*/false);
+  Trained result;
+  result.rows.push_back(stepper.update(stepper.gradients()));
+  OpTrace trace;
+  const auto gradients = stepper.gradients(&trace);
+  result.rows.push_back(stepper.update(gradients, &trace));
+  result.hashes = stepper.state_hashes();
+  result.trace = trace.digests();
+  return result;
+}
+
+Trained on_one_process(const config::TrainConfig& config) {
+  Stepper stepper(config, policy_of(config), data::BatchSource(config::batch_config(config)));
+  return trained(stepper);
+}
+
+/// Of every rank.
+std::vector<Trained> on_ranks(int size, const config::TrainConfig& config, int nodes = 1) {
+  std::vector<Trained> of_ranks(static_cast<std::size_t>(size));
+  dist::run_ranks(size, [&](dist::Communicator& ranks) {
+    at::set_num_threads(1);
+    Stepper stepper(config, policy_of(config), data::BatchSource(config::batch_config(config)),
+                    ranks, nodes);
+    of_ranks[static_cast<std::size_t>(ranks.rank())] = trained(stepper);
+  });
+  return of_ranks;
+}
+
+void check_equal(const Trained& ranks, const Trained& one) {
+  REQUIRE(ranks.rows.size() == one.rows.size());
+  for (std::size_t i = 0; i < one.rows.size(); ++i) {
+    const auto &a = ranks.rows[i], &b = one.rows[i];
+    CHECK(a.batch_hash == b.batch_hash);
+    CHECK(a.loss_hash == b.loss_hash);
+    CHECK(a.ce_loss == b.ce_loss);
+    CHECK(a.z_loss == b.z_loss);
+    CHECK(a.ce_loss_per_label == b.ce_loss_per_label);
+    CHECK(a.grad_norm == b.grad_norm);
+    CHECK(a.clipping_rate == b.clipping_rate);
+    CHECK(a.param_norm == b.param_norm);
+    CHECK(a.masked_instances == b.masked_instances);
+    CHECK(a.chain_hash == b.chain_hash);
+  }
+  const auto difference = first_difference(ranks.trace, one.trace);
+  INFO((difference ? difference->operation + ": " + difference->reason : std::string()));
+  CHECK(!difference);
+  REQUIRE(ranks.hashes.size() == one.hashes.size());
+  for (std::size_t i = 0; i < one.hashes.size(); ++i) {
+    INFO(one.hashes[i].name);
+    CHECK(ranks.hashes[i].part == one.hashes[i].part);
+    CHECK(ranks.hashes[i].name == one.hashes[i].name);
+    CHECK(ranks.hashes[i].sha256 == one.hashes[i].sha256);
+  }
+}
+
+std::string batch_of(std::int64_t micro_batches) {
+  return "global_train_batch_size=" + std::to_string(micro_batches);
+}
+
+constexpr const char* kDdp = "distributed_strategy=ddp";
 
 }  // namespace
 
-TEST_CASE("micro-batches are added along one tree that depends on their number alone", "[train]") {
-  const Policy policy;
-  for (std::size_t n = 1; n <= 13; ++n) {
-    std::mt19937 random(static_cast<unsigned>(n));
-    std::vector<at::Tensor> values;
-    for (std::size_t i = 0; i < n; ++i) {
-      values.push_back(at::empty({37}));
-      for (int k = 0; k < 37; ++k)
-        values.back().data_ptr<float>()[k] = static_cast<float>(random()) * 1e-9F - 2.0F;
-    }
-    const NamedTensors total = one_tensor(37);
-    train::GradientTree tree(policy, total, [] { return one_tensor(37); });
-    for (const auto& value : values) {
-      tree.leaf()[0].tensor.copy_(value);
-      tree.push();
-    }
-    tree.finish();
-    INFO("micro-batches: " << n);
-    CHECK(tree.sets() == train::GradientTree::sets_for(static_cast<std::int64_t>(n)));
-    CHECK(total[0].tensor.equal(tree_reference(values, 0, n)));
+TEST_CASE("ranks train with the bits of one process, however many micro-batches they share",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  for (const auto& [size, micro_batches] : std::vector<std::pair<int, int>>{
+           {2, 1}, {2, 5}, {3, 3}, {3, 8}, {4, 27}, {5, 4}, {6, 13}, {7, 7}, {8, 9}, {9, 27}}) {
+    const auto config = config_of(tokens, {kDdp, batch_of(micro_batches)});
+    INFO(size << " ranks, " << micro_batches << " micro-batches");
+    const auto one = on_one_process(config);
+    for (const auto& rank : on_ranks(size, config)) check_equal(rank, one);
   }
 }
 
-TEST_CASE("a gradient tree holds no more sets than the height of its tree", "[train]") {
-  int made = 0;
-  train::GradientTree tree(Policy(), one_tensor(4), [&] {
-    ++made;
-    return one_tensor(4);
-  });
-  for (int step = 0; step < 3; ++step) {
-    for (int i = 0; i < 16; ++i) {
-      tree.leaf()[0].tensor.fill_(1);
-      tree.push();
+TEST_CASE("every strategy has the bits of one process", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const std::string strategy =
+      GENERATE("NO_SHARD", "SHARD_GRAD_OP", "FULL_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2");
+  for (const Words& precision : {Words{"precision=fp32"}, Words{"precision=amp_bf16"},
+                                 Words{"precision=amp_bf16", "fsdp.precision=null"}}) {
+    for (const int micro_batches : {4, 7}) {
+      Words settings = {"distributed_strategy=fsdp", "fsdp.sharding_strategy=" + strategy,
+                        batch_of(micro_batches)};
+      settings.insert(settings.end(), precision.begin(), precision.end());
+      const auto config = config_of(tokens, settings);
+      INFO(strategy << " " << precision.back() << ", " << micro_batches << " micro-batches");
+      const auto one = on_one_process(config);
+      for (const auto& rank : on_ranks(4, config, /*nodes=*/2)) check_equal(rank, one);
     }
-    tree.finish();
   }
-  CHECK(made == 4);  // with `total` that is floor(log2 16) + 1
 }
 
-using namespace olmo;
-using namespace olmo::train;
-
-TEST_CASE("tensors are hashed by their bytes, each under its name", "[train]") {
-  const at::Tensor a = at::ones({3});
-  at::Tensor b = at::ones({3});
-  b.data_ptr<float>()[2] = std::nextafterf(1.0F, 2.0F);
-  const auto hashes = hash_tensors(Policy{}, "model", {{"a", a}, {"same", a.clone()}, {"b", b}});
-  REQUIRE(hashes.size() == 3);
-  CHECK(hashes[0].part == "model");
-  CHECK(hashes[2].name == "b");
-  CHECK(hashes[0].sha256 == hashes[1].sha256);
-  CHECK(hashes[0].sha256 != hashes[2].sha256);
-  CHECK(hashes[0].sha256 ==
-        sha256(std::string_view(static_cast<const char*>(a.const_data_ptr()), 12)).hex());
-}
+}  // namespace olmo::train

@@ -1,0 +1,43 @@
+// The ranks of a training, grouped as its strategy wants them.
+#pragma once
+
+#include <memory>
+
+#include "dist/communicator.h"
+
+namespace olmo::sharding {
+
+/// W ranks in R *shard groups* of G neighbours: rank r is number l = r % G of group g = r / G. A
+/// shard group has one copy of the weights: each unit's buffer falls into G *parts*, and its rank l
+/// has part l. The R ranks of equal l form a *replica group*: they have the same part, and cut it
+/// into R slices, one each. So rank r owns slice l·R + g of the W slices of a buffer. Without
+/// copies (G = W), and where each rank has all weights (G = 1), that is slice r.
+class RankGroups {
+ public:
+  /// Collective: every rank of `world` makes one. G is `shard_ranks`, which divides W.
+  RankGroups(dist::Communicator& world, int shard_ranks);
+
+  [[nodiscard]] dist::Communicator& world() const { return world_; }
+  /// This rank's shard group and replica group. What is alone is a world of one rank.
+  [[nodiscard]] dist::Communicator& shard() const { return *shard_; }
+  [[nodiscard]] dist::Communicator& replicas() const { return *replicas_; }
+
+  /// Of the world and the groups.
+  [[nodiscard]] dist::Traffic traffic() const;
+
+  [[nodiscard]] int ranks() const { return world_.size(); }
+  /// The slice that this rank owns; and that rank `rank` owns.
+  [[nodiscard]] int slice() const { return slice_of(world_.rank()); }
+  [[nodiscard]] int slice_of(int rank) const {
+    return rank % shard_ranks_ * (ranks() / shard_ranks_) + rank / shard_ranks_;
+  }
+
+ private:
+  dist::Communicator& world_;
+  int shard_ranks_;
+  std::unique_ptr<dist::Communicator> own_shard_, own_replicas_;
+  dist::Communicator* shard_;
+  dist::Communicator* replicas_;
+};
+
+}  // namespace olmo::sharding

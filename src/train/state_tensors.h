@@ -1,0 +1,48 @@
+// The tensors of a training's state, as far as a rank holds them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/named_tensors.h"
+#include "core/op_trace.h"
+#include "core/policy.h"
+#include "optim/optimizer.h"
+#include "sharding/rank_units.h"
+#include "store/run_records.h"
+
+namespace olmo::train {
+
+struct StateTensor {
+  std::string part;  ///< "model" or "optim"
+  std::string name;  ///< of the parameter; in `optim`, KEY/PARAMETER (optim/optimizer.h)
+  /// The number of the parameter, in the model's order, whose shape the whole tensor has. Nothing:
+  /// a number, which every rank holds.
+  std::optional<std::size_t> parameter;
+  at::Tensor owned;  ///< live; see sharding::RankUnits::owned_parameters
+};
+
+/// Tensors shaped as the parameters and in their order.
+std::vector<StateTensor> state_of_parameters(const std::string& part, const NamedTensors& owned);
+/// Those of an optimizer of the units' parameters.
+std::vector<StateTensor> state_of_optimizer(const sharding::RankUnits& units,
+                                            const optim::OptimState& owned);
+/// What a rank owns of an optimizer's whole state. A tensor of another shape than its parameter's
+/// stays as it is.
+optim::OptimState owned_of(const sharding::RankUnits& units, const optim::OptimState& whole);
+
+/// SHA-256 of each tensor's bytes, in order, the same on every rank. Collective.
+std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::RankUnits& units,
+                                         const std::vector<StateTensor>& tensors);
+
+/// Adds each whole tensor to every rank's trace under `prefix` and its name. Collective.
+void trace_state(const Policy& policy, const sharding::RankUnits& units, const std::string& prefix,
+                 const std::vector<StateTensor>& tensors, OpTrace& trace);
+
+/// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
+std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
+                                           const NamedTensors& tensors);
+
+}  // namespace olmo::train
