@@ -76,12 +76,25 @@ optim::ClipLimits read_limits(const Json& optim_state, const std::string& where)
 }
 
 Start read_start(const std::filesystem::path& checkpoint) {
-  Start start{checkpoint, store::read_checkpoint(checkpoint), {}};
+  const store::CheckpointReader reader(checkpoint);
+  Start start = read_start_documents(reader);
+  start.contents.model = reader.read("model");
+  start.contents.optim = reader.read("optim");
+  return start;
+}
+
+Start read_start_documents(const store::CheckpointReader& reader) {
+  const auto& checkpoint = reader.path();
+  Start start{checkpoint, {}, {}};
+  start.contents.kind = reader.kind();
+  start.contents.config = reader.config();
+  start.contents.trainer = reader.trainer();
   if (start.contents.kind != store::CheckpointKind::kFull) {
     throw Error(ErrorKind::kUsage,
                 checkpoint.string() +
                     ": holds weights only; start from it with load_weights=" + checkpoint.string());
   }
+  start.contents.optim_state = reader.optim_state();
   start.saved = read_state(*start.contents.trainer, checkpoint.string());
   return start;
 }

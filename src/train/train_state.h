@@ -37,6 +37,8 @@ struct Start {
 
 /// Throws as CheckpointReader, and Error(kUsage) for a checkpoint that holds weights only.
 Start read_start(const std::filesystem::path& checkpoint);
+/// The same without tensors.
+Start read_start_documents(const store::CheckpointReader& reader);
 
 /// Gives the stepper its weights before the first step: the checkpoint's, those of load_weights, or
 /// drawn ones; and, `with_state`, the checkpoint's counters and moments. The start's tensors are

@@ -1,0 +1,245 @@
+#include "train/rank_checkpoint.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "core/error.h"
+#include "core/named_tensors.h"
+#include "core/output_file.h"
+#include "dist/exchange.h"
+#include "dist/together.h"
+#include "sharding/whole_tensors.h"
+#include "store/checkpoint_draft.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+using sharding::Direction;
+using sharding::WholeTensors;
+using sharding::Windows;
+
+// More threads hash faster than any disk writes.
+constexpr int kMostLanes = 8;
+
+/// What every rank has of a tensor without dimensions.
+ParameterPart scalar(const std::string& name) {
+  return {.name = name, .shape = {}, .begin = 0, .size = 1};
+}
+
+/// The parameter that a tensor of the optimizer, KEY/PARAMETER, belongs to.
+std::string parameter_of(const std::string& name) { return name.substr(name.find('/') + 1); }
+
+std::map<std::string, const ParameterPart*> by_name(const ParameterParts& parts) {
+  std::map<std::string, const ParameterPart*> found;
+  for (const auto& part : parts) found[part.name] = &part;
+  return found;
+}
+
+/// Adds `tensors` to `held` and returns what the checkpoint says of them.
+std::vector<store::TensorOutline> add_tensors(HeldTensors& held, const NamedTensors& tensors,
+                                              const ParameterParts& parts) {
+  const auto found = by_name(parts);
+  std::vector<store::TensorOutline> outlines;
+  for (const auto& [name, tensor] : tensors) {
+    const ParameterPart part = tensor.dim() == 0 ? scalar(name) : *found.at(parameter_of(name));
+    held.add(part, tensor);
+    outlines.push_back({name, part.shape, tensor.scalar_type()});
+  }
+  return outlines;
+}
+
+SharedFile tell(dist::Communicator& ranks, const std::optional<store::CheckpointDraft>& draft) {
+  SharedFile file;
+  if (draft) {
+    file.path = draft->file();
+    for (const auto& tensor : draft->tensors()) file.offsets.push_back(tensor.offset);
+  }
+  file.path = dist::broadcast_text(ranks, file.path.string(), 0);
+  file.offsets = dist::broadcast_values(ranks, file.offsets, 0);
+  return file;
+}
+
+/// What of a SavedCheckpoint every rank is told besides its path.
+struct SavedFacts {
+  std::int64_t step;
+  Digest manifest, tensors;
+  std::uint64_t bytes;
+  double seconds;
+  bool direct;
+};
+
+store::SavedCheckpoint tell(dist::Communicator& ranks, store::SavedCheckpoint saved) {
+  if (ranks.size() == 1) return saved;
+  const SavedFacts facts =
+      dist::broadcast_values(ranks,
+                             std::vector<SavedFacts>{{saved.step, saved.manifest, saved.tensors,
+                                                      saved.bytes, saved.seconds, saved.direct}},
+                             0)
+          .front();
+  return {.path = dist::broadcast_text(ranks, saved.path.string(), 0),
+          .step = facts.step,
+          .manifest = facts.manifest,
+          .tensors = facts.tensors,
+          .bytes = facts.bytes,
+          .seconds = facts.seconds,
+          .stall_seconds = facts.seconds,
+          .direct = facts.direct};
+}
+
+/// The same on all ranks, which may have different numbers of threads.
+sharding::RoundLimits limits_for(dist::Communicator& ranks, int threads) {
+  const auto all = dist::all_gather_value(ranks, threads);
+  return {.lanes = std::clamp(std::ranges::min(all), 1, kMostLanes)};
+}
+
+[[noreturn]] void damaged(const store::CheckpointReader& reader, const std::string& what) {
+  throw Error(ErrorKind::kDamaged, reader.file().string() + ": " + what);
+}
+
+at::ScalarType type_of(const store::CheckpointDataset& dataset) {
+  if (dataset.dtype == "int64") return at::kLong;
+  return dataset.dtype == "float64" ? at::kDouble : at::kFloat;
+}
+
+}  // namespace
+
+RankCheckpoints::RankCheckpoints(std::unique_ptr<dist::Communicator> ranks, fs::path run_dir,
+                                 ParameterParts parts)
+    : ranks_(std::move(ranks)), run_dir_(std::move(run_dir)), parts_(std::move(parts)) {}
+
+store::SavedCheckpoint RankCheckpoints::save(const store::CheckpointSnapshot& snapshot,
+                                             const store::SaveOptions& options) {
+  dist::Communicator& ranks = *ranks_;
+  const bool first = ranks.rank() == 0;
+  HeldTensors held;
+  std::optional<store::CheckpointDraft> draft;
+  dist::together(ranks, [&] {
+    if (snapshot.missing) std::rethrow_exception(snapshot.missing);
+    const auto& contents = snapshot.contents;
+    const store::CheckpointOutline outline{.kind = contents.kind,
+                                           .trainer = contents.trainer,
+                                           .config = contents.config,
+                                           .model = add_tensors(held, contents.model, parts_),
+                                           .optim = add_tensors(held, contents.optim, parts_),
+                                           .optim_state = contents.optim_state};
+    if (first) draft.emplace(run_dir_, outline, options);
+  });
+  const SharedFile file = tell(ranks, draft);
+  std::optional<OwnedTensors> own;
+  dist::together(ranks, [&] { own.emplace(file, held); });
+  WholeTensors whole(ranks, held.sizes, held.ranges, Direction::kToOwners,
+                     limits_for(ranks, options.hash_threads));
+  const std::vector<std::span<const std::byte>> parts(held.parts.begin(), held.parts.end());
+  const auto error = whole.collect(parts, [&](const Windows& windows) { own->write(windows); });
+  dist::together(ranks, [&] {
+    if (error) std::rethrow_exception(error);
+    own->write_those_held(whole, options.hash_threads);
+    if (ranks.size() > 1) own->sync();
+  });
+  const auto proofs = dist::all_gather_text(ranks, own->proofs(whole));
+  store::SavedCheckpoint saved;
+  dist::together(ranks, [&] {
+    if (!first) return;
+    saved = draft->publish(own->write_tails(proofs, whole));
+    saved.direct = std::ranges::any_of(proofs, [](const auto& text) { return text[0] == '1'; });
+  });
+  return tell(ranks, saved);
+}
+
+Start RankCheckpoints::read(const fs::path& checkpoint, const std::string& experiment_digest) {
+  dist::Communicator& ranks = *ranks_;
+  std::optional<store::CheckpointReader> reader;
+  Start start;
+  dist::together(ranks, [&] {
+    reader.emplace(checkpoint);
+    start = read_start_documents(*reader);
+  });
+  const auto manifests = dist::all_gather_value(ranks, reader->manifest_digest());
+  dist::together(ranks, [&] {
+    if (manifests.front() == reader->manifest_digest()) return;
+    throw Error(ErrorKind::kInput, checkpoint.string() +
+                                       ": is another checkpoint here than on rank 0: the manifest "
+                                       "has the SHA-256 " +
+                                       reader->manifest_digest().hex() + ", expected " +
+                                       manifests.front().hex());
+  });
+  if (start.saved.experiment_digest == experiment_digest) read_tensors(*reader, start.contents);
+  return start;
+}
+
+void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
+                                   store::CheckpointContents& contents) {
+  dist::Communicator& ranks = *ranks_;
+  HeldTensors held;
+  std::vector<const store::CheckpointDataset*> tensors;
+  std::optional<TensorSource> source;
+  dist::together(ranks, [&] {
+    const auto found = by_name(parts_);
+    for (const auto& dataset : reader.datasets()) {
+      if (dataset.dtype == "json") continue;
+      const auto slash = dataset.path.find('/', 1);
+      const bool optim = dataset.path.substr(0, slash) == "/optim";
+      const std::string name = dataset.path.substr(slash + 1);
+      const auto of = found.find(parameter_of(name));
+      if (of == found.end()) damaged(reader, dataset.path + " was not expected");
+      const ParameterPart part = dataset.shape.empty() ? scalar(name) : *of->second;
+      if (part.shape != dataset.shape) {
+        damaged(reader, dataset.path + " is " + shape_text(dataset.shape) + ", expected " +
+                            shape_text(part.shape));
+      }
+      const bool whole = ranks.size() == 1 || dataset.shape.empty();
+      const at::Tensor tensor =
+          new_tensor(whole ? part.shape : std::vector{part.size}, type_of(dataset));
+      (optim ? contents.optim : contents.model).push_back({name, tensor});
+      held.add(part, tensor);
+      tensors.push_back(&dataset);
+    }
+    if (contents.model.size() != parts_.size()) {
+      damaged(reader, "has " + std::to_string(contents.model.size()) + " parameters, expected " +
+                          std::to_string(parts_.size()));
+    }
+    source.emplace(reader, tensors);
+  });
+  WholeTensors whole(ranks, held.sizes, held.ranges, Direction::kToHolders,
+                     limits_for(ranks, at::get_num_threads()));
+  const auto error =
+      whole.hand_out(held.parts, [&](const Windows& windows) { source->read(windows); });
+  dist::together(ranks, [&] {
+    if (error) std::rethrow_exception(error);
+    source->read_those_held(whole, held);
+  });
+}
+
+void require_shared_folder(dist::Communicator& ranks, const fs::path& run_dir) {
+  if (ranks.size() == 1) return;
+  std::string token;
+  if (ranks.rank() == 0) token = std::to_string(std::random_device{}());
+  token = dist::broadcast_text(ranks, token, 0);
+  const fs::path probe = run_dir / ("ranks-" + token + ".tmp");
+  dist::together(ranks, [&] {
+    if (ranks.rank() == 0) write_file_atomically(probe, token);
+  });
+  std::exception_ptr error;
+  try {
+    dist::together(ranks, [&] {
+      std::ifstream file(probe);
+      std::string text;
+      if (std::getline(file, text) && text == token) return;
+      throw Error(ErrorKind::kUsage,
+                  fs::absolute(run_dir).string() +
+                      ": does not show what rank 0 writes there; all ranks write checkpoints into "
+                      "the run folder, so it must lie on a file system that they share");
+    });
+  } catch (...) {  // the probe goes first
+    error = std::current_exception();
+  }
+  std::error_code ignored;
+  if (ranks.rank() == 0) fs::remove(probe, ignored);
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace olmo::train
