@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "dist/agreement.h"
 #include "dist/exchange.h"
 
 namespace olmo::dist {
@@ -43,8 +44,8 @@ void throw_if_any(Communicator& ranks, const std::exception_ptr& mine) {
   const auto rank = static_cast<int>(first - kinds.begin());
   const std::string text = broadcast_text(ranks, own.text, rank);
   const bool all = std::ranges::all_of(kinds, failed);
-  throw Error(static_cast<ErrorKind>(*first),
-              all ? text : "rank " + std::to_string(rank) + ": " + text);
+  throw AgreedError(static_cast<ErrorKind>(*first),
+                    all ? text : "rank " + std::to_string(rank) + ": " + text);
 }
 
 }  // namespace olmo::dist

@@ -8,8 +8,9 @@
 namespace olmo::dist {
 
 /// `mine`: what failed on this rank, or null. Returns if nothing failed anywhere; otherwise throws
-/// on every rank the same Error: that of the lowest rank that failed, which the message names,
-/// unless all have failed. A world of one rank throws its own error as it is. Every rank calls it.
+/// on every rank the same AgreedError: that of the lowest rank that failed, which the message
+/// names, unless all have failed. A world of one rank throws its own error as it is. Every rank
+/// calls it.
 void throw_if_any(Communicator& ranks, const std::exception_ptr& mine);
 
 /// Does `work`, which is this rank's alone, and throws on every rank if it threw on any. A rank on

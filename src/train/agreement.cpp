@@ -3,56 +3,27 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dist/agreement.h"
 #include "dist/exchange.h"
 
 namespace olmo::train {
-namespace {
-
-/// Throws the error of the lowest rank that has one; `kinds` are those of all ranks, 0 for none.
-void throw_lowest(dist::Communicator& ranks, const std::vector<std::int32_t>& kinds,
-                  const std::string& mine) {
-  const auto first = std::ranges::find_if(kinds, [](std::int32_t kind) { return kind != 0; });
-  if (first == kinds.end()) return;
-  const auto messages = dist::all_gather_text(ranks, mine);
-  const auto rank = static_cast<std::size_t>(first - kinds.begin());
-  const bool alike =
-      std::ranges::all_of(messages, [&](const auto& each) { return each == messages[rank]; });
-  throw dist::AgreedError(static_cast<ErrorKind>(*first),
-                          (alike ? "" : "rank " + std::to_string(rank) + ": ") + messages[rank]);
-}
-
-}  // namespace
-
-Error as_error(const std::exception& error) {
-  const auto* ours = dynamic_cast<const Error*>(&error);
-  return {ours != nullptr ? ours->kind() : ErrorKind::kFailure, error.what()};
-}
-
-void agree(dist::Communicator& ranks, const std::function<void()>& work) {
-  if (ranks.size() == 1) return work();
-  std::optional<Error> error;
-  try {
-    work();
-  } catch (const std::exception& caught) {
-    error = as_error(caught);
-  }
-  const std::int32_t kind = error ? static_cast<std::int32_t>(error->kind()) : 0;
-  throw_lowest(ranks, dist::all_gather_value(ranks, kind), error ? error->what() : "");
-}
 
 void decide(dist::Communicator& ranks, const std::function<void()>& work) {
   if (ranks.size() == 1) return work();
+  ErrorKind kind = ErrorKind::kFailure;
   std::string message;
-  std::int32_t kind = 0;
+  bool failed = false;
   try {
     if (ranks.rank() == 0) work();
-  } catch (const std::exception& caught) {
-    kind = static_cast<std::int32_t>(as_error(caught).kind());
-    message = caught.what();
+  } catch (const std::exception& error) {
+    failed = true;
+    if (const auto* ours = dynamic_cast<const Error*>(&error)) kind = ours->kind();
+    message = error.what();
   }
-  const auto kinds = dist::all_gather_value(ranks, kind);
-  if (kinds.front() == 0) return;
-  throw dist::AgreedError(static_cast<ErrorKind>(kinds.front()),
+  const std::string told =
+      dist::broadcast_text(ranks, failed ? std::to_string(static_cast<int>(kind)) : "", 0);
+  if (told.empty()) return;
+  throw dist::AgreedError(static_cast<ErrorKind>(std::stoi(told)),
                           dist::broadcast_text(ranks, message, 0));
 }
 
@@ -80,15 +51,8 @@ AgreedSignal signal_of(const std::vector<StepReport>& reports) {
   return {};
 }
 
-void throw_agreed(dist::Communicator& ranks, const std::vector<StepReport>& reports,
-                  const std::optional<Error>& mine) {
-  if (ranks.size() == 1) {
-    if (mine) throw Error(*mine);
-    return;
-  }
-  std::vector<std::int32_t> kinds;
-  for (const auto& report : reports) kinds.push_back(report.error);
-  throw_lowest(ranks, kinds, mine ? mine->what() : "");
+bool tell_failure(const std::vector<StepReport>& reports) {
+  return std::ranges::any_of(reports, [](const StepReport& report) { return report.failed != 0; });
 }
 
 }  // namespace olmo::train

@@ -5,29 +5,17 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
 #include "core/process.h"
-#include "dist/agreement.h"
 #include "dist/communicator.h"
 #include "train/phases.h"
 
 namespace olmo::train {
 
-/// The error as an Error, whatever it was.
-Error as_error(const std::exception& error);
-
-// A dist::AgreedError is thrown by every rank at the same place: collectives still work, so the
-// state can be saved.
-
-/// Runs `work` on every rank. If it throws on some, all throw the AgreedError of the lowest of
-/// them, which names the rank unless all have failed alike. A world of one throws what `work` does.
-void agree(dist::Communicator& ranks, const std::function<void()>& work);
-
-/// Runs `work` on rank 0; if it throws, all ranks throw.
+/// Runs `work` on rank 0, which decides for all; if it throws, all ranks throw the same
+/// AgreedError. (What each rank does by itself: dist/together.h.)
 void decide(dist::Communicator& ranks, const std::function<void()>& work);
 
 /// What a rank tells all others at the end of a step. Travels as bytes.
@@ -38,7 +26,7 @@ struct StepReport {
   std::array<char, 16> signal{};   ///< its name
   std::int32_t time_is_over = 0;   ///< by this rank's clock
   std::int32_t record_is_due = 0;  ///< by this rank's clock
-  std::int32_t error = 0;          ///< ErrorKind of what it could not do; 0: nothing
+  std::int32_t failed = 0;         ///< there is something that it could not do
 };
 
 StepReport report_of(const StopSignals& signals);
@@ -53,8 +41,7 @@ struct AgreedSignal {
 };
 AgreedSignal signal_of(const std::vector<StepReport>& reports);
 
-/// If any report tells an error, all ranks throw it as an AgreedError. `mine`: this rank's.
-void throw_agreed(dist::Communicator& ranks, const std::vector<StepReport>& reports,
-                  const std::optional<Error>& mine);
+/// Whether any rank could not do something.
+bool tell_failure(const std::vector<StepReport>& reports);
 
 }  // namespace olmo::train

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"
+#include "dist/together.h"
 #include "model/model_config.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
@@ -215,7 +216,7 @@ class Session {
         database_(database_of(options)) {}
 
   SessionResult run() {
-    agree(ranks_, [&] { ready_ = prepare_start(loaded_, options_); });
+    dist::together(ranks_, [&] { ready_ = prepare_start(loaded_, options_); });
     if (ranks_.size() > 1)
       dist::require_same(ranks_, facts_of(config_, ready_), own_identity().host);
     decide(ranks_, [&] { take_folder(); });  // what follows reads and writes the folder
@@ -274,7 +275,7 @@ class Session {
                         {"start", start ? Json(fs::absolute(start->path).string()) : Json()},
                         {"with_state", beginning_.with_state}};
     const Json of_first = Json::parse(dist::broadcast_text(ranks_, json_text(found), 0));
-    agree(ranks_, [&] {
+    dist::together(ranks_, [&] {
       if (ranks_.rank() == 0) return;
       if (!of_first["continued"].is_null()) beginning_.continued = of_first["continued"];
       beginning_.with_state = of_first["with_state"];
@@ -293,7 +294,7 @@ class Session {
   }
 
   void end_if_asked() {
-    agree(ranks_, [&] { signals_.throw_if_requested(kNothingTrained); });
+    dist::together(ranks_, [&] { signals_.throw_if_requested(kNothingTrained); });
   }
 
   /// Nothing is left to do, and the run is finished already: then it gets no attempt.

@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 #include "core/gpu.h"
+#include "dist/agreement.h"
+#include "dist/together.h"
 #include "model/model_config.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
@@ -212,28 +214,28 @@ class Trainer {
 
   /// The next step's batch is read before the ranks agree to compute it, so that a token id or a
   /// file that one of them cannot use ends all at the same place.
-  std::optional<Error> read_batch() {
+  std::exception_ptr read_batch() {
     const auto start = Clock::now();
     const auto reading = clock_.in(Phase::kData);
     try {
       stepper_.read_batch();
-    } catch (const std::exception& error) {
-      return as_error(error);
+    } catch (...) {  // told to all ranks
+      return std::current_exception();
     }
     reading_ = seconds_since(start);
-    return std::nullopt;
+    return nullptr;
   }
 
   /// The one exchange of a step in which all ranks decide what follows. `ce_loss`: of the step that
   /// was made, if one was. `goes_on`: another step is to come.
   std::optional<Outcome> end_of_step(std::optional<double> ce_loss, double seconds, bool goes_on) {
-    const auto failed = goes_on ? read_batch() : std::nullopt;
+    const std::exception_ptr failure = goes_on ? read_batch() : nullptr;
     StepReport mine = report_of(signals_);
     mine.times = clock_.end(stepper_.traffic());
     mine.peak_flops = peak_.value().value_or(0);
     mine.time_is_over = config_.time_limit && seconds >= *config_.time_limit ? 1 : 0;
     mine.record_is_due = world_.is_due() ? 1 : 0;
-    if (failed) mine.error = static_cast<std::int32_t>(failed->kind());
+    mine.failed = failure ? 1 : 0;
     std::vector<StepReport> reports;
     {
       const auto waiting = clock_.in(Phase::kWait);
@@ -243,7 +245,7 @@ class Trainer {
     if (ce_loss) world_.add(state_.step, reports);
     if (reports.front().record_is_due != 0) world_.record();
     const auto asked = wants_to_end(reports, ce_loss);
-    if (!asked) throw_agreed(ranks_, reports, failed);
+    if (!asked && tell_failure(reports)) dist::throw_if_any(ranks_, failure);
     clock_.begin(stepper_.traffic());
     return asked;
   }
