@@ -8,7 +8,7 @@ TEST_CASE("keys of OLMo's safetensors are those of its Python code", "[store]") 
   const std::string key = "gASVHwAAAAAAAACMFnRyYW5zZm9ybWVyLnd0ZS53ZWlnaHSUhZSJhpQu";
   CHECK(encode_olmo_key(name) == key);
   CHECK(decode_olmo_key(key) == name);
-  for (const std::size_t length : {0, 1, 2, 3, 255, 256, 300}) {
+  for (const std::size_t length : std::vector<std::size_t>{0, 1, 2, 3, 255, 256, 300}) {
     const std::string any(length, 'x');
     CHECK(decode_olmo_key(encode_olmo_key(any)) == any);
   }
