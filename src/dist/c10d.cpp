@@ -12,13 +12,19 @@ C10_DECLARE_int(caffe2_log_level);
 
 namespace olmo::dist {
 
-void silence_c10d() {
-  constexpr int kFatal = 3;
-  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {
-    FLAGS_caffe2_log_level = kFatal;
-  } else {
-    c10::initLogging();
-  }
+void prepare_c10d() {
+  static const bool kDone = [] {
+    constexpr int kFatal = 3;
+    if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {
+      FLAGS_caffe2_log_level = kFatal;
+    } else {
+      c10::initLogging();
+    }
+    for (const char* const entries : {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
+      ::setenv(entries, "0", 1);
+    return true;
+  }();
+  static_cast<void>(kDone);
 }
 
 std::string reason(const std::exception& error) {

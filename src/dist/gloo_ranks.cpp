@@ -339,7 +339,7 @@ c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int s
 
 std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& name, int rank,
                                         int size, GlooOptions options) {
-  silence_c10d();
+  prepare_c10d();
   const auto place = with_prefix(store, name);
   meet(*place, rank, size, options);
   try {

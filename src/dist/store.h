@@ -64,15 +64,15 @@ struct TcpPlace {
   std::string host;
   std::uint16_t port = 0;
 };
-/// What a client waits for while the host does not listen yet, and then for each answer.
-constexpr std::chrono::milliseconds kStoreLimit = std::chrono::seconds(60);
+struct StoreLimits {
+  std::chrono::milliseconds connect = std::chrono::seconds(60);  ///< until the host listens
+  std::chrono::milliseconds answer = std::chrono::seconds(60);   ///< to one call
+};
 /// The store that another process hosts. Throws Error(kFailure) if it cannot be reached in time.
-std::unique_ptr<Store> join_tcp_store(const TcpPlace& place,
-                                      std::chrono::milliseconds limit = kStoreLimit);
+std::unique_ptr<Store> join_tcp_store(const TcpPlace& place, StoreLimits limits = {});
 /// Hosts the store in this process, as long as the object (or one made by its again()) lives. Port
 /// 0 takes a free one and sets `place.port` to it. Throws Error(kFailure) if the port is taken.
-std::unique_ptr<Store> host_tcp_store(TcpPlace& place,
-                                      std::chrono::milliseconds limit = kStoreLimit);
+std::unique_ptr<Store> host_tcp_store(TcpPlace& place, StoreLimits limits = {});
 
 /// The same store with `prefix` and a slash before every key.
 std::unique_ptr<Store> with_prefix(const Store& store, const std::string& prefix);

@@ -14,11 +14,11 @@ using Bytes = std::vector<std::uint8_t>;
 Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
-c10d::TCPStoreOptions options(const TcpPlace& place, std::chrono::milliseconds limit) {
+c10d::TCPStoreOptions options(const TcpPlace& place, const StoreLimits& limits) {
   c10d::TCPStoreOptions options;
   options.port = place.port;
   options.waitWorkers = false;  // ranks meet in their first collective
-  options.timeout = limit;
+  options.timeout = limits.connect;
   return options;
 }
 
@@ -28,7 +28,7 @@ std::string name_of(const TcpPlace& place) {
 
 c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
                                            const c10d::TCPStoreOptions& options) {
-  silence_c10d();
+  prepare_c10d();
   try {
     return c10::make_intrusive<c10d::TCPStore>(place.host, options);
   } catch (const std::exception& error) {
@@ -41,12 +41,11 @@ c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
 /// speaks with the host, and the caller waits for a while only.
 class TcpStore final : public Store {
  public:
-  TcpStore(TcpPlace place, std::chrono::milliseconds limit,
-           c10::intrusive_ptr<c10d::TCPStore> host = {})
+  TcpStore(TcpPlace place, StoreLimits limits, c10::intrusive_ptr<c10d::TCPStore> host = {})
       : place_(std::move(place)),
-        limit_(limit),
+        limits_(limits),
         host_(std::move(host)),
-        client_(connect(place_, options(place_, limit))) {}
+        client_(connect(place_, options(place_, limits))) {}
 
   std::string name() const override { return name_of(place_); }
 
@@ -90,7 +89,7 @@ class TcpStore final : public Store {
   }
 
   std::unique_ptr<Store> again() const override {
-    return std::make_unique<TcpStore>(place_, limit_, host_);
+    return std::make_unique<TcpStore>(place_, limits_, host_);
   }
 
  private:
@@ -100,11 +99,11 @@ class TcpStore final : public Store {
     const auto result = std::make_shared<std::optional<Result>>();
     auto done = worker_.run(
         [client = client_, result, work = std::move(work)] { *result = work(*client); });
-    if (done.wait_for(limit_) != std::future_status::ready) {
+    if (done.wait_for(limits_.answer) != std::future_status::ready) {
       broken_ = true;
       worker_.abandon();
       throw Error(ErrorKind::kFailure, name() + " has not answered within " +
-                                           std::to_string(limit_.count()) +
+                                           std::to_string(limits_.answer.count()) +
                                            " ms: its host is stopped, or the network is down");
     }
     try {
@@ -116,7 +115,7 @@ class TcpStore final : public Store {
   }
 
   TcpPlace place_;
-  std::chrono::milliseconds limit_;
+  StoreLimits limits_;
   c10::intrusive_ptr<c10d::TCPStore> host_;  ///< the hosting one, if this process hosts it
   c10::intrusive_ptr<c10d::TCPStore> client_;
   Worker worker_;
@@ -125,16 +124,16 @@ class TcpStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> join_tcp_store(const TcpPlace& place, std::chrono::milliseconds limit) {
-  return std::make_unique<TcpStore>(place, limit);
+std::unique_ptr<Store> join_tcp_store(const TcpPlace& place, StoreLimits limits) {
+  return std::make_unique<TcpStore>(place, limits);
 }
 
-std::unique_ptr<Store> host_tcp_store(TcpPlace& place, std::chrono::milliseconds limit) {
-  c10d::TCPStoreOptions hosting = options(place, limit);
+std::unique_ptr<Store> host_tcp_store(TcpPlace& place, StoreLimits limits) {
+  c10d::TCPStoreOptions hosting = options(place, limits);
   hosting.isServer = true;
   auto host = connect(place, hosting);
   place.port = host->getPort();
-  return std::make_unique<TcpStore>(place, limit, std::move(host));
+  return std::make_unique<TcpStore>(place, limits, std::move(host));
 }
 
 }  // namespace olmo::dist

@@ -12,7 +12,7 @@ namespace {
 TEST_CASE("a process that finds no store", "[.dist-no-store]") {
   TcpPlace place{"localhost", 0};
   { const auto closed = host_tcp_store(place); }
-  CHECK_THROWS_AS(join_tcp_store(place, std::chrono::milliseconds(50)), Error);
+  CHECK_THROWS_AS(join_tcp_store(place, {.connect = std::chrono::milliseconds(50)}), Error);
 }
 
 TEST_CASE("c10d writes nothing of its own", "[dist]") {

@@ -82,6 +82,18 @@ TEST_CASE("a rank waits for another no longer than the limit", "[dist]") {
   CHECK_THROWS_AS(run_gloo_ranks(2, work, options), Error);
 }
 
+TEST_CASE("worlds of one process that several threads use do not disturb each other", "[dist]") {
+  // LibTorch's flight recorder, a table of all groups without a lock, ended such processes.
+  run_gloo_ranks(4, [](Communicator& ranks) {
+    for (int i = 0; i < 10; ++i) {
+      const auto other = ranks.split(0);
+      Pending world = ranks.all_gather(at::zeros({1}), at::zeros({4}));
+      other->barrier();
+      world.wait();
+    }
+  });
+}
+
 TEST_CASE("a world, and then a device", "[.dist-device]") {
   run_gloo_ranks(2, [](Communicator& ranks) { ranks.barrier(); });
   TcpPlace place{"localhost", 0};

@@ -11,6 +11,15 @@ namespace {
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
+class StoppedChild : public test::Child {
+ public:
+  using Child::Child;
+  void stop() {
+    signal(SIGSTOP);
+    wait_for_stop();
+  }
+};
+
 /// This process again, hosting a store until it is killed.
 class Host {
  public:
@@ -21,11 +30,12 @@ class Host {
     place_ = {"localhost", static_cast<std::uint16_t>(std::stoi(port))};
   }
   [[nodiscard]] const TcpPlace& place() const { return place_; }
-  void signal(int number) const { child_.signal(number); }
+  void kill() const { child_.signal(SIGKILL); }
+  void stop() { child_.stop(); }
 
  private:
   test::TemporaryDirectory folder_;
-  test::Child child_;
+  StoppedChild child_;
   TcpPlace place_;
 };
 
@@ -47,16 +57,16 @@ TEST_CASE("processes share the store that one of them hosts", "[dist]") {
 
 TEST_CASE("a store whose host is killed says that it does not answer", "[dist]") {
   const Host host;
-  const auto store = join_tcp_store(host.place(), 5s);
+  const auto store = join_tcp_store(host.place());
   store->set("x", "1");
-  host.signal(SIGKILL);
+  host.kill();
   CHECK_THROWS_WITH(store->get("x"), Contains("the store at localhost"));
 }
 
 TEST_CASE("a store whose host is stopped holds nobody longer than the limit", "[dist]") {
-  const Host host;
-  const auto store = join_tcp_store(host.place(), 100ms);
-  host.signal(SIGSTOP);
+  Host host;
+  const auto store = join_tcp_store(host.place(), {.answer = 100ms});
+  host.stop();
   CHECK_THROWS_WITH(store->get("x"), Contains("has not answered within 100 ms"));
   CHECK_THROWS_WITH(store->get("x"), Contains("has not answered before"));
 }
@@ -68,7 +78,7 @@ TEST_CASE("a port that is taken, and one where nobody listens, are named", "[dis
     CHECK_THROWS_WITH(host_tcp_store(taken),
                       Contains("cannot be hosted") && Contains(std::to_string(taken.port)));
   }
-  CHECK_THROWS_WITH(join_tcp_store(taken, 200ms), Contains("cannot be reached"));
+  CHECK_THROWS_WITH(join_tcp_store(taken, {.connect = 50ms}), Contains("cannot be reached"));
 }
 
 }  // namespace
