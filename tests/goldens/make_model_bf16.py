@@ -3,8 +3,8 @@
 Needs: ai2-olmo==0.6.0 torch==2.11.0 numpy safetensors. Run from the repository root: python3 tests/goldens/make_model_bf16.py
 `mixed`: parameters cast to bf16, as FSDP's `mixed` gives them to the model; `autocast`: parameters in fp32. Both run under torch's
 autocast on a CPU, with layer_norm in fp32, as a GPU has it (its kernel for the CPU adds gradients in bf16), and with attention rounded as src/ops/attention.h
-defines it, since torch's kernels for the CPU round in other places. All else is ai2-olmo. Weights, ids and labels are those of the
-model's file without bf16. Each file holds `hidden` (the residual stream after block 0), `logits`, `ce` and `lse` per token and
+defines it, since torch's kernels for the CPU round in other places. All else is ai2-olmo. The weights are those of the
+model's file without bf16. Each file holds `ids` and `labels`, `hidden` (the residual stream after block 0), `logits`, `ce` and `lse` per token and
 `grad.<name>` of block 0, the last norm and the embedding, for ce_sum/(B*T) + z_multiplier*sum(lse^2)/(B*T) with the two losses'
 gradients added in fp32; in bf16 where every value is one. Metadata: `config`, `variant`, z_multiplier, versions, and
 `tolerance`: twice the distance to the same model with the sums of its products in fp64, so with the same roundings and another
@@ -136,13 +136,23 @@ def tolerances(found, other):
     return {**tolerance, "grad": 2 * gradients, "hidden_equal": 1 - 2 * (1 - distances["hidden"]["equal"])}
 
 
+def tokens(vocabulary):
+    """Few, and such that another order of the sums changes next to no bit of the results: one rounding to the other side changes
+    the gradients of all layers before it by as much as a rounding that is left out."""
+    ids = torch.randint(0, vocabulary, (2, 11), generator=torch.Generator().manual_seed(2))
+    labels = torch.full_like(ids, -100)
+    labels[:, :-1] = ids[:, 1:]
+    labels[1, 3:6] = -100
+    return ids, labels
+
+
 def make(name, variant):
     source, changes = MODELS[name]
     with safe_open(DATA / f"{source}.safetensors", framework="pt") as file:
         settings = {**json.loads(file.metadata()["config"]), **changes}
         z_multiplier = float(file.metadata()["z_multiplier"])
         weights = {key[7:]: file.get_tensor(key) for key in file.keys() if key.startswith("weight.")}
-        ids, labels = file.get_tensor("ids"), file.get_tensor("labels")
+    ids, labels = tokens(settings["vocab_size"])
     found = run(build(settings, weights, variant), ids, labels, z_multiplier, torch.float32)
     other = run(build(settings, weights, variant), ids, labels, z_multiplier, torch.float64)
     metadata = {
@@ -151,6 +161,7 @@ def make(name, variant):
         "versions": json.dumps({"ai2-olmo": olmo.version.VERSION, "torch": torch.__version__, "numpy": np.__version__}),
     }
     exact = {key: t.bfloat16() if torch.equal(t.bfloat16().float(), t.float()) else t.float() for key, t in found.items()}
+    exact.update(ids=ids, labels=labels)
     save_file({key: t.contiguous() for key, t in exact.items()}, DATA / f"bf16_{name}_{variant}.safetensors", metadata=metadata)
     print(name, variant, metadata["tolerance"])
 
