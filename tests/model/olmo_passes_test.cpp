@@ -261,11 +261,15 @@ TEST_CASE("weights that are rounded as they come give the bits of one process", 
 
 TEST_CASE("an idle pass asks for what a pass with a micro-batch asks for, in its order",
           "[model]") {
-  const auto config = plain();
-  for (const auto mode : kActivationCheckpointing) {
-    INFO(mode);
+  std::vector<std::optional<std::string>> modes(kActivationCheckpointing.begin(),
+                                                kActivationCheckpointing.end());
+  modes.emplace_back();
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    INFO(modes[i].value_or("no checkpointing"));
+    auto config = plain();
+    config.weight_tying = i % 2 == 0;
     HostileUnits units(config, policy_of(), UnitMap(config, "one_in_two"), 5);
-    Olmo model(config, policy_of(), units, std::string(mode));
+    Olmo model(config, policy_of(), units, modes[i]);
     const Words busy = calls_of(units, [&] { model.forward_backward(batch_of(1), kWeights); });
     CHECK(std::ranges::count(busy, "acquire 1") == 2);  // forward, backward with what it recomputes
     CHECK(std::ranges::count(busy, "gradients 1") == 1);
