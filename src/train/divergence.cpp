@@ -1,5 +1,6 @@
 #include "train/divergence.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -11,7 +12,9 @@
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/tensor.h"
+#include "core/text.h"
 #include "dist/agreement.h"
+#include "dist/exchange.h"
 
 namespace olmo::train {
 namespace {
@@ -45,14 +48,32 @@ bool finite(const Policy& policy, const at::Tensor& tensor) {
   return all;
 }
 
+/// The number of the first tensor that is not finite; how many there are, if all are.
+std::int64_t find_not_finite(const Policy& policy, const NamedTensors& tensors) {
+  const auto bad = [&](const NamedTensor& each) { return !finite(policy, each.tensor); };
+  return std::ranges::find_if(tensors, bad) - tensors.begin();
+}
+
+/// As first_not_finite, of what all ranks own, who have the same names in the same order.
+std::optional<std::string> first_on_all(const Stepper& stepper, const NamedTensors& owned) {
+  const auto mine = find_not_finite(stepper.policy(), owned);
+  const auto first = std::ranges::min(dist::all_gather_value(stepper.ranks(), mine));
+  return first < std::ssize(owned) ? std::optional(owned[static_cast<std::size_t>(first)].name)
+                                   : std::nullopt;
+}
+
 }  // namespace
 
-void diverge_before_update(const StepGradients& gradients, Recorder& recorder) {
+void diverge_before_update(const StepGradients& gradients, dist::Communicator& ranks,
+                           Recorder& recorder) {
   const data::Batch& batch = gradients.batch;
   const std::string what = std::isfinite(gradients.losses.loss) ? "gradient norm" : "loss";
-  std::string instances;
-  for (const auto index : gradients.instances)
+  std::string instances;  // of this rank, then of all
+  for (const auto index : batch.indices)
     instances += (instances.empty() ? "" : ",") + std::to_string(index);
+  auto of_ranks = dist::all_gather_text(ranks, instances);
+  std::erase(of_ranks, "");  // a rank may have none
+  instances = joined(of_ranks, ",");
   const auto step = static_cast<std::int64_t>(batch.step);
   recorder.event(step, "error",
                  what + " is not finite; batch " + batch.digest.hex() + ", instances " + instances);
@@ -66,7 +87,7 @@ void diverge_before_update(const StepGradients& gradients, Recorder& recorder) {
 
 void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
                           Recorder& recorder) {
-  const auto tensor = first_not_finite(stepper.policy(), stepper.parameters());
+  const auto tensor = first_on_all(stepper, stepper.parameters());
   const std::string what =
       (tensor ? *tensor + " is not finite" : std::string("the norm of the weights overflows")) +
       " after the update with learning rate " + Json(row.lr).dump() + " and gradient norm " +
@@ -76,9 +97,8 @@ void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
 }
 
 void require_finite_state(const Stepper& stepper, Recorder& recorder) {
-  const auto weights = first_not_finite(stepper.policy(), stepper.parameters());
-  const auto tensor =
-      weights ? weights : first_not_finite(stepper.policy(), stepper.optim_state().tensors);
+  const auto weights = first_on_all(stepper, stepper.parameters());
+  const auto tensor = weights ? weights : first_on_all(stepper, stepper.optim_state().tensors);
   if (!tensor) return;
   const auto step = stepper.state().step;
   recorder.event(step, "error", *tensor + " is not finite");
@@ -87,10 +107,9 @@ void require_finite_state(const Stepper& stepper, Recorder& recorder) {
 }
 
 std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors) {
-  for (const auto& [name, tensor] : tensors) {
-    if (!finite(policy, tensor)) return name;
-  }
-  return std::nullopt;
+  const auto found = find_not_finite(policy, tensors);
+  return found < std::ssize(tensors) ? std::optional(tensors[static_cast<std::size_t>(found)].name)
+                                     : std::nullopt;
 }
 
 }  // namespace olmo::train

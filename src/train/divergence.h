@@ -12,15 +12,16 @@
 
 namespace olmo::train {
 
-/// For gradients that are not finite(): no weight has been changed by them.
-[[noreturn]] void diverge_before_update(const StepGradients& gradients, Recorder& recorder);
+/// For gradients that are not finite(): no weight has been changed by them. Collective.
+[[noreturn]] void diverge_before_update(const StepGradients& gradients, dist::Communicator& ranks,
+                                        Recorder& recorder);
 
-/// For a row whose param_norm is not finite: the update spoilt the weights.
+/// For a row whose param_norm is not finite: the update spoilt the weights. Collective.
 [[noreturn]] void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
                                        Recorder& recorder);
 
 /// Looks at every weight and moment before a save: no checkpoint is made of a state that nothing
-/// can come of.
+/// can come of. Collective.
 void require_finite_state(const Stepper& stepper, Recorder& recorder);
 
 /// The name of the first tensor that holds a NaN or an infinity; nothing if none does. Floats only;

@@ -1,6 +1,7 @@
 #include "train/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -202,6 +203,12 @@ PeakOfAll peak_of_all(dist::Communicator& ranks, const PeakFlops& peak) {
   return {sum, peak.source_on(ranks.size())};
 }
 
+int hosts_of(const std::vector<store::RankRecord>& world) {
+  std::set<std::string> hosts;
+  for (const auto& rank : world) hosts.insert(rank.host);
+  return static_cast<int>(hosts.size());
+}
+
 /// A training from its config to its end, on one of its ranks.
 class Session {
  public:
@@ -226,7 +233,7 @@ class Session {
     const PeakFlops peak(*ready_.policy);
     const PeakOfAll all = peak_of_all(ranks_, peak);
     const auto world = describe_world(ranks_, *ready_.policy);
-    Stepper stepper(config_, *ready_.policy, std::move(*ready_.batches));
+    Stepper stepper(config_, *ready_.policy, std::move(*ready_.batches), ranks_, hosts_of(world));
     begin_at(stepper, beginning_.start, beginning_.with_state);
     require_same_start(stepper);
     const auto step = stepper.state().step;
@@ -261,6 +268,7 @@ class Session {
     const Needs needs = needs_of(config_, memory, options_.run_dir, {});
     for (const auto& shortage : shortages(needs, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
+    keep_orders(data::BatchSource::OrderRole::kMaker);
     beginning_ = find_beginning(options_, config_, ready_, *lock_);
     db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
     note_changes(beginning_, *db_, config_, ready_);
@@ -270,6 +278,7 @@ class Session {
   /// The other ranks learn what rank 0 has found, and read the same checkpoint.
   void follow() {
     if (ranks_.size() == 1) return;
+    if (ranks_.rank() != 0) keep_orders(data::BatchSource::OrderRole::kReader);
     const auto& start = beginning_.start;
     const Json found = {{"continued", or_null(beginning_.continued)},
                         {"start", start ? Json(fs::absolute(start->path).string()) : Json()},
@@ -282,6 +291,11 @@ class Session {
       if (!of_first["start"].is_null())
         beginning_.start = read_start(fs::path(of_first["start"].get<std::string>()));
     });
+  }
+
+  /// A large order of the data is made once, and lies where OLMo keeps its own.
+  void keep_orders(data::BatchSource::OrderRole role) {
+    ready_.batches->keep_orders_in(options_.run_dir / "train_data", role);
   }
 
   void require_same_start(const Stepper& stepper) {

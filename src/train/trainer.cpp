@@ -10,6 +10,7 @@
 #include "train/agreement.h"
 #include "train/divergence.h"
 #include "train/phases.h"
+#include "train/shared_order.h"
 #include "train/world_record.h"
 
 namespace olmo::train {
@@ -141,7 +142,7 @@ class Trainer {
     const StepGradients gradients = stepper_.gradients(into);
     if (!gradients.finite()) {
       saver_.settle();
-      diverge_before_update(gradients, recorder_);
+      diverge_before_update(gradients, ranks_, recorder_);
     }
     // Up to here no weight has changed: a loss or gradient that is not finite leaves the last state
     // whole. During the update the weights lie between two states, and no error may lead to a
@@ -212,6 +213,13 @@ class Trainer {
     saver_.save_if_due();
   }
 
+  void share_order() {
+    const auto reading = clock_.in(Phase::kData);
+    train::share_order(stepper_.batches(), ranks_, world_.is_first_of_machine(), state_.step + 1);
+    stepper_.batches().look_ahead(static_cast<std::uint64_t>(state_.step) + 1,
+                                  static_cast<std::uint64_t>(stepper_.last_step()));
+  }
+
   /// The next step's batch is read before the ranks agree to compute it, so that a token id or a
   /// file that one of them cannot use ends all at the same place.
   std::exception_ptr read_batch() {
@@ -229,6 +237,7 @@ class Trainer {
   /// The one exchange of a step in which all ranks decide what follows. `ce_loss`: of the step that
   /// was made, if one was. `goes_on`: another step is to come.
   std::optional<Outcome> end_of_step(std::optional<double> ce_loss, double seconds, bool goes_on) {
+    if (goes_on) share_order();
     const std::exception_ptr failure = goes_on ? read_batch() : nullptr;
     StepReport mine = report_of(signals_);
     mine.times = clock_.end(stepper_.traffic());

@@ -118,7 +118,7 @@ WorldRecord::WorldRecord(dist::Communicator& ranks, Recorder& recorder,
   OLMO_CHECK(sums_.size() == interval_.size());
   one_machine_ =
       std::ranges::all_of(sums_, [&](const auto& rank) { return rank.host == sums_.front().host; });
-  if (sums_[static_cast<std::size_t>(ranks.rank())].local_rank == 0) {
+  if (is_first_of_machine()) {
     sources.asks_job = ranks.rank() == 0;  // Slurm counts the job with all its machines
     meter_.emplace(std::move(sources));
   }
@@ -126,6 +126,10 @@ WorldRecord::WorldRecord(dist::Communicator& ranks, Recorder& recorder,
 }
 
 std::int64_t WorldRecord::devices() const { return store::devices_of(sums_); }
+
+bool WorldRecord::is_first_of_machine() const {
+  return sums_[static_cast<std::size_t>(ranks_.rank())].local_rank == 0;
+}
 
 bool WorldRecord::is_due() const {
   return std::chrono::steady_clock::now() - recorded_ >= kBetweenRecords;

@@ -42,6 +42,8 @@ class WorldRecord {
 
   /// That compute: GPUs, one a rank; where processors compute, machines.
   [[nodiscard]] std::int64_t devices() const;
+  /// Whether this rank is the lowest on its machine.
+  [[nodiscard]] bool is_first_of_machine() const;
   /// Whether record() should be called, by this rank's clock.
   [[nodiscard]] bool is_due() const;
   /// After a step; `reports` are of all ranks, by rank.
