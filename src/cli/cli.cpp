@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/rank_options.h"
 #include "core/error.h"
 #include "core/process.h"
 
@@ -42,6 +43,7 @@ int run(int argc, char** argv) {
     std::cout << *text;
     return 0;
   }
+  if (words[0] != "train" && words[0] != "eval") note_several_processes(words[0]);
   return program.run(words);
 }
 

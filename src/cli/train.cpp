@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/rank_options.h"
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -27,6 +28,7 @@ struct Options {
   bool dry_run = false;
   bool json = false;
   bool print_schema = false;  ///< see config_reference
+  RankOptions ranks;
   std::string command_line;
 };
 
@@ -91,7 +93,7 @@ void print_result(const train::SessionResult& result, const Options& options) {
              (options.resume.empty() ? " --resume latest" : ""));
 }
 
-int run(const Options& options) {
+int run(const Options& options, dist::World& world) {
   std::vector<std::string> overrides = options.overrides;
   // Where the run goes is said already: OLMo's own files name folders of other machines.
   if (!options.run_dir.empty()) {
@@ -116,12 +118,15 @@ int run(const Options& options) {
                                       .database = options.database,
                                       .resume = resume,
                                       .command_line = options.command_line};
+  const bool writes = world.launch().rank == 0;
   if (options.dry_run || loaded.config.dry_run) {
-    print_plan(train::plan_session(loaded, session), options.json);
+    if (writes) print_plan(train::plan_session(loaded, session), options.json);
     return 0;
   }
+  if (world.ranks().size() > 1)
+    throw Error(ErrorKind::kUsage, "train: several ranks cannot train together yet");
   const auto result = train::run_session(loaded, session);
-  print_result(result, options);
+  if (writes) print_result(result, options);
   return exit_code_of(result.train.outcome);
 }
 
@@ -163,6 +168,7 @@ void add_train(const Command& program, const char* group) {
   train.flag("--dry-run", options.dry_run,
              "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
              "that would keep the run from starting; exit 2 if there is one; do not train");
+  add_rank_options(train, options.ranks);
   train.json(options.json);
   train.flag("--print-schema", options.print_schema,
              "Print the JSON schema of configs, for editors (configs/schema.json); do not train");
@@ -179,7 +185,11 @@ void add_train(const Command& program, const char* group) {
       "--dry-run");
   train.action([&options] {
     options.command_line = command_line();
-    return run(options);
+    if (options.dry_run) {
+      dist::World alone;
+      return run(options, alone);
+    }
+    return on_ranks(options.ranks, [&options](dist::World& world) { return run(options, world); });
   });
 }
 

@@ -183,6 +183,8 @@ DefaultThreads default_threads(const UsableCores& cores, const Variable& variabl
                          cores.usable < cores.bound_to ? "control group" : "processor affinity"};
   const auto given = threads_in(variable("SLURM_CPUS_PER_TASK"));
   if (given && *given < threads.count) threads = {*given, "SLURM_CPUS_PER_TASK"};
+  if (const auto ranks = threads_in(variable("OLMO_HARNESS_WORLD_SIZE")))
+    threads = {std::max(1, threads.count / *ranks), "--nproc"};
   return threads;
 }
 

@@ -25,7 +25,8 @@ UsableCores usable_cores(const std::filesystem::path& root = "/");
 /// The threads of a command that was not told their number.
 struct DefaultThreads {
   int count = 1;
-  /// What decided: "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "control group", "processor affinity".
+  /// What decided: "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "control group", "processor affinity",
+  /// "--nproc".
   std::string by;
 };
 
@@ -34,7 +35,7 @@ using Variable = std::function<const char*(const char* name)>;
 
 /// OMP_NUM_THREADS (of a list, its first number) goes before all that follows: the user has chosen.
 /// Else the cores that may be used; but no more than Slurm gave the task, which a cluster that does
-/// not bind its tasks to cores tells by a variable only.
+/// not bind its tasks to cores tells by a variable only. Ranks that `--nproc` started share them.
 DefaultThreads default_threads(const UsableCores& cores, const Variable& variable);
 DefaultThreads default_threads();
 

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/safe_text.h"
+#include "dist/nproc.h"
 
 namespace olmo::dist {
 namespace {
@@ -259,7 +260,7 @@ std::string attempt_of(const Variables& variables, const Launch& launch) {
 
 /// The ranks that `--nproc` started.
 std::optional<Launch> started_by_us(const Variables& variables) {
-  const auto claim = claim_of(variables, "--nproc", "OLMO_HARNESS_RANK", "OLMO_HARNESS_WORLD_SIZE");
+  const auto claim = claim_of(variables, kNproc, kNprocVariable, "OLMO_HARNESS_WORLD_SIZE");
   const auto folder = variables.text("OLMO_HARNESS_RENDEZVOUS");
   if (!claim) return std::nullopt;
   if (!folder) refuse("OLMO_HARNESS_RANK is set, but OLMO_HARNESS_RENDEZVOUS is not");
@@ -267,7 +268,7 @@ std::optional<Launch> started_by_us(const Variables& variables) {
                 .size = claim->size,
                 .placement = Placement{.local_rank = claim->rank, .local_size = claim->size},
                 .rendezvous = {.kind = Rendezvous::Kind::kFolder, .folder = *folder},
-                .how = "--nproc"};
+                .how = kNproc};
 }
 
 /// For a process of a job that has several tasks, which srun did not start.

@@ -1,7 +1,6 @@
 #include "dist/watch.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kFailureKey[] = "failure";
 constexpr char kLeft[] = "left";
-constexpr std::array<const char*, 4> kNames = {"all_gather", "all_to_all", "broadcast", "barrier"};
 
 std::string rank_key(int rank) { return "rank/" + std::to_string(rank); }
 std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
@@ -85,20 +83,14 @@ std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who) {
   return name;
 }
 
-std::string Watch::to_text(const Position& position) {
-  return std::to_string(position.sequence) + " " + std::to_string(static_cast<int>(position.kind)) +
-         " " + std::to_string(position.bytes) + " " + std::to_string(position.step);
-}
-
-std::optional<Watch::Position> Watch::parse_position(const std::string& text) {
-  std::istringstream in(text);
-  std::int64_t beats = 0;
-  Position position;
-  std::size_t kind = 0;
-  in >> beats >> position.sequence >> kind >> position.bytes >> position.step;
-  if (!in || kind >= kNames.size()) return std::nullopt;
-  position.kind = static_cast<Collective>(kind);
-  return position;
+std::optional<Watch::Place> Watch::parse_place(const std::string& beat) {
+  std::istringstream in(beat);
+  std::int64_t beats = 0, kind = 0;
+  Place place;
+  in >> beats >> place.position.number >> kind >> place.position.bytes >> place.step;
+  if (!in) return std::nullopt;
+  place.position.kind = static_cast<Collective>(kind);
+  return place;
 }
 
 Watch::Watch(const Store& store, int rank, int size, WatchLimits limits, std::optional<int> host)
@@ -130,17 +122,14 @@ Watch::~Watch() {
   thread_.join();
 }
 
-void Watch::began(Collective kind, std::int64_t bytes) {
+void Watch::follow(std::function<Position()> position) {
   const std::lock_guard lock(mutex_);
-  position_.sequence += 1;
-  position_.kind = kind;
-  position_.bytes = bytes;
-  moved_ = Clock::now();
+  position_ = std::move(position);
 }
 
 void Watch::at_step(std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  position_.step = step;
+  step_ = step;
 }
 
 void Watch::check() const {
@@ -164,17 +153,25 @@ void Watch::explain(const std::string& what) {
 }
 
 Failure Watch::post(ErrorKind kind, const std::string& message) {
-  const Failure mine{.rank = rank_,
-                     .kind = kind,
-                     .message = name_of_rank(rank_, self_) + ": " + message,
-                     .reporter = rank_};
+  return post({.rank = rank_,
+               .kind = kind,
+               .message = name_of_rank(rank_, self_) + ": " + message,
+               .reporter = rank_});
+}
+
+Failure Watch::post(const Failure& failure) {
   std::unique_lock lock(mutex_);
   if (failure_) return *failure_;
-  to_post_ = mine;
+  to_post_ = failure;
   changed_.notify_all();
   // The thread posts it, which a store that does not answer may hold up.
   changed_.wait_for(lock, limits_.dead, [&] { return failure_.has_value(); });
-  return failure_.value_or(mine);
+  return failure_.value_or(failure);
+}
+
+std::chrono::milliseconds Watch::pause() const {
+  constexpr int kRanksAtOnce = 256;
+  return limits_.beat * std::max(1, size_ / kRanksAtOnce);
 }
 
 void Watch::leave() {
@@ -183,10 +180,6 @@ void Watch::leave() {
 }
 
 void Watch::loop() {
-  // A thousand ranks share a store: each asks less often, so that it is asked a thousand times a
-  // second at most.
-  constexpr int kBeatsAtOnce = 256;
-  const auto pause = limits_.beat * std::max(1, size_ / kBeatsAtOnce);
   for (std::unique_lock lock(mutex_); !ended_;) {
     lock.unlock();
     try {
@@ -197,7 +190,7 @@ void Watch::loop() {
     }
     end_if_stuck();
     lock.lock();
-    changed_.wait_for(lock, pause, [&] { return ended_ || (to_post_ && store_); });
+    changed_.wait_for(lock, pause(), [&] { return ended_ || (to_post_ && store_); });
   }
   try {
     if (store_ && !failure()) store_->set(beat_key(rank_), kLeft);
@@ -208,7 +201,7 @@ void Watch::loop() {
 void Watch::look(Store& store) {
   const auto now = Clock::now();
   // Who was stopped or asleep itself has heard nobody, and must listen anew.
-  const bool was_away = now - looked_ > std::max(3 * limits_.beat, limits_.dead / 2);
+  const bool was_away = now - looked_ > std::max(3 * pause(), limits_.dead / 2);
   looked_ = now;
   if (was_away)
     for (auto& neighbour : neighbours_) neighbour.changed = neighbour.moved = now;
@@ -229,12 +222,18 @@ void Watch::look(Store& store) {
 }
 
 void Watch::write_beat(Store& store) {
-  Position position;
+  const std::int64_t before = place_.position.number;
   {
     const std::lock_guard lock(mutex_);
-    position = position_;
+    if (position_) place_.position = position_();
+    place_.step = step_;
   }
-  store.set(beat_key(rank_), std::to_string(++beats_) + " " + to_text(position));
+  const auto& [number, kind, bytes] = place_.position;
+  if (number != before) moved_ = Clock::now();
+  std::ostringstream beat;
+  beat << ++beats_ << ' ' << number << ' ' << static_cast<int>(kind) << ' ' << bytes << ' '
+       << place_.step;
+  store.set(beat_key(rank_), beat.str());
 }
 
 void Watch::read_failure(Store& store) {
@@ -253,7 +252,7 @@ void Watch::judge(Store& store, Neighbour& neighbour, const std::optional<std::s
   const bool gone =
       neighbour.who && sees(self_, *neighbour.who) && life_of(*neighbour.who) == Life::kEnded;
   if (gone || now - neighbour.changed > limits_.dead) return judge_silence(store, neighbour);
-  if (const auto position = parse_position(*beat)) judge_position(store, neighbour, *position);
+  if (const auto place = parse_place(*beat)) judge_place(store, neighbour, *place);
 }
 
 void Watch::judge_silence(Store& store, const Neighbour& neighbour) {
@@ -274,40 +273,32 @@ void Watch::judge_silence(Store& store, const Neighbour& neighbour) {
                        .reporter = rank_});
 }
 
-void Watch::judge_position(Store& store, Neighbour& neighbour, const Position& position) {
+void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs) {
   const auto now = Clock::now();
-  if (position.sequence != neighbour.sequence) {
-    neighbour.sequence = position.sequence;
+  if (theirs.position.number != neighbour.number) {
+    neighbour.number = theirs.position.number;
     neighbour.moved = now;
   }
-  Position mine;
-  Clock::time_point moved;
-  {
-    const std::lock_guard lock(mutex_);
-    mine = position_;
-    moved = moved_;
-  }
-  const auto call = [](const Position& at) {
-    return std::string(kNames[static_cast<std::size_t>(at.kind)]) +
-           (at.step < 0 ? "" : " of step " + std::to_string(at.step));
+  const auto text = [](const Place& place) {
+    return to_string(place.position) +
+           (place.step < 0 ? "" : " in step " + std::to_string(place.step));
   };
+  const std::int64_t number = place_.position.number;
   const std::string name = name_of_rank(neighbour.rank, neighbour.who);
-  const std::string number = "collective " + std::to_string(mine.sequence);
-  if (mine.sequence > 0 && position.sequence == mine.sequence && position.kind != mine.kind) {
-    post_failure(
-        store, {.rank = neighbour.rank,
-                .kind = ErrorKind::kFailure,
-                .message = name + " is out of step with rank " + std::to_string(rank_) + ": " +
-                           number + " is " + call(position) + " there and " + call(mine) + " here",
-                .reporter = rank_});
-  } else if (position.sequence < mine.sequence && now - neighbour.moved > limits_.hung &&
-             now - moved > limits_.hung) {
+  const std::string here = "rank " + std::to_string(rank_);
+  if (number > 0 && theirs.position.number == number &&
+      theirs.position.kind != place_.position.kind) {
     post_failure(store, {.rank = neighbour.rank,
-                         .message = name + " hangs: for " + seconds_text(limits_.hung) +
-                                    " it has not come to " + number + " (" + call(mine) +
-                                    "), in which rank " + std::to_string(rank_) +
-                                    " waits; its last was number " +
-                                    std::to_string(position.sequence) + " (" + call(position) + ")",
+                         .kind = ErrorKind::kFailure,
+                         .message = name + " is out of step with " + here + ": it is at " +
+                                    text(theirs) + ", " + here + " at " + text(place_),
+                         .reporter = rank_});
+  } else if (theirs.position.number < number && now - neighbour.moved > limits_.hung &&
+             now - moved_ > limits_.hung) {
+    post_failure(store, {.rank = neighbour.rank,
+                         .message = name + " hangs: for " + seconds_text(limits_.hung) + " " +
+                                    here + " has waited for it at " + text(place_) +
+                                    ", and it is at " + text(theirs),
                          .reporter = rank_});
   }
 }
@@ -339,7 +330,7 @@ void Watch::lose_store(const std::string& why) {
          .message =
              "rank " + std::to_string(*host_) +
              ", which hosted the place where the ranks meet, is gone or does not answer: " + why,
-         .reporter = *host_});
+         .reporter = kNobody});
 }
 
 void Watch::learn(const Failure& failure) {

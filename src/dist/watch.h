@@ -30,8 +30,9 @@ struct Failure {
   int rank = 0;  ///< that has failed
   ErrorKind kind = ErrorKind::kStopped;
   std::string message = {};  ///< names the rank
-  int reporter = 0;          ///< that has found it
+  int reporter = 0;          ///< that has found it; kNobody: each rank did by itself
 };
+inline constexpr int kNobody = -1;
 
 /// A failure as an exception, on whatever rank it is thrown.
 class RankFailure : public Error {
@@ -71,9 +72,9 @@ class Watch {
 
   // What a transport tells and asks. Any thread may.
 
-  /// This rank begins its next collective; of the world's communicator alone, so that equal numbers
-  /// mean the same collective on every rank.
-  void began(Collective kind, std::int64_t bytes);
+  /// Where this rank stands; asked by the watch's thread. Of the world's communicator alone, so
+  /// that equal numbers mean the same collective on every rank. Empty: nobody knows any more.
+  void follow(std::function<Position()> position);
   /// Throws RankFailure if a rank is known to have failed.
   void check() const;
   /// What the transport met (a connection that broke) has a cause: waits until it is known and
@@ -83,27 +84,31 @@ class Watch {
   // What a rank tells.
 
   void at_step(std::int64_t step);
-  /// This rank has failed. Returns the failure that stands for all: this one, or an earlier one.
+  /// A rank has failed. Returns the failure that stands for all: this one, or an earlier one.
+  Failure post(const Failure& failure);
+  /// This rank has failed. The message of the failure begins with its name.
   Failure post(ErrorKind kind, const std::string& message);
   /// This rank has computed all: that others end, and the store with them, is no failure any more.
   void leave();
 
   [[nodiscard]] std::optional<Failure> failure() const;
+  /// Between two heartbeats. Of a thousand ranks each asks the store less often, so that it is
+  /// asked some thousand times a second at most.
+  [[nodiscard]] std::chrono::milliseconds pause() const;
 
  private:
   /// A rank beside this one.
   struct Neighbour {
     int rank = 0;
     std::optional<ProcessIdentity> who = {};
-    std::string beat = {};  ///< the last one
-    std::chrono::steady_clock::time_point changed = {}, moved = {};
-    std::int64_t sequence = -1;
+    std::string beat = {};                               ///< the last one
+    std::chrono::steady_clock::time_point changed = {};  ///< its beat
+    std::chrono::steady_clock::time_point moved = {};    ///< its place
+    std::int64_t number = -1;                            ///< of its last collective
   };
   /// Where a rank stands.
-  struct Position {
-    std::int64_t sequence = 0;  ///< collectives begun
-    Collective kind = Collective::kBarrier;
-    std::int64_t bytes = 0;
+  struct Place {
+    Position position = {};
     std::int64_t step = -1;
   };
 
@@ -113,14 +118,13 @@ class Watch {
   void read_failure(Store& store);
   void judge(Store& store, Neighbour& neighbour, const std::optional<std::string>& beat);
   void judge_silence(Store& store, const Neighbour& neighbour);
-  void judge_position(Store& store, Neighbour& neighbour, const Position& position);
+  void judge_place(Store& store, Neighbour& neighbour, const Place& theirs);
   void lose_store(const std::string& why);
   Failure post_failure(Store& store, const Failure& failure);
   void learn(const Failure& failure);
   void end_if_stuck();
 
-  static std::string to_text(const Position& position);
-  static std::optional<Position> parse_position(const std::string& text);
+  static std::optional<Place> parse_place(const std::string& beat);
 
   const int rank_, size_;
   const WatchLimits limits_;
@@ -128,14 +132,15 @@ class Watch {
   const ProcessIdentity self_;
   std::unique_ptr<Store> store_;  ///< of the thread
   std::vector<Neighbour> neighbours_;
-  std::chrono::steady_clock::time_point looked_ = {};
+  std::chrono::steady_clock::time_point looked_ = {}, moved_ = {};
+  Place place_ = {};  ///< as the last beat told it
   std::int64_t beats_ = 0;
   std::optional<std::chrono::steady_clock::time_point> trouble_ = {};  ///< of the store, since
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  Position position_;
-  std::chrono::steady_clock::time_point moved_ = {};
+  std::function<Position()> position_;
+  std::int64_t step_ = -1;
   std::optional<Failure> failure_, to_post_;
   std::chrono::steady_clock::time_point learned_ = {};
   bool leaving_ = false, ended_ = false;

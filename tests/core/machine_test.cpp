@@ -82,6 +82,9 @@ TEST_CASE("the default number of threads says what decided it", "[core]") {
   set["SLURM_CPUS_PER_TASK"] = "6";
   CHECK(threads(all) == "6, SLURM_CPUS_PER_TASK");
   CHECK(threads(quota) == "3, control group");
+  set["OLMO_HARNESS_WORLD_SIZE"] = "3";
+  CHECK(threads(all) == "2, --nproc");
+  CHECK(threads(quota) == "1, --nproc");
   set["OMP_NUM_THREADS"] = "5,2";
   CHECK(threads(quota) == "5, OMP_NUM_THREADS");
 }

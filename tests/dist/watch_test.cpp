@@ -35,6 +35,11 @@ class Ranks {
   std::vector<std::unique_ptr<Watch>> watches_;
 };
 
+/// A rank that stays in one collective.
+std::function<Position()> at(std::int64_t number, Collective kind) {
+  return [=] { return Position{number, kind, 8}; };
+}
+
 /// What a rank learns at last.
 Failure learned(const Watch& watch) {
   const auto begin = std::chrono::steady_clock::now();
@@ -145,7 +150,7 @@ TEST_CASE("a rank whose process cannot be seen from here is named when it is sil
 
 TEST_CASE("ranks that live, wait for each other and leave in order are no failure", "[dist]") {
   Ranks ranks(3);
-  ranks[0].began(Collective::kBarrier, 0);
+  ranks[0].follow(at(1, Collective::kBarrier));
   std::this_thread::sleep_for(milliseconds(400));
   for (const int rank : {0, 1, 2}) CHECK_FALSE(ranks[rank].failure());
   for (const int rank : {0, 1, 2}) ranks[rank].leave();
@@ -162,17 +167,14 @@ TEST_CASE("a rank that has not come yet is waited for", "[dist]") {
 
 TEST_CASE("a rank that is in another collective than the others is named with both", "[dist]") {
   Ranks ranks(3);
-  for (const int rank : {0, 1, 2}) {
-    ranks[rank].at_step(7);
-    ranks[rank].began(Collective::kBarrier, 0);
-  }
-  ranks[1].began(Collective::kBroadcast, 8);
-  ranks[2].began(Collective::kAllGather, 8);
+  for (const int rank : {0, 1, 2}) ranks[rank].at_step(7);
+  ranks[0].follow(at(1, Collective::kBarrier));
+  ranks[1].follow(at(2, Collective::kBroadcast));
+  ranks[2].follow(at(2, Collective::kAllGather));
   const auto failure = learned(ranks[0]);
   CHECK(says(failure, "is out of step with rank"));
-  CHECK(says(failure, "collective 2 is "));
-  CHECK(says(failure, "all_gather of step 7"));
-  CHECK(says(failure, "broadcast of step 7"));
+  CHECK(says(failure, "all-gather 2 of 8 bytes in step 7"));
+  CHECK(says(failure, "broadcast 2 of 8 bytes in step 7"));
   CHECK(failure.kind == ErrorKind::kFailure);
 }
 
@@ -180,13 +182,14 @@ TEST_CASE("a rank that lives and does not come hangs, with what it did last", "[
   auto limits = quick();
   limits.hung = milliseconds(50);
   Ranks ranks(3, limits);
-  for (const int rank : {0, 1, 2}) ranks[rank].began(Collective::kBroadcast, 8);
-  for (const int rank : {0, 1}) ranks[rank].began(Collective::kAllGather, 8);
+  for (const int rank : {0, 1}) ranks[rank].follow(at(2, Collective::kAllGather));
+  ranks[2].follow(at(1, Collective::kBroadcast));
   const auto failure = learned(ranks[1]);
   CHECK(failure.rank == 2);
   CHECK(failure.kind == ErrorKind::kStopped);
-  CHECK(says(failure, "hangs: for 0.05 s it has not come to collective 2 (all_gather)"));
-  CHECK(says(failure, "its last was number 1 (broadcast)"));
+  CHECK(says(failure, "hangs: for 0.05 s rank "));
+  CHECK(
+      says(failure, " has waited for it at all-gather 2 of 8 bytes, and it is at broadcast 1 of"));
 }
 
 TEST_CASE("what the transport met is explained by the rank behind it", "[dist]") {

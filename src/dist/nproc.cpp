@@ -1,0 +1,318 @@
+#include "dist/nproc.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/terminal.h"
+#include "dist/launch.h"
+
+extern char** environ;
+
+namespace olmo::dist {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw Error(ErrorKind::kFailure, "--nproc: " + what + ": " + std::strerror(error));
+}
+
+/// Where the ranks meet: a folder that only this user can read, and that goes with the object.
+class MeetingFolder {
+ public:
+  MeetingFolder() {
+    std::string pattern = (fs::temp_directory_path() / "olmo-harness-ranks-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) fail(pattern + " cannot be made", errno);
+    path_ = pattern;
+  }
+  ~MeetingFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  MeetingFolder(const MeetingFolder&) = delete;
+  MeetingFolder& operator=(const MeetingFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// The signals that go on to the ranks. Those that were ignored when we started stay so: the ranks
+/// ignore them, too.
+constexpr int kForwarded[] = {SIGTERM, SIGINT,  SIGHUP,  SIGUSR1,   SIGUSR2, SIGXCPU, SIGPWR,
+                              SIGQUIT, SIGALRM, SIGPROF, SIGVTALRM, SIGTSTP, SIGCONT};
+
+/// Takes signals from a descriptor instead of from handlers.
+class Signals {
+ public:
+  Signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGCHLD);
+    for (const int signal : kForwarded) ::sigaddset(&set, signal);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    descriptor_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (descriptor_.number() < 0) fail("signals cannot be read", errno);
+  }
+  ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_.number(); }
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+  /// The next one that has come.
+  [[nodiscard]] std::optional<int> next() const {
+    signalfd_siginfo info{};
+    if (::read(descriptor_.number(), &info, sizeof info) != sizeof info) return std::nullopt;
+    return static_cast<int>(info.ssi_signo);
+  }
+
+ private:
+  sigset_t before_{};
+  Descriptor descriptor_;
+};
+
+/// The lines that a rank writes, with its rank in front.
+class Output {
+ public:
+  explicit Output(int rank) : prefix_("rank " + std::to_string(rank) + ": ") {}
+
+  /// Both ends of the pipe; the rank gets the second.
+  std::pair<int, Descriptor> open() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe for a rank's output", errno);
+    reader_ = Descriptor(ends[0]);
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return {ends[1], Descriptor(ends[1])};
+  }
+  [[nodiscard]] int descriptor() const { return reader_.number(); }
+
+  /// Shows what has come.
+  void read() {
+    char buffer[4096];
+    for (;;) {
+      const ssize_t got = ::read(reader_.number(), buffer, sizeof buffer);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return;
+      if (got == 0) return close();
+      line_.append(buffer, static_cast<std::size_t>(got));
+      for (auto end = line_.find('\n'); end != std::string::npos; end = line_.find('\n')) {
+        log_line(prefix_ + line_.substr(0, end));
+        line_.erase(0, end + 1);
+      }
+    }
+  }
+  void close() {
+    if (!line_.empty()) log_line(prefix_ + line_);
+    line_.clear();
+    reader_ = Descriptor();
+  }
+
+ private:
+  std::string prefix_, line_;
+  Descriptor reader_;
+};
+
+class Rank {
+ public:
+  Rank(int rank, int size, const fs::path& folder, const std::vector<std::string>& arguments,
+       const sigset_t& signals)
+      : rank_(rank), output_(rank) {
+    std::vector<std::string> variables = nproc_variables(rank, size, folder);
+    std::vector<char*> words, environment;
+    for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+    for (auto& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&how);
+    Descriptor writer;
+    if (rank > 0) {
+      auto [number, end] = output_.open();
+      writer = std::move(end);
+      ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+      ::posix_spawn_file_actions_adddup2(&files, number, STDOUT_FILENO);
+      ::posix_spawn_file_actions_adddup2(&files, number, STDERR_FILENO);
+    }
+    // A group of its own: Ctrl-C reaches a rank once, from us.
+    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    ::posix_spawnattr_setpgroup(&how, 0);
+    ::posix_spawnattr_setsigmask(&how, &signals);
+    const int error =
+        ::posix_spawn(&pid_, "/proc/self/exe", &files, &how, words.data(), environment.data());
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&how);
+    if (error != 0) fail("rank " + std::to_string(rank) + " cannot be started", error);
+  }
+  ~Rank() {
+    if (!runs()) return;
+    send(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  void send(int signal) const {
+    if (runs()) ::kill(pid_, signal);
+  }
+  /// Asks how it is.
+  void look() {
+    int status = 0;
+    while (runs() && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
+      stopped_ = WIFSTOPPED(status);
+      if (WIFEXITED(status)) code_ = WEXITSTATUS(status);
+      if (WIFSIGNALED(status)) signal_ = WTERMSIG(status);
+    }
+  }
+  [[nodiscard]] bool runs() const { return !code_ && !signal_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool ended_badly() const { return signal_ || (code_ && *code_ != 0); }
+  [[nodiscard]] int number() const { return rank_; }
+  [[nodiscard]] std::optional<int> code() const { return code_; }
+  [[nodiscard]] std::optional<int> signal() const { return signal_; }
+  Output& output() { return output_; }
+
+ private:
+  int rank_;
+  pid_t pid_ = -1;
+  std::optional<int> code_, signal_;  ///< how it ended
+  bool stopped_ = false;
+  Output output_;
+};
+
+using Ranks = std::vector<std::unique_ptr<Rank>>;
+
+/// Waits for the next thing to happen, and shows what the ranks have written.
+void wait_and_relay(const Ranks& ranks, int signals) {
+  constexpr int kLongest = 200;  // milliseconds
+  std::vector<pollfd> waited = {{.fd = signals, .events = POLLIN, .revents = 0}};
+  for (const auto& rank : ranks) {
+    if (rank->output().descriptor() >= 0)
+      waited.push_back({.fd = rank->output().descriptor(), .events = POLLIN, .revents = 0});
+  }
+  ::poll(waited.data(), waited.size(), kLongest);
+  for (const auto& rank : ranks)
+    if (rank->output().descriptor() >= 0) rank->output().read();
+}
+
+/// Ctrl-Z stops the ranks, and then us; `fg` lets all go on.
+void stop_all(const Ranks& ranks) {
+  for (const auto& rank : ranks) rank->send(SIGSTOP);
+  std::raise(SIGSTOP);
+  for (const auto& rank : ranks) rank->send(SIGCONT);
+}
+
+/// The code on which the ranks that could still say one agree.
+int agreed_code(const Ranks& ranks) {
+  for (const auto& rank : ranks)
+    if (rank->code().value_or(0) != 0) return *rank->code();
+  for (const auto& rank : ranks) {
+    if (!rank->signal()) continue;
+    return static_cast<int>(*rank->signal() == SIGINT ? ErrorKind::kInterrupted
+                                                      : ErrorKind::kStopped);
+  }
+  return 0;
+}
+
+std::vector<std::string> own_arguments() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return words;
+}
+
+/// Once a rank has ended badly, the others have their time to end; those that are stopped would
+/// never.
+void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
+               std::chrono::milliseconds patience) {
+  bool badly = false, all_stopped = true;
+  for (const auto& rank : ranks) {
+    badly = badly || rank->ended_badly();
+    all_stopped = all_stopped && (!rank->runs() || rank->stopped());
+  }
+  if (!badly) return;
+  if (!first_end) first_end = Clock::now();
+  if (!all_stopped && Clock::now() - *first_end < patience) return;
+  for (const auto& rank : ranks) {
+    if (!rank->runs()) continue;
+    log_warning("rank " + std::to_string(rank->number()) +
+                " has not ended by itself after another one did: it is killed");
+    rank->send(SIGKILL);
+  }
+}
+
+}  // namespace
+
+int start_ranks(int size, std::chrono::milliseconds patience) {
+  const MeetingFolder folder;
+  const Signals signals;
+  const auto arguments = own_arguments();
+  Ranks ranks;
+  for (int rank = 0; rank < size; ++rank)
+    ranks.push_back(std::make_unique<Rank>(rank, size, folder.path(), arguments, signals.before()));
+  std::optional<Clock::time_point> first_end;
+  const auto some_run = [&] {
+    return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->runs(); });
+  };
+  while (some_run()) {
+    wait_and_relay(ranks, signals.descriptor());
+    while (const auto signal = signals.next()) {
+      if (*signal == SIGTSTP) stop_all(ranks);
+      if (*signal == SIGCHLD || *signal == SIGTSTP) continue;
+      for (const auto& rank : ranks) rank->send(*signal);
+    }
+    for (const auto& rank : ranks) rank->look();
+    kill_late(ranks, first_end, patience);
+  }
+  for (const auto& rank : ranks) {
+    if (rank->output().descriptor() >= 0) rank->output().read();
+    if (rank->output().descriptor() >= 0) rank->output().close();
+    if (rank->signal())
+      log_warning("rank " + std::to_string(rank->number()) + " was ended by signal " +
+                  std::to_string(*rank->signal()) + " (" + ::strsignal(*rank->signal()) + ")");
+  }
+  return agreed_code(ranks);
+}
+
+}  // namespace olmo::dist

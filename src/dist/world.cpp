@@ -1,0 +1,204 @@
+#include "dist/world.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include <sys/prctl.h>
+
+#include "core/error.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "dist/agreement.h"
+#include "dist/exchange.h"
+#include "dist/gloo_ranks.h"
+#include "dist/nproc.h"
+
+namespace olmo::dist {
+namespace {
+
+using Kind = Rendezvous::Kind;
+using std::chrono::milliseconds;
+
+constexpr char kAllHere[] = "all-here";
+
+std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits) {
+  const Rendezvous& at = launch.rendezvous;
+  if (at.kind == Kind::kFolder) return file_store(at.folder);
+  TcpPlace place{at.host, at.port};
+  const StoreLimits store{.connect = limits.join, .answer = limits.watch.dead};
+  if (at.kind == Kind::kTcp && launch.rank == 0) return host_tcp_store(place, store);
+  try {
+    return join_tcp_store(place, store);
+  } catch (const Error& error) {
+    if (at.kind == Kind::kAgent) throw;
+    throw Error(
+        ErrorKind::kStopped,
+        "rank " + std::to_string(launch.rank) +
+            ": rank 0, which hosts the place where the ranks meet, has not come: " + error.what());
+  }
+}
+
+/// By the names of their machines, in the order of the ranks.
+Placement placement_by_host(const std::vector<std::string>& hosts, int rank) {
+  std::map<std::string, int> nodes;
+  std::vector<int> sizes;
+  Placement place{.local_rank = 0, .local_size = 0};
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const auto [found, is_new] = nodes.try_emplace(hosts[i], static_cast<int>(nodes.size()));
+    if (is_new) sizes.push_back(0);
+    auto& size = sizes[static_cast<std::size_t>(found->second)];
+    if (static_cast<int>(i) == rank) {
+      place.local_rank = size;
+      place.node = found->second;
+    }
+    size += 1;
+  }
+  place.nodes = static_cast<int>(nodes.size());
+  place.local_size = sizes[static_cast<std::size_t>(place.node)];
+  return place;
+}
+
+/// An error of this rank, as the others hear it.
+Failure told_to_all(Watch& watch, const Launch& launch, ErrorKind kind, const std::string& what) {
+  Failure failure = watch.post(kind, what);
+  // Rank 0 writes as one process does.
+  if (failure.rank == launch.rank && launch.rank == 0) failure.message = what;
+  return failure;
+}
+
+[[noreturn]] void end_stuck_process(const Failure& failure) {
+  log_line("error: " + failure.message + "; this process has not ended since, and is ended now");
+  std::_Exit(static_cast<int>(failure.kind));
+}
+
+}  // namespace
+
+World::World() : hosts_{own_identity().host}, ranks_(alone()) {}
+
+World::World(const Launch& launch, const RankLimits& limits)
+    : launch_(launch), limits_(limits), placement_(launch.placement.value_or(Placement())) {
+  if (launch.how == kNproc) ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody else would end us
+  const auto store = open_store(launch, limits);
+  store_ = with_prefix(*store, launch.rendezvous.attempt);
+  enlist(*store_, launch.rank, own_identity());
+  if (!limits_.watch.end_process) limits_.watch.end_process = end_stuck_process;
+  watch_ = std::make_unique<Watch>(
+      *store_, launch.rank, launch.size, limits_.watch,
+      launch.rendezvous.kind == Kind::kTcp ? std::optional(0) : std::nullopt);
+}
+
+World::~World() {
+  if (watch_) watch_->follow({});
+  ranks_.reset();
+}
+
+void World::at_step(std::int64_t step) {
+  if (watch_) watch_->at_step(step);
+}
+
+void World::wait_for_all() {
+  if (launch_.rank != 0) {
+    // Rank 0 says who is missing.
+    store_->wait(kAllHere, limits_.join + limits_.watch.dead, [&] { watch_->check(); });
+    return;
+  }
+  std::vector<int> missing(static_cast<std::size_t>(launch_.size));
+  std::iota(missing.begin(), missing.end(), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr milliseconds kShortest(2), kLongest(200);
+  for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
+    std::erase_if(missing, [&](int rank) { return enlisted(*store_, rank).has_value(); });
+    if (missing.empty()) break;
+    watch_->check();
+    if (std::chrono::steady_clock::now() - begin > limits_.join) {
+      throw RankFailure(watch_->post(
+          {.rank = missing.front(),
+           .kind = ErrorKind::kStopped,
+           .message = rank_list(missing) + " of " + std::to_string(launch_.size) +
+                      " did not come to " + store_->name() + " within " +
+                      formatted("%g s", static_cast<double>(limits_.join.count()) / 1000),
+           .reporter = 0}));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  store_->set(kAllHere, "1");
+}
+
+void World::exchange_places() {
+  const bool known = launch_.placement.has_value();
+  const auto all = all_gather_text(*ranks_, (known ? "+" : "-") + own_identity().host);
+  bool all_known = true;
+  for (const auto& text : all) {
+    all_known = all_known && text.front() == '+';
+    hosts_.push_back(text.substr(1));
+  }
+  if (!all_known) placement_ = placement_by_host(hosts_, launch_.rank);
+}
+
+void World::connect() {
+  wait_for_all();
+  GlooOptions options;
+  // The watch finds who hangs before the transport gives up.
+  options.limit = limits_.watch.hung + 2 * limits_.watch.dead;
+  options.one_machine = launch_.placement && launch_.placement->nodes == 1;
+  options.check = [watch = watch_.get()](const std::string& trouble) {
+    if (trouble.empty()) return watch->check();
+    watch->explain(trouble);
+  };
+  ranks_ = join_gloo(*store_, "world", launch_.rank, launch_.size, options);
+  watch_->follow([ranks = ranks_.get()] { return ranks->position(); });
+  exchange_places();
+}
+
+void World::leave() {
+  watch_->leave();
+  ranks_->barrier();
+}
+
+void World::end_after(const Failure& failure) {
+  // Where rank 0 is gone with the store, nobody can agree on who says so: one of each machine does.
+  const bool in_its_place = failure.reporter == kNobody && placement_.local_rank <= 1;
+  const bool tells = launch_.rank == 0 || launch_.rank == failure.rank ||
+                     launch_.rank == failure.reporter || in_its_place;
+  if (tells) log_line("error: " + failure.message);
+  // The others read it in the store that this process hosts.
+  if (launch_.rank == 0 && launch_.rendezvous.kind == Kind::kTcp)
+    std::this_thread::sleep_for(3 * watch_->pause());
+  std::cout.flush();
+  std::_Exit(static_cast<int>(failure.kind));
+}
+
+int run_world(const Launch& launch, const RankLimits& limits,
+              const std::function<int(World&)>& work) {
+  if (launch.size == 1) {
+    World world;
+    return work(world);
+  }
+  World world(launch, limits);
+  Watch& watch = *world.watch_;
+  try {
+    world.connect();
+    try {
+      const int code = work(world);
+      world.leave();
+      return code;
+    } catch (const AgreedError& error) {
+      if (launch.rank == 0) log_line(std::string("error: ") + error.what());
+      world.leave();
+      return static_cast<int>(error.kind());
+    }
+  } catch (const RankFailure& error) {
+    world.end_after(error.failure());
+  } catch (const Error& error) {
+    world.end_after(told_to_all(watch, launch, error.kind(), error.what()));
+  } catch (const std::exception& error) {
+    world.end_after(told_to_all(watch, launch, ErrorKind::kFailure, error.what()));
+  }
+}
+
+}  // namespace olmo::dist
