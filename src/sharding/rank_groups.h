@@ -7,6 +7,11 @@
 
 namespace olmo::sharding {
 
+/// The slice that rank `rank` of `ranks` owns in shard groups of `shard_ranks`; see RankGroups.
+inline int slice_of(int rank, int ranks, int shard_ranks) {
+  return rank % shard_ranks * (ranks / shard_ranks) + rank / shard_ranks;
+}
+
 /// W ranks in R *shard groups* of G neighbours: rank r is number l = r % G of group g = r / G. A
 /// shard group has one copy of the weights: each unit's buffer falls into G *parts*, and its rank l
 /// has part l. The R ranks of equal l form a *replica group*: they have the same part, and cut it
@@ -29,7 +34,7 @@ class RankGroups {
   /// The slice that this rank owns; and that rank `rank` owns.
   [[nodiscard]] int slice() const { return slice_of(world_.rank()); }
   [[nodiscard]] int slice_of(int rank) const {
-    return rank % shard_ranks_ * (ranks() / shard_ranks_) + rank / shard_ranks_;
+    return sharding::slice_of(rank, ranks(), shard_ranks_);
   }
 
  private:

@@ -21,12 +21,13 @@ void decide(dist::Communicator& ranks, const std::function<void()>& work);
 /// What a rank tells all others at the end of a step. Travels as bytes.
 struct StepReport {
   StepTimes times;
-  double peak_flops = 0;           ///< of this rank; 0: unknown
-  std::int32_t stop = 0;           ///< StopRequest: a signal came
-  std::array<char, 16> signal{};   ///< its name
-  std::int32_t time_is_over = 0;   ///< by this rank's clock
-  std::int32_t record_is_due = 0;  ///< by this rank's clock
-  std::int32_t failed = 0;         ///< there is something that it could not do
+  double peak_flops = 0;            ///< of this rank; 0: unknown
+  std::int32_t stop = 0;            ///< StopRequest: a signal came
+  std::array<char, 16> signal{};    ///< its name
+  std::int32_t time_is_over = 0;    ///< by this rank's clock
+  std::int32_t record_is_due = 0;   ///< by this rank's clock
+  std::int32_t save_has_ended = 0;  ///< the one in the background, if there is one
+  std::int32_t failed = 0;          ///< there is something that it could not do
 };
 
 StepReport report_of(const StopSignals& signals);

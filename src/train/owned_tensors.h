@@ -23,6 +23,9 @@ struct ParameterPart {
   std::int64_t begin = 0, size = 0;
 };
 
+/// All parameters, in the model's order, on every rank; of some it may hold nothing.
+using ParameterParts = std::vector<ParameterPart>;
+
 /// All tensors of a checkpoint, and what of each lies in this rank's memory.
 struct HeldTensors {
   std::vector<std::int64_t> sizes;  ///< bytes of the whole

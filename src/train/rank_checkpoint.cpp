@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/output_file.h"
+#include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "sharding/whole_tensors.h"
@@ -21,6 +22,9 @@ namespace fs = std::filesystem;
 using sharding::Direction;
 using sharding::WholeTensors;
 using sharding::Windows;
+
+// What rank 0 says before the path of a checkpoint that all are to read.
+constexpr char kThisExperiment = '=', kAnyExperiment = '*';
 
 // More threads hash faster than any disk writes.
 constexpr int kMostLanes = 8;
@@ -150,7 +154,8 @@ store::SavedCheckpoint RankCheckpoints::save(const store::CheckpointSnapshot& sn
   return tell(ranks, saved);
 }
 
-Start RankCheckpoints::read(const fs::path& checkpoint, const std::string& experiment_digest) {
+Start RankCheckpoints::read(const fs::path& checkpoint,
+                            const std::optional<std::string>& experiment) {
   dist::Communicator& ranks = *ranks_;
   std::optional<store::CheckpointReader> reader;
   Start start;
@@ -167,7 +172,8 @@ Start RankCheckpoints::read(const fs::path& checkpoint, const std::string& exper
                                        reader->manifest_digest().hex() + ", expected " +
                                        manifests.front().hex());
   });
-  if (start.saved.experiment_digest == experiment_digest) read_tensors(*reader, start.contents);
+  if (!experiment || start.saved.experiment_digest == *experiment)
+    read_tensors(*reader, start.contents);
   return start;
 }
 
@@ -212,6 +218,55 @@ void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
     if (error) std::rethrow_exception(error);
     source->read_those_held(whole, held);
   });
+}
+
+void StartSearch::run(const std::function<void()>& search) {
+  dist::Communicator& ranks = checkpoints_.ranks();
+  if (ranks.rank() == 0) {
+    const auto end = [&] { dist::broadcast_text(ranks, "", 0); };
+    try {
+      search();
+    } catch (...) {
+      end();
+      throw;
+    }
+    return end();
+  }
+  for (std::string asked; !(asked = dist::broadcast_text(ranks, "", 0)).empty();) {
+    last_.reset();  // its tensors, before those of the next one
+    try {
+      last_ = read_together(asked.substr(1), asked.front() == kAnyExperiment);
+    } catch (const dist::AgreedError&) {  // rank 0 decides what follows from it
+    }
+  }
+}
+
+Start StartSearch::read(const fs::path& checkpoint, bool any_experiment) {
+  const char how = any_experiment ? kAnyExperiment : kThisExperiment;
+  dist::broadcast_text(checkpoints_.ranks(), how + fs::absolute(checkpoint).string(), 0);
+  return read_together(checkpoint, any_experiment);
+}
+
+Start StartSearch::read_together(const fs::path& checkpoint, bool any_experiment) {
+  last_path_.clear();
+  Start start =
+      checkpoints_.read(checkpoint, any_experiment ? std::nullopt : std::optional(experiment_));
+  last_path_ = checkpoint;
+  return start;
+}
+
+std::optional<Start> StartSearch::share(std::optional<Start> found) {
+  dist::Communicator& ranks = checkpoints_.ranks();
+  if (ranks.size() == 1) return found;
+  const bool is_last = found && found->path == last_path_;
+  const std::string path = found ? fs::absolute(found->path).string() : "";
+  const fs::path chosen = dist::broadcast_text(ranks, path, 0);
+  const auto has_it = dist::broadcast_values(ranks, std::vector<char>{is_last ? '1' : '0'}, 0);
+  if (chosen.empty()) return std::nullopt;
+  if (has_it.front() == '1') return ranks.rank() == 0 ? std::move(found) : std::move(last_);
+  found.reset();
+  last_.reset();
+  return checkpoints_.read(chosen);
 }
 
 void require_shared_folder(dist::Communicator& ranks, const fs::path& run_dir) {

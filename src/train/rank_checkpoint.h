@@ -9,7 +9,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +21,6 @@
 #include "train/train_state.h"
 
 namespace olmo::train {
-
-/// All parameters, in the model's order, on every rank; of some it may hold nothing.
-using ParameterParts = std::vector<ParameterPart>;
 
 /// The checkpoints of a run folder that all ranks see. Every rank makes one, and makes the same
 /// calls in the same order. An error of one rank is thrown by all, and names it.
@@ -39,10 +38,11 @@ class RankCheckpoints {
   store::SavedCheckpoint save(const store::CheckpointSnapshot& snapshot,
                               const store::SaveOptions& options);
 
-  /// As read_start(); the tensors are this rank's parts, flat unless there is one rank. If the
-  /// checkpoint is of another experiment than `experiment_digest`, it comes without tensors, and
-  /// they have not been read.
-  Start read(const std::filesystem::path& checkpoint, const std::string& experiment_digest);
+  /// As read_start(); the tensors are this rank's parts, flat unless there is one rank. A
+  /// checkpoint of another experiment than `experiment`, if it is given, comes without tensors,
+  /// which have not been read: they may be of another model.
+  Start read(const std::filesystem::path& checkpoint,
+             const std::optional<std::string>& experiment = std::nullopt);
 
  private:
   void read_tensors(const store::CheckpointReader& reader, store::CheckpointContents& contents);
@@ -50,6 +50,33 @@ class RankCheckpoints {
   std::unique_ptr<dist::Communicator> ranks_;
   std::filesystem::path run_dir_;
   ParameterParts parts_;
+};
+
+/// The search for the checkpoint at which a training begins: rank 0 alone knows the record, and
+/// which checkpoints to try; all ranks read each with it.
+class StartSearch {
+ public:
+  /// `checkpoints` must outlive it. `experiment`: the digest of the training's config.
+  StartSearch(RankCheckpoints& checkpoints, std::string experiment)
+      : checkpoints_(checkpoints), experiment_(std::move(experiment)) {}
+
+  /// Does `search` on rank 0, which reads checkpoints by read(); the other ranks read the same ones
+  /// until it ends. Throws on rank 0 what `search` throws, and on no other rank.
+  void run(const std::function<void()>& search);
+  /// Of rank 0, in run(). As RankCheckpoints::read; one of another experiment with its tensors only
+  /// if `any_experiment`.
+  Start read(const std::filesystem::path& checkpoint, bool any_experiment = false);
+  /// After run(), on every rank: its part of the checkpoint that rank 0 gives, one that it has
+  /// read, or nothing.
+  std::optional<Start> share(std::optional<Start> found);
+
+ private:
+  RankCheckpoints& checkpoints_;
+  Start read_together(const std::filesystem::path& checkpoint, bool any_experiment);
+
+  std::string experiment_;
+  std::filesystem::path last_path_;  ///< that was read; empty: none
+  std::optional<Start> last_;        ///< what was read there, on ranks other than 0
 };
 
 /// Throws Error(kUsage) on all ranks unless each finds in `run_dir` what rank 0 writes there.

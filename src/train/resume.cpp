@@ -34,17 +34,19 @@ std::string lines_of(const std::vector<std::string>& sentences) {
 /// Finds the parts of a Resumption, in the order in which they depend on each other.
 class Search {
  public:
-  Search(const SessionOptions& options, const fs::path& database, const config::TrainConfig& config)
+  Search(const SessionOptions& options, const fs::path& database, const config::TrainConfig& config,
+         const ReadStart& read)
       : options_(options),
         database_(database),
         config_(config),
+        read_(read),
         latest_(*options.resume == "latest"),
         folders_(store::list_step_folders(options.run_dir)),
         identity_(store::read_identity(options.run_dir)) {}
 
   Resumption run() {
     if (!latest_) {
-      named_ = read_start(store::resolve_checkpoint(*options_.resume));
+      named_ = read_(store::resolve_checkpoint(*options_.resume));
       require_config(*named_);
     }
     result_.run_id = run_of_folder();
@@ -156,7 +158,7 @@ class Search {
     if (std::ranges::find(unreadable_, path) != unreadable_.end()) return std::nullopt;
     cached_.reset();  // its tensors, before those of the next one
     try {
-      cached_ = read_start(path);
+      cached_ = read_(path);
       return cached_;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kDamaged && error.kind() != ErrorKind::kInput) throw;
@@ -230,6 +232,7 @@ class Search {
   const SessionOptions& options_;
   const fs::path& database_;
   const config::TrainConfig& config_;
+  const ReadStart& read_;
   bool latest_;
   store::StepFolders folders_;
   std::optional<store::RunIdentity> identity_;
@@ -244,8 +247,8 @@ class Search {
 }  // namespace
 
 Resumption find_resumption(const SessionOptions& options, const fs::path& database,
-                           const config::TrainConfig& config) {
-  return Search(options, database, config).run();
+                           const config::TrainConfig& config, const ReadStart& read) {
+  return Search(options, database, config, read).run();
 }
 
 }  // namespace olmo::train

@@ -2,6 +2,7 @@
 // and that the record vouches for.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct ResumeEvent {
   std::string message;
 };
 
+/// As read_start().
+using ReadStart = std::function<Start(const std::filesystem::path&)>;
+
 struct Resumption {
   std::optional<Start> start;         ///< nothing: at the first step
   std::optional<std::string> run_id;  ///< the run that goes on; nothing: a new one begins
@@ -31,7 +35,8 @@ struct Resumption {
 /// refused, never started anew. Throws Error(kUsage) for another config and for a copied folder
 /// that would write to the run of the original, Error(kInput) if there is no such checkpoint,
 /// Error(kDamaged) if the record or what was asked for is damaged, or lacks steps.
+/// `read`: reads a checkpoint, as read_start().
 Resumption find_resumption(const SessionOptions& options, const std::filesystem::path& database,
-                           const config::TrainConfig& config);
+                           const config::TrainConfig& config, const ReadStart& read = read_start);
 
 }  // namespace olmo::train

@@ -6,17 +6,21 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "dist/together.h"
 #include "store/checkpoint_folder.h"
 #include "train/divergence.h"
 #include "train/train_state.h"
 
 namespace olmo::train {
 
-Saver::Saver(const Stepper& stepper, Recorder& recorder, bool resumed)
+Saver::Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ranks, bool resumed)
     : stepper_(stepper),
       config_(stepper.config()),
       recorder_(recorder),
-      writer_(recorder.run_dir()),
+      checkpoints_(ranks.split(0), recorder.run_dir(), stepper.parameter_parts()),
+      writer_([this](const auto& snapshot, const auto& options) {
+        return checkpoints_.save(snapshot, options);
+      }),
       resumed_(resumed),
       saved_step_(resumed ? stepper.state().step : -1) {}
 
@@ -29,7 +33,7 @@ void Saver::save_first() {
   }
 }
 
-void Saver::save_if_due() {
+void Saver::save_if_due(bool has_ended) {
   const TrainState& state = stepper_.state();
   const bool periodic =
       state.is_multiple_of(config_.save_interval) && config_.save_num_checkpoints_to_keep != 0;
@@ -39,7 +43,7 @@ void Saver::save_if_due() {
     save_in_background(false);
   } else if (state.is_multiple_of(config_.save_interval_ephemeral)) {
     save_in_background(true);
-  } else if (writer_.finished()) {
+  } else if (has_ended) {
     collect();
   }
 }
@@ -68,8 +72,8 @@ void Saver::save_last() {
 void Saver::save_what_is_whole() {
   if (step() == 0) return;
   try {
-    recorder_.require_held();
     settle();
+    dist::together(checkpoints_.ranks(), [&] { recorder_.require_held(); });
     if (saved_step_ == step()) return;
     require_finite_state(stepper_, recorder_);
     save_in_place(true);
@@ -87,7 +91,8 @@ void Saver::settle() {
   }
 }
 
-store::CheckpointContents Saver::contents() const {
+store::CheckpointContents Saver::contents() {
+  recorder_.flush();
   const optim::OptimState optim = stepper_.optim_state();
   store::CheckpointContents contents;
   contents.trainer = to_json(stepper_.state(), recorder_.run_id(), config_, stepper_.batches());
@@ -108,20 +113,20 @@ store::SaveOptions Saver::options(bool ephemeral) const {
 void Saver::save_in_background(bool ephemeral) {
   collect();
   require_finite_state(stepper_, recorder_);
-  try {
-    recorder_.flush();  // a resume goes on from this step: the record must hold all steps up to it
-    writer_.save_async(contents(), options(ephemeral));
-    saved_step_ = step();
-  } catch (const std::exception& error) {
-    note_failure(error.what());
-  }
+  writer_.save_async([this] { return contents(); }, options(ephemeral));
+  saved_step_ = step();
 }
 
 void Saver::save_in_place(bool again) {
-  recorder_.flush();
   auto how = options(false);
   how.overwrite = how.overwrite || again;
-  finish(store::save_checkpoint(recorder_.run_dir(), contents(), how));
+  store::CheckpointSnapshot snapshot;
+  try {
+    snapshot.contents = contents();
+  } catch (...) {  // the other ranks have to know
+    snapshot.missing = std::current_exception();
+  }
+  finish(checkpoints_.save(snapshot, how));
   saved_step_ = step();
 }
 
@@ -142,6 +147,7 @@ void Saver::finish(const store::SavedCheckpoint& saved) {
                                static_cast<std::int64_t>(saved.bytes), saved.manifest.hex(),
                                saved.seconds, saved.stall_seconds});
   recorder_.event(saved.step, "checkpoint", saved.path.string());
+  if (checkpoints_.ranks().rank() != 0) return;
   try {
     for (const auto& deleted : store::apply_retention(
              recorder_.run_dir(), static_cast<int>(config_.save_num_checkpoints_to_keep),

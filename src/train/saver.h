@@ -5,6 +5,7 @@
 #include <string>
 
 #include "store/checkpoint.h"
+#include "train/rank_checkpoint.h"
 #include "train/recorder.h"
 #include "train/stepper.h"
 
@@ -17,13 +18,16 @@ class Saver {
  public:
   /// `resumed`: the stepper stands at a checkpoint, and later ones in the folder are of a line of
   /// steps that was left: they are replaced.
-  Saver(const Stepper& stepper, Recorder& recorder, bool resumed);
+  /// Every rank has one and makes the same calls.
+  Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ranks, bool resumed);
 
   /// Before the first step, from where the tensors are: nothing else needs the time or the memory.
   void save_first();
   /// After every step: begins a save in the background if one is due, and takes the result of the
-  /// one before.
-  void save_if_due();
+  /// one before. `has_ended`: as has_ended(), on all ranks; they take a result after the same step.
+  void save_if_due(bool has_ended);
+  /// A save in the background has ended on this rank, and its result has not been taken.
+  [[nodiscard]] bool has_ended() const { return writer_.finished(); }
   /// After the last step. Tries more than once: what it cannot save is lost.
   void save_last();
   /// On the way out of another error: the state, if no checkpoint holds it. Throws nothing.
@@ -36,7 +40,9 @@ class Saver {
   [[nodiscard]] const std::optional<std::filesystem::path>& saved() const { return saved_; }
 
  private:
-  [[nodiscard]] store::CheckpointContents contents() const;
+  /// This rank's parts. The record must hold all steps up to this one by then: a resume goes on
+  /// from it.
+  [[nodiscard]] store::CheckpointContents contents();
   [[nodiscard]] store::SaveOptions options(bool ephemeral) const;
   [[nodiscard]] std::int64_t step() const { return stepper_.state().step; }
   void save_in_background(bool ephemeral);
@@ -49,6 +55,7 @@ class Saver {
   const Stepper& stepper_;
   const config::TrainConfig& config_;  ///< the stepper's
   Recorder& recorder_;
+  RankCheckpoints checkpoints_;
   store::CheckpointWriter writer_;
   bool resumed_;
   std::int64_t saved_step_;

@@ -22,6 +22,7 @@
 #include "store/run_folder.h"
 #include "train/agreement.h"
 #include "train/preparation.h"
+#include "train/rank_checkpoint.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
 #include "train/shared_order.h"
@@ -37,14 +38,15 @@ namespace fs = std::filesystem;
 constexpr char kNothingTrained[] = "no step was trained yet, and nothing was recorded";
 
 /// OLMo's load_path: a new run that takes over weights, moments and counters.
-std::optional<Start> find_load_path(const config::TrainConfig& config) {
+std::optional<Start> find_load_path(const config::TrainConfig& config,
+                                    const ReadStart& read = read_start) {
   if (!config.load_path) return std::nullopt;
   if (config.reset_optimizer_state != config.reset_trainer_state) {
     throw Error(ErrorKind::kUsage,
                 "`reset_optimizer_state` and `reset_trainer_state` must be equal here: to keep one "
                 "without the other is not supported");
   }
-  return read_start(store::resolve_checkpoint(*config.load_path));
+  return read(store::resolve_checkpoint(*config.load_path));
 }
 
 /// A new run begins in a folder without checkpoints, be they whole or not.
@@ -141,7 +143,8 @@ Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptio
 
 /// Looks into the run folder, which is locked by now, for what to go on with.
 Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,
-                         const Preparation& ready, const store::RunLock& lock) {
+                         const Preparation& ready, const store::RunLock& lock,
+                         const ReadStart& read) {
   Beginning beginning;
   auto& events = beginning.events;
   for (const auto& note : ready.notes) events.push_back({"note", note});
@@ -149,7 +152,7 @@ Beginning find_beginning(const SessionOptions& options, const config::TrainConfi
   if (lock.broken()) events.push_back({"lock", *lock.broken()});
   require_free_folder(options, config);
   Resumption resumption;
-  if (options.resume) resumption = find_resumption(options, database_of(options), config);
+  if (options.resume) resumption = find_resumption(options, database_of(options), config, read);
   events.insert(events.end(), resumption.events.begin(), resumption.events.end());
   beginning.inputs = inputs_of(ready, resumption, config);
   beginning.continued = resumption.run_id;
@@ -226,13 +229,14 @@ class Session {
     dist::together(ranks_, [&] { ready_ = prepare_start(loaded_, options_); });
     if (ranks_.size() > 1)
       dist::require_same(ranks_, facts_of(config_, ready_), own_identity().host);
+    const auto world = describe_world(ranks_, *ready_.policy);
     decide(ranks_, [&] { take_folder(); });  // what follows reads and writes the folder
-    follow();
+    require_shared_folder(ranks_, options_.run_dir);
+    find_start(hosts_of(world));
     end_if_asked();
 
     const PeakFlops peak(*ready_.policy);
     const PeakOfAll all = peak_of_all(ranks_, peak);
-    const auto world = describe_world(ranks_, *ready_.policy);
     Stepper stepper(config_, *ready_.policy, std::move(*ready_.batches), ranks_, hosts_of(world));
     begin_at(stepper, beginning_.start, beginning_.with_state);
     require_same_start(stepper);
@@ -261,36 +265,52 @@ class Session {
   }
 
  private:
-  /// Of rank 0: the right to the folder, the record, and what to go on with.
+  /// Of rank 0: the right to the folder.
   void take_folder() {
     for (const auto& note : ready_.notes) log_line("note: " + note);
     const auto memory = memory_of(config_, {}, instances_of(ready_));
     const Needs needs = needs_of(config_, memory, options_.run_dir, {});
     for (const auto& shortage : shortages(needs, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
-    keep_orders(data::BatchSource::OrderRole::kMaker);
-    beginning_ = find_beginning(options_, config_, ready_, *lock_);
-    db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
-    note_changes(beginning_, *db_, config_, ready_);
-    if (!beginning_.start) beginning_.start = find_load_path(config_);
   }
 
-  /// The other ranks learn what rank 0 has found, and read the same checkpoint.
-  void follow() {
-    if (ranks_.size() == 1) return;
-    if (ranks_.rank() != 0) keep_orders(data::BatchSource::OrderRole::kReader);
-    const auto& start = beginning_.start;
+  /// Rank 0 looks for what to go on with; the other ranks learn what it has found, and read their
+  /// parts of the same checkpoint.
+  void find_start(int hosts) {
+    const bool first = ranks_.rank() == 0;
+    keep_orders(first ? data::BatchSource::OrderRole::kMaker
+                      : data::BatchSource::OrderRole::kReader);
+    ParameterParts parts;
+    dist::together(ranks_,
+                   [&] { parts = parts_of_rank(config_, ranks_.rank(), ranks_.size(), hosts); });
+    RankCheckpoints checkpoints(ranks_.split(0), options_.run_dir, std::move(parts));
+    StartSearch search(checkpoints, config::experiment_digest(config_).hex());
+    std::exception_ptr error;
+    try {
+      search.run([&] { look_for_start(search); });
+    } catch (const std::exception&) {  // of rank 0
+      error = std::current_exception();
+    }
+    decide(ranks_, [&] {
+      if (error) std::rethrow_exception(error);
+    });
+    beginning_.start = search.share(std::move(beginning_.start));
     const Json found = {{"continued", or_null(beginning_.continued)},
-                        {"start", start ? Json(fs::absolute(start->path).string()) : Json()},
                         {"with_state", beginning_.with_state}};
     const Json of_first = Json::parse(dist::broadcast_text(ranks_, json_text(found), 0));
-    dist::together(ranks_, [&] {
-      if (ranks_.rank() == 0) return;
-      if (!of_first["continued"].is_null()) beginning_.continued = of_first["continued"];
-      beginning_.with_state = of_first["with_state"];
-      if (!of_first["start"].is_null())
-        beginning_.start = read_start(fs::path(of_first["start"].get<std::string>()));
-    });
+    if (first) return;
+    if (!of_first["continued"].is_null()) beginning_.continued = of_first["continued"];
+    beginning_.with_state = of_first["with_state"];
+  }
+
+  /// Of rank 0.
+  void look_for_start(StartSearch& search) {
+    const auto read = [&](const fs::path& path) { return search.read(path); };
+    const auto read_any = [&](const fs::path& path) { return search.read(path, true); };
+    beginning_ = find_beginning(options_, config_, ready_, *lock_, read);
+    db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
+    note_changes(beginning_, *db_, config_, ready_);
+    if (!beginning_.start) beginning_.start = find_load_path(config_, read_any);
   }
 
   /// A large order of the data is made once, and lies where OLMo keeps its own.

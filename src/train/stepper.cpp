@@ -28,6 +28,18 @@ sharding::Strategy strategy(const config::TrainConfig& config, int world_size, i
 
 }  // namespace
 
+ParameterParts parts_of_rank(const config::TrainConfig& config, int rank, int ranks, int nodes) {
+  const sharding::ModelLayout layout(config.model, unit_map(config), ranks);
+  const int slice = sharding::slice_of(rank, ranks, strategy(config, ranks, nodes).shard_ranks);
+  const auto parts = layout.parts(slice);
+  ParameterParts of_rank;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& place = layout.place(layout.parameters()[i]);
+    of_rank.push_back({place.name, place.shape, parts[i].begin, parts[i].size});
+  }
+  return of_rank;
+}
+
 bool StepGradients::finite() const {
   return std::isfinite(losses.loss) && std::isfinite(plan.norms.total);
 }
@@ -44,6 +56,7 @@ Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSo
     : config_(std::move(config)),
       policy_(policy),
       batches_(std::move(batches)),
+      nodes_(nodes),
       alone_(std::move(alone)),
       units_(config_.model, policy, unit_map(config_), alone_ ? *alone_ : *ranks,
              strategy(config_, alone_ ? 1 : ranks->size(), nodes)),
@@ -54,6 +67,11 @@ Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSo
   state_.chain = chain_start(config::experiment_digest(config_));
 }
 
+void Stepper::load_owned_weights(const NamedTensors& owned) {
+  model::copy_tensors(owned, parameters());
+  units_.parameters_changed();
+}
+
 void Stepper::restore(const TrainState& state, const optim::OptimState& whole) {
   restore_owned(state, owned_of(units_, whole));
 }
@@ -61,6 +79,10 @@ void Stepper::restore(const TrainState& state, const optim::OptimState& whole) {
 void Stepper::restore_owned(const TrainState& state, const optim::OptimState& owned) {
   state_ = state;
   optimizer_.load_state(owned);
+}
+
+ParameterParts Stepper::parameter_parts() const {
+  return parts_of_rank(config_, ranks().rank(), ranks().size(), nodes_);
 }
 
 optim::Progress Stepper::progress() const {

@@ -21,6 +21,7 @@
 #include "optim/optimizer.h"
 #include "sharding/rank_units.h"
 #include "store/run_records.h"
+#include "train/owned_tensors.h"
 #include "train/state_tensors.h"
 
 namespace olmo::train {
@@ -57,6 +58,9 @@ struct StepGradients {
   /// False: the update would spoil the weights.
   [[nodiscard]] bool finite() const;
 };
+
+/// Which part of each parameter a rank's Stepper owns.
+ParameterParts parts_of_rank(const config::TrainConfig& config, int rank, int ranks, int nodes);
 
 /// The computation of a training, step by step: model, optimizer and data order. Writes nothing:
 /// training records what comes back, an audit compares it with a record.
@@ -95,6 +99,8 @@ class Stepper {
   /// What this rank owns of the parameters (in a world of one: the parameters), and of the
   /// optimizer's state.
   [[nodiscard]] NamedTensors parameters() const { return units_.owned_parameters(); }
+  /// Which part of each parameter that is.
+  [[nodiscard]] ParameterParts parameter_parts() const;
   [[nodiscard]] optim::OptimState optim_state() const { return optimizer_.state(); }
   /// Both, in the order of state_hashes().
   [[nodiscard]] std::vector<StateTensor> owned_state() const;
@@ -102,6 +108,8 @@ class Stepper {
   /// The weights before the first step: drawn, or copied from whole tensors. Collective.
   void init_weights() { units_.init_parameters(config_.seed); }
   void load_weights(const NamedTensors& whole) { units_.load_parameters(whole); }
+  /// The same from what this rank owns, shaped as parameters().
+  void load_owned_weights(const NamedTensors& owned);
   /// Starts at `state` instead of at step 0, with moments of which this rank takes its own; the
   /// weights are set by load_weights.
   void restore(const TrainState& state, const optim::OptimState& whole);
@@ -141,6 +149,7 @@ class Stepper {
   Policy policy_;
   data::BatchSource batches_;
   std::optional<data::Batch> next_batch_;
+  int nodes_;
   std::unique_ptr<dist::Communicator> alone_;  ///< of a process that is no rank of several
   sharding::RankUnits units_;
   model::Olmo model_;

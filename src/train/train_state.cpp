@@ -104,11 +104,11 @@ void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
   // Moments before weights: theirs is memory that the stepper holds already.
   if (start && with_state) {
     const auto limits = read_limits(*start->contents.optim_state, start->path.string());
-    stepper.restore(start->saved.state, {start->contents.optim, limits});
+    stepper.restore_owned(start->saved.state, {start->contents.optim, limits});
   }
   if (start) {
     start->contents.optim.clear();
-    stepper.load_weights(start->contents.model);
+    stepper.load_owned_weights(start->contents.model);
     start->contents.model.clear();
   } else if (config.load_weights) {
     stepper.load_weights(models::read_weights(*config.load_weights, config.model));

@@ -34,7 +34,7 @@ class Trainer {
         signals_(parts.signals),
         world_(ranks_, recorder_, parts.world),
         peak_(parts.peak),
-        saver_(stepper, recorder_, parts.resumed),
+        saver_(stepper, recorder_, parts.ranks, parts.resumed),
         at_step_(parts.at_step),
         resumed_(parts.resumed) {
     const auto flops = model::flops_per_token(config_.model, config_.model.max_sequence_length);
@@ -210,7 +210,7 @@ class Trainer {
 
   void save_if_due() {
     const auto saving = clock_.in(Phase::kSave);
-    saver_.save_if_due();
+    saver_.save_if_due(save_has_ended_);
   }
 
   void share_order() {
@@ -245,12 +245,15 @@ class Trainer {
     mine.time_is_over = config_.time_limit && seconds >= *config_.time_limit ? 1 : 0;
     mine.record_is_due = world_.is_due() ? 1 : 0;
     mine.failed = failure ? 1 : 0;
+    mine.save_has_ended = saver_.has_ended() ? 1 : 0;
     std::vector<StepReport> reports;
     {
       const auto waiting = clock_.in(Phase::kWait);
       reports = exchange_reports(ranks_, mine);
     }
     add_peaks(reports);
+    save_has_ended_ =
+        std::ranges::all_of(reports, [](const auto& each) { return each.save_has_ended != 0; });
     if (ce_loss) world_.add(state_.step, reports);
     if (reports.front().record_is_due != 0) world_.record();
     const auto asked = wants_to_end(reports, ce_loss);
@@ -291,7 +294,8 @@ class Trainer {
   Saver saver_;
   std::function<void(std::int64_t)> at_step_;
   bool resumed_;
-  bool is_whole_ = true;  ///< the state can be saved on the way out of an error
+  bool save_has_ended_ = false;  ///< the one in the background, on all ranks
+  bool is_whole_ = true;         ///< the state can be saved on the way out of an error
   std::int64_t hashed_step_ = -1;
   double flops_per_token_ = 0;
   std::optional<double> peak_of_all_;  ///< FLOP/s of all ranks

@@ -21,6 +21,7 @@ struct Training {
   std::optional<store::RunLock> lock;
   std::optional<store::RunDb> db;
   std::optional<Stepper> stepper;
+  std::unique_ptr<dist::Communicator> ranks = dist::alone();
   std::optional<Recorder> recorder;
 
   explicit Training(const test::Words& overrides = {}) {
@@ -48,12 +49,12 @@ struct Training {
 
 TEST_CASE("the state after the last step is saved, unless a checkpoint holds it", "[train]") {
   Training training({"save_interval=2"});
-  Saver saver(*training.stepper, *training.recorder, false);
+  Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
   training.step();
-  saver.save_if_due();
+  saver.save_if_due(saver.has_ended());
   CHECK_FALSE(saver.saved());
   training.step();
-  saver.save_if_due();
+  saver.save_if_due(saver.has_ended());
   saver.save_last();
   REQUIRE(saver.saved());
   CHECK(saver.saved()->filename() == "step2");
@@ -65,7 +66,7 @@ TEST_CASE("the state after the last step is saved, unless a checkpoint holds it"
 
 TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
   Training training({"save_failures_allowed=1", "save_interval=1"});
-  Saver saver(*training.stepper, *training.recorder, false);
+  Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
   training.step();
   std::ofstream(training.folder / "run" / "step1") << "in the way";
   CHECK_NOTHROW(saver.save_first());
@@ -74,7 +75,7 @@ TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
 
 TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {
   Training training;
-  Saver saver(*training.stepper, *training.recorder, false);
+  Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
   training.step();
   const auto [name, tensor] = training.stepper->parameters().front();
   mutable_host_span<float>(tensor)[3] = NAN;
