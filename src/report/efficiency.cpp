@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
@@ -115,6 +116,8 @@ void describe_devices(const store::RecordedRun& run, const Json& environment, Ef
   if (const auto found = environment.find("devices");
       found != environment.end() && found->is_array() && !found->empty())
     result.devices = static_cast<double>(found->size());
+  if (!result.world.ranks.empty())
+    result.devices = static_cast<double>(store::devices_of(result.world.ranks));
   // An import may be told how many there were.
   if (!result.devices) result.devices = number(environment, "device_count", 1);
   // A GPU is named by the policy, and by W&B; what else computes is the processor.
@@ -171,13 +174,15 @@ std::vector<store::EnergyRecord> summed(const std::vector<store::EnergyRecord>& 
   };
   for (const auto& row : rows) {
     auto sum = std::find_if(sums.begin(), sums.end(), [&](const auto& other) {
-      return other.source == row.source && other.device == row.device && other.covers == row.covers;
+      return other.source == row.source && other.device == row.device &&
+             other.covers == row.covers && other.host == row.host;
     });
     if (sum == sums.end()) {
       sum = sums.emplace(sums.end());
       sum->source = row.source;
       sum->device = row.device;
       sum->covers = row.covers;
+      sum->host = row.host;
     }
     // 0 is what a die reads whose energy its neighbour counts, not a measurement.
     const bool measured = row.joules && std::isfinite(*row.joules) && *row.joules > 0;
@@ -190,17 +195,31 @@ std::vector<store::EnergyRecord> summed(const std::vector<store::EnergyRecord>& 
   return sums;
 }
 
-/// The sensors to add: those of the widest coverage. A node holds its packages and devices.
+/// Those of `rows` that measured something of one of these kinds.
+std::vector<store::EnergyRecord> of_kinds(const std::vector<store::EnergyRecord>& rows,
+                                          const std::vector<std::string>& kinds) {
+  std::vector<store::EnergyRecord> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const auto& row) {
+    return row.joules && std::find(kinds.begin(), kinds.end(), row.covers) != kinds.end();
+  });
+  return found;
+}
+
+/// The sensors to add: those of the widest coverage. A node holds its packages and devices, a job
+/// all of its nodes.
 std::vector<store::EnergyRecord> widest(const std::vector<store::EnergyRecord>& sums) {
-  const std::vector<std::vector<std::string>> kinds = {{"node"}, {"job"}, {"package", "device"}};
+  std::map<std::string, std::vector<store::EnergyRecord>> hosts;
+  for (const auto& row : sums) hosts[row.host].push_back(row);
   std::vector<store::EnergyRecord> chosen;
-  for (const auto& kind : kinds) {
-    std::copy_if(sums.begin(), sums.end(), std::back_inserter(chosen), [&](const auto& row) {
-      return row.joules && std::find(kind.begin(), kind.end(), row.covers) != kind.end();
-    });
-    if (!chosen.empty()) break;
+  bool all_nodes = true;
+  for (const auto& [host, rows] : hosts) {
+    auto of_host = of_kinds(rows, {"node"});
+    all_nodes = all_nodes && !of_host.empty();
+    if (of_host.empty()) of_host = of_kinds(rows, {"package", "device"});
+    chosen.insert(chosen.end(), of_host.begin(), of_host.end());
   }
-  return chosen;
+  const auto jobs = of_kinds(sums, {"job"});
+  return all_nodes || jobs.empty() ? chosen : jobs;
 }
 
 /// "nvml gpu0 (device), rapl package-0 (package)", or why nothing was measured.
@@ -208,8 +227,11 @@ std::string method_of(const std::vector<store::EnergyRecord>& chosen,
                       const std::vector<store::EnergyRecord>& sums) {
   if (sums.empty()) return "not measured: the run has no record of energy";
   std::string text;
+  const bool several =
+      std::ranges::any_of(chosen, [&](const auto& row) { return row.host != chosen.front().host; });
   for (const auto& row : chosen)
-    text += (text.empty() ? "" : ", ") + row.source + " " + row.device + " (" + row.covers + ")";
+    text += (text.empty() ? "" : ", ") + (several ? row.host + ": " : "") + row.source + " " +
+            row.device + " (" + row.covers + ")";
   if (!text.empty()) return text;
   for (const auto& row : sums)
     text += (text.empty() ? "not measured: " : "; ") + row.source + ": " + row.note;
@@ -258,6 +280,7 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
   Efficiency result;
   result.cluster = cluster;
   const Json environment = environment_of(run);
+  result.world = world_of(run);
   describe_devices(run, environment, result);
   result.tokens = tokens_trained(run);
   result.train_seconds = seconds_of_steps(run.steps);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/cluster.h"
+#include "report/world.h"
 #include "store/recorded_run.h"
 
 namespace olmo::report {
@@ -34,8 +35,9 @@ struct Efficiency {
   Quantity mfu;
   std::string mfu_note;   ///< why it cannot be right; empty if it can
   Quantity device_hours;  ///< of all attempts; of the steps where there are no attempts
-  /// Of the equipment, over all attempts, by the widest coverage that any of them measured: node,
-  /// else job, else packages and devices together.
+  /// Of the equipment, over all attempts: of each host by the widest coverage that was measured
+  /// there (node, else packages and devices together), and added; where a host has no node's
+  /// counter, but Slurm knows the job, the job's, which holds all hosts.
   Quantity joules;
   std::string energy_method;  ///< source and coverage, or why there is none
   Quantity energy_coverage;   ///< measured seconds / seconds of all attempts, mean of the sensors
@@ -43,6 +45,7 @@ struct Efficiency {
   Quantity carbon_kg, carbon_kg_market;  ///< location-based, market-based
   Quantity tokens_per_joule, cost;
   std::vector<store::EnergyRecord> sources;  ///< all, summed over attempts
+  World world;
 };
 
 Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster);

@@ -11,6 +11,7 @@
 #include "report/comparability.h"
 #include "report/identity.h"
 #include "report/settings.h"
+#include "report/world.h"
 
 namespace olmo::report {
 namespace {
@@ -273,6 +274,16 @@ void compare_first_losses(Comparer& compare, const Comparability& found) {
   }
 }
 
+/// How many ranks shared the work, and how: attempts of one run may have been of several sizes.
+void compare_worlds(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
+  const auto x = world_of(a).attempts, y = world_of(b).attempts;
+  if (x.empty() || y.empty()) return;  // a record that says nothing of it
+  if (x == y) return compare.same("ranks");
+  compare.add("ranks", joined(x, "; "), joined(y, "; "), MismatchClass::kBenign,
+              "Ranks add in the order of one process, so that their number and strategy change no "
+              "bit; what they cost is under efficiency.");
+}
+
 void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b,
                   Kind kind) {
   const Comparability found = comparability(a, b);
@@ -291,6 +302,7 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
   compare_starts(compare, found, kind);
   if (kind == Kind::kTrajectory) compare_first_losses(compare, found);
   if (a.attempts.empty() || b.attempts.empty()) return;
+  compare_worlds(compare, a, b);
   compare_places(compare, "policy", a.attempts.back().policy, b.attempts.back().policy);
   compare_places(compare, "build", a.attempts.back().build, b.attempts.back().build);
   compare_places(compare, "environment", stable_facts(a.attempts.back().environment),

@@ -180,6 +180,38 @@ TEST_CASE("energy is that of the widest coverage, and of it alone", "[report]") 
   CHECK(efficiency_of(run, {}).sources.size() == 4);
 }
 
+TEST_CASE("the energy of hosts is added, of each by its widest sensor", "[report]") {
+  auto run = recorded_run();
+  const auto of_host = [](const std::string& host, store::EnergyRecord row) {
+    row.host = host;
+    return row;
+  };
+  run.energy = {of_host("a", measured(1, "pm_counters", "node", "node", 1000)),
+                of_host("a", measured(1, "rapl", "package-0", "package", 300)),
+                of_host("b", measured(1, "pm_counters", "node", "node", 1500))};
+  CHECK(efficiency_of(run, {}).joules == 2500);
+  CHECK_THAT(efficiency_of(run, {}).energy_method, Contains("b: pm_counters node (node)"));
+  // Without a counter of the node: the packages of that host.
+  run.energy.back() = of_host("b", measured(1, "rapl", "package-0", "package", 400));
+  CHECK(efficiency_of(run, {}).joules == 1400);
+  // Slurm's figure holds all hosts, where not every one of them has a counter of its own.
+  run.energy.push_back(of_host("a", measured(1, "slurm", "job-7", "job", 2600)));
+  CHECK(efficiency_of(run, {}).joules == 2600);
+}
+
+TEST_CASE("ranks of a processor are one device a host, ranks of GPUs one each", "[report]") {
+  auto run = recorded_run();
+  for (const std::int64_t rank : {0, 1, 2}) {
+    store::RankRecord row{.rank = rank, .host = rank < 2 ? "a" : "b"};
+    row.attempt = 1;
+    row.device = "cpu";
+    run.ranks.push_back(row);
+  }
+  CHECK(efficiency_of(run, {}).devices == 2);
+  for (auto& rank : run.ranks) rank.device = "rocm";
+  CHECK(efficiency_of(run, {}).devices == 3);
+}
+
 TEST_CASE("energy is summed over attempts, a job's is counted once", "[report]") {
   auto run = recorded_run();
   run.attempts.push_back(run.attempts[0]);

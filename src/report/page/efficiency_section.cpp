@@ -58,6 +58,36 @@ class EfficiencyTable {
   Table table_;
 };
 
+std::string lines_of(const std::vector<std::string>& lines) {
+  std::string html;
+  for (const auto& line : lines) html += (html.empty() ? "" : "<br>") + shown(line, 200);
+  return html.empty() ? absent() : html;
+}
+
+std::string phases_of(const World& world) {
+  std::vector<std::string> lines;
+  const bool several = world.ranks.size() > 1;
+  for (const PhaseTime& phase : world.phases)
+    lines.push_back(phase.phase + " " + number(phase.mean, 3) + " s" +
+                    (several ? " (" + number(phase.least, 3) + " to " + number(phase.most, 3) + ")"
+                             : std::string()));
+  return lines_of(lines);
+}
+
+void world_rows(EfficiencyTable& table) {
+  table.row("Ranks", "processes that train together; of each attempt",
+            [](const Efficiency& e) { return lines_of(e.world.attempts); });
+  table.row("Time of a step by phase", "mean over the ranks (least to most of a minute)",
+            [](const Efficiency& e) { return phases_of(e.world); });
+  table.row("Slowest rank", "whose data and compute took longest most often; last attempt",
+            [](const Efficiency& e) {
+              return e.world.slowest ? shown(to_text(*e.world.slowest), 200) : absent();
+            });
+  table.row("Bytes sent in a step", "by all ranks; last attempt", [](const Efficiency& e) {
+    return e.world.ranks.size() > 1 ? count(e.world.bytes_of_step) : absent();
+  });
+}
+
 void speed_rows(EfficiencyTable& table) {
   table.row("Device", "as recorded", [](const Efficiency& e) {
     const std::string name = e.device.empty() ? e.cluster.device : e.device;
@@ -123,6 +153,7 @@ void energy_rows(EfficiencyTable& table) {
 std::string sources_table(std::span<const NamedSide> sides) {
   Table table({{"Source", false},
                {"Side", false},
+               {"Host", false},
                {"Device", false},
                {"Covers", false},
                {"Energy", true},
@@ -132,8 +163,8 @@ std::string sources_table(std::span<const NamedSide> sides) {
   for (const NamedSide& side : sides) {
     if (side.efficiency == nullptr) continue;
     for (const store::EnergyRecord& energy : side.efficiency->sources)
-      table.row({shown(energy.source, 60), side_mark(side.letter), shown(energy.device, 80),
-                 shown(energy.covers, 60),
+      table.row({shown(energy.source, 60), side_mark(side.letter), shown(energy.host, 80),
+                 shown(energy.device, 80), shown(energy.covers, 60),
                  energy.joules ? number(*energy.joules, 5) + " J" : absent(energy.note),
                  energy.seconds ? duration(*energy.seconds) : absent(), count(energy.samples),
                  shown(energy.note, 200)});
@@ -154,15 +185,40 @@ std::string unlike_peaks(std::span<const NamedSide> sides) {
       "against each other unless both sources mean the same.");
 }
 
+std::string ranks_table(std::span<const NamedSide> sides) {
+  Table table({{"Rank", true},
+               {"Side", false},
+               {"Host", false},
+               {"Device", false},
+               {"Threads", true},
+               {"Data and compute", true},
+               {"Waited", true},
+               {"Sent", true},
+               {"Slowest in", true}});
+  for (const NamedSide& side : sides) {
+    if (side.efficiency == nullptr || side.efficiency->world.ranks.size() < 2) continue;
+    for (const store::RankRecord& rank : side.efficiency->world.ranks) {
+      table.row({count(rank.rank), side_mark(side.letter), shown(rank.host, 80),
+                 shown(rank.processor.empty() ? rank.device : rank.processor, 80),
+                 count(rank.threads), duration(rank.data_seconds + rank.compute_seconds),
+                 duration(rank.gather_seconds + rank.exchange_seconds + rank.wait_seconds),
+                 count(rank.gathered_bytes + rank.exchanged_bytes) + " bytes",
+                 count(rank.slowest_steps) + " of " + count(rank.steps)});
+    }
+  }
+  return table.empty() ? "" : folded("Ranks of the last attempt", table.html());
+}
+
 }  // namespace
 
 std::string efficiency_section(std::span<const NamedSide> sides) {
   EfficiencyTable table(sides);
+  world_rows(table);
   speed_rows(table);
   energy_rows(table);
-  return section(
-      "efficiency", "Efficiency, energy and cost",
-      throughput_chart(sides) + table.html() + unlike_peaks(sides) + sources_table(sides));
+  return section("efficiency", "Efficiency, energy and cost",
+                 throughput_chart(sides) + table.html() + unlike_peaks(sides) + ranks_table(sides) +
+                     sources_table(sides));
 }
 
 }  // namespace olmo::report::page

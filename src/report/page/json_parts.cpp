@@ -47,8 +47,38 @@ OrderedJson evaluation_json(const EvaluationData& evaluation) {
           {"suites", evaluation.suites.size()}};
 }
 
+OrderedJson world_json(const World& world) {
+  OrderedJson phases = OrderedJson::array(), ranks = OrderedJson::array();
+  for (const PhaseTime& phase : world.phases)
+    phases.push_back({{"phase", phase.phase},
+                      {"mean", json_of(phase.mean)},
+                      {"least", json_of(phase.least)},
+                      {"most", json_of(phase.most)}});
+  for (const store::RankRecord& rank : world.ranks)
+    ranks.push_back({{"rank", rank.rank},
+                     {"host", rank.host},
+                     {"device", rank.device},
+                     {"threads", rank.threads},
+                     {"steps", rank.steps},
+                     {"data_seconds", json_of(rank.data_seconds)},
+                     {"compute_seconds", json_of(rank.compute_seconds)},
+                     {"gather_seconds", json_of(rank.gather_seconds)},
+                     {"exchange_seconds", json_of(rank.exchange_seconds)},
+                     {"save_seconds", json_of(rank.save_seconds)},
+                     {"wait_seconds", json_of(rank.wait_seconds)},
+                     {"gathered_bytes", rank.gathered_bytes},
+                     {"exchanged_bytes", rank.exchanged_bytes},
+                     {"slowest_steps", rank.slowest_steps}});
+  return {{"attempts", world.attempts},
+          {"phases", phases},
+          {"slowest", world.slowest ? OrderedJson(to_text(*world.slowest)) : OrderedJson(nullptr)},
+          {"bytes_of_step", world.bytes_of_step},
+          {"ranks", ranks}};
+}
+
 OrderedJson energy_json(const store::EnergyRecord& energy) {
-  return {{"source", energy.source},
+  return {{"host", energy.host},
+          {"source", energy.source},
           {"device", energy.device},
           {"covers", energy.covers},
           {"joules", json_of(energy.joules)},
@@ -143,7 +173,8 @@ OrderedJson json_of(const Efficiency& e) {
           {"tokens_per_joule", json_of(e.tokens_per_joule)},
           {"cost", json_of(e.cost)},
           {"cluster", cluster_json(e.cluster)},
-          {"energy_sources", sources}};
+          {"energy_sources", sources},
+          {"world", world_json(e.world)}};
 }
 
 OrderedJson json_of(const AuditedStretch& a) {

@@ -43,6 +43,11 @@ std::vector<std::string> summary(const RunReport& report) {
     lines.push_back("MFU " + percent(*e.mfu) + " of " + number(*e.peak_flops / 1e9, 4) +
                     " GFLOP/s, " + e.peak_source + (e.mfu_note.empty() ? "" : "; " + e.mfu_note));
   }
+  if (report.efficiency) {
+    const World& world = report.efficiency->world;
+    for (const auto& attempt : world.attempts) lines.push_back(attempt);
+    if (world.slowest) lines.push_back("slowest: " + to_text(*world.slowest));
+  }
   lines.push_back(count(static_cast<std::int64_t>(run.attempts.size())) +
                   (run.attempts.size() == 1 ? " attempt, " : " attempts, ") +
                   count(static_cast<std::int64_t>(report.marks.size())) + " marked events");
