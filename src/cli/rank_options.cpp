@@ -45,7 +45,7 @@ void require_no_launcher(const RankOptions& options) {
 }  // namespace
 
 void add_rank_options(const Command& command, RankOptions& options) {
-  command.number("--nproc N", options.nproc, kRanks,
+  command.number("--nproc", options.nproc, kRanks,
                  "Start N ranks on this machine, which share the work, with the same result; 1: "
                  "run alone, whatever torchrun, srun or mpirun have set");
   command.option("--rendezvous host:port|file:PATH", options.rendezvous,
@@ -53,16 +53,16 @@ void add_rank_options(const Command& command, RankOptions& options) {
                  "a folder that all see, new for each attempt (default: MASTER_ADDR and "
                  "MASTER_PORT, or Slurm's first node)");
   command
-      .number("--rank-timeout S", options.rank_timeout, kSeconds,
+      .number("--rank-timeout", options.rank_timeout, kSeconds,
               "A rank that gives no sign of life for S seconds is dead: all others exit 75")
       .with_default();
   command
-      .number("--hang-timeout S", options.hang_timeout, kSeconds,
+      .number("--hang-timeout", options.hang_timeout, kSeconds,
               "A rank that lives, and that others have waited for S seconds for, hangs: all exit "
               "75")
       .with_default();
   command
-      .number("--join-timeout S", options.join_timeout, kSeconds,
+      .number("--join-timeout", options.join_timeout, kSeconds,
               "How long ranks wait for all to start")
       .with_default();
 }

@@ -94,6 +94,7 @@ void print_result(const train::SessionResult& result, const Options& options) {
 }
 
 int run(const Options& options, dist::World& world) {
+  const StopSignals signals;  // from here on a signal ends the run in order, not the process
   std::vector<std::string> overrides = options.overrides;
   // Where the run goes is said already: OLMo's own files name folders of other machines.
   if (!options.run_dir.empty()) {
@@ -123,9 +124,12 @@ int run(const Options& options, dist::World& world) {
     if (writes) print_plan(train::plan_session(loaded, session), options.json);
     return 0;
   }
-  if (world.ranks().size() > 1)
-    throw Error(ErrorKind::kUsage, "train: several ranks cannot train together yet");
-  const auto result = train::run_session(loaded, session);
+  const auto result =
+      train::run_session(loaded, session,
+                         {.communicator = world.ranks(),
+                          .launch = world.launch().how,
+                          .at_step = [&world](std::int64_t step) { world.at_step(step); }},
+                         signals);
   if (writes) print_result(result, options);
   return exit_code_of(result.train.outcome);
 }
