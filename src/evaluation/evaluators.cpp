@@ -2,14 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/named_tensors.h"
 #include "core/terminal.h"
+#include "dist/exchange.h"
 #include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
 #include "evaluation/shuffled_subset.h"
-#include "models/read_weights.h"
 
 namespace olmo::evaluation {
 namespace {
@@ -188,31 +187,39 @@ void Evaluators::add_suite(const std::string& label, const Json& data,
   plans_.push_back(std::move(plan));
 }
 
-std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model, std::int64_t step,
-                                                            store::RunDb& run,
-                                                            const StopSignals& signals) {
-  const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
+EvaluationPlan Evaluators::whole_plan() const {
   EvaluationPlan all = empty_plan();
   for (const auto& plan : plans_) {
     all.tasks.insert(all.tasks.end(), plan.tasks.begin(), plan.tasks.end());
     all.suites.insert(all.suites.end(), plan.suites.begin(), plan.suites.end());
   }
-  const Digest digest = models::weights_digest(to_host(model.policy(), model.parameters()));
-  auto record = describe_evaluation(model, digest, tokenizer, all);
-  record.run_id = run.run_id();
-  record.attempt = run.attempt();
-  record.step = step;
-  store::EvaluationDb db(run.records());
+  return all;
+}
+
+std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
+                                                            const Occasion& occasion) {
+  const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
+  auto record = describe_evaluation(model, occasion.weights, tokenizer, whole_plan());
+  record.step = occasion.step;
+  std::optional<store::RecordDatabase> own;  // metrics are made from rows, on every rank
+  if (occasion.run != nullptr) {
+    record.run_id = occasion.run->run_id();
+    record.attempt = occasion.run->attempt();
+  } else {
+    own.emplace(store::kInMemory, store::OpenMode::kCreate);
+  }
+  store::EvaluationDb db(own ? *own : occasion.run->records());
   db.begin(record);
+  const auto end_if_asked = [&](const Progress&) {
+    const auto asked = static_cast<std::int32_t>(occasion.signals.requested());
+    const auto of_ranks = dist::all_gather_value(occasion.ranks, asked);
+    if (std::ranges::any_of(of_ranks, [](std::int32_t each) { return each != 0; }))
+      throw Error(ErrorKind::kStopped, "stopped by a signal");
+  };
   std::vector<std::pair<std::string, double>> metrics;
   try {
-    for (const auto& plan : plans_) {
-      const auto outcome = evaluate(model, tokenizer, plan, db, [&](const Progress&) {
-        if (signals.requested() != StopRequest::kNone)
-          throw Error(ErrorKind::kStopped, "stopped by a signal");
-      });
-      add_metrics(plan, outcome, metrics);
-    }
+    for (const auto& plan : plans_)
+      add_metrics(plan, evaluate(model, tokenizer, plan, db, end_if_asked), metrics);
   } catch (const Error& error) {
     const bool asked = error.kind() == ErrorKind::kStopped;
     db.end(asked ? "interrupted" : "failed");

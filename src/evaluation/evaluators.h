@@ -8,6 +8,7 @@
 #include "config/train_config.h"
 #include "core/process.h"
 #include "data/tokenizer/tokenizer.h"
+#include "dist/communicator.h"
 #include "eval/task_catalog.h"
 #include "evaluation/evaluation.h"
 #include "store/run_db.h"
@@ -34,12 +35,20 @@ class Evaluators {
   /// One sentence for each evaluator that was left out, and why.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Evaluates the weights as they are after `step`. Rows and metrics go to the record as an
-  /// evaluation of the running attempt of `run`; returned are OLMo's metrics
-  /// (`eval/downstream/arc_easy_acc`, `eval/LABEL/CrossEntropyLoss`, …). A signal ends it early:
-  /// then nothing is returned, and the training decides what follows.
-  std::vector<std::pair<std::string, double>> run(model::Olmo& model, std::int64_t step,
-                                                  store::RunDb& run, const StopSignals& signals);
+  /// What is evaluated, and for whom.
+  struct Occasion {
+    dist::Communicator& ranks;
+    Digest weights;     ///< models::weights_digest
+    std::int64_t step;  ///< after which the weights are these
+    store::RunDb* run;  ///< the record; null on ranks that do not record
+    const StopSignals& signals;
+  };
+  /// Evaluates the weights of `model`. Rows and metrics go to the record as an evaluation of the
+  /// running attempt; returned are OLMo's metrics (`eval/downstream/arc_easy_acc`,
+  /// `eval/LABEL/CrossEntropyLoss`, …). A signal on any rank ends it early: then nothing is
+  /// returned, and the training decides what follows. Ranks go in lock step, since each has only a
+  /// part of the weights, and return the same.
+  std::vector<std::pair<std::string, double>> run(model::Olmo& model, const Occasion& occasion);
 
  private:
   void add_task(const std::string& label, std::optional<std::int64_t> samples,
@@ -47,6 +56,8 @@ class Evaluators {
   void add_suite(const std::string& label, const Json& data, std::optional<std::int64_t> samples,
                  const config::TrainConfig& config);
   [[nodiscard]] EvaluationPlan empty_plan() const;
+  /// With the tasks and suites of all plans.
+  [[nodiscard]] EvaluationPlan whole_plan() const;
 
   std::int64_t max_length_;
   std::uint32_t eos_token_id_;

@@ -13,6 +13,9 @@
 
 namespace olmo::store {
 
+/// The path of a database in the memory of this process, gone with its object.
+inline constexpr char kInMemory[] = ":memory:";
+
 /// A database of store/schema.h: the file that RunDb and EvaluationDb write their rows to, alone or
 /// both at once.
 ///

@@ -1,12 +1,15 @@
 #include "train/trainer.h"
 
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "core/gpu.h"
 #include "dist/agreement.h"
 #include "dist/together.h"
 #include "model/model_config.h"
+#include "model/parameters.h"
+#include "models/read_weights.h"
 #include "train/agreement.h"
 #include "train/divergence.h"
 #include "train/phases.h"
@@ -20,6 +23,17 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// As models::weights_digest, of weights that lie on many ranks.
+Digest weights_digest(const Stepper& stepper) {
+  std::map<std::string, Digest> hashes;
+  for (const auto& [part, name, sha256, step, attempt] : stepper.state_hashes())
+    if (part == "model") hashes[name] = Digest::from_hex(sha256);
+  std::vector<models::TensorDigest> tensors;
+  for (const auto& spec : model::parameter_specs(stepper.config().model))
+    tensors.push_back({spec.name, spec.shape, hashes.at(spec.name)});
+  return models::weights_digest(std::move(tensors));
 }
 
 class Trainer {
@@ -200,7 +214,11 @@ class Trainer {
   void evaluate() {
     if (evaluators_.empty()) return;
     recorder_.end_line();
-    const auto metrics = evaluators_.run(stepper_.model(), state_.step, *recorder_.db(), signals_);
+    const auto metrics = evaluators_.run(stepper_.model(), {.ranks = ranks_,
+                                                            .weights = weights_digest(stepper_),
+                                                            .step = state_.step,
+                                                            .run = recorder_.db(),
+                                                            .signals = signals_});
     for (const auto& [name, value] : metrics) {
       recorder_.record_metric(state_.step, name, value);
       recorder_.say("step " + std::to_string(state_.step) + "  " + name + " " +
