@@ -101,6 +101,14 @@ void list(const Options& options) {
   }
 }
 
+/// Of the last attempt.
+OrderedJson ranks_of_last(const OrderedJson& ranks) {
+  OrderedJson last = OrderedJson::array();
+  for (const auto& rank : ranks)
+    if (rank["attempt"] == ranks.back()["attempt"]) last.push_back(rank);
+  return last;
+}
+
 void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
@@ -115,6 +123,7 @@ void show(const Options& options) {
     for (const char* key : {"policy", "build", "environment"})
       attempt[key] = OrderedJson::parse(attempt[key].get<std::string>());
   }
+  shown["ranks"] = ranks_of_last(of_run("ranks"));
   shown["inputs"] = of_run("inputs");
   shown["checkpoints"] = of_run("checkpoints");
   shown["metrics"] = rows_of(store::for_each_metric, db, run);
@@ -130,7 +139,13 @@ void show(const Options& options) {
     std::cout << key << ": " << text_of(shown[key]) << "\n";
   }
   for (const auto& [title, columns] : std::vector<std::pair<std::string, std::vector<std::string>>>{
-           {"attempts", {"attempt", "started_utc", "outcome", "start_step", "resumed_from"}},
+           {"attempts",
+            {"attempt", "started_utc", "outcome", "start_step", "world_size", "strategy", "launch",
+             "resumed_from"}},
+           {"ranks",
+            {"rank", "host", "device", "threads", "steps", "data_seconds", "compute_seconds",
+             "gather_seconds", "exchange_seconds", "save_seconds", "wait_seconds",
+             "slowest_steps"}},
            {"inputs", {"kind", "path", "bytes", "sha256"}},
            {"checkpoints", {"step", "path", "bytes", "seconds", "stall_seconds", "deleted_utc"}},
            {"metrics", {"name", "points", "last_step", "last"}},
