@@ -95,6 +95,7 @@ class Trainer {
     while (state_.step < end && !asked) {
       // Someone may have given the folder to another process: then this one must not write a step.
       recorder_.require_held();
+      if (at_step_) at_step_(state_.step + 1);
       stepper_.batches().look_ahead(static_cast<std::uint64_t>(state_.step) + 1,
                                     static_cast<std::uint64_t>(end));
       const auto row = train_step(traces_step(result.first_step));
