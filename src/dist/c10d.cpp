@@ -6,6 +6,7 @@
 #include <c10/util/Flags.h>
 #include <c10/util/Logging.h>
 
+#include "core/process.h"
 #include "core/safe_text.h"
 
 C10_DECLARE_int(caffe2_log_level);
@@ -22,6 +23,7 @@ void prepare_c10d() {
     }
     for (const char* const entries : {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"})
       ::setenv(entries, "0", 1);
+    keep_writes_from_killing();  // as one to a rank that has gone would
     return true;
   }();
   static_cast<void>(kDone);

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "dist/c10d.h"
+#include "dist/step.h"
 #include "dist/worker.h"
 
 namespace olmo::dist {
@@ -78,29 +79,18 @@ class StoreForGloo : public c10d::Store {
   GlooOptions options_;
 };
 
-/// What a rank tells each other rank before a collective.
-struct Announcement {
-  std::int64_t number, kind, root;
-  std::int64_t bytes;  ///< from the one to the other
-
-  [[nodiscard]] std::string text() const {
-    return to_string(Position{number, static_cast<Collective>(kind), bytes}) +
-           (root < 0 ? "" : " from rank " + std::to_string(root));
-  }
-  bool operator==(const Announcement&) const = default;
-};
-
 /// A collective, as the worker does it.
 struct Operation {
-  Collective kind;
-  int root = -1;                                       ///< of a broadcast
-  std::vector<std::int64_t> sent = {}, received = {};  ///< bytes, by rank
+  Step step;
   std::function<c10::intrusive_ptr<c10d::Work>(ProcessGroupGloo&)> data = {};
-  std::int64_t number = 0;
 };
 
 std::vector<at::Tensor> bytes_of(const at::Tensor& tensor) {
   return {tensor.view({-1}).view(at::kByte)};
+}
+
+std::int64_t bytes_in(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.nbytes());
 }
 
 /// The connections of a world. The communicator, its worker and its collectives share it.
@@ -128,7 +118,7 @@ class World {
   void run(const Operation& operation) {
     if (broken_)
       throw Error(ErrorKind::kFailure, in_world() + ": an earlier collective has failed");
-    compare(operation);
+    compare(operation.step);
     if (operation.data) operation.data(*group_)->wait();
   }
 
@@ -162,31 +152,24 @@ class World {
   }
 
   /// Throws if another rank is about to do something else.
-  void compare(const Operation& operation) {
-    const auto each = static_cast<std::int64_t>(sizeof(Announcement));
-    at::Tensor mine = new_tensor({size_ * each}, at::kByte),
-               theirs = new_tensor({size_ * each}, at::kByte);
-    const auto announcement = [&](std::int64_t bytes) {
-      return Announcement{operation.number, static_cast<std::int64_t>(operation.kind),
-                          operation.root, bytes};
+  void compare(const Step& step) {
+    static_assert(std::is_trivially_copyable_v<Announcement>);
+    const auto all = size_ * static_cast<std::int64_t>(sizeof(Announcement));
+    at::Tensor mine = new_tensor({all}, at::kByte), theirs = new_tensor({all}, at::kByte);
+    const auto place = [](const at::Tensor& tensor, int rank) {
+      return mutable_host_bytes(tensor).data() +
+             static_cast<std::size_t>(rank) * sizeof(Announcement);
     };
-    const auto place = [](const at::Tensor& tensor, std::size_t rank) {
-      return mutable_host_bytes(tensor).subspan(rank * sizeof(Announcement));
-    };
-    for (std::size_t rank = 0; rank < operation.sent.size(); ++rank) {
-      const auto told = announcement(operation.sent[rank]);
-      std::memcpy(place(mine, rank).data(), &told, sizeof told);
+    for (int rank = 0; rank < size_; ++rank) {
+      const Announcement told = step.to(rank);
+      std::memcpy(place(mine, rank), &told, sizeof told);
     }
     std::vector<std::int64_t> even;
     group_->alltoall_base(theirs, mine, even, even)->wait();
-    for (std::size_t rank = 0; rank < operation.received.size(); ++rank) {
-      Announcement told{};
-      std::memcpy(&told, place(theirs, rank).data(), sizeof told);
-      const auto expected = announcement(operation.received[rank]);
-      if (told == expected) continue;
-      throw Error(ErrorKind::kFailure, in_world() + ": rank " + std::to_string(rank) +
-                                           " is out of step: it brings " + told.text() +
-                                           ", expected " + expected.text());
+    for (int rank = 0; rank < size_; ++rank) {
+      Announcement told;
+      std::memcpy(&told, place(theirs, rank), sizeof told);
+      step.compare(rank_, rank, told);
     }
   }
 
@@ -219,16 +202,9 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> each(std::int64_t bytes) const {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(size()), bytes);
-  }
-
   Pending start(Operation operation) {
-    operation.number = ++number_;
-    const auto what =
-        Announcement{operation.number, static_cast<std::int64_t>(operation.kind), operation.root,
-                     std::accumulate(operation.sent.begin(), operation.sent.end(), std::int64_t{0})}
-            .text();
+    operation.step.number = ++number_;
+    const auto what = to_string(operation.step);
     last_ =
         worker_.run([world = world_, operation = std::move(operation)] { world->run(operation); })
             .share();
@@ -236,9 +212,8 @@ class GlooCommunicator final : public Communicator {
   }
 
   Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
-    const auto bytes = each(static_cast<std::int64_t>(mine.nbytes()));
-    Operation operation{Collective::kAllGather, -1, bytes, bytes};
-    if (mine.nbytes() > 0) {
+    Operation operation{Step::even(Collective::kAllGather, size(), bytes_in(mine))};
+    if (bytes_in(mine) > 0) {
       operation.data = [from = bytes_of(mine),
                         to = bytes_of(all)](ProcessGroupGloo& group) mutable {
         return group._allgather_base(to[0], from[0]);
@@ -250,21 +225,17 @@ class GlooCommunicator final : public Communicator {
   Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
                            const at::Tensor& receive,
                            std::span<const std::int64_t> receive_counts) override {
-    Operation operation{Collective::kAllToAll};
-    const auto element = static_cast<std::int64_t>(send.element_size());
-    for (const auto count : send_counts) operation.sent.push_back(count * element);
-    for (const auto count : receive_counts) operation.received.push_back(count * element);
-    operation.data = [from = bytes_of(send), to = bytes_of(receive), sent = operation.sent,
-                      received = operation.received](ProcessGroupGloo& group) mutable {
+    Operation operation{Step::exchange(send_counts, receive_counts, send.element_size())};
+    operation.data = [from = bytes_of(send), to = bytes_of(receive), sent = operation.step.sent,
+                      received = operation.step.received](ProcessGroupGloo& group) mutable {
       return group.alltoall_base(to[0], from[0], received, sent);
     };
     return start(std::move(operation));
   }
 
   Pending start_broadcast(const at::Tensor& tensor, int root) override {
-    const auto bytes = each(static_cast<std::int64_t>(tensor.nbytes()));
-    Operation operation{Collective::kBroadcast, root, bytes, bytes};
-    if (tensor.nbytes() > 0) {
+    Operation operation{Step::even(Collective::kBroadcast, size(), bytes_in(tensor), root)};
+    if (bytes_in(tensor) > 0) {
       operation.data = [of = bytes_of(tensor), root](ProcessGroupGloo& group) mutable {
         c10d::BroadcastOptions from;
         from.rootRank = root;
@@ -275,7 +246,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   void run_barrier() override {
-    start(Operation{Collective::kBarrier, -1, each(0), each(0)}).wait();
+    start(Operation{Step::even(Collective::kBarrier, size(), 0)}).wait();
   }
 
   std::unique_ptr<Store> store_;

@@ -1,164 +1,219 @@
 #include "dist/thread_ranks.h"
 
 #include <condition_variable>
-#include <deque>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "dist/step.h"
 
 namespace olmo::dist {
 namespace {
 
-/// What a rank brings to a collective: a piece for each rank.
-using Pieces = std::vector<std::span<const std::byte>>;
+/// What a rank brings to a collective, and where it wants what others bring.
+struct Piece {
+  Step step;
+  std::vector<std::span<const std::byte>> to;  ///< by rank
+  std::vector<std::span<std::byte>> from;      ///< by rank; empty: nothing is wanted
+};
 
-/// The meeting place of the ranks. The n-th collective of all ranks is one exchange: each posts its
-/// pieces, takes those of the others when all have posted, and nobody's memory is free before all
-/// have taken.
+/// The meeting place of the ranks. The n-th collective of all ranks is one exchange, and the rank
+/// that comes last copies for all. So no rank has to come back before another may go on. Memory is
+/// touched only while each rank waits for the exchange or may still do so: a wait does not end,
+/// with an error neither, while somebody copies.
 class World {
  public:
   explicit World(int size) : size_(size) {}
 
   [[nodiscard]] int size() const { return size_; }
 
-  void post(std::int64_t number, int rank, Pieces pieces) {
-    const std::lock_guard lock(mutex_);
-    Exchange& exchange = exchanges_[number];
-    if (exchange.of.empty()) exchange.of.resize(static_cast<std::size_t>(size_));
-    exchange.of[static_cast<std::size_t>(rank)] = std::move(pieces);
-    if (++exchange.posted == size_) changed_.notify_all();
-  }
-
-  /// Calls `take` for every rank's pieces, by rank, and returns when all ranks have taken theirs.
-  void take(std::int64_t number, const std::function<void(int, const Pieces&)>& take) {
+  void post(int rank, Piece piece) {
     std::unique_lock lock(mutex_);
-    Exchange& exchange = exchanges_.at(number);  // stays where it is: a map's nodes do
-    wait(lock, [&] { return exchange.posted == size_; });
+    if (failure_) return;  // wait() says it
+    if (!gone_.empty()) miss(*gone_.begin(), rank, piece.step);
+    if (failure_) return;
+    Exchange& exchange = exchanges_[piece.step.number];  // stays where it is: a map's nodes do
+    exchange.pieces.emplace(rank, std::move(piece));
+    if (static_cast<int>(exchange.pieces.size()) < size_) return;
+    exchange.state = State::kCopying;
     lock.unlock();
-    for (int rank = 0; rank < size_; ++rank)
-      take(rank, exchange.of[static_cast<std::size_t>(rank)]);
+    std::exception_ptr error;
+    try {
+      copy(exchange.pieces);
+    } catch (const Error&) {
+      error = std::current_exception();
+    }
     lock.lock();
-    if (++exchange.taken == size_) changed_.notify_all();
-    wait(lock, [&] { return exchange.taken == size_; });
-    if (++exchange.left == size_) exchanges_.erase(number);
+    exchange.error = error;
+    exchange.state = State::kDone;
+    changed_.notify_all();
   }
 
-  /// From here on every wait throws.
-  void fail(int rank, const std::string& why) {
+  void wait(std::int64_t number) {
+    std::unique_lock lock(mutex_);
+    const auto found = exchanges_.find(number);
+    if (found == exchanges_.end()) throw Error(ErrorKind::kFailure, failure_.value());
+    Exchange& exchange = found->second;
+    changed_.wait(lock, [&] {
+      return exchange.state == State::kDone || (exchange.state == State::kOpen && failure_);
+    });
+    if (exchange.state == State::kOpen) throw Error(ErrorKind::kFailure, *failure_);
+    const auto error = exchange.error;
+    if (++exchange.left == size_) exchanges_.erase(found);
+    if (error) std::rethrow_exception(error);
+  }
+
+  /// From here on no exchange begins, and every wait for one throws.
+  void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = "rank " + std::to_string(rank) + " failed: " + why;
-    for (const auto& child : children_) child->fail(rank, why);
-    changed_.notify_all();
+    fail_locked(why);
+  }
+
+  /// The rank calls nothing more. That others do is an error of theirs.
+  void leave(int rank) {
+    const std::lock_guard lock(mutex_);
+    gone_.insert(rank);
+    for (const auto& [number, exchange] : exchanges_)
+      if (exchange.state == State::kOpen && !exchange.pieces.contains(rank))
+        miss(rank, exchange.pieces.begin()->first, exchange.pieces.begin()->second.step);
   }
 
   /// The world of the ranks with one color at the n-th collective.
   std::shared_ptr<World> child(std::int64_t number, int color, int size) {
     const std::lock_guard lock(mutex_);
-    auto& found = splits_[{number, color}];
-    if (!found) {
-      found = std::make_shared<World>(size);
-      children_.push_back(found);
-    }
+    auto& found = children_[{number, color}];
+    if (!found) found = std::make_shared<World>(size);
+    if (failure_) found->fail(*failure_);
     return found;
   }
 
  private:
+  enum class State { kOpen, kCopying, kDone };
   struct Exchange {
-    std::vector<Pieces> of;  ///< by rank
-    int posted = 0, taken = 0, left = 0;
+    std::map<int, Piece> pieces;  ///< by rank
+    State state = State::kOpen;
+    std::exception_ptr error;  ///< of the copy
+    int left = 0;              ///< ranks that know that it is done
   };
 
-  template <class Condition>
-  void wait(std::unique_lock<std::mutex>& lock, const Condition& condition) {
-    changed_.wait(lock, [&] { return condition() || !failure_.empty(); });
-    if (!condition()) throw Error(ErrorKind::kFailure, failure_);
+  void fail_locked(const std::string& why) {
+    if (failure_) return;
+    failure_ = why;
+    for (const auto& [key, child] : children_) child->fail(why);
+    changed_.notify_all();
+  }
+
+  void miss(int gone, int rank, const Step& step) {
+    fail_locked("rank " + std::to_string(gone) + " has ended, and rank " + std::to_string(rank) +
+                " waits for it in " + to_string(step));
+  }
+
+  static void copy(const std::map<int, Piece>& pieces) {
+    for (const auto& [me, mine] : pieces)
+      for (const auto& [other, theirs] : pieces) mine.step.compare(me, other, theirs.step.to(me));
+    for (const auto& [me, mine] : pieces) {
+      for (const auto& [other, theirs] : pieces) {
+        const auto to = mine.from.at(static_cast<std::size_t>(other));
+        if (to.empty()) continue;
+        const auto from = theirs.to.at(static_cast<std::size_t>(me));
+        OLMO_CHECK(from.size() == to.size());
+        if (from.data() != to.data()) std::memcpy(to.data(), from.data(), to.size());
+      }
+    }
   }
 
   const int size_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::int64_t, Exchange> exchanges_;  ///< by number
-  std::map<std::pair<std::int64_t, int>, std::shared_ptr<World>> splits_;
-  std::vector<std::shared_ptr<World>> children_;
-  std::string failure_;
+  std::map<std::pair<std::int64_t, int>, std::shared_ptr<World>> children_;
+  std::set<int> gone_;
+  std::optional<std::string> failure_;
 };
 
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(std::shared_ptr<World> world, int rank)
       : Communicator(rank, world->size()), world_(std::move(world)) {}
+  ~ThreadCommunicator() override {
+    // A rank that fails says so itself, with its reason.
+    if (std::uncaught_exceptions() == exceptions_) world_->leave(rank());
+  }
 
   std::unique_ptr<Communicator> split(int color) override {
     const Part part = part_of(color);
-    return std::make_unique<ThreadCommunicator>(world_->child(next_, color, part.size), part.rank);
+    return std::make_unique<ThreadCommunicator>(world_->child(number_, color, part.size),
+                                                part.rank);
   }
 
  private:
-  /// `receive`: what to do with each rank's pieces.
-  Pending exchange(Pieces pieces, std::function<void(int, const Pieces&)> receive) {
-    const std::int64_t number = next_++;
-    world_->post(number, rank(), std::move(pieces));
-    return Pending(
-        [world = world_, number, receive = std::move(receive)] { world->take(number, receive); });
+  Piece piece_of(Step step) const {
+    const auto ranks = static_cast<std::size_t>(size());
+    return {std::move(step), std::vector<std::span<const std::byte>>(ranks),
+            std::vector<std::span<std::byte>>(ranks)};
+  }
+
+  /// `used`: the tensors whose memory the piece shows.
+  Pending start(Piece piece, std::vector<at::Tensor> used) {
+    const auto number = ++number_;
+    piece.step.number = number;
+    world_->post(rank(), std::move(piece));
+    return Pending([world = world_, number, used = std::move(used)] { world->wait(number); });
   }
 
   Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
     const std::size_t bytes = mine.nbytes();
-    return exchange({host_bytes(mine)}, [all, bytes](int from, const Pieces& pieces) {
-      OLMO_CHECK(pieces.size() == 1 && pieces[0].size() == bytes);
-      copy(pieces[0], mutable_host_bytes(all).subspan(static_cast<std::size_t>(from) * bytes));
-    });
+    Piece piece =
+        piece_of(Step::even(Collective::kAllGather, size(), static_cast<std::int64_t>(bytes)));
+    for (std::size_t other = 0; other < piece.to.size(); ++other) {
+      piece.to[other] = host_bytes(mine);
+      piece.from[other] = mutable_host_bytes(all).subspan(other * bytes, bytes);
+    }
+    return start(std::move(piece), {mine, all});
   }
 
   Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
                            const at::Tensor& receive,
                            std::span<const std::int64_t> receive_counts) override {
-    const auto element = static_cast<std::size_t>(send.element_size());
-    Pieces pieces;
-    std::size_t begin = 0;
-    for (const auto count : send_counts) {
-      const std::size_t bytes = static_cast<std::size_t>(count) * element;
-      pieces.push_back(host_bytes(send).subspan(begin, bytes));
-      begin += bytes;
+    Piece piece = piece_of(Step::exchange(send_counts, receive_counts, send.element_size()));
+    std::size_t sent = 0, received = 0;
+    for (std::size_t other = 0; other < piece.to.size(); ++other) {
+      const auto out = static_cast<std::size_t>(piece.step.sent[other]);
+      const auto in = static_cast<std::size_t>(piece.step.received[other]);
+      piece.to[other] = host_bytes(send).subspan(std::exchange(sent, sent + out), out);
+      piece.from[other] =
+          mutable_host_bytes(receive).subspan(std::exchange(received, received + in), in);
     }
-    std::vector<std::size_t> offsets{0};
-    for (const auto count : receive_counts)
-      offsets.push_back(offsets.back() + static_cast<std::size_t>(count) * element);
-    return exchange(std::move(pieces),
-                    [receive, offsets, me = rank()](int from, const Pieces& theirs) {
-                      const auto source = static_cast<std::size_t>(from);
-                      const auto& piece = theirs.at(static_cast<std::size_t>(me));
-                      OLMO_CHECK(piece.size() == offsets[source + 1] - offsets[source]);
-                      copy(piece, mutable_host_bytes(receive).subspan(offsets[source]));
-                    });
+    return start(std::move(piece), {send, receive});
   }
 
   Pending start_broadcast(const at::Tensor& tensor, int root) override {
-    Pieces pieces;
-    if (rank() == root) pieces.push_back(host_bytes(tensor));
-    return exchange(std::move(pieces), [tensor, root, me = rank()](int from, const Pieces& theirs) {
-      if (from != root || me == root) return;
-      OLMO_CHECK(theirs.size() == 1 && theirs[0].size() == tensor.nbytes());
-      copy(theirs[0], mutable_host_bytes(tensor));
-    });
+    Piece piece = piece_of(Step::even(Collective::kBroadcast, size(),
+                                      static_cast<std::int64_t>(tensor.nbytes()), root));
+    if (rank() == root) {
+      for (auto& to : piece.to) to = host_bytes(tensor);
+    } else {
+      piece.from[static_cast<std::size_t>(root)] = mutable_host_bytes(tensor);
+    }
+    return start(std::move(piece), {tensor});
   }
 
   void run_barrier() override {
-    exchange({}, [](int, const Pieces&) {}).wait();
-  }
-
-  static void copy(std::span<const std::byte> from, std::span<std::byte> to) {
-    if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
+    start(piece_of(Step::even(Collective::kBarrier, size(), 0)), {}).wait();
   }
 
   std::shared_ptr<World> world_;
-  std::int64_t next_ = 0;  ///< number of the next collective
+  std::int64_t number_ = 0;  ///< of the last collective
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace
@@ -176,7 +231,7 @@ void run_ranks(int size, const std::function<void(Communicator&)>& work) {
         const std::lock_guard lock(mutex);
         if (!first) first = std::current_exception();
       }
-      world->fail(rank, error.what());
+      world->fail("rank " + std::to_string(rank) + " failed: " + error.what());
     }
   };
   std::vector<std::jthread> threads;
