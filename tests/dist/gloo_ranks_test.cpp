@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "ops/gpu/emulated.h"
 #include "support/catch.h"
-#include "support/child.h"
 #include "support/rank_worlds.h"
+#include "support/stopped_child.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::dist {
@@ -80,6 +80,75 @@ TEST_CASE("a rank waits for another no longer than the limit", "[dist]") {
     std::this_thread::sleep_for(1s);
   };
   CHECK_THROWS_AS(run_gloo_ranks(2, work, options), Error);
+}
+
+/// Three processes that exchange 16 MB for ever, each this program again.
+class ThreeProcesses {
+ public:
+  explicit ThreeProcesses(const std::string& limit_ms) {
+    for (int rank = 0; rank < 3; ++rank) {
+      ranks_.push_back(std::make_unique<test::StoppedChild>(
+          std::vector<std::string>{"/proc/self/exe", "a rank of three processes"},
+          folder_ / std::to_string(rank), std::nullopt, [this, rank, limit_ms] {
+            ::setenv("OLMO_TEST_STORE", (folder_ / "store").c_str(), 1);
+            ::setenv("OLMO_TEST_RANK", std::to_string(rank).c_str(), 1);
+            ::setenv("OLMO_TEST_LIMIT", limit_ms.c_str(), 1);
+          }));
+    }
+    const auto store = file_store(folder_ / "store");
+    for (const char* const rank : {"0", "1", "2"}) store->wait(std::string("going/") + rank, 120s);
+  }
+  test::StoppedChild& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  test::TemporaryDirectory folder_;
+  std::vector<std::unique_ptr<test::StoppedChild>> ranks_;
+};
+
+TEST_CASE("a rank of three processes", "[.dist-rank]") {
+  const char* const folder = std::getenv("OLMO_TEST_STORE");
+  REQUIRE(folder != nullptr);
+  const auto store = file_store(folder);
+  const std::string rank = std::getenv("OLMO_TEST_RANK");
+  GlooOptions options;
+  options.limit = std::chrono::milliseconds(std::stoi(std::getenv("OLMO_TEST_LIMIT")));
+  options.one_machine = true;
+  try {
+    const auto ranks = join_gloo(*store, "world", std::stoi(rank), 3, options);
+    const at::Tensor mine = at::zeros({1 << 22}), all = at::empty({3 << 22});
+    for (;;) {
+      ranks->all_gather(mine, all).wait();
+      store->set("going/" + rank, "1");
+    }
+  } catch (const Error& error) {
+    std::fputs(error.what(), stderr);
+    std::fflush(stderr);
+  }
+  std::_Exit(static_cast<int>(ErrorKind::kStopped));
+}
+
+TEST_CASE("ranks whose neighbour is killed in the midst of a collective end with an error",
+          "[dist]") {
+  ThreeProcesses processes("600000");
+  processes.rank(1).signal(SIGKILL);
+  for (const int rank : {0, 2}) {
+    const auto ended = processes.rank(rank).wait();
+    INFO(ended.err);
+    CHECK(ended.code == static_cast<int>(ErrorKind::kStopped));
+    CHECK(ended.says("in `world`: all-gather"));
+    CHECK(ended.says("onnection"));  // Gloo's own words: Connection closed, Connection reset, …
+  }
+}
+
+TEST_CASE("ranks whose neighbour is stopped end within the limit", "[dist]") {
+  ThreeProcesses processes("3000");
+  processes.rank(1).stop();
+  for (const int rank : {0, 2}) {
+    const auto ended = processes.rank(rank).wait();
+    INFO(ended.err);
+    CHECK(ended.code == static_cast<int>(ErrorKind::kStopped));
+    CHECK(ended.says("all-gather"));
+  }
 }
 
 TEST_CASE("worlds of one process that several threads use do not disturb each other", "[dist]") {

@@ -2,7 +2,7 @@
 #include "core/input_file.h"
 #include "dist/store.h"
 #include "support/catch.h"
-#include "support/child.h"
+#include "support/stopped_child.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::dist {
@@ -10,15 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
-
-class StoppedChild : public test::Child {
- public:
-  using Child::Child;
-  void stop() {
-    signal(SIGSTOP);
-    wait_for_stop();
-  }
-};
 
 /// This process again, hosting a store until it is killed.
 class Host {
@@ -35,7 +26,7 @@ class Host {
 
  private:
   test::TemporaryDirectory folder_;
-  StoppedChild child_;
+  test::StoppedChild child_;
   TcpPlace place_;
 };
 
