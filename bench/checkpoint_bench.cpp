@@ -2,8 +2,9 @@
 //
 // Saving a checkpoint of a model of width 768 (default 8 blocks: 1.4 GB of parameters and two
 // moments) against the raw write speed of the same disk: a page-aligned buffer of the same size,
-// written in blocks of 16 MiB and synced, through the page cache and past it. Rounds are
-// interleaved, their order rotates, figures are medians of GB/s (1e9 bytes). Every file is removed.
+// written in blocks of 16 MiB and synced, through the page cache and past it. The same state is
+// also saved by 1, 2 and 4 ranks, threads that share the machine's cores. Rounds are interleaved,
+// their order rotates, figures are medians of GB/s (1e9 bytes). Every file is removed.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,10 @@
 #include "core/error.h"
 #include "core/policy.h"
 #include "core/tensor.h"
+#include "dist/thread_ranks.h"
+#include "sharding/layout.h"
 #include "store/checkpoint.h"
+#include "train/rank_checkpoint.h"
 
 namespace {
 
@@ -92,6 +96,49 @@ void write_raw(const fs::path& path, const std::byte* data, std::size_t bytes, i
   OLMO_CHECK(::fsync(fd) == 0 && ::close(fd) == 0);
 }
 
+/// The parts of a rank, if all parameters were one unit.
+olmo::train::ParameterParts parts_of(const CheckpointContents& contents, int rank, int world) {
+  std::vector<olmo::model::ParameterSpec> specs;
+  for (const auto& [name, tensor] : contents.model)
+    specs.push_back({name, tensor.sizes().vec(), olmo::model::ParameterRole::kFfOut, 0});
+  const olmo::sharding::UnitLayout layout(specs, world);
+  olmo::train::ParameterParts parts;
+  for (const auto& place : layout.places()) parts.push_back({place.name, place.shape, 0, 0});
+  for (const auto& part : layout.parts(rank)) {
+    parts[part.tensor].begin = part.begin;
+    parts[part.tensor].size = part.size;
+  }
+  return parts;
+}
+
+/// What each rank holds of `contents`, as views of it.
+std::vector<CheckpointContents> held_by_ranks(const CheckpointContents& contents, int world) {
+  std::vector<CheckpointContents> of_ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    const auto parts = parts_of(contents, rank, world);
+    auto& held = of_ranks.emplace_back(contents);
+    for (auto* tensors : {&held.model, &held.optim}) {
+      for (auto& [name, tensor] : *tensors) {
+        for (const auto& part : parts) {
+          if (part.name == name.substr(name.find('/') + 1))
+            tensor = tensor.view({-1}).narrow(0, part.begin, part.size);
+        }
+      }
+    }
+  }
+  return of_ranks;
+}
+
+void save_on_ranks(const fs::path& folder, const std::vector<CheckpointContents>& held,
+                   const CheckpointContents& whole, int threads) {
+  const int world = static_cast<int>(held.size());
+  olmo::dist::run_ranks(world, [&](olmo::dist::Communicator& ranks) {
+    olmo::train::RankCheckpoints(ranks.split(0), folder, parts_of(whole, ranks.rank(), world))
+        .save({held[static_cast<std::size_t>(ranks.rank())], nullptr},
+              {.hash_threads = std::max(1, threads / world)});
+  });
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -121,6 +168,9 @@ int main(int argc, char** argv) {
   for (; filled < bytes; filled += filled)
     std::memcpy(raw + filled, raw, std::min(filled, bytes - filled));
 
+  const int threads = olmo::resolve_policy("portable", "auto", 0).threads;
+  const auto on_one = held_by_ranks(contents, 1), on_two = held_by_ranks(contents, 2),
+             on_four = held_by_ranks(contents, 4);
   olmo::store::CheckpointWriter writer(folder);
   std::vector<double> stalls;
   const fs::path raw_file = folder / "raw";
@@ -137,6 +187,9 @@ int main(int argc, char** argv) {
       {"raw direct, preallocated", [&] { write_raw(raw_file, raw, raw_bytes, O_DIRECT, true); }},
       {"checkpoint in the background, copy included", save_in_background},
       {"checkpoint at once", [&] { olmo::store::save_checkpoint(folder, contents); }},
+      {"by 1 rank", [&] { save_on_ranks(folder, on_one, contents, threads); }},
+      {"by 2 ranks", [&] { save_on_ranks(folder, on_two, contents, threads); }},
+      {"by 4 ranks", [&] { save_on_ranks(folder, on_four, contents, threads); }},
   };
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < rounds; ++round) {

@@ -30,7 +30,7 @@ class RankCheckpoints {
   RankCheckpoints(std::unique_ptr<dist::Communicator> ranks, std::filesystem::path run_dir,
                   ParameterParts parts);
 
-  [[nodiscard]] dist::Communicator& ranks() { return *ranks_; }
+  [[nodiscard]] dist::Communicator& ranks() const { return *ranks_; }
 
   /// As store::save_checkpoint(). Tensors of the model, and those of the optimizer that have
   /// dimensions, are this rank's parts, in the order of all parameters; scalars are the same on all

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "dist/agreement.h"
 #include "dist/together.h"
 #include "store/checkpoint_folder.h"
 #include "train/divergence.h"
@@ -29,7 +30,7 @@ void Saver::save_first() {
   try {
     save_in_place();
   } catch (const std::exception& error) {
-    note_failure(error.what());
+    note_failure(error);
   }
 }
 
@@ -57,11 +58,12 @@ void Saver::save_last() {
     try {
       return save_in_place(tries > 1);
     } catch (const std::exception& error) {
+      require_agreed(error);
       const std::string last = "step " + std::to_string(step()) + ", the last, could not be saved";
       if (tries == kTries) {
-        throw Error(ErrorKind::kFailure, last + ": " + error.what() + "; " +
-                                             recorder_.last_checkpoint() +
-                                             ", and --resume latest goes on from there");
+        throw dist::AgreedError(ErrorKind::kFailure,
+                                last + ": " + error.what() + "; " + recorder_.last_checkpoint() +
+                                    ", and --resume latest goes on from there");
       }
       recorder_.warn(step(), last + ", trying again: " + error.what());
       std::this_thread::sleep_for(std::chrono::milliseconds(500 * tries));
@@ -135,7 +137,7 @@ void Saver::collect() {
   try {
     saved = writer_.wait();
   } catch (const std::exception& error) {
-    return note_failure(error.what());
+    return note_failure(error);
   }
   if (saved) finish(*saved);
 }
@@ -159,14 +161,23 @@ void Saver::finish(const store::SavedCheckpoint& saved) {
   }
 }
 
-void Saver::note_failure(const std::string& why) {
+/// Where the transport itself has failed on one of several ranks, no later save can come right.
+void Saver::require_agreed(const std::exception& error) const {
+  const bool together = dynamic_cast<const dist::AgreedError*>(&error) != nullptr;
+  if (checkpoints_.ranks().size() > 1 && !together) throw Error(ErrorKind::kFailure, error.what());
+}
+
+void Saver::note_failure(const std::exception& error) {
+  require_agreed(error);
+  const std::string why = error.what();
   saved_step_ = -1;
   ++failures_;
   const auto allowed = config_.save_failures_allowed;
   if (failures_ > allowed) {
-    throw Error(ErrorKind::kFailure,
-                "a checkpoint could not be saved: " + why + "; " + recorder_.last_checkpoint() +
-                    " (`save_failures_allowed` is " + std::to_string(allowed) + ")");
+    throw dist::AgreedError(ErrorKind::kFailure, "a checkpoint could not be saved: " + why + "; " +
+                                                     recorder_.last_checkpoint() +
+                                                     " (`save_failures_allowed` is " +
+                                                     std::to_string(allowed) + ")");
   }
   recorder_.warn(step(),
                  "a checkpoint could not be saved (failure " + std::to_string(failures_) + " of " +

@@ -50,7 +50,8 @@ class Saver {
   void save_in_place(bool again = false);
   void collect();
   void finish(const store::SavedCheckpoint& saved);
-  void note_failure(const std::string& why);
+  void require_agreed(const std::exception& error) const;
+  void note_failure(const std::exception& error);
 
   const Stepper& stepper_;
   const config::TrainConfig& config_;  ///< the stepper's

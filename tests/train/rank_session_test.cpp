@@ -1,0 +1,124 @@
+// Trainings on ranks, stopped and gone on with on another number of ranks.
+#include <fstream>
+
+#include "cli/training.h"
+#include "core/process.h"
+#include "dist/thread_ranks.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_fixture.h"
+#include "support/catch.h"
+#include "train/session.h"
+
+namespace olmo::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using test::Words;
+
+/// The tiny training in a folder of its own, four steps long.
+struct Tiny {
+  test::TemporaryDirectory folder;
+  StopSignals signals;
+
+  Tiny() { test::write_tokens(folder / "tokens.npy", test::token_ids<std::uint16_t>()); }
+
+  /// As a user would set it for so many ranks: each number has another strategy.
+  static Words strategy(int ranks) {
+    if (ranks == 3) return {"distributed_strategy=fsdp", "fsdp.sharding_strategy=FULL_SHARD"};
+    if (ranks == 4) {
+      return {"distributed_strategy=fsdp", "fsdp.sharding_strategy=HYBRID_SHARD",
+              "fsdp.hybrid_sharding_num_model_replicas=2"};
+    }
+    return {"distributed_strategy=ddp"};
+  }
+
+  void train(int world, const std::string& name, const Words& more, bool resume = false) {
+    Words words = {"data.paths=[" + (folder / "tokens.npy").string() + "]",
+                   "device_train_microbatch_size=1", "save_interval=2", "stop_at=4", "threads=1"};
+    for (const auto& each : {strategy(world), more})
+      words.insert(words.end(), each.begin(), each.end());
+    const auto config = config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words);
+    SessionOptions options;
+    options.run_dir = folder / name;
+    if (resume) options.resume = "latest";
+    dist::run_ranks(world, [&](dist::Communicator& ranks) {
+      run_session(config, options, {.communicator = ranks}, signals);
+    });
+  }
+  [[nodiscard]] test::Proof proof(const std::string& name) const {
+    return test::Record(folder / name / "run.db").proof();
+  }
+  [[nodiscard]] Digest tensors(const std::string& name, const std::string& step) const {
+    return store::CheckpointReader(folder / name / step).tensors_digest();
+  }
+};
+
+TEST_CASE("a run goes on at any other number of ranks with the bits of one process", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "straight", {});
+  const auto expected = tiny.proof("straight");
+  for (int before = 1; before <= 4; ++before) {
+    const std::string stopped = "stopped" + std::to_string(before);
+    tiny.train(before, stopped, {"stop_after=2"});
+    CHECK(tiny.tensors(stopped, "step2") == tiny.tensors("straight", "step2"));
+    for (int after = 1; after <= 4; ++after) {
+      INFO("from " << before << " to " << after << " ranks");
+      const std::string name = std::to_string(before) + "to" + std::to_string(after);
+      fs::copy(tiny.folder / stopped, tiny.folder / name,
+               fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+      tiny.train(after, name, {}, /*resume=*/true);
+      CHECK(tiny.proof(name) == expected);
+      CHECK(tiny.tensors(name, "step4") == tiny.tensors("straight", "step4"));
+    }
+  }
+}
+
+TEST_CASE("ranks pass over a damaged checkpoint together", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "straight", {});
+  tiny.train(2, "run", {"stop_after=3"});
+  const auto file = tiny.folder / "run" / "step3" / "checkpoint.h5";
+  const auto at = store::CheckpointReader(file.parent_path()).datasets().at(0).offset;
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(static_cast<std::streamoff>(at))
+      << "damaged";
+  tiny.train(3, "run", {}, /*resume=*/true);
+  CHECK(tiny.proof("run") == tiny.proof("straight"));
+  const test::Record record(tiny.folder / "run" / "run.db");
+  CHECK_THAT(record.value("SELECT message FROM events WHERE kind = 'fallback'"),
+             Contains("step3/checkpoint.h5: /model/") && Contains("is damaged"));
+}
+
+TEST_CASE("a save that one rank cannot make fails on all, as often as the config allows",
+          "[train]") {
+  Tiny tiny;
+  fs::create_directories(tiny.folder / "run");
+  std::ofstream(tiny.folder / "run" / "step2") << "in the way";
+  CHECK_THROWS_WITH(tiny.train(3, "run", {"save_failures_allowed=0"}),
+                    Contains("a checkpoint could not be saved: ") && Contains("step2") &&
+                        Contains("`save_failures_allowed` is 0"));
+  fs::create_directories(tiny.folder / "again");
+  std::ofstream(tiny.folder / "again" / "step2") << "in the way";
+  tiny.train(3, "again", {"save_failures_allowed=1"});
+  CHECK(fs::exists(tiny.folder / "again" / "step4" / "manifest.json"));
+}
+
+TEST_CASE("ranks of another model take nothing over", "[train]") {
+  Tiny tiny;
+  tiny.train(2, "run", {"stop_after=2"});
+  CHECK_THROWS_WITH(tiny.train(2, "run", {"model.n_layers=1"}, /*resume=*/true),
+                    Contains("was made with another config") && Contains("n_layers"));
+}
+
+TEST_CASE("a new run on ranks takes over another run's checkpoint", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "first", {"stop_after=2"});
+  const std::string from = "load_path=" + (tiny.folder / "first").string();
+  tiny.train(1, "one", {from});
+  tiny.train(3, "three", {from});
+  CHECK(tiny.proof("three") == tiny.proof("one"));
+}
+
+}  // namespace
+}  // namespace olmo::train
