@@ -78,7 +78,8 @@ class Communicator {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// `all` receives the `mine` of every rank, by rank; all are of one size.
+  /// `all` receives the `mine` of every rank, by rank; all are of one size. `mine` may be this
+  /// rank's own place in `all`.
   Pending all_gather(const at::Tensor& mine, const at::Tensor& all);
   /// `send` holds what goes to each rank, by rank, `send_counts` elements each; `receive` likewise
   /// what comes from each. A rank's `send_counts[j]` is j's `receive_counts[rank]`; zeros are fine.

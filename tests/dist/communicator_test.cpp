@@ -35,6 +35,18 @@ TEST_CASE("an all-gather gives every rank the tensors of all, by rank", "[dist]"
   });
 }
 
+TEST_CASE("what a rank brings to an all-gather may lie where it is to go", "[dist]") {
+  const std::string kind = GENERATE("threads", "gloo");
+  run_world(kind, 3, [&](Communicator& ranks) {
+    const at::Tensor all = at::zeros({12}, at::kFloat);
+    const at::Tensor mine = all.narrow(0, 4 * ranks.rank(), 4);
+    mine.copy_(of_rank(4, ranks.rank(), at::kFloat));
+    ranks.all_gather(mine, all).wait();
+    for (int i = 0; i < 3; ++i)
+      OLMO_CHECK(at::equal(all.narrow(0, 4 * i, 4), of_rank(4, i, at::kFloat)));
+  });
+}
+
 TEST_CASE("an all-to-all gives each rank its piece of every rank, of any size", "[dist]") {
   const std::string kind = GENERATE("threads", "gloo");
   const int size = GENERATE(1, 2, 5);

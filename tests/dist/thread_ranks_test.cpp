@@ -127,5 +127,22 @@ TEST_CASE("ranks fail at any moment, in the midst of others' copies", "[dist]") 
   }
 }
 
+TEST_CASE("a rank that fails while its collectives are under way keeps nobody waiting", "[dist]") {
+  // The others wait for a third collective before they wait for the second.
+  const auto run = [&] {
+    run_ranks(3, [&](Communicator& ranks) {
+      const at::Tensor mine = at::zeros({4}), all = at::zeros({12});
+      Pending first = ranks.all_gather(mine, all);
+      const at::Tensor more = at::zeros({12});
+      Pending second = ranks.all_gather(mine, more);
+      if (ranks.rank() == 1) throw Error(ErrorKind::kInput, "no token file");
+      ranks.barrier();
+      second.wait();
+      first.wait();
+    });
+  };
+  CHECK_THROWS_WITH(run(), "no token file");
+}
+
 }  // namespace
 }  // namespace olmo::dist
