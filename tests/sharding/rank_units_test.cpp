@@ -52,6 +52,36 @@ TEST_CASE("ranks draw, load and measure the weights of one process", "[sharding]
   CHECK(right == 12);
 }
 
+TEST_CASE("a rank holds what its strategy says, and no more", "[sharding]") {
+  const auto config = small_model();
+  constexpr int kRanks = 4;
+  const auto held = [&](const Strategy& strategy) {
+    std::pair<RankWeights::Bytes, GradientExchange::Bytes> bytes;
+    dist::run_ranks(kRanks, [&](dist::Communicator& world) {
+      RankUnits units(config, Policy(), model::UnitMap(config), world, strategy);
+      units.init_parameters(7);
+      model::PassWork nothing;
+      units.begin_round({0, kRanks});
+      model::training_pass(units, nothing);
+      units.finish_rounds();
+      if (world.rank() == 0) bytes = {units.weight_bytes(), units.gradient_bytes()};
+    });
+    return bytes;
+  };
+  const ModelLayout layout(config, model::UnitMap(config), kRanks);
+  const std::int64_t slices = 4 * layout.slice(), root = 4 * layout.units()[0].buffer();
+  const std::int64_t block = 4 * layout.largest_block_buffer(), three = root + 2 * block;
+  // Exchanged leaves are received in one buffer, of the largest unit.
+  const GradientExchange::Bytes gradients{2 * slices, three, std::max(root, block)};
+  const auto check = [&](const Strategy& strategy, const RankWeights::Bytes& weights) {
+    const auto bytes = held(strategy);
+    CHECK((bytes.first == weights && bytes.second == gradients));
+  };
+  check({1, false}, {kRanks * slices, 0, 0, 0});
+  check({kRanks, false}, {slices, 0, three, 0});
+  check({kRanks, true}, {slices, 0, kRanks * slices, 0});
+}
+
 TEST_CASE("one process holds its tensors once: what it owns is what a pass reads", "[sharding]") {
   const auto config = small_model();
   const auto alone = dist::alone();

@@ -7,8 +7,8 @@
 #include "config/keys.h"
 #include "core/policy.h"
 #include "data/batch.h"
-#include "dist/thread_ranks.h"
 #include "support/catch.h"
+#include "support/rank_worlds.h"
 #include "support/temporary_directory.h"
 #include "train/train_state.h"
 
@@ -84,9 +84,10 @@ Trained on_one_process(const config::TrainConfig& config) {
 }
 
 /// Of every rank.
-std::vector<Trained> on_ranks(int size, const config::TrainConfig& config, int nodes = 1) {
+std::vector<Trained> on_ranks(int size, const config::TrainConfig& config, int nodes = 1,
+                              const std::string& kind = "threads") {
   std::vector<Trained> of_ranks(static_cast<std::size_t>(size));
-  dist::run_ranks(size, [&](dist::Communicator& ranks) {
+  test::run_world(kind, size, [&](dist::Communicator& ranks) {
     at::set_num_threads(1);
     Stepper stepper(config, policy_of(config), data::BatchSource(config::batch_config(config)),
                     ranks, nodes);
@@ -135,7 +136,7 @@ TEST_CASE("ranks train with the bits of one process, however many micro-batches 
   const test::TemporaryDirectory folder;
   const auto tokens = write_tokens(folder);
   for (const auto& [size, micro_batches] : std::vector<std::pair<int, int>>{
-           {2, 1}, {2, 5}, {3, 3}, {3, 8}, {4, 27}, {5, 4}, {6, 13}, {7, 7}, {8, 9}, {9, 27}}) {
+           {2, 1}, {2, 5}, {3, 8}, {4, 9}, {5, 4}, {6, 7}, {7, 7}, {8, 13}, {9, 27}}) {
     const auto config = config_of(tokens, {kDdp, batch_of(micro_batches)});
     INFO(size << " ranks, " << micro_batches << " micro-batches");
     const auto one = on_one_process(config);
@@ -160,6 +161,122 @@ TEST_CASE("every strategy has the bits of one process", "[train]") {
       for (const auto& rank : on_ranks(4, config, /*nodes=*/2)) check_equal(rank, one);
     }
   }
+}
+
+TEST_CASE("large worlds have the bits of one process", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  for (const auto& [size, strategy] :
+       std::vector<std::pair<int, std::string>>{{27, "FULL_SHARD"}, {216, "SHARD_GRAD_OP"}}) {
+    const auto config = config_of(tokens, {"distributed_strategy=fsdp", "model.n_layers=1",
+                                           batch_of(29), "fsdp.sharding_strategy=" + strategy});
+    INFO(size << " ranks");
+    const auto one = on_one_process(config);
+    const auto ranks = on_ranks(size, config);
+    check_equal(ranks.front(), one);
+    check_equal(ranks.back(), one);
+  }
+}
+
+TEST_CASE("ranks over Gloo have the bits of one process", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  for (const char* strategy : {"NO_SHARD", "FULL_SHARD", "HYBRID_SHARD"}) {
+    const auto config =
+        config_of(tokens, {"distributed_strategy=fsdp", "precision=amp_bf16",
+                           std::string("fsdp.sharding_strategy=") + strategy, batch_of(7)});
+    INFO(strategy);
+    const auto one = on_one_process(config);
+    for (const auto& rank : on_ranks(4, config, /*nodes=*/2, "gloo")) check_equal(rank, one);
+  }
+}
+
+TEST_CASE("neither the units, the optimizer nor clipping by averages depend on the ranks",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const Words settings =
+      GENERATE(Words{"fsdp.wrapping_strategy=one_in_two", "model.weight_tying=false"},
+               Words{"fsdp.wrapping_strategy=null", "optimizer.name=lionw"},
+               Words{"max_grad_norm_ratio=0.5", "activation_checkpointing=whole_layer"},
+               Words{"device_train_microbatch_size=2", "model.bias_for_layer_norm=true",
+                     "model.layer_norm_type=default"});
+  Words all = {"distributed_strategy=fsdp", batch_of(10)};
+  all.insert(all.end(), settings.begin(), settings.end());
+  const auto config = config_of(tokens, all);
+  INFO(settings.front());
+  const auto one = on_one_process(config);
+  for (const auto& rank : on_ranks(3, config)) check_equal(rank, one);
+}
+
+TEST_CASE("a state is taken over by any number of ranks", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto config = config_of(
+      write_tokens(folder), {"distributed_strategy=fsdp", batch_of(5), "max_grad_norm_ratio=0.5"});
+  const auto source = [&] { return data::BatchSource(config::batch_config(config)); };
+  Stepper one(config, policy_of(config), source());
+  one.init_weights();
+  one.update(one.gradients());
+  one.update(one.gradients());
+  NamedTensors weights = one.parameters();
+  for (auto& weight : weights) weight.tensor = weight.tensor.clone();
+  const auto state = one.state();
+  optim::OptimState optim = one.optim_state();
+  for (auto& each : optim.tensors) each.tensor = each.tensor.clone();
+  const auto row = one.update(one.gradients());
+  const auto hashes = one.state_hashes();
+  std::vector<store::StepRecord> rows(4);
+  std::vector<std::vector<store::StateHash>> found(4);
+  dist::run_ranks(4, [&](dist::Communicator& ranks) {
+    at::set_num_threads(1);
+    const auto me = static_cast<std::size_t>(ranks.rank());
+    Stepper stepper(config, policy_of(config), source(), ranks);
+    stepper.restore(state, optim);
+    stepper.load_weights(weights);
+    rows[me] = stepper.update(stepper.gradients());
+    found[me] = stepper.state_hashes();
+  });
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    CHECK(rows[rank].chain_hash == row.chain_hash);
+    REQUIRE(found[rank].size() == hashes.size());
+    for (std::size_t i = 0; i < hashes.size(); ++i)
+      CHECK(found[rank][i].sha256 == hashes[i].sha256);
+  }
+}
+
+TEST_CASE("ranks evaluate in lock step over gathered weights, those that have nothing to do, too",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const std::string strategy = GENERATE("NO_SHARD", "SHARD_GRAD_OP", "FULL_SHARD");
+  const auto config = config_of(tokens, {"distributed_strategy=fsdp", "precision=amp_bf16",
+                                         batch_of(3), "fsdp.sharding_strategy=" + strategy});
+  const auto source = [&] { return data::BatchSource(config::batch_config(config)); };
+  const auto loss_of = [](Stepper& stepper) {
+    const auto batch = stepper.batches().batch(3);
+    return stepper.model().forward({batch.input_ids_BL, batch.labels_BL}).ce_sum;
+  };
+  Stepper one(config, policy_of(config), source());
+  one.init_weights();
+  const double before = loss_of(one);
+  one.update(one.gradients());
+  const double after = loss_of(one);
+  std::vector<std::vector<double>> losses(3);
+  dist::run_ranks(3, [&](dist::Communicator& ranks) {
+    at::set_num_threads(1);
+    Stepper stepper(config, policy_of(config), source(), ranks);
+    stepper.init_weights();
+    auto& mine = losses[static_cast<std::size_t>(ranks.rank())];
+    const auto evaluate = [&] {
+      if (ranks.rank() == 1) return stepper.model().idle_evaluation_pass();
+      mine.push_back(loss_of(stepper));
+    };
+    evaluate();
+    stepper.update(stepper.gradients());
+    evaluate();
+  });
+  CHECK(losses[0] == std::vector<double>{before, after});
+  CHECK(losses[2] == std::vector<double>{before, after});
 }
 
 }  // namespace olmo::train
