@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/rank_options.h"
+#include "config/cluster.h"
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -13,6 +14,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "train/plan.h"
+#include "train/rank_plan.h"
 #include "train/session.h"
 
 namespace olmo::cli {
@@ -26,6 +28,8 @@ struct Options {
   std::string resume;
   std::string branch_from;
   bool dry_run = false;
+  std::int64_t world_size = 0;  ///< of --dry-run: ranks to plan for; 0: this process
+  std::string cluster;
   bool json = false;
   bool print_schema = false;  ///< see config_reference
   RankOptions ranks;
@@ -56,6 +60,23 @@ void print_plan(const train::TrainPlan& plan, bool json) {
   if (plan.problems.empty()) return;
   std::string text = "train --dry-run: this run would not start:";
   for (const auto& problem : plan.problems) text += std::string("\n  ") + problem.what();
+  throw Error(ErrorKind::kUsage, text);
+}
+
+/// The plan of a run on many ranks, which asks nothing of this machine.
+int print_rank_plan(const config::LoadedConfig& loaded, const Options& options) {
+  config::Cluster cluster;
+  if (!options.cluster.empty()) cluster = config::read_cluster(options.cluster);
+  const auto plan = train::plan_ranks(loaded.config, static_cast<int>(options.world_size), cluster);
+  if (options.json) {
+    std::cout << json_text(train::to_json(plan), 2) << "\n";
+  } else {
+    std::cout << train::to_text(plan, cluster);
+  }
+  std::cout.flush();
+  if (plan.problems.empty()) return 0;
+  std::string text = "train --dry-run: this run would not fit:";
+  for (const auto& problem : plan.problems) text += "\n  " + problem;
   throw Error(ErrorKind::kUsage, text);
 }
 
@@ -111,6 +132,13 @@ int run(const Options& options, dist::World& world) {
     throw Error(ErrorKind::kUsage,
                 "--branch-from begins a run of its own, at one checkpoint: leave out --resume and "
                 "load_path");
+  if (options.world_size != 0 || !options.cluster.empty()) {
+    if (!options.dry_run || options.world_size == 0)
+      throw Error(ErrorKind::kUsage,
+                  "--world-size N and --cluster FILE plan a run: they go with --dry-run, and "
+                  "--cluster with --world-size");
+    return world.launch().rank == 0 ? print_rank_plan(loaded, options) : 0;
+  }
   const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
   std::optional<std::string> resume;
   if (!options.resume.empty()) resume = options.resume;
@@ -173,6 +201,11 @@ void add_train(const Command& program, const char* group) {
              "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
              "that would keep the run from starting; exit 2 if there is one; do not train");
   add_rank_options(train, options.ranks);
+  train.number("--world-size", options.world_size, {1, 1 << 16},
+               "With --dry-run: plan for N ranks instead: memory and traffic of a rank, and with "
+               "--cluster the time of a step and whether it fits");
+  train.option("--cluster FILE", options.cluster,
+               "configs/clusters/FILE.json: memory, peak and links of the devices to plan for");
   train.json(options.json);
   train.flag("--print-schema", options.print_schema,
              "Print the JSON schema of configs, for editors (configs/schema.json); do not train");

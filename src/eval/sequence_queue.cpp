@@ -234,16 +234,21 @@ std::vector<std::size_t> run_order(std::span<const SequenceGroup> groups) {
   return order;
 }
 
+int processes_of(const QueueOptions& options) {
+  return options.team == nullptr ? 1 : options.team->size;
+}
+
 template <typename Wanted, typename Run>
 void for_each_chunk(std::span<const SequenceGroup> groups, const QueueOptions& options,
                     const Wanted& wanted, const Run& run) {
   Chunk chunk(groups, options.share_prefixes);
-  std::int64_t limit = std::min(kFirstForestRows, options.forest_rows);
+  const std::int64_t most = options.forest_rows * processes_of(options);
+  std::int64_t limit = std::min(kFirstForestRows * processes_of(options), most);
   for (const std::size_t group : run_order(groups)) {
     if (!wanted(group) || chunk.try_add(group, limit)) continue;
     run(chunk);
     chunk = Chunk(groups, options.share_prefixes);
-    limit = std::min(2 * limit, options.forest_rows);
+    limit = std::min(2 * limit, most);
     if (wanted(group)) chunk.try_add(group, limit);
   }
   if (!chunk.empty()) run(chunk);
@@ -264,27 +269,53 @@ std::int64_t rows_to_run(std::span<const SequenceGroup> groups, const QueueOptio
 void score_groups(std::span<const SequenceGroup> groups, const ScoreTokens& model,
                   const QueueOptions& options, const QueueCallbacks& callbacks) {
   check_groups(groups, options);
+  struct Pass {
+    std::span<const QueuedSequence> sequences;
+    std::int64_t rows;
+    SequenceForest built;
+    std::vector<TokenScore> scores;
+  };
   std::int64_t rows_done = 0;
-  std::vector<TokenScore> token_scores;
+  std::vector<Pass> passes;  // that are run at the same time, one by each process
   std::vector<std::vector<SequenceScore>> scores;  // per group of the chunk
 
-  const auto run_forest = [&](std::span<const QueuedSequence> sequences,
-                              const std::vector<std::int64_t>& shared, std::int64_t rows) {
-    const SequenceForest built = build_forest(sequences, shared);
-    token_scores.assign(built.forest.targets.size(), {});
-    model(built.forest, token_scores);
-    auto target = built.target_of.begin();
-    for (const auto& queued : sequences) {
+  const auto take_scores = [&](const Pass& pass) {
+    auto target = pass.built.target_of.begin();
+    for (const auto& queued : pass.sequences) {
       SequenceScore& score = scores[queued.slot][queued.index];
       for (std::int64_t i = 0; i < queued.sequence->scored; ++i) {
-        const TokenScore& token = token_scores[*target++];
+        const TokenScore& token = pass.scores[*target++];
         score.log_prob += static_cast<double>(token.log_prob);
         score.logit_sum += static_cast<double>(token.logit);
         score.is_greedy = score.is_greedy && token.is_likeliest;
       }
     }
-    rows_done += rows;
+    rows_done += pass.rows;
     if (callbacks.on_progress) callbacks.on_progress(rows_done);
+  };
+  const auto run_passes = [&] {
+    if (passes.empty()) return;
+    if (options.team == nullptr) {
+      model(passes.front().built.forest, passes.front().scores);
+    } else {
+      const ScoringTeam& team = *options.team;
+      std::vector<std::span<TokenScore>> of_all;
+      for (Pass& pass : passes) of_all.emplace_back(pass.scores);
+      const auto mine = static_cast<std::size_t>(team.number);
+      team.share(
+          [&] {
+            if (mine < passes.size()) model(passes[mine].built.forest, passes[mine].scores);
+          },
+          of_all);
+    }
+    for (const Pass& pass : passes) take_scores(pass);
+    passes.clear();
+  };
+  const auto add_pass = [&](std::span<const QueuedSequence> sequences,
+                            const std::vector<std::int64_t>& shared, std::int64_t rows) {
+    Pass& pass = passes.emplace_back(Pass{sequences, rows, build_forest(sequences, shared), {}});
+    pass.scores.assign(pass.built.forest.targets.size(), {});
+    if (std::ssize(passes) == processes_of(options)) run_passes();
   };
   const auto wanted = [&](std::size_t group) {
     return !callbacks.is_wanted || callbacks.is_wanted(group);
@@ -293,7 +324,8 @@ void score_groups(std::span<const SequenceGroup> groups, const ScoreTokens& mode
     scores.clear();
     for (const std::size_t group : chunk.groups())
       scores.emplace_back(groups[group].sequences.size());
-    chunk.for_each_forest(options.forest_rows, run_forest);
+    chunk.for_each_forest(options.forest_rows, add_pass);
+    run_passes();
     for (std::size_t slot = 0; slot < scores.size(); ++slot)
       callbacks.on_group(chunk.groups()[slot], scores[slot]);
   });

@@ -29,11 +29,25 @@ struct SequenceGroup {
   std::vector<ScoredSequence> sequences;
 };
 
+/// Processes with the same groups and the same model that score them together: each runs a part of
+/// the forests and learns the scores of all.
+struct ScoringTeam {
+  int size = 1;
+  int number = 0;  ///< of this process
+  /// `scores`: of at most `size` forests. Does `work`, which fills those of forest `number`, and
+  /// fills the others' with what the other processes found. All processes call it at the same time.
+  /// Throws on all if one failed.
+  std::function<void(const std::function<void()>& work,
+                     std::span<const std::span<TokenScore>> scores)>
+      share;
+};
+
 struct QueueOptions {
   /// Rows of one forward pass; the first passes are smaller, so that the first score comes soon. A
   /// sequence that is longer goes alone.
   std::int64_t forest_rows = 4096;
   bool share_prefixes = true;  ///< false: every sequence by itself; the same bits
+  const ScoringTeam* team = nullptr;  ///< null: this process runs all
 };
 
 /// Rows that the model will run over the groups; counted without a model.

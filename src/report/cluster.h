@@ -1,35 +1,13 @@
-// Facts of a machine that no sensor tells, and what follows from them and from what was measured.
+// What follows from the facts of a cluster (config/cluster.h) and from what was measured.
 #pragma once
 
-#include <optional>
-#include <string>
+#include "config/cluster.h"
 
 namespace olmo::report {
 
-/// Absent: neither measured nor stated.
-using Quantity = std::optional<double>;
-
-/// configs/clusters/NAME.json: facts of a machine that no sensor tells, each with its source.
-struct Cluster {
-  std::string name;    ///< "" without a file
-  std::string device;  ///< e.g. "AMD MI250X (one GCD)"
-  Quantity devices_per_node;
-  std::string devices_per_node_source;
-  Quantity peak_flops;  ///< FLOP/s of one device
-  std::string peak_source;
-  Quantity pue;
-  std::string pue_source;
-  Quantity kg_per_kwh;  ///< location-based carbon intensity
-  std::string kg_per_kwh_source;
-  Quantity kg_per_kwh_market;  ///< of the power that was contracted for
-  std::string kg_per_kwh_market_source;
-  Quantity price_per_device_hour;
-  std::string currency, price_source;
-};
-
-/// Throws Error(kUsage) naming file and key: unknown keys, wrong types, values out of range, and
-/// facts without a source; Error(kInput) for a file that is no JSON.
-Cluster read_cluster(const std::string& path);
+using config::Cluster;
+using config::Quantity;
+using config::read_cluster;
 
 // Where a quantity is absent, so is everything that needs it: never 0. These throw Error(kInput)
 // for a negative or non-finite number, a PUE below 1, and a 0 where a measured quantity divides.
