@@ -6,12 +6,14 @@
 #include "cli/commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_records.h"
+#include "cli/rank_options.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/machine.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
+#include "dist/exchange.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
 #include "store/provenance.h"
@@ -49,6 +51,7 @@ struct Options {
   bool json = false;
   bool list = false;
   std::string rescore;
+  RankOptions ranks;
   std::string command_line;
 };
 
@@ -64,7 +67,7 @@ eval::PerplexitySuite open_named(const std::string& text, const Options& options
 }
 
 /// What was asked for, before the model is known.
-eval::Selection find_asked(const Options& options) {
+eval::Selection find_asked(const Options& options, bool tells) {
   std::vector<std::string> names = options.tasks;
   names.insert(names.end(), options.suites.begin(), options.suites.end());
   if (names.empty() && options.perplexity.empty()) names = {kDefaultSuite};
@@ -78,7 +81,9 @@ eval::Selection find_asked(const Options& options) {
   if (!options.missing.empty()) where.refuse_missing = options.missing == "refuse";
   auto asked =
       eval::select(eval::load_catalog(if_given(options.definitions), suite_files), names, where);
-  for (const auto& note : asked.notes()) log_warning(note);
+  if (tells) {
+    for (const auto& note : asked.notes()) log_warning(note);
+  }
   for (const auto& text : options.perplexity) asked.suites.push_back(open_named(text, options));
   return asked;
 }
@@ -106,7 +111,7 @@ bool needs_text(const eval::Selection& asked) {
 }
 
 std::optional<data::Tokenizer> load_tokenizer(const Options& options, const eval::Selection& asked,
-                                              const models::LoadedModel& loaded) {
+                                              const models::LoadedModel& loaded, bool tells) {
   const auto file = tokenizer_file(options, loaded);
   if (!file) {
     if (!needs_text(asked)) return std::nullopt;
@@ -115,8 +120,8 @@ std::optional<data::Tokenizer> load_tokenizer(const Options& options, const eval
                                        "--tokenizer FILE (tokenizer.json)");
   }
   auto tokenizer = data::Tokenizer::load(*file);
-  if (const auto note = models::check_tokenizer_fits(loaded.files, tokenizer, file->string()))
-    log_line("note: " + *note);
+  const auto note = models::check_tokenizer_fits(loaded.files, tokenizer, file->string());
+  if (note && tells) log_line("note: " + *note);
   return tokenizer;
 }
 
@@ -178,17 +183,33 @@ void print_result(const Options& options, const Recorded& recorded, const eval::
   std::cout << json_text(json, 2) << "\n";
 }
 
-int run(const Options& options) {
+/// What rank 0 says when the evaluation has ended.
+void tell(const Options& options, const Recorded& recorded, const std::optional<JoinedRun>& joined,
+          const eval::Selection& asked, const models::LoadedModel& loaded) {
+  const std::string& id = recorded.result.evaluation_id;
+  if (recorded.result.resumed) log_line("went on with evaluation " + id);
+  if (joined) note_earlier(*joined, recorded.run->step, id);
+  if (!options.instances.empty()) {
+    store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
+    write_instances(options.instances, store::EvaluationDb(records), id, asked.tasks);
+    log_line("wrote " + options.instances);
+  }
+  print_result(options, recorded, asked, loaded);
+  log_line("evaluation " + id + " in " + recorded.database.string());
+}
+
+int run(const Options& options, dist::World& world) {
+  const bool tells = world.launch().rank == 0;
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
-  const eval::Selection asked = find_asked(options);
+  const eval::Selection asked = find_asked(options, tells);
   Policy policy = options.policy.resolve();
   if (options.precision == to_string(Precision::kAmpBf16))
     policy.mixed_precision = MixedPrecision::kMixed;
   apply_policy(policy);
   models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
-  log_line(loaded.description);
-  const auto tokenizer = load_tokenizer(options, asked, loaded);
+  if (tells) log_line(loaded.description);
+  const auto tokenizer = load_tokenizer(options, asked, loaded, tells);
 
   Recorded recorded{.database = joined                     ? joined->database
                                 : options.database.empty() ? evaluation::default_database(loaded)
@@ -203,19 +224,15 @@ int run(const Options& options) {
         {.database = recorded.database,
          .command_line = options.command_line,
          .run = recorded.run,
-         .on_progress = [&](const Progress& progress) { line.show(progress); }});
+         .on_progress =
+             [&](const Progress& progress) {
+               if (tells) line.show(progress);
+             },
+         .ranks = world.ranks().size() > 1 ? &world.ranks() : nullptr});
   }
-  const std::string& id = recorded.result.evaluation_id;
-  if (recorded.result.resumed) log_line("went on with evaluation " + id);
-  if (joined) note_earlier(*joined, recorded.run->step, id);
-  if (!options.instances.empty()) {
-    store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
-    write_instances(options.instances, store::EvaluationDb(records), id, asked.tasks);
-    log_line("wrote " + options.instances);
-  }
-  print_result(options, recorded, asked, loaded);
-  log_line("evaluation " + id + " in " + recorded.database.string());
-  return exit_code_of(recorded.result.outcome);
+  if (tells) tell(options, recorded, joined, asked, loaded);
+  const int code = exit_code_of(recorded.result.outcome);
+  return std::stoi(dist::broadcast_text(world.ranks(), std::to_string(code), 0));
 }
 
 void add_what(const Command& eval, Options& options) {
@@ -280,6 +297,7 @@ void add_how(const Command& eval, Options& options) {
               "Tokens in one forward pass; changes memory and speed, no score");
   eval.flag("--no-prefix-sharing", options.no_prefix_sharing,
             "Do not share computed contexts between requests: slower, the same scores");
+  add_rank_options(eval, options.ranks);
   eval.json(options.json);
   eval.flag("--list", options.list, "List tasks and suites");
   eval.run(options.rescore, "--rescore RUN",
@@ -310,7 +328,9 @@ void add_eval(const Command& program, const char* group) {
     options.command_line = command_line();
     if (options.checkpoint.empty() && !options.list && options.rescore.empty())
       throw Error(ErrorKind::kUsage, "eval: give a CHECKPOINT, or --list, or --rescore RUN");
-    if (!options.list && options.rescore.empty()) return run(options);
+    if (!options.list && options.rescore.empty())
+      return on_ranks(options.ranks,
+                      [&options](dist::World& world) { return run(options, world); });
     if (options.list) {
       list_definitions(options.definitions, options.json);
     } else {

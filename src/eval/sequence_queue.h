@@ -46,7 +46,7 @@ struct QueueOptions {
   /// Rows of one forward pass; the first passes are smaller, so that the first score comes soon. A
   /// sequence that is longer goes alone.
   std::int64_t forest_rows = 4096;
-  bool share_prefixes = true;  ///< false: every sequence by itself; the same bits
+  bool share_prefixes = true;         ///< false: every sequence by itself; the same bits
   const ScoringTeam* team = nullptr;  ///< null: this process runs all
 };
 

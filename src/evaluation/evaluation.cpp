@@ -8,11 +8,13 @@
 #include "core/gpu.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "dist/exchange.h"
 #include "eval/load_task.h"
 #include "eval/perplexity.h"
 #include "eval/perplexity_summary.h"
 #include "eval/rank_classification.h"
 #include "eval/scoring.h"
+#include "evaluation/rank_team.h"
 
 namespace olmo::evaluation {
 namespace {
@@ -23,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 struct Evaluation {
   const data::Tokenizer* tokenizer;
   const EvaluationPlan& plan;
-  store::EvaluationDb& record;
+  store::EvaluationDb* record;  ///< null: another rank writes
+  dist::Communicator* ranks;    ///< null: alone
   const OnProgress& on_progress;
   std::int64_t vocab_size;
   int threads;
@@ -45,14 +48,45 @@ struct Evaluation {
 
 void record_failure(Evaluation& evaluation, TaskOutcome& outcome, const Error& error) {
   outcome.error = error;
-  evaluation.record.end_task(outcome.name, "failed", error.what());
+  if (evaluation.record == nullptr) return;
+  evaluation.record->end_task(outcome.name, "failed", error.what());
   log_warning(outcome.name + ": not evaluated: " + error.what());
 }
 
-void finish(Evaluation& evaluation, TaskOutcome& outcome, std::vector<EvaluationMetric> metrics) {
+void finish(store::EvaluationDb& record, TaskOutcome& outcome,
+            std::vector<EvaluationMetric> metrics) {
   outcome.metrics = std::move(metrics);
-  evaluation.record.record_metrics(outcome.name, outcome.metrics);
-  evaluation.record.end_task(outcome.name, "finished");
+  record.record_metrics(outcome.name, outcome.metrics);
+  record.end_task(outcome.name, "finished");
+}
+
+void begin_task(const Evaluation& evaluation, const store::EvaluationTaskRecord& task) {
+  if (evaluation.record != nullptr) evaluation.record->begin_task(task);
+}
+
+/// What the record has already of a task or suite; all ranks learn it.
+std::set<std::int64_t> done_of(
+    const Evaluation& evaluation, const std::string& name,
+    std::set<std::int64_t> (store::EvaluationDb::*done)(const std::string&) const) {
+  std::set<std::int64_t> numbers;
+  if (evaluation.record != nullptr) numbers = (evaluation.record->*done)(name);
+  if (evaluation.ranks != nullptr) numbers = numbers_of_first(*evaluation.ranks, numbers);
+  return numbers;
+}
+
+/// What failed on some rank, on every rank: data may lie on the disk of one machine alone.
+std::optional<Error> failure_of_any(const Evaluation& evaluation,
+                                    const std::optional<Error>& mine) {
+  if (evaluation.ranks == nullptr) return mine;
+  std::string text;
+  if (mine) text = Json{{"kind", static_cast<int>(mine->kind())}, {"what", mine->what()}}.dump();
+  for (const auto& of_rank : dist::all_gather_text(*evaluation.ranks, text)) {
+    if (of_rank.empty()) continue;
+    const Json error = Json::parse(of_rank);
+    return Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
+                 error.at("what").get<std::string>());
+  }
+  return std::nullopt;
 }
 
 TaskOutcome& outcome_of(std::vector<TaskOutcome>& outcomes, const std::string& name) {
@@ -64,20 +98,26 @@ TaskOutcome& outcome_of(std::vector<TaskOutcome>& outcomes, const std::string& n
 std::vector<eval::LoadedTask> load_tasks(Evaluation& evaluation, eval::RankOptions& options) {
   std::vector<eval::LoadedTask> loaded;
   for (const auto& task : evaluation.plan.tasks) {
-    evaluation.record.begin_task({.task = task.name,
-                                  .kind = "rank_classification",
-                                  .convention = task.convention,
-                                  .definition_digest = task.definition_digest.hex(),
-                                  .data_digest = task.data_digest.hex(),
-                                  .primary_metric = task.primary_metric});
+    begin_task(evaluation, {.task = task.name,
+                            .kind = "rank_classification",
+                            .convention = task.convention,
+                            .definition_digest = task.definition_digest.hex(),
+                            .data_digest = task.data_digest.hex(),
+                            .primary_metric = task.primary_metric});
     auto& outcome = evaluation.outcome.tasks.emplace_back(TaskOutcome{task.name, {}, {}});
+    std::optional<Error> mine;
+    std::optional<eval::LoadedTask> found;
     try {
-      loaded.push_back(eval::load_task(task, evaluation.plan.limit));
+      found = eval::load_task(task, evaluation.plan.limit);
     } catch (const Error& error) {
-      record_failure(evaluation, outcome, error);
+      mine = error;
+    }
+    if (const auto error = failure_of_any(evaluation, mine)) {
+      record_failure(evaluation, outcome, *error);
       continue;
     }
-    for (const auto doc_id : evaluation.record.done_instances(task.name))
+    loaded.push_back(std::move(*found));
+    for (const auto doc_id : done_of(evaluation, task.name, &store::EvaluationDb::done_instances))
       options.done.emplace(task.name, doc_id);
   }
   return loaded;
@@ -97,7 +137,10 @@ void run_tasks(Evaluation& evaluation) {
   evaluation.progress(plan.tasks.front().name, 0);
   eval::evaluate_tasks(
       loaded, *evaluation.tokenizer, evaluation.model, options,
-      {.on_instance = [&](auto rows) { evaluation.record.record_options(rows); },
+      {.on_instance =
+           [&](auto rows) {
+             if (evaluation.record != nullptr) evaluation.record->record_options(rows);
+           },
        .on_progress =
            [&](std::int64_t done, std::int64_t total, const std::string& task) {
              evaluation.outcome.rows = rows_before + done;
@@ -108,26 +151,27 @@ void run_tasks(Evaluation& evaluation) {
            [&](const std::string& task, const Error& error) {
              record_failure(evaluation, outcome_of(outcomes, task), error);
            }});
-  evaluation.record.flush();
+  if (evaluation.record == nullptr) return;
+  store::EvaluationDb& record = *evaluation.record;
+  record.flush();
   for (const auto& [task, examples] : loaded) {
     auto& outcome = outcome_of(outcomes, task.name);
     if (outcome.error) continue;
-    finish(evaluation, outcome,
-           eval::aggregate(
-               task, evaluation.record.options(evaluation.record.evaluation_id(), task.name)));
+    finish(record, outcome,
+           eval::aggregate(task, record.options(record.evaluation_id(), task.name)));
   }
 }
 
 void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
   const EvaluationPlan& plan = evaluation.plan;
   auto& outcome = evaluation.outcome.suites.emplace_back(TaskOutcome{suite.name, {}, {}});
-  evaluation.record.begin_task({.task = suite.name,
-                                .kind = "perplexity",
-                                .convention = to_string(suite.convention),
-                                .definition_digest = "",
-                                .data_digest = eval::sources_digest(suite.sources).hex(),
-                                .primary_metric = "ppl"});
-  const auto done = evaluation.record.done_documents(suite.name);
+  begin_task(evaluation, {.task = suite.name,
+                          .kind = "perplexity",
+                          .convention = to_string(suite.convention),
+                          .definition_digest = "",
+                          .data_digest = eval::sources_digest(suite.sources).hex(),
+                          .primary_metric = "ppl"});
+  const auto done = done_of(evaluation, suite.name, &store::EvaluationDb::done_documents);
   const std::int64_t rows_before = evaluation.outcome.rows;
   try {
     evaluation.progress(suite.name, 0);
@@ -141,7 +185,7 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
          .queue = plan.queue},
         {.on_document =
              [&](const DocumentRow& row) {
-               evaluation.record.record_documents({&row, 1});
+               if (evaluation.record != nullptr) evaluation.record->record_documents({&row, 1});
              },
          .on_progress =
              [&](const eval::PerplexityProgress& progress) {
@@ -158,9 +202,11 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
     record_failure(evaluation, outcome, error);
     return;
   }
-  evaluation.record.flush();
-  const auto rows = evaluation.record.documents(evaluation.record.evaluation_id(), suite.name);
-  finish(evaluation, outcome, eval::summarize_perplexity(rows, suite.convention));
+  if (evaluation.record == nullptr) return;
+  store::EvaluationDb& record = *evaluation.record;
+  record.flush();
+  const auto rows = record.documents(record.evaluation_id(), suite.name);
+  finish(record, outcome, eval::summarize_perplexity(rows, suite.convention));
 }
 
 eval::Task recorded_task(const Json& entry) {
@@ -178,11 +224,18 @@ eval::Task recorded_task(const Json& entry) {
 }  // namespace
 
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
-                           const EvaluationPlan& plan, store::EvaluationDb& record,
-                           const OnProgress& on_progress) {
+                           const EvaluationPlan& plan, store::EvaluationDb* record,
+                           const OnProgress& on_progress, const EvaluationRanks& among) {
+  EvaluationPlan shared = plan;
+  std::optional<eval::ScoringTeam> team;
+  if (among.ranks != nullptr) {
+    team = team_of(*among.ranks, among.check);
+    shared.queue.team = &*team;
+  }
   Evaluation evaluation{.tokenizer = tokenizer,
-                        .plan = plan,
+                        .plan = shared,
                         .record = record,
+                        .ranks = among.ranks,
                         .on_progress = on_progress,
                         .vocab_size = model.config().embedding_rows(),
                         .threads = model.policy().threads,
@@ -193,7 +246,7 @@ EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                             },
                         .outcome = {}};
   run_tasks(evaluation);
-  for (const auto& suite : plan.suites) run_suite(evaluation, suite);
+  for (const auto& suite : shared.suites) run_suite(evaluation, suite);
   evaluation.outcome.seconds = evaluation.seconds();
   return std::move(evaluation.outcome);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/json.h"
 #include "core/terminal.h"
 #include "data/tokenizer/tokenizer.h"
+#include "dist/communicator.h"
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"
@@ -47,15 +49,23 @@ struct EvaluationOutcome {
   std::int64_t rows = 0;  ///< that the model has run
 };
 
+/// Ranks that share an evaluation: each has the whole model and runs a part of the forward passes,
+/// and all learn every score, so that the rows are those of one process.
+struct EvaluationRanks {
+  dist::Communicator* ranks = nullptr;  ///< null: this process alone
+  std::function<void()> check = {};     ///< before each pass; where it throws, all ranks throw
+};
+
 /// Evaluates `model` and writes every row as it comes to `record`, in which an evaluation has been
-/// begun, or is gone on with: what it already holds is not computed again. A task or suite that
-/// fails is recorded with its reason, and the others go on. `tokenizer` may be null if nothing is
-/// text. The numbers depend on weights, tokenizer and plan alone (under numerics=portable to the
-/// last bit); training uses the same function. `on_progress` is called after each forward pass;
-/// where it throws, the rows so far stay in the record.
+/// begun, or is gone on with: what it already holds is not computed again. Of several ranks, rank 0
+/// has the record; where it is null, nothing is written, and no metrics are returned. A task or
+/// suite that fails is recorded with its reason, and the others go on. `tokenizer` may be null if
+/// nothing is text. The numbers depend on weights, tokenizer and plan alone (under
+/// numerics=portable to the last bit); training uses the same function. `on_progress` is called
+/// after each forward pass; where it throws, the rows so far stay in the record.
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
-                           const EvaluationPlan& plan, store::EvaluationDb& record,
-                           const OnProgress& on_progress = {});
+                           const EvaluationPlan& plan, store::EvaluationDb* record,
+                           const OnProgress& on_progress = {}, const EvaluationRanks& among = {});
 
 /// The part of a plan that the record keeps: enough to compute the scores again from the rows,
 /// without data and model.

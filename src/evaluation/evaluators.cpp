@@ -219,7 +219,7 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
   std::vector<std::pair<std::string, double>> metrics;
   try {
     for (const auto& plan : plans_)
-      add_metrics(plan, evaluate(model, tokenizer, plan, db, end_if_asked), metrics);
+      add_metrics(plan, evaluate(model, tokenizer, plan, &db, end_if_asked), metrics);
   } catch (const Error& error) {
     const bool asked = error.kind() == ErrorKind::kStopped;
     db.end(asked ? "interrupted" : "failed");

@@ -6,7 +6,9 @@
 
 #include "core/json.h"
 #include "core/process.h"
+#include "core/process_identity.h"
 #include "core/terminal.h"
+#include "dist/agreement.h"
 #include "store/provenance.h"
 
 namespace olmo::evaluation {
@@ -20,8 +22,8 @@ std::string numerics_key(const Policy& policy) {
                                   ? ""
                                   : " " + to_string(policy.mixed_precision);
   if (policy.numerics == Numerics::kPortable) return "portable" + rounded;
-  return "fast" + rounded + " " + to_string(policy.isa) + " " + std::to_string(policy.threads) + " " +
-         build_info().libtorch;
+  return "fast" + rounded + " " + to_string(policy.isa) + " " + std::to_string(policy.threads) +
+         " " + build_info().libtorch;
 }
 
 std::string content_key(const Policy& policy, const store::EvaluationRecord& record) {
@@ -63,15 +65,36 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
                                        const data::Tokenizer* tokenizer, const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options) {
   const StopSignals signals;
+  const auto check = [&] {
+    signals.throw_if_requested(
+        "the rows so far are recorded, and the same command goes on from them");
+  };
+  // Ranks stop together, before a pass; a rank of its own accord would leave the others waiting.
+  const EvaluationRanks among{.ranks = options.ranks, .check = check};
+  const auto on_progress = [&](const Progress& progress) {
+    if (options.on_progress) options.on_progress(progress);
+    if (options.ranks == nullptr) check();
+  };
+  auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
+  EvaluationSessionResult result;
+  if (options.ranks != nullptr) {
+    const std::vector<dist::Fact> facts = {{"weights", record.weights_digest},
+                                           {"tokenizer", record.tokenizer_digest},
+                                           {"numerics", numerics_key(loaded.model.policy())},
+                                           {"build", record.build},
+                                           {"tasks and texts", record.settings}};
+    dist::require_same(*options.ranks, facts, own_identity().host);
+  }
+  if (options.ranks != nullptr && options.ranks->rank() > 0) {
+    result.outcome = evaluate(loaded.model, tokenizer, plan, nullptr, on_progress, among);
+    return result;
+  }
   store::RecordDatabase database(options.database, store::OpenMode::kCreate);
   store::EvaluationDb db(database);
-  auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
   record.checkpoint = fs::absolute(loaded.files.path).lexically_normal().string();
   record.run_id = options.run ? options.run->run_id : loaded.files.run_id;
   record.step = options.run ? options.run->step : loaded.files.step;
   record.command_line = options.command_line;
-
-  EvaluationSessionResult result;
   if (const auto unfinished = db.find_unfinished(record)) {
     db.resume(*unfinished);
     result.resumed = true;
@@ -80,11 +103,7 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
   }
   result.evaluation_id = db.evaluation_id();
   try {
-    result.outcome = evaluate(loaded.model, tokenizer, plan, db, [&](const Progress& progress) {
-      if (options.on_progress) options.on_progress(progress);
-      signals.throw_if_requested(
-          "the rows so far are recorded, and the same command goes on from them");
-    });
+    result.outcome = evaluate(loaded.model, tokenizer, plan, &db, on_progress, among);
   } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool asked = ours != nullptr && (ours->kind() == ErrorKind::kInterrupted ||

@@ -20,6 +20,8 @@ struct EvaluationSessionOptions {
   std::string command_line;
   std::optional<EvaluatedRun> run;  ///< absent: as the checkpoint says
   OnProgress on_progress;
+  /// Ranks that share the evaluation; rank 0 alone opens the database. Null: this process alone.
+  dist::Communicator* ranks = nullptr;
 };
 
 struct EvaluationSessionResult {
@@ -34,7 +36,8 @@ std::filesystem::path default_database(const models::LoadedModel& loaded);
 
 /// Evaluates a checkpoint and records it: an unfinished evaluation of the same weights, tokenizer,
 /// numerics, plan, run and step in that database is gone on with, else one is begun. A signal ends
-/// it in order, with Error(kInterrupted) or Error(kStopped); the same command goes on later.
+/// it in order, with Error(kInterrupted) or Error(kStopped); the same command goes on later. Ranks
+/// return the same but for what only rank 0 knows: the id, whether it was resumed, and metrics.
 EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
                                        const data::Tokenizer* tokenizer, const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options);
