@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/catch.h"
+#include "support/forked.h"
 
 namespace olmo {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 class Idle {
  public:
   Idle() : identity_(own_identity()) {
-    identity_.pid = ::fork();
+    identity_.pid = test::fork_briefly();
     if (identity_.pid == 0)
       for (;;) ::pause();
     // A process that another one starts has its own moment of start.

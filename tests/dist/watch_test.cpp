@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/catch.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::dist {
@@ -56,7 +57,7 @@ bool says(const Failure& failure, const std::string& part) {
 /// Rank 1 of 3 as a process of its own, which does nothing but live.
 class OtherProcess {
  public:
-  explicit OtherProcess(const std::filesystem::path& folder) : pid_(::fork()) {
+  explicit OtherProcess(const std::filesystem::path& folder) : pid_(test::fork_briefly()) {
     if (pid_ != 0) return;
     const auto store = file_store(folder);
     enlist(*store, 1, own_identity());

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/process.h"
 #include "support/child.h"
+#include "support/forked.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {
@@ -25,7 +26,7 @@ class Processes {
   /// does.
   Processes(int size, const std::function<int(int rank)>& work) {
     for (int rank = 0; rank < size; ++rank) {
-      pids_.push_back(::fork());
+      pids_.push_back(fork_briefly());
       if (pids_.back() == 0) run(rank, work);
     }
   }
