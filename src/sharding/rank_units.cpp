@@ -1,5 +1,6 @@
 #include "sharding/rank_units.h"
 
+#include "core/error.h"
 #include "dist/exchange.h"
 #include "ops/optimizer_update.h"
 
@@ -13,7 +14,15 @@ RankUnits::RankUnits(const model::ModelConfig& config, const Policy& policy, mod
       groups_(ranks, strategy.shard_ranks),
       layout_(config, Units::map(), ranks.size()),
       weights_(config, policy, layout_, groups_, strategy.keeps_gathered),
-      gradients_(config, policy, layout_, groups_) {}
+      gradients_(config, policy, layout_, groups_) {
+  if (ranks.size() > 1 && policy.device != Device::kCpu) {
+    throw Error(ErrorKind::kUsage,
+                "`device` is " + to_string(policy.device) + " and there are " +
+                    std::to_string(ranks.size()) +
+                    " ranks; so far ranks exchange what lies in the memory of CPUs, so that a "
+                    "GPU trains as one process only");
+  }
+}
 
 NamedTensors RankUnits::owned_parameters() const {
   return layout_.slice_views(weights_.masters(), groups_.slice());

@@ -15,9 +15,7 @@ namespace {
 
 model::UnitMap unit_map(const config::TrainConfig& config) {
   model::validate(config.model);
-  const bool fsdp = config.distributed_strategy == "fsdp" && config.fsdp;
-  return fsdp ? model::UnitMap(config.model, config.fsdp->wrapping_strategy)
-              : model::UnitMap(config.model);
+  return model::UnitMap(config.model, config.fsdp.value_or(config::FsdpConfig{}).wrapping_strategy);
 }
 
 sharding::Strategy strategy(const config::TrainConfig& config, int world_size, int nodes) {
