@@ -75,6 +75,7 @@ class Trainer {
       const bool together =
           ranks_.size() == 1 || dynamic_cast<const dist::AgreedError*>(&error) != nullptr;
       if (!diverged && is_whole_ && together) saver_.save_what_is_whole();
+      if (!together && saver_.has_ended()) saver_.settle();  // it was saved before, and is recorded
       if (!diverged) recorder_.event(state_.step, "error", error.what());
       world_.finish(together);
       recorder_.end_attempt(diverged ? "diverged" : "failed");
