@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -44,6 +45,16 @@ double seconds(const std::function<void()>& action) {
   const auto start = Clock::now();
   action();
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Processor time of all threads so far.
+double processor_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
 void add(CheckpointContents& contents, const std::string& name, at::IntArrayRef shape) {
@@ -191,12 +202,14 @@ int main(int argc, char** argv) {
       {"by 2 ranks", [&] { save_on_ranks(folder, on_two, contents, threads); }},
       {"by 4 ranks", [&] { save_on_ranks(folder, on_four, contents, threads); }},
   };
-  std::map<std::string, std::vector<double>> rates;
+  std::map<std::string, std::vector<double>> rates, processor;
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       const auto& [name, action] =
           variants[(i + static_cast<std::size_t>(round)) % variants.size()];
+      const double before = processor_seconds();
       rates[name].push_back(static_cast<double>(bytes) / 1e9 / seconds(action));
+      processor[name].push_back(processor_seconds() - before);
       fs::remove(raw_file);
       fs::remove_all(folder / "step1");
     }
@@ -211,6 +224,7 @@ int main(int argc, char** argv) {
     result["gb_per_s"][name] = {{"median", median(values)},
                                 {"min", *std::min_element(values.begin(), values.end())},
                                 {"max", *std::max_element(values.begin(), values.end())}};
+    result["processor_seconds"][name] = median(processor.at(name));
   }
   std::printf("%s\n", result.dump(1).c_str());
   return 0;

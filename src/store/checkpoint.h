@@ -29,8 +29,7 @@
 // Reading never hands a file to the HDF5 library, which can crash or hang on damaged ones: the
 // manifest proves itself, tells where each dataset lies, and every byte read is checked against it.
 //
-// Later versions may list several files (one per rank) with slices of datasets; this one has
-// exactly one.
+// There is exactly one file, also where several ranks write it together (store/checkpoint_draft.h).
 #pragma once
 
 #include <cstdint>
