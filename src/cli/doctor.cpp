@@ -40,6 +40,7 @@ OrderedJson examine() {
   facts["sensors"] = sensor_facts();
   facts["folders"] = folder_facts();
   facts["limits"] = limit_facts();
+  facts["launch"] = launch_facts();
   facts["missing"] = missing_things(facts);
   facts["healthy"] = facts["self_check"]["same"];
   return facts;
@@ -73,6 +74,15 @@ class Section {
   std::optional<std::size_t> columns_ = terminal_width(STDOUT_FILENO);
 };
 
+/// What a training would be, as torchrun, srun or mpirun have set their variables.
+std::string launch_text(const OrderedJson& launch) {
+  if (launch.contains("problem")) return text_of(launch["problem"]);
+  if (launch["size"] == 1)
+    return "alone" + (launch["note"].is_null() ? "" : "; " + text_of(launch["note"]));
+  return "rank " + text_of(launch["rank"]) + " of " + text_of(launch["size"]) + ", started by " +
+         text_of(launch["how"]) + "; they meet at " + text_of(launch["meet_at"]);
+}
+
 void print_machine(const OrderedJson& facts) {
   const auto& processor = facts["processor"];
   const Section machine("Machine");
@@ -82,6 +92,7 @@ void print_machine(const OrderedJson& facts) {
                             text_of(processor["cores_online"]));
   machine.line("threads", text_of(processor["default_threads"]) + " by default (" +
                               text_of(processor["default_threads_by"]) + ")");
+  machine.line("ranks", launch_text(facts["launch"]));
   std::string caches;
   for (const auto& cache : processor["caches"]) {
     caches += (caches.empty() ? "" : ", ") + text_of(cache["name"]) + " " +

@@ -1,6 +1,7 @@
 #include "cli/doctor_facts.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 
 #include <ATen/Parallel.h>
@@ -18,6 +19,7 @@
 #include "core/output_file.h"
 #include "core/process.h"
 #include "core/tensor.h"
+#include "dist/launch.h"
 #include "energy/channel.h"
 #include "model/olmo.h"
 #include "ops/optimizer_update.h"
@@ -226,6 +228,22 @@ OrderedJson limit_facts() {
           {"cores_restricted", cores.bound_to < facts.value("cores_online", 0)},
           {"cgroup_cpus", or_null(cores.granted)},
           {"thread_variables", variables}};
+}
+
+OrderedJson launch_facts() {
+  try {
+    const auto launch = dist::read_launch([](const char* name) { return std::getenv(name); });
+    const auto text_or_null = [](const std::string& text) {
+      return text.empty() ? OrderedJson() : OrderedJson(text);
+    };
+    return {{"how", launch.how},
+            {"rank", launch.rank},
+            {"size", launch.size},
+            {"meet_at", launch.size > 1 ? OrderedJson(to_string(launch.rendezvous)) : nullptr},
+            {"note", text_or_null(launch.note)}};
+  } catch (const Error& error) {
+    return {{"problem", error.what()}};
+  }
 }
 
 OrderedJson folder_facts() {

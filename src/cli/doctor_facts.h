@@ -21,6 +21,9 @@ OrderedJson gpu_facts();
 /// {"open_files", "cores_restricted", "cgroup_cpus" or null, "file_bytes" or null,
 /// "thread_variables"}
 OrderedJson limit_facts();
+/// What a `train` in this environment would be: {"how", "rank", "size", "meet_at" or null, "note" or
+/// null}, or {"problem"} with the sentence that would refuse it.
+OrderedJson launch_facts();
 /// {"cache", "evaluation_data", "current", "current_free_bytes", "current_writable"}
 OrderedJson folder_facts();
 /// The energy sensors that a training would read: [{"source", "device", "readable", "note"}].

@@ -25,6 +25,7 @@ using Kind = Rendezvous::Kind;
 using std::chrono::milliseconds;
 
 constexpr char kAllHere[] = "all-here";
+constexpr char kOver[] = "over";  ///< for rank 0
 
 std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits) {
   const Rendezvous& at = launch.rendezvous;
@@ -160,15 +161,29 @@ void World::leave() {
   ranks_->barrier();
 }
 
+/// A launcher may kill all ranks once one has ended with an error. Rank 0, which closes the record,
+/// goes first.
+void World::await_rank_0(const Failure& failure) {
+  constexpr milliseconds kLongest = std::chrono::seconds(10);
+  try {
+    if (launch_.rank == 0) {
+      store_->set(kOver, "1");
+      // The others read it, and the failure, in the store that this process hosts.
+      if (launch_.rendezvous.kind == Kind::kTcp) std::this_thread::sleep_for(3 * watch_->pause());
+    } else if (failure.rank != 0) {
+      store_->wait(kOver, std::min(limits_.watch.dead, kLongest));
+    }
+  } catch (const Error&) {  // then there is nothing to wait for
+  }
+}
+
 void World::end_after(const Failure& failure) {
   // Where rank 0 is gone with the store, nobody can agree on who says so: one of each machine does.
   const bool in_its_place = failure.reporter == kNobody && placement_.local_rank <= 1;
   const bool tells = launch_.rank == 0 || launch_.rank == failure.rank ||
                      launch_.rank == failure.reporter || in_its_place;
   if (tells) log_line("error: " + failure.message);
-  // The others read it in the store that this process hosts.
-  if (launch_.rank == 0 && launch_.rendezvous.kind == Kind::kTcp)
-    std::this_thread::sleep_for(3 * watch_->pause());
+  await_rank_0(failure);
   std::cout.flush();
   std::_Exit(static_cast<int>(failure.kind));
 }

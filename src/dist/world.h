@@ -51,6 +51,7 @@ class World {
   void exchange_places();
   /// When all ranks have come here, none needs another any more.
   void leave();
+  void await_rank_0(const Failure& failure);
   /// Says what is to be said, and ends the process with the exit code of all.
   [[noreturn]] void end_after(const Failure& failure);
 

@@ -71,6 +71,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   void signal(int number) const { ::kill(pid_, number); }
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
   /// False once it has ended; its status is kept for wait().
   bool running() {

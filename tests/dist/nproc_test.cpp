@@ -1,0 +1,105 @@
+#include "dist/nproc.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
+#include "support/catch.h"
+#include "support/child.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::dist {
+namespace {
+
+using test::Child;
+using test::Ended;
+
+/// This program once more: it starts three ranks of itself, which do what `does` says.
+class Program {
+ public:
+  explicit Program(const std::string& does)
+      : child_({"/usr/bin/env", "OLMO_TEST_RANK_DOES=" + does,
+                std::filesystem::read_symlink("/proc/self/exe").string(),
+                "three ranks of this program"},
+               folder_ / "log") {}
+  Child* operator->() { return &child_; }
+  /// Until `text` stands in what the ranks have written.
+  void wait_for(const std::string& text) const {
+    while (test::read_file(folder_ / "log.err").find(text) == std::string::npos) ::usleep(2000);
+  }
+
+ private:
+  test::TemporaryDirectory folder_;
+  Child child_;
+};
+
+[[noreturn]] void act_as_rank(int rank, const std::string& does) {
+  if (does == "write") {
+    ::dprintf(rank == 1 ? STDOUT_FILENO : STDERR_FILENO, "one\ntwo of %d", rank);
+    std::_Exit(rank == 2 ? 3 : 0);
+  }
+  if (does == "meet") {
+    const char* folder = std::getenv("OLMO_HARNESS_RENDEZVOUS");
+    if (rank == 0) ::dprintf(STDOUT_FILENO, "%s", folder);
+    std::_Exit(std::filesystem::is_directory(folder) ? 0 : 1);
+  }
+  if (rank == 0 && does == "leave one") std::_Exit(75);
+  ::dprintf(STDERR_FILENO, "ready %d\n", rank);
+  for (;;) ::pause();
+}
+
+}  // namespace
+
+// Not by itself: what the cases below start.
+TEST_CASE("three ranks of this program", "[.nproc]") {
+  const char* rank = std::getenv(kNprocVariable);
+  const char* does = std::getenv("OLMO_TEST_RANK_DOES");
+  REQUIRE(does != nullptr);
+  if (rank == nullptr) std::_Exit(start_ranks(3, std::chrono::milliseconds(200)));
+  act_as_rank(std::atoi(rank), does);
+}
+
+TEST_CASE("what other ranks write appears with their rank in front, and one code is that of all",
+          "[dist]") {
+  Program program("write");
+  const Ended ended = program->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 3);
+  CHECK(ended.says("rank 1: one\n"));
+  CHECK(ended.says("rank 1: two of 1\n"));
+  CHECK(ended.says("rank 2: two of 2\n"));
+  CHECK_FALSE(ended.says("rank 0: "));
+  CHECK(ended.out.empty());
+}
+
+TEST_CASE("ranks that another one has left are killed", "[dist]") {
+  Program program("leave one");
+  const Ended ended = program->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  CHECK(ended.says("warning: rank 1 has not ended by itself"));
+  CHECK(ended.says("warning: rank 2 was ended by signal 9"));
+}
+
+TEST_CASE("a signal goes on to all ranks; where all are killed a run can be resumed", "[dist]") {
+  Program program("wait");
+  for (const char* text : {"ready 0", "ready 1", "ready 2"}) program.wait_for(text);
+  program->signal(SIGTERM);
+  const Ended ended = program->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  for (const char* rank : {"rank 0", "rank 1", "rank 2"})
+    CHECK(ended.says(std::string(rank) + " was ended by signal 15"));
+}
+
+TEST_CASE("the folder in which the ranks meet goes with them", "[dist]") {
+  Program program("meet");
+  const Ended ended = program->wait();
+  CHECK(ended.code == 0);
+  CHECK_FALSE(ended.out.empty());
+  CHECK_FALSE(std::filesystem::exists(ended.out));
+}
+
+}  // namespace olmo::dist
