@@ -24,6 +24,8 @@
 #include "core/error.h"
 #include "core/terminal.h"
 #include "dist/launch.h"
+#include "dist/store.h"
+#include "dist/watch.h"
 
 extern char** environ;
 
@@ -209,6 +211,7 @@ class Rank {
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool ended_badly() const { return signal_ || (code_ && *code_ != 0); }
   [[nodiscard]] int number() const { return rank_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::optional<int> code() const { return code_; }
   [[nodiscard]] std::optional<int> signal() const { return signal_; }
   Output& output() { return output_; }
@@ -262,6 +265,24 @@ std::vector<std::string> own_arguments() {
   return words;
 }
 
+/// Tells the other ranks of one that a signal has ended. The watch would find it, but not before it
+/// had come to where they meet.
+void tell_of_killed(const Ranks& ranks, std::vector<bool>& told, const fs::path& folder) {
+  for (const auto& rank : ranks) {
+    const auto number = static_cast<std::size_t>(rank->number());
+    if (!rank->signal() || told[number]) continue;
+    told[number] = true;
+    auto who = own_identity();
+    who.pid = rank->pid();
+    const auto store = with_prefix(*file_store(folder), "");
+    post_failure(*store, {.rank = rank->number(),
+                          .message = name_of_rank(rank->number(), who) + " was ended by signal " +
+                                     std::to_string(*rank->signal()) + " (" +
+                                     ::strsignal(*rank->signal()) + ")",
+                          .reporter = kNobody});
+  }
+}
+
 /// Once a rank has ended badly, the others have their time to end; those that are stopped would
 /// never.
 void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
@@ -292,6 +313,7 @@ int start_ranks(int size, std::chrono::milliseconds patience) {
   for (int rank = 0; rank < size; ++rank)
     ranks.push_back(std::make_unique<Rank>(rank, size, folder.path(), arguments, signals.before()));
   std::optional<Clock::time_point> first_end;
+  std::vector<bool> told(ranks.size());
   const auto some_run = [&] {
     return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->runs(); });
   };
@@ -303,6 +325,7 @@ int start_ranks(int size, std::chrono::milliseconds patience) {
       for (const auto& rank : ranks) rank->send(*signal);
     }
     for (const auto& rank : ranks) rank->look();
+    tell_of_killed(ranks, told, folder.path());
     kill_late(ranks, first_end, patience);
   }
   for (const auto& rank : ranks) {

@@ -77,6 +77,10 @@ std::optional<ProcessIdentity> enlisted(Store& store, int rank) {
   return parse_identity(*text);
 }
 
+Failure post_failure(Store& store, const Failure& failure) {
+  return parse_failure(store.set_first(kFailureKey, to_text(failure)));
+}
+
 std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who) {
   std::string name = "rank " + std::to_string(rank);
   if (who) name += " (process " + std::to_string(who->pid) + " on " + who->host + ")";
@@ -304,7 +308,7 @@ void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs)
 }
 
 Failure Watch::post_failure(Store& store, const Failure& failure) {
-  const auto stands = parse_failure(store.set_first(kFailureKey, dist::to_text(failure)));
+  const auto stands = dist::post_failure(store, failure);
   learn(stands);
   return stands;
 }

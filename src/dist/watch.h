@@ -151,6 +151,9 @@ class Watch {
 void enlist(Store& store, int rank, const ProcessIdentity& who);
 /// Who has said to be that rank.
 std::optional<ProcessIdentity> enlisted(Store& store, int rank);
+/// Makes the failure that of all ranks, unless one stands already. Returns the one that stands. For
+/// who is no rank; ranks have a Watch.
+Failure post_failure(Store& store, const Failure& failure);
 /// "rank 3 (process 71 on nid007)"
 std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who);
 
