@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-from train_step import processor, spread, watch
+from trainings import processor, spread, watch
 
 TASKS = ["arc_easy", "arc_challenge", "boolq", "hellaswag", "openbookqa", "piqa", "sciq", "winogrande"]
 SIZE = dict(hidden_size=512, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=8, vocab_size=50304,

@@ -5,20 +5,17 @@ for several micro-batches, and times what recomputation costs.
 Needs: numpy.
 Run:   python3 bench/train_memory.py --binary build/release/olmo-harness
 
-Shapes and configs are those of train_step.py. Each row is a training in a process of its own; the peak is the kernel's
+Shapes and configs are those of trainings.py. Each row is a training in a process of its own; the peak is the kernel's
 (ru_maxrss). A round starts all rows of a shape one after the other, and tokens/s are the median of all steps but each
 process's first. All rows of a micro-batch must end with one chain hash, else the script stops.
 """
 
 import argparse
-import json
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
-import train_step
+from trainings import PRECISIONS, SHAPES, STEPS, make_tokens, measure_ours, our_config, plan_of
 
 MODES = [None, "whole_layer", "one_in_two", "one_in_three", "one_in_four", "one_in_eight", "two_in_three", "three_in_four",
          "fine_grained"]
@@ -31,36 +28,26 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--steps", type=int, help="steps of a process (default: 8, 4, 3 at T, S, M)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--precision", choices=list(train_step.PRECISIONS), default="fp32")
+    parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32")
     parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
     return parser.parse_args()
 
 
 def rows_of(shape):
     """Modes at the whole batch as one micro-batch; without and with whole_layer at micro-batches of one instance."""
-    batch = train_step.SHAPES[shape]["batch"]
+    batch = SHAPES[shape]["batch"]
     return [(batch, mode) for mode in MODES] + [(1, None), (1, "whole_layer")]
 
 
-def planned(arguments, shape, token_file, steps):
-    with tempfile.TemporaryDirectory() as folder:
-        config = pathlib.Path(folder) / "config.json"
-        config.write_text(json.dumps(train_step.our_config(arguments, shape, token_file, steps, arguments.precision)))
-        command = [arguments.binary, "train", str(config), "--run-dir", str(pathlib.Path(folder) / "run"), "--dry-run", "--json"]
-        result = subprocess.run(command, capture_output=True, text=True)
-    if not result.stdout.startswith("{"):
-        sys.exit(f"{' '.join(command)} ended with {result.returncode}:\n{result.stderr}")
-    return json.loads(result.stdout)["memory_bytes"]
-
-
 def measure(arguments, shape, token_file):
-    steps = arguments.steps or train_step.STEPS[shape]
+    steps = arguments.steps or STEPS[shape]
     rows = {row: dict(peak=0, seconds=[], others=0) for row in rows_of(shape)}
     for _ in range(arguments.rounds):
         for (microbatch, mode), row in rows.items():
-            arguments.microbatch, arguments.activation_checkpointing = microbatch, mode
-            row["plan"] = planned(arguments, shape, token_file, steps)
-            result = train_step.measure_ours(arguments, shape, token_file, steps, arguments.precision)
+            settings = {"device_train_microbatch_size": microbatch, "activation_checkpointing": mode}
+            config = our_config(arguments, shape, token_file, steps, settings | PRECISIONS[arguments.precision])
+            row["plan"] = plan_of(arguments, config)["memory_bytes"]
+            result = measure_ours(arguments, config)
             row["peak"] = max(row["peak"], result["peak_mib"])
             row["others"] = max(row["others"], result["others"])
             row["seconds"] += result["seconds"][1:]
@@ -73,7 +60,7 @@ def measure(arguments, shape, token_file):
 
 
 def table_line(shape, rows, microbatch, mode):
-    row, tokens = rows[(microbatch, mode)], train_step.SHAPES[shape]["batch"] * train_step.SHAPES[shape]["length"]
+    row, tokens = rows[(microbatch, mode)], SHAPES[shape]["batch"] * SHAPES[shape]["length"]
     plan, saved = row["plan"]["total"] / 2**20, row["plan"]["saved_activations"] / 2**20
     seconds = statistics.median(row["seconds"])
     share = statistics.median(rows[(microbatch, None)]["seconds"]) / seconds
@@ -88,7 +75,7 @@ def main():
           "tokens/s | of those without | others |\n|" + " --- |" * 11)
     with tempfile.TemporaryDirectory() as folder:
         for shape in arguments.shapes.split(","):
-            rows = measure(arguments, shape, train_step.make_tokens(folder, shape))
+            rows = measure(arguments, shape, make_tokens(folder, shape))
             for microbatch, mode in rows:
                 print(table_line(shape, rows, microbatch, mode), flush=True)
 

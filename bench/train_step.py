@@ -13,35 +13,19 @@ tokens/s and reported by itself, as time from the start of the process until it 
 """
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
-import platform
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import numpy as np
 
-VOCABULARY = 50280
-EMBEDDING = 50304
-SHAPES = {
-    "T": dict(d_model=128, n_layers=4, n_heads=4, length=256, batch=8),
-    "S": dict(d_model=512, n_layers=8, n_heads=8, length=512, batch=4),
-    "M": dict(d_model=768, n_layers=12, n_heads=12, length=1024, batch=2),
-}
-STEPS = {"T": 8, "S": 4, "M": 3}
-# Both of OLMo's ways to mix precisions; the strategy decides which.
-PRECISIONS = {
-    "fp32": {"precision": "fp32"},
-    "mixed": {"precision": "amp_bf16", "distributed_strategy": "fsdp", "fsdp": {"precision": "mixed"}},
-    "autocast": {"precision": "amp_bf16", "distributed_strategy": "ddp"},
-}
+from trainings import (EMBEDDING, PRECISIONS, SHAPES, STEPS, make_tokens, measure_ours, our_config, processor, spread,
+                       watch)
 
 
 def parse_arguments():
@@ -96,56 +80,6 @@ def run_peer(shape_name, token_file, steps, threads, compiled):
         print(json.dumps(dict(step=step, seconds=time.perf_counter() - started, loss=loss)), flush=True)
 
 
-# ---------------------------------------------------------------- running and watching a process
-
-
-def busy_seconds():
-    """Seconds that all processors together were not idle since boot."""
-    fields = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    user, nice, system, _idle, _iowait, irq, softirq = fields[:7]
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def watch(command, threads, is_first_step, is_first_done=None):
-    """Runs `command`; returns its output lines, peak memory, times, and what others took of the processors.
-
-    The first step is done when a line says so, or `is_first_done()`.
-    """
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), NO_COLOR="1")
-    busy_before, started = busy_seconds(), time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    lines, first_step, ended = {"stdout": [], "stderr": []}, [], threading.Event()
-
-    def read(name):
-        for line in getattr(process, name):
-            if not first_step and is_first_step(line):
-                first_step.append(time.monotonic() - started)
-            lines[name].append(line)
-
-    def poll():
-        while not ended.is_set() and not first_step:
-            if is_first_done():
-                first_step.append(time.monotonic() - started)
-            time.sleep(0.02)
-
-    readers = [threading.Thread(target=read, args=(name,)) for name in lines]
-    if is_first_done is not None:
-        readers.append(threading.Thread(target=poll))
-    for reader in readers:
-        reader.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    ended.set()
-    for reader in readers:
-        reader.join()
-    wall = time.monotonic() - started
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines['stderr'])[-3000:]}")
-    others = busy_seconds() - busy_before - usage.ru_utime - usage.ru_stime
-    return dict(lines=lines, wall=wall, first_step=first_step[0] if first_step else None,
-                peak_mib=usage.ru_maxrss / 1024, others=max(0.0, others / (wall * os.cpu_count())))
-
-
 def measure_peer(arguments, shape, token_file, steps):
     command = [arguments.peer_python, __file__, "--threads", str(arguments.threads), "--peer", shape, str(token_file),
                str(steps)] + (["--compile"] if arguments.compile else [])
@@ -154,72 +88,17 @@ def measure_peer(arguments, shape, token_file, steps):
     return result
 
 
-def our_config(arguments, shape, token_file, steps, precision):
-    return {
-        "run_name": f"train-step-{shape}",
-        "seed": 6198,
-        "model": {
-            "d_model": SHAPES[shape]["d_model"], "n_layers": SHAPES[shape]["n_layers"],
-            "n_heads": SHAPES[shape]["n_heads"], "mlp_ratio": 8, "max_sequence_length": SHAPES[shape]["length"],
-            "vocab_size": VOCABULARY, "embedding_size": EMBEDDING, "eos_token_id": 50279, "pad_token_id": 1,
-            "activation_type": "swiglu", "block_type": "sequential", "rope": True, "include_bias": False,
-            "weight_tying": True, "layer_norm_type": "default", "layer_norm_with_affine": False,
-            "attention_layer_norm_with_affine": False, "bias_for_layer_norm": False, "init_fn": "mitchell",
-        },
-        "optimizer": {"name": "adamw", "learning_rate": 1e-4, "weight_decay": 0.1, "betas": [0.9, 0.95], "eps": 1e-8,
-                      "decay_norm_and_bias": True, "decay_embeddings": True},
-        "scheduler": {"name": "constant"},
-        "data": {"paths": [str(token_file)], "memmap_dtype": "uint16", "drop_last": True},
-        "tokenizer": {"identifier": arguments.tokenizer},
-        "max_duration": steps,
-        "global_train_batch_size": SHAPES[shape]["batch"],
-        "device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
-        "activation_checkpointing": arguments.activation_checkpointing,
-        "max_grad_norm": 1.0,
-        "threads": arguments.threads,
-    } | PRECISIONS[precision]
-
-
-def measure_ours(arguments, shape, token_file, steps, precision):
-    with tempfile.TemporaryDirectory() as folder:
-        config = pathlib.Path(folder) / "config.json"
-        config.write_text(json.dumps(our_config(arguments, shape, token_file, steps, precision)))
-        run_dir, database = pathlib.Path(folder) / "run", pathlib.Path(folder) / "runs.db"
-        step_one = re.compile(r"\bstep\W{0,3}1\b")
-        result = watch([arguments.binary, "train", str(config), "--run-dir", str(run_dir), "--db", str(database)],
-                       arguments.threads, step_one.search)
-        exported = subprocess.run([arguments.binary, "runs", "export", str(database), "--table", "steps", "--format",
-                                   "jsonl"], check=True, capture_output=True, text=True).stdout
-    rows = sorted((json.loads(line) for line in exported.splitlines() if line), key=lambda row: row["step"])
-    result["seconds"] = [row["seconds"] for row in rows]
-    result["chain"] = rows[-1]["chain_hash"] if rows else None
-    if len(rows) != steps:
-        sys.exit(f"expected {steps} recorded steps, got {len(rows)}")
-    if result["first_step"] is None:  # no line said so: all but the other steps is an upper bound
-        result["first_step"] = result["wall"] - sum(result["seconds"][1:])
-    return result
-
-
-# ---------------------------------------------------------------- the table
+def measure_own(arguments, shape, token_file, steps, precision):
+    settings = {"device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
+                "activation_checkpointing": arguments.activation_checkpointing}
+    return measure_ours(arguments, our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision]))
 
 
 def measure_other(arguments, shape, token_file, steps):
     """The peer, or our own steps in fp32."""
     if arguments.precision == "fp32":
         return measure_peer(arguments, shape, token_file, steps)
-    return measure_ours(arguments, shape, token_file, steps, "fp32")
-
-
-def make_tokens(folder, shape):
-    count = 16 * SHAPES[shape]["batch"] * SHAPES[shape]["length"]
-    path = pathlib.Path(folder) / f"tokens-{shape}.npy"  # OLMo's: raw uint16, no header
-    np.random.default_rng(1).integers(0, VOCABULARY - 1, count).astype(np.uint16).tofile(path)
-    return path
-
-
-def spread(values, digits=0):
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{low:.{digits}f} / {middle:.{digits}f} / {high:.{digits}f}"
+    return measure_own(arguments, shape, token_file, steps, "fp32")
 
 
 def summarize(shape, rounds):
@@ -233,14 +112,6 @@ def summarize(shape, rounds):
     return (f"| {shape} | {spread(rates['ours'])} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
             f"{memory['ours']:.0f} | {memory['peer']:.0f} | {memory['ours'] / memory['peer']:.2f} | "
             f"{spread(first['ours'], 2)} | {spread(first['peer'], 2)} | {100 * others:.0f} % |")
-
-
-def processor():
-    with contextlib.suppress(OSError):
-        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
 
 
 def peer_versions(python):
@@ -285,7 +156,7 @@ def main():
                 sys.exit("--steps: expected at least 2, because the first is left out")
             rounds = []
             for index in range(arguments.rounds):
-                rounds.append({"ours": measure_ours(arguments, shape, token_file, steps, arguments.precision),
+                rounds.append({"ours": measure_own(arguments, shape, token_file, steps, arguments.precision),
                                "peer": measure_other(arguments, shape, token_file, steps)})
                 print(f"{shape} round {index + 1}: " + ", ".join(
                     f"{who} {statistics.median(one['seconds'][1:]):.3f} s/step" for who, one in rounds[-1].items()),
