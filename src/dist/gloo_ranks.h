@@ -34,6 +34,9 @@ struct GlooOptions {
 /// Before each collective the ranks compare what they are about to do, so that one that is out of
 /// step is an error which names it, and no message is taken for another.
 ///
+/// Gloo alone does not always notice that a rank has gone: without a `check` that does, a wait may
+/// last until the limit.
+///
 /// After a failure the connections and the threads that wait on them are left alone, since nothing
 /// ends c10d's waits but the limit: the process should then end by std::_Exit, once its own work is
 /// in order.

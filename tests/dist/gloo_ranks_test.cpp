@@ -129,14 +129,15 @@ TEST_CASE("a rank of three processes", "[.dist-rank]") {
 
 TEST_CASE("ranks whose neighbour is killed in the midst of a collective end with an error",
           "[dist]") {
-  ThreeProcesses processes("600000");
+  // Gloo mostly notices at once; a receive that it lost track of is ended by the limit, or, in a
+  // training, by whoever watches the ranks.
+  ThreeProcesses processes("5000");
   processes.rank(1).signal(SIGKILL);
   for (const int rank : {0, 2}) {
     const auto ended = processes.rank(rank).wait();
     INFO(ended.err);
     CHECK(ended.code == static_cast<int>(ErrorKind::kStopped));
     CHECK(ended.says("in `world`: all-gather"));
-    CHECK(ended.says("onnection"));  // Gloo's own words: Connection closed, Connection reset, …
   }
 }
 
