@@ -8,6 +8,7 @@
 #include "model/model_config.h"
 #include "sharding/gradient_tree.h"
 #include "sharding/model_layout.h"
+#include "train/placement.h"
 
 namespace olmo::train {
 namespace {
@@ -77,7 +78,7 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
                            .activation_checkpointing = config.activation_checkpointing},
                           policy_of(config));
   const std::int64_t parameters = kFloat * model::count_parameters(config.model).total;
-  const sharding::ModelLayout layout(config.model, model::UnitMap(config.model), 1);
+  const sharding::ModelLayout layout(config.model, unit_map(config), 1);
   MemoryPlan plan;
   plan.weights = kFloat * layout.slice();
   plan.working_weights = config.mixed_precision() == MixedPrecision::kMixed

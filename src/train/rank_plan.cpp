@@ -14,6 +14,7 @@
 #include "model/units.h"
 #include "sharding/gradient_tree.h"
 #include "train/memory.h"
+#include "train/placement.h"
 
 namespace olmo::train {
 namespace {
@@ -97,19 +98,14 @@ std::optional<int> nodes_of(int ranks, const Cluster& cluster) {
 }
 
 Layout layout_of(const config::TrainConfig& config, int ranks, std::optional<int> nodes) {
-  const config::FsdpConfig fsdp = config.fsdp.value_or(config::FsdpConfig());
-  const model::UnitMap map(config.model, fsdp.wrapping_strategy);
+  const model::UnitMap map = unit_map(config);
   Layout layout;
   layout.shape = {.ranks = ranks,
-                  .strategy = sharding::strategy_of(
-                      config.distributed_strategy, fsdp.sharding_strategy,
-                      fsdp.hybrid_sharding_num_model_replicas, ranks, nodes.value_or(1)),
+                  .strategy = strategy_of(config, ranks, nodes.value_or(1)),
                   .micro_batches = config.micro_batches(),
                   .micro_batch = config.micro_batch(),
                   .bf16 = config.mixed_precision() == MixedPrecision::kMixed};
-  layout.strategy_name = config.distributed_strategy == "fsdp"
-                             ? fsdp.sharding_strategy
-                             : config.distributed_strategy.value_or("ddp");
+  layout.strategy_name = strategy_name(config, ranks);
   for (std::size_t unit = 0; unit < map.size(); ++unit)
     layout.units.emplace_back(map.specs(unit), ranks);
   return layout;

@@ -21,8 +21,10 @@
 #include "store/recorded_run.h"
 #include "store/run_folder.h"
 #include "train/agreement.h"
+#include "train/placement.h"
 #include "train/preparation.h"
 #include "train/rank_checkpoint.h"
+#include "train/rank_plan.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
 #include "train/shared_order.h"
@@ -64,13 +66,6 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
                   folders.whole.front().path.filename().string() +
                   "): go on with --resume latest, choose another --run-dir, or set "
                   "save_overwrite=true");
-}
-
-/// As a person names it, for the record.
-std::string strategy_name(const config::TrainConfig& config, int world_size) {
-  if (world_size == 1) return "single";
-  if (config.distributed_strategy != "fsdp") return "ddp";
-  return config.fsdp ? config.fsdp->sharding_strategy : config::FsdpConfig().sharding_strategy;
 }
 
 /// Where a start finds itself, once the folder is its own.
@@ -212,6 +207,11 @@ int hosts_of(const std::vector<store::RankRecord>& world) {
   return static_cast<int>(hosts.size());
 }
 
+/// Ranks on the machine of rank 0, itself included.
+std::int64_t ranks_beside(const std::vector<store::RankRecord>& world) {
+  return std::ranges::count(world, world.front().host, &store::RankRecord::host);
+}
+
 /// A training from its config to its end, on one of its ranks.
 class Session {
  public:
@@ -230,7 +230,7 @@ class Session {
     if (ranks_.size() > 1)
       dist::require_same(ranks_, facts_of(config_, ready_), own_identity().host);
     const auto world = describe_world(ranks_, *ready_.policy);
-    decide(ranks_, [&] { take_folder(); });  // what follows reads and writes the folder
+    decide(ranks_, [&] { take_folder(world); });  // what follows reads and writes the folder
     require_shared_folder(ranks_, options_.run_dir);
     find_start(hosts_of(world));
     end_if_asked();
@@ -266,10 +266,12 @@ class Session {
 
  private:
   /// Of rank 0: the right to the folder.
-  void take_folder() {
+  void take_folder(const std::vector<store::RankRecord>& world) {
     for (const auto& note : ready_.notes) log_line("note: " + note);
     const auto memory = memory_of(config_, {}, instances_of(ready_));
-    const Needs needs = needs_of(config_, memory, options_.run_dir, {});
+    Needs needs = needs_of(config_, memory, options_.run_dir, {});
+    if (ranks_.size() > 1)
+      needs.memory = plan_ranks(config_, ranks_.size(), {}).memory.total() * ranks_beside(world);
     for (const auto& shortage : shortages(needs, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
   }

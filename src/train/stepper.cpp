@@ -8,27 +8,14 @@
 #include "core/text.h"
 #include "optim/lr_schedule.h"
 #include "train/dealt.h"
+#include "train/placement.h"
 #include "train/rank_trace.h"
 
 namespace olmo::train {
-namespace {
-
-model::UnitMap unit_map(const config::TrainConfig& config) {
-  model::validate(config.model);
-  return model::UnitMap(config.model, config.fsdp.value_or(config::FsdpConfig{}).wrapping_strategy);
-}
-
-sharding::Strategy strategy(const config::TrainConfig& config, int world_size, int nodes) {
-  const auto fsdp = config.fsdp.value_or(config::FsdpConfig{});
-  return sharding::strategy_of(config.distributed_strategy, fsdp.sharding_strategy,
-                               fsdp.hybrid_sharding_num_model_replicas, world_size, nodes);
-}
-
-}  // namespace
 
 ParameterParts parts_of_rank(const config::TrainConfig& config, int rank, int ranks, int nodes) {
   const sharding::ModelLayout layout(config.model, unit_map(config), ranks);
-  const int slice = sharding::slice_of(rank, ranks, strategy(config, ranks, nodes).shard_ranks);
+  const int slice = sharding::slice_of(rank, ranks, strategy_of(config, ranks, nodes).shard_ranks);
   const auto parts = layout.parts(slice);
   ParameterParts of_rank;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -57,7 +44,7 @@ Stepper::Stepper(config::TrainConfig config, const Policy& policy, data::BatchSo
       nodes_(nodes),
       alone_(std::move(alone)),
       units_(config_.model, policy, unit_map(config_), alone_ ? *alone_ : *ranks,
-             strategy(config_, alone_ ? 1 : ranks->size(), nodes)),
+             strategy_of(config_, alone_ ? 1 : ranks->size(), nodes)),
       model_(config_.model, policy, units_, config_.activation_checkpointing),
       optimizer_(config_.optimizer, {config_.max_grad_norm, config_.max_grad_norm_ratio},
                  units_.owned_parameters(), units_.owned_gradients()) {
