@@ -13,10 +13,6 @@ namespace {
 /// In the order of a step, as the record names them.
 constexpr std::array kPhases = {"data", "compute", "gather", "exchange", "save", "wait"};
 
-std::string counted(std::int64_t count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 std::vector<store::RankRecord> ranks_of(const store::RecordedRun& run, std::int64_t attempt) {
   std::vector<store::RankRecord> ranks;
   std::ranges::copy_if(run.ranks, std::back_inserter(ranks),

@@ -356,7 +356,7 @@ RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster&
   if (cluster.memory_bytes) plan.device_memory = static_cast<std::int64_t>(*cluster.memory_bytes);
   check_memory(plan, config, cluster);
   if (const auto idle = ranks - plan.micro_batches; idle > 0) {
-    plan.notes.push_back(std::to_string(idle) + " ranks compute nothing: a step has " +
+    plan.notes.push_back("no work for " + counted(idle, "rank") + ": a step has " +
                          std::to_string(plan.micro_batches) +
                          " micro-batches; a smaller device_train_microbatch_size makes more");
   } else if (plan.micro_batches % ranks != 0) {

@@ -173,7 +173,7 @@ TEST_CASE("ranks that get no micro-batch, or wait in the last round, are told", 
   const auto count = static_cast<int>(config.micro_batches());
   const auto idle = plan_ranks(config, 2 * count, {});
   REQUIRE(idle.notes.size() == 1);
-  CHECK(idle.notes[0].starts_with(std::to_string(count) + " ranks compute nothing"));
+  CHECK(idle.notes[0].starts_with("no work for " + std::to_string(count) + " ranks:"));
   CHECK(plan_ranks(config, count, {}).notes.empty());
   CHECK(plan_ranks(config, count - 1, {}).notes.size() == 1);
 }
