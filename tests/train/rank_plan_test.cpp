@@ -1,8 +1,6 @@
 #include "train/rank_plan.h"
 
 #include <atomic>
-#include <fstream>
-#include <random>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +9,7 @@
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
+#include "train/small_run.h"
 #include "train/stepper.h"
 #include "train/train_state.h"
 
@@ -37,17 +36,6 @@ config::TrainConfig small_config(const std::filesystem::path& tokens, const Word
                "data.paths=[" + tokens.string() + "]"};
   all.insert(all.end(), settings.begin(), settings.end());
   return config::parse_config("{}", "c.json", all).config;
-}
-
-std::filesystem::path write_tokens(const test::TemporaryDirectory& folder) {
-  const auto path = folder / "tokens.npy";
-  std::mt19937 random(7);
-  std::vector<std::uint16_t> ids(8 * 100);
-  for (auto& id : ids) id = static_cast<std::uint16_t>(random() % 128);
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(ids.data()),
-             static_cast<std::streamsize>(ids.size() * sizeof ids[0]));
-  return path;
 }
 
 bool equal(const sharding::StepTraffic::Kind& planned, const dist::Traffic& before,

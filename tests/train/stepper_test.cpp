@@ -1,15 +1,13 @@
 // Training steps on ranks: every bit is that of one process.
 #include "train/stepper.h"
 
-#include <fstream>
-#include <random>
-
 #include "config/keys.h"
 #include "core/policy.h"
 #include "data/batch.h"
 #include "support/catch.h"
 #include "support/rank_worlds.h"
 #include "support/temporary_directory.h"
+#include "train/small_run.h"
 #include "train/train_state.h"
 
 namespace olmo::train {
@@ -40,17 +38,6 @@ config::TrainConfig config_of(const std::filesystem::path& tokens, const Words& 
                "data.paths=[" + tokens.string() + "]"};
   all.insert(all.end(), settings.begin(), settings.end());
   return config::parse_config("{}", "c.json", all).config;
-}
-
-std::filesystem::path write_tokens(const test::TemporaryDirectory& folder) {
-  const auto path = folder / "tokens.npy";
-  std::mt19937 random(7);
-  std::vector<std::uint16_t> ids(8 * 200);
-  for (auto& id : ids) id = static_cast<std::uint16_t>(random() % 128);
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(ids.data()),
-             static_cast<std::streamsize>(ids.size() * sizeof ids[0]));
-  return path;
 }
 
 /// What a training of two steps gave.
