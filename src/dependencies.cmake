@@ -1,4 +1,47 @@
-# Every external package, found and never fetched: builds must work offline.
+# Every external package, found and never fetched: builds must work offline. With OLMO_PROBE=FILE this is a question: LibTorch is left
+# out, and the names of the packages that are missing are written into FILE (scripts/libraries.sh then builds them).
+
+# need(PACKAGE [VERSION] [COMPONENTS ...]) and need_library(NAME HEADER LIBRARY) note what is missing, so that one message names all.
+set(missing "")
+macro(need package)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND missing ${package})
+  endif()
+endmacro()
+macro(need_library name header library)
+  find_path(${name}_INCLUDE_DIR ${header})
+  find_library(${name}_LIBRARY ${library})
+  mark_as_advanced(${name}_INCLUDE_DIR ${name}_LIBRARY)
+  if(NOT ${name}_INCLUDE_DIR OR NOT ${name}_LIBRARY)
+    list(APPEND missing ${name})
+  endif()
+endmacro()
+
+need(OpenMP COMPONENTS CXX)  # at::parallel_for is a header: without it our files run on one thread
+need(HDF5 COMPONENTS C)
+need(SQLite3 3.37)  # the first with STRICT tables
+need(nlohmann_json 3.10)
+need(CLI11 2.1)
+need(yaml-cpp)
+need(OpenSSL COMPONENTS Crypto)
+need(ZLIB)
+need(Boost 1.74)  # Boost.Math, Asio and Beast, headers only
+need_library(ZSTD zstd.h zstd)
+need_library(LIBZIP zip.h zip)
+need_library(UTF8PROC utf8proc.h utf8proc)
+if(BUILD_TESTING OR OLMO_PROBE)
+  need(Catch2)
+endif()
+if(OLMO_PROBE)
+  file(WRITE "${OLMO_PROBE}" "${missing}")
+  return()
+endif()
+if(missing)
+  list(JOIN missing ", " missing)
+  message(FATAL_ERROR "Not found: ${missing}. CMAKE_PREFIX_PATH=DIR names folders to search; scripts/build.sh installs or builds what is "
+                      "missing, also without root.")
+endif()
 
 # LibTorch. Its own CMake package of a CUDA wheel demands the CUDA toolkit, which we do not need: the binary links
 # libtorch_cpu and libc10 only and opens a GPU library at run time.
@@ -26,18 +69,3 @@ add_library(libtorch INTERFACE)
 target_include_directories(libtorch SYSTEM INTERFACE "${TORCH_ROOT}/include")
 target_link_libraries(libtorch INTERFACE "${TORCH_CPU_LIBRARY}" "${TORCH_LIB_DIR}/libc10.so")
 set(CMAKE_BUILD_RPATH "${TORCH_LIB_DIR}")
-
-find_package(OpenMP REQUIRED COMPONENTS CXX)  # at::parallel_for is a header: without it our files run on one thread
-find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(SQLite3 REQUIRED)
-find_package(nlohmann_json 3.10 REQUIRED)
-find_package(CLI11 2.1 REQUIRED)
-find_package(yaml-cpp REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(ZLIB REQUIRED)
-find_package(Boost 1.74 REQUIRED)  # Boost.Math, headers only
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
-find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
-find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)

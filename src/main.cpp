@@ -2,6 +2,8 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <new>
+#include <string>
 
 #include <unistd.h>
 
@@ -22,8 +24,12 @@ int run(int argc, char** argv, bool& failed) {
   } catch (const olmo::Error& error) {
     olmo::log_line(std::string("error: ") + error.what());
     return static_cast<int>(error.kind());
+  } catch (const std::bad_alloc&) {
+    olmo::log_line("error: there is no memory left");
+    return static_cast<int>(olmo::ErrorKind::kFailure);
   } catch (const std::exception& error) {
-    olmo::log_line(std::string("error: ") + error.what());
+    const std::string text = error.what();  // a library's may go on with the calls that led to it
+    olmo::log_line("error: " + text.substr(0, text.find('\n')));
     return static_cast<int>(olmo::ErrorKind::kFailure);
   }
 }
@@ -31,6 +37,7 @@ int run(int argc, char** argv, bool& failed) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  olmo::hide_libtorch_from_children();
   olmo::open_standard_streams();
   olmo::keep_writes_from_killing();
   olmo::CleanStream out(std::cout, STDOUT_FILENO);

@@ -10,18 +10,14 @@
 // 40,000 and 11,000 with the value below, 46,000 and 22,000 without spinning; of a model of 7
 // million parameters 530 beside other programs as OpenMP has it, 1,750 with the value below, 1,500
 // without.
+#include "wait_policy.h"
+
 #include <climits>
 #include <cstddef>
-#include <initializer_list>
 
 #include <unistd.h>
 
 namespace {
-
-/// GCC's OpenMP, which LibTorch brings: 15 to 60 µs, as processors pause.
-constexpr char kOfGcc[] = "GOMP_SPINCOUNT=1000";
-/// Clang's, which a build by clang uses beside it: milliseconds.
-constexpr char kOfClang[] = "KMP_BLOCKTIME=0";
 
 /// What runs before the C library knows the environment and before a sanitizer has started.
 #define OLMO_EARLY __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -38,13 +34,13 @@ OLMO_EARLY void start_with_short_waits(int /*argc*/, char** arguments, char** va
   char* extended[kMost + 3];
   std::size_t count = 0;
   for (char** entry = variables; *entry != nullptr; ++entry) {
-    for (const char* name : {"GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_WAIT_POLICY"})
+    for (const char* name : olmo::kWaitVariables)
       if (sets(*entry, name)) return;
     if (count == kMost) return;
     extended[count++] = *entry;
   }
-  extended[count++] = const_cast<char*>(kOfGcc);
-  extended[count++] = const_cast<char*>(kOfClang);
+  extended[count++] = const_cast<char*>(olmo::kWaitOfGcc);
+  extended[count++] = const_cast<char*>(olmo::kWaitOfClang);
   extended[count] = nullptr;
   char program[PATH_MAX];
   const auto length = ::readlink("/proc/self/exe", program, sizeof program - 1);

@@ -28,15 +28,63 @@ expect "no home" 2 "neither HOME nor OLMO_HARNESS_CACHE is set" env -u HOME -u X
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
 
+# Options of scripts in the documents are options of the scripts.
+while read -r name options; do
+  [ -f "$name" ] || continue  # tests/documents_test.cpp says so
+  for option in $options; do
+    [[ $option != --* ]] || grep -qF -- "$option)" "$name" || { [ "$name" = scripts/test.sh ] && grep -qF -- "$option" "$name" scripts/build.sh; } ||
+      { echo "FAILED: a document gives $name the option $option"; failed=1; }
+  done
+done < <(grep -ohE 'scripts/[a-z_]+\.sh( --?[a-z-]+( [A-Za-z/.]+)?)+' README.md CONTRIBUTING.md docs/*.md scripts/containers/* .github/workflows/*)
+# The wheel that documents name is that of the version.
+version=$(sed -n 's/^project(olmo-harness VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+if grep -ohE 'olmo[_-]harness-[0-9]+\.[0-9]+\.[0-9]+' README.md docs/*.md | grep -v -- "-$version$"; then echo "FAILED: documents name packages of another version than $version"; failed=1; fi
+# An action of the workflow is a commit, which nobody can change afterwards.
+if grep -E 'uses:' .github/workflows/*.yml | grep -vE 'uses: [a-z/-]+@[0-9a-f]{40} # v[0-9.]+$'; then echo "FAILED: actions are named by something else than a commit and its version"; failed=1; fi
+# A release has notes, and its tag asks for them.
+expect "notes of a release" 0 "." scripts/release.sh notes 0.1.0
+expect "notes of no release" 2 "CHANGELOG.md has no section \[0.0.0\]" scripts/release.sh notes 0.0.0
+
 # The picture in the README shows the page that is kept.
 if python3 -I -c '' 2>/dev/null; then
   expect "the picture of the sample report" 0 "" bash -c 'python3 -I scripts/report_picture.py reports/sample/parity.html | cmp - docs/parity.svg'
 fi
 
+# What a package promises is what its programs need: more is refused, and the same tree gives the same bytes.
+if python3 -I -c '' 2>/dev/null && command -v readelf >/dev/null && command -v cc >/dev/null; then
+  program() { echo | cc -shared -nostdlib -x c - "${@:2}" -o "$work/stage/$1"; }
+  package() { mkdir -p "$work/$1" && python3 -I scripts/package.py "$work/stage" "$work/$1" --glibc 2.31 --date 1700000000; }
+  mkdir -p "$work/stage"/{bin,lib/olmo-harness,share/olmo-harness}
+  program bin/olmo-harness && program lib/olmo-harness/olmo-harness && echo text >"$work/stage/share/olmo-harness/file"
+  expect "a package" 0 '/olmo-harness-[0-9.]+-linux-x86_64.tar.gz$' package first
+  touch "$work/stage/share/olmo-harness/file" && package second >/dev/null 2>&1
+  diff -r "$work/first" "$work/second" || { echo "FAILED: the same tree gives packages that differ"; failed=1; }
+  program bin/olmo-harness -Wl,-rpath,/home/builder/lib
+  expect "a package that looks into the builder's folders" 1 'bin/olmo-harness looks for libraries in /home/builder/lib$' package third
+  program bin/olmo-harness && cp "$(command -v bash)" "$work/stage/lib/olmo-harness/olmo-harness"
+  expect "a package of programs that need more than it promises" 1 'needs GLIBC_2\.[0-9]+, but a machine with glibc 2.31 has 2.31|which not every Linux has' package third
+fi
+# The scripts of a package.
+mkdir -p "$work/package/bin" "$work/package/share/olmo-harness"
+cp scripts/quickstart.sh "$work/package/bin/olmo-harness-quickstart"
+cp scripts/package_libtorch.sh "$work/package/bin/olmo-harness-libtorch"
+cp scripts/libtorch.sh "$work/package/share/olmo-harness/"
+expect "options of a package's quickstart" 2 "olmo-harness-quickstart: it takes no options" "$work/package/bin/olmo-harness-quickstart" --libtorch x
+expect "options of a package's fetcher" 2 "olmo-harness-libtorch: it takes no options" "$work/package/bin/olmo-harness-libtorch" now
+expect "a quickstart of a program that is not there" 2 "/nowhere/x is no program" scripts/quickstart.sh --harness /nowhere/x
+
+# A network that fails is asked three times, with pauses that are none here; other trouble is told at once.
+fake sleep 'echo "$1" >>'"$work"'/pauses'
 fake dpkg-query 'exit 1'
 fake apt-get 'echo "E: Temporary failure resolving"; exit 1'
 fake id 'echo 0'
-expect "no network for apt" 1 "Debian's package archive could not be reached; install these by other means.*: nothing-1 nothing-2" in_needs 'install nothing-1 nothing-2'
+expect "no network for apt" 1 "the package archive could not be reached; install these by other means.*: nothing-1 nothing-2" in_needs 'install nothing-1 nothing-2'
+[ "$(wc -l <"$work/pauses")" -eq 2 ] || { echo "FAILED: an archive that does not answer is not asked three times"; failed=1; }
+fake apt-get 'echo "E: dpkg was interrupted"; exit 1'
+expect "apt that cannot install" 1 "apt could not install all packages; install these by other means.*: nothing-1" in_needs 'install nothing-1'
+[ "$(wc -l <"$work/pauses")" -eq 2 ] || { echo "FAILED: apt is asked again where the network is not the trouble"; failed=1; }
+fake apt-get 'echo "E: Failed to fetch x  502  Bad Gateway"; [ -e '"$work"'/answered ] || { touch '"$work"'/answered; exit 100; }'
+expect "an archive that fails once" 0 "the package archive does not answer as it should; trying again in 3 s$" in_needs 'install nothing-1'
 fake apt-get 'echo "Get:1 a package"; echo "debconf: a warning"; exit 0'
 expect "apt that succeeds is silent" 0 "^== installing 1 packages: nothing-1$" in_needs 'install nothing-1'
 fake id 'echo 1000'
@@ -45,7 +93,10 @@ fake sudo 'exit 1'
 expect "packages that are there need no root" 0 "^done$" env PATH="$work/there:$PATH" bash -c 'mkdir -p '"$work"'/there; printf "#!/bin/bash\necho install ok installed\n" >'"$work"'/there/dpkg-query; chmod +x '"$work"'/there/dpkg-query; PATH='"$work"'/there:$PATH; root=$PWD; script=build.sh; source scripts/needs.sh; install a b; echo done'
 
 fake python3 'echo "Temporary failure in name resolution"; exit 1'
-expect "no network for pip" 1 "PyPI could not be reached; give a LibTorch that is there already with --libtorch DIR" in_needs "$fetch"
+expect "no network for pip" 1 "PyPI could not be reached; --libtorch DIR takes a LibTorch that is there already" in_needs "$fetch"
+expect "no network for pip, in a package" 1 "PyPI could not be reached; OLMO_LIBTORCH=DIR takes a LibTorch that is there already" "$work/package/bin/olmo-harness-libtorch"
+fake python3 'echo "OSError: [Errno 122] Disk quota exceeded"; exit 1'
+expect "a share of the disk that is used up" 1 "the disk of .* is full, or your share of it; OLMO_HARNESS_CACHE=DIR" in_needs "$fetch"
 fake df 'echo; echo "disk 1000 900 100 90% /"'
 expect "too small a disk" 1 "needs [0-9]+ MB in .*, and 100 MB are free" in_needs "$fetch"
 rm "$work/bin/df"
@@ -58,6 +109,35 @@ fake python3 "$pip; touch \"\$to/torch/lib/libtorch_cpu.so\""
 : >"$work/calls"
 expect "a fetch after it" 0 "/libtorch-[0-9.]+$" in_needs "($fetch) & ($fetch); wait"
 [ "$(wc -l <"$work/calls")" -eq 1 ] || { echo "FAILED: two builds at once fetched LibTorch $(wc -l <"$work/calls") times"; failed=1; }
+
+rm -rf "$work"/cache/libtorch-* "$work/answered"
+fake python3 "[ -e $work/answered ] || { touch $work/answered; echo 'IncompleteRead(1 bytes read)'; exit 1; }; $pip; touch \"\$to/torch/lib/libtorch_cpu.so\""
+expect "a download that breaks off once" 0 "/libtorch-[0-9.]+$" in_needs "$fetch"
+
+# Without root: pinned sources, from a folder or a mirror, and the tools that build them.
+in_libraries() { in_needs 'source scripts/libraries.sh; '"$1"; }
+mkdir "$work/sources"
+echo sound >"$work/sources/a-1.tar.gz"
+sum=$(sha256sum <"$work/sources/a-1.tar.gz" | cut -c 1-64)
+fake curl 'echo "curl: (6) Could not resolve host" >&2; exit 6'
+expect "a source in a folder" 0 "^$work/sources/a-1.tar.gz$" env OLMO_HARNESS_SOURCES="$work/sources" bash -c "$(declare -f in_needs in_libraries); in_libraries 'fetch_source a/a-1.tar.gz $sum'"
+mirror=http://mirror.test/debian
+export OLMO_HARNESS_DEBIAN_MIRROR=$mirror
+expect "no network for sources" 1 "a-1.tar.gz could not be fetched; OLMO_HARNESS_DEBIAN_MIRROR=URL names a mirror of Debian, OLMO_HARNESS_SOURCES=DIR a folder that has the file \(a mirror's pool/main/a/a-1.tar.gz\)" in_libraries "fetch_source a/a-1.tar.gz $sum"
+fake curl 'for last; do :; done; while [ "$1" != -o ]; do shift; done; echo "$last" >>'"$work"'/urls; echo other >"$2"'
+expect "a mirror's file that is another" 1 "a-1.tar.gz could not be fetched" in_libraries "fetch_source a/a+b/a-1.tar.gz $sum"
+grep -qx "$mirror/pool/main/a/a%2Bb/a-1.tar.gz" "$work/urls" || { echo "FAILED: the mirror that is named is asked for a file"; failed=1; }
+fake curl 'while [ "$1" != -o ]; do shift; done; echo sound >"$2"'
+expect "a mirror's file" 0 "/cache/sources/a-1.tar.gz$" in_libraries "fetch_source a/a-1.tar.gz $sum"
+unset OLMO_HARNESS_DEBIAN_MIRROR
+expect "an old compiler" 2 "^build.sh: false is not there or knows too little of C\+\+20; .*CXX" env CXX=false bash -c "$(declare -f in_needs in_libraries); in_libraries find_tools"
+fake python3 'echo 3.6.15; exit 1'
+expect "an old Python" 2 "python3 is 3.6.15, with an old pip, .* 3.9 or newer" in_libraries find_pip
+fake sudo '[ "$1" != -n ]'
+expect "a sudo that would ask" 1 "" in_needs 'may_install </dev/null'
+fake sudo 'exit 0'
+expect "a sudo that asks nothing" 0 "" in_needs 'may_install </dev/null'
+rm "$work"/bin/{curl,python3,sudo,sleep}
 
 status='for i in $(seq 1 40); do echo "[$i/40 $((3 * i)).5s] Building CXX object src/CMakeFiles/olmo.dir/model/block.cpp.o"; done'
 expect "progress" 0 '^\[[0-9]+/40\] model/block.cpp' in_needs "{ $status; } | show_progress $work/log"

@@ -4,9 +4,12 @@
 #include <chrono>
 
 #include "audit/replay.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/terminal.h"
+#include "core/text.h"
+#include "train/preparation.h"
 #include "train/stepper.h"
 
 namespace olmo::audit {
@@ -53,11 +56,14 @@ class Auditor {
   /// Computes the stretch, from the checkpoint before it, under `policy`.
   void replay(StretchResult& result, const Policy& policy, std::vector<store::Finding>& findings,
               const AfterStep& after_step) {
+    Activity activity;
+    activity.now("reading the state before step " + std::to_string(result.stretch.first));
     Replay training(recorded_, config_, policy, places_, result.stretch.first - 1, findings);
     result.started_from = training.started_from();
     result.start_step = training.step();
     compare_state(training, std::nullopt, result);
     const auto first = training.step() + 1;
+    activity.now("computing step " + std::to_string(first));
     ProgressLine line;
     while (training.step() < result.stretch.last) {
       const auto next = training.step() + 1;
@@ -74,6 +80,7 @@ class Auditor {
       }
       if (!recorded.empty()) compare_trace(next, recorded, trace, result);
       if (wanted) result.traces.push_back({next, trace.digests()});
+      activity.done();
       line.show(train::progress_of(*row, first, result.stretch.last));
       after_step(training, *row);
     }
@@ -103,7 +110,8 @@ class Auditor {
     std::vector<store::StepRecord> reference, here;
     replay(result, portable, result.findings,
            [&](const Replay&, const auto& row) { reference.push_back(row); });
-    result.findings.clear();  // the second replay finds them again
+    result.findings.clear();   // the second replay finds them again
+    result.operation.clear();  // of `fast`, which `portable` computes otherwise
     result.tensors_compared = 0;
     result.traces.clear();
     replay(result, policy_, result.findings,
@@ -160,6 +168,29 @@ class Auditor {
       result.operation = difference->operation;
   }
 
+  /// Why a step reads another batch here: most often the files are others.
+  [[nodiscard]] std::string advice_on_batches() const {
+    std::vector<train::InputFile> files;
+    for (const auto& path : config_.data.files()) files.push_back({"tokens", path});
+    for (const auto& path : config_.data.label_mask_paths) files.push_back({"label_mask", path});
+    std::vector<store::InputRecord> expected;
+    std::ranges::copy_if(recorded_.inputs, std::back_inserter(expected), [](const auto& input) {
+      return input.kind == "tokens" || input.kind == "label_mask";
+    });
+    if (files.size() != expected.size())
+      return "the batches differ: the run read " + counted(std::ssize(expected), "token file") +
+             ", here are " + std::to_string(files.size());
+    const auto here = train::describe_inputs(files);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      if (here[i].sha256 != expected[i].sha256)
+        return "the batches differ, since " + here[i].path +
+               " is not the file that the run read as " + expected[i].path + ": its SHA-256 is " +
+               here[i].sha256 + ", the record says " + expected[i].sha256;
+    }
+    return "the batches differ, though the token files are those of the record: it was altered, or "
+           "their order is made in another way here";
+  }
+
   /// Was the training another one, or was the record altered afterwards?
   void explain(StretchResult& result) const {
     const std::int64_t step = result.findings.front().step;
@@ -168,7 +199,13 @@ class Auditor {
                                       return finding.quantity != "checkpoint" &&
                                              finding.quantity.find('/') == std::string::npos;
                                     });
-    if (!result.operation.empty()) {
+    const bool other_batch = std::ranges::any_of(result.findings, [&](const auto& finding) {
+      return finding.step == step && finding.quantity == "batch_hash";
+    });
+    if (other_batch) {
+      result.operation.clear();  // whatever computes them, other tokens give another output
+      result.advice = advice_on_batches();
+    } else if (!result.operation.empty()) {
       result.advice =
           "the operations before it agree: what computed it, there or here, is at fault";
     } else if (rows > 1) {

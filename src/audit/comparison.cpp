@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "core/text.h"
 
 namespace olmo::audit {
@@ -86,7 +87,7 @@ AuditedRun read_audited_run(const store::RecordDatabase& records, const std::str
     throw Error(ErrorKind::kUsage, where + " has recorded no step yet: there is nothing to audit");
   for (const auto& [step, row] : run.rows) run.seconds += row.seconds;
   for (const auto& attempt : run.attempts) {
-    const Json policy = Json::parse(attempt.policy, nullptr, /*allow_exceptions=*/false);
+    const Json policy = recorded_json(attempt.policy);
     if (!policy.is_object() || policy.value("numerics", Json()) != "portable") run.fast = true;
   }
   return run;
@@ -105,19 +106,8 @@ std::vector<store::Finding> compare_rows(const store::StepRecord& recorded,
                             " was recorded as " + shown(recorded.*member) + ", is " +
                             shown(computed.*member)});
   };
-  compare("epoch", &Row::epoch);
-  compare("tokens", &Row::tokens);
   if (same_format) compare("batch_hash", &Row::batch_hash);
-  compare("masked_instances", &Row::masked_instances);
-  compare("ce_loss", &Row::ce_loss);
-  compare("ce_loss_per_label", &Row::ce_loss_per_label);
-  compare("z_loss", &Row::z_loss);
-  compare("loss", &Row::loss);
-  compare("grad_norm", &Row::grad_norm);
-  compare("max_grad_norm", &Row::max_grad_norm);
-  compare("clipping_rate", &Row::clipping_rate);
-  compare("lr", &Row::lr);
-  compare("param_norm", &Row::param_norm);
+  store::visit_computed_values(compare);
   if (same_format) compare("loss_hash", &Row::loss_hash);
   if (same_format) compare("chain_hash", &Row::chain_hash);
   return findings;

@@ -8,6 +8,7 @@
 
 #include "cli/audit_output.h"
 #include "cli/commands.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
@@ -54,17 +55,9 @@ audit::Stretch parse_stretch(const std::string& text) {
 
 /// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.
 void require_sound_config(const audit::AuditedRun& recorded, const std::string& run) {
-  const auto is_sound = [&] {
-    try {
-      const auto loaded = config::parse_config(recorded.config, "config.json");
-      // What enters the digest was another choice then: the recorded one stands as it is.
-      if (recorded.chain_format != kChainFormat) return true;
-      return config::experiment_digest(loaded.config).hex() == recorded.experiment_digest;
-    } catch (const Error&) {
-      return false;
-    }
-  };
-  if (is_sound()) return;
+  const auto fits = config::has_digest(recorded.config, recorded.experiment_digest);
+  // What enters the digest was another choice then: the recorded one stands as it is.
+  if (fits && (*fits || recorded.chain_format != kChainFormat)) return;
   throw Error(ErrorKind::kDamaged,
               run +
                   ": the config in the record, or its digest, is not the one that the run was "
@@ -156,9 +149,11 @@ int run_audit(const Arguments& arguments) {
   auto db = store::RunDb::open(
       name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
   const std::string run_id = db.find_run(name.run);
-  const audit::AuditedRun recorded = audit::read_audited_run(db.records(), run_id);
+  const audit::AuditedRun recorded = during("reading the record of " + arguments.run, [&] {
+    return audit::read_audited_run(db.records(), run_id);
+  });
   const config::TrainConfig config = config_here(recorded, arguments);
-  require_sound_evaluations(db, run_id);
+  during("checking the record's seals", [&] { require_sound_evaluations(db, run_id); });
   PolicyOptions here = arguments.policy;
   here.numerics = recorded.fast ? "fast" : "portable";
   Policy policy = here.resolve();
@@ -181,7 +176,9 @@ int run_audit(const Arguments& arguments) {
   if (arguments.json) {
     std::cout << json_text(to_json(result, recorded, policy), 2) << "\n";
   } else {
-    std::cout << audit_footer(result, recorded);
+    std::cout << audit_footer(result, recorded) << std::flush;
+    if (!arguments.record)
+      log_line("--record writes the result into the run's database, where reports find it");
   }
   return result.verdict() == audit::AuditVerdict::kDifferent
              ? static_cast<int>(ErrorKind::kCheckFailed)

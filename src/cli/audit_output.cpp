@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.h"
+#include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "store/provenance.h"
@@ -14,7 +15,7 @@ constexpr std::size_t kMostFindings = 8;
 
 /// A member of a JSON text; empty if it is not there.
 std::string member(const std::string& text, const char* key) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(text);
   if (!json.is_object() || !json.contains(key)) return {};
   return json[key].is_string() ? json[key].get<std::string>() : json[key].dump();
 }

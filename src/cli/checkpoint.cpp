@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/table.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/named_tensors.h"
@@ -156,7 +157,8 @@ void inspect(const Options& options) {
 
 int verify(const Options& options) {
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
-  const std::vector<std::string> problems = reader.verify();
+  const std::vector<std::string> problems =
+      during("reading every byte of " + reader.path().string(), [&] { return reader.verify(); });
   if (options.json) {
     const Json result = {{"checkpoint", reader.path().string()},
                          {"ok", problems.empty()},
@@ -203,9 +205,10 @@ std::string difference_text(const TensorDifference& difference) {
 }
 
 int diff(const Options& options) {
-  const auto differences =
-      store::diff_sources(store::open_tensor_source(options.path, options.weights_only),
-                          store::open_tensor_source(options.other, options.weights_only));
+  const auto differences = during("comparing the tensors of both", [&] {
+    return store::diff_sources(store::open_tensor_source(options.path, options.weights_only),
+                               store::open_tensor_source(options.other, options.weights_only));
+  });
   std::int64_t unequal = 0;
   Json list = Json::array();
   for (const auto& difference : differences) {

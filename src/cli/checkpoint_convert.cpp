@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "core/activity.h"
 #include "core/json.h"
 #include "model/model_config.h"
 #include "models/convert_model.h"
@@ -65,7 +66,11 @@ void add_checkpoint_import(const Command& checkpoint) {
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
       "and load_weights take it. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
-  command.action([&options] { print(models::import_model(options.source, options.to), options); });
+  command.action([&options] {
+    print(during("copying the weights of " + options.source,
+                 [&] { return models::import_model(options.source, options.to); }),
+          options);
+  });
 }
 
 void add_checkpoint_export(const Command& checkpoint) {
@@ -96,7 +101,9 @@ void add_checkpoint_export(const Command& checkpoint) {
     const models::ExportOptions how{
         .format = options.format == "hf" ? models::ExportFormat::kHf : models::ExportFormat::kOlmo,
         .bf16 = options.dtype == "bf16"};
-    print(models::export_model(options.source, options.to, how), options);
+    print(during("copying the weights of " + options.source,
+                 [&] { return models::export_model(options.source, options.to, how); }),
+          options);
   });
 }
 

@@ -3,18 +3,18 @@
 
 #include "cli/commands.h"
 #include "cli/rank_options.h"
+#include "cli/surroundings.h"
 #include "core/error.h"
-#include "core/process.h"
 
 namespace olmo::cli {
 namespace {
 
-constexpr char kFooter[] =
-    "Exit codes: 0 done, 1 a failure of ours, 2 usage or config, 3 bad input, 4 damaged checkpoint "
-    "or database, 5 a check found a difference, 6 the loss is not finite, 75 stopped on request "
-    "(resume it), 130 interrupted. report parity has its own: its help lists them.\n"
-    "Example: olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] --run-dir "
-    "runs/a";
+std::string footer() {
+  return "Exit codes: " + exit_codes_text() +
+         ". report parity has its own: its help lists them.\n"
+         "Example: olmo-harness train configs/train/quickstart.json data.paths=[corpus.npy] "
+         "--run-dir runs/a";
+}
 
 }  // namespace
 
@@ -23,7 +23,7 @@ int run(int argc, char** argv) {
       "olmo-harness",
       "Trains OLMo with the same bits on every machine, evaluates checkpoints, and tells whether "
       "two runs are the same training.",
-      "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")");
+      version_line());
   const Command commands = program.command();
   add_doctor(commands, "Begin");
   add_data(commands, "Begin");
@@ -31,15 +31,20 @@ int run(int argc, char** argv) {
   add_audit(commands, "Train");
   add_eval(commands, "Evaluate");
   add_runs(commands, "Look and compare");
+  add_serve(commands, "Look and compare");
   add_report(commands, "Look and compare");
   add_checkpoint(commands, "Look and compare");
-  commands.footer(kFooter);
+  const auto facts = [&program] { return program.facts(); };
+  add_completion(commands, "This program", facts);
+  add_man(commands, "This program", facts);
+  commands.footer(footer());
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) {
     std::cout << program.overview();
     return static_cast<int>(ErrorKind::kUsage);
   }
-  if (const auto text = config_reference(words)) {
+  for (const auto& text : {version_reference(words), config_reference(words)}) {
+    if (!text) continue;
     std::cout << *text;
     return 0;
   }

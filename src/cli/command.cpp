@@ -19,6 +19,7 @@ struct ProgramState {
   std::vector<std::shared_ptr<void>> options;  ///< first, for what the app refers to goes last
   CLI::App app;
   std::map<const CLI::App*, std::vector<std::function<void()>>> checks;
+  std::map<const CLI::Option*, ValueFacts> values;
   int exit_code = 0;
 };
 
@@ -55,6 +56,7 @@ Option& Option::required() {
 }
 
 Option& Option::one_of(std::vector<std::string> words) {
+  program_->values[option_] = {Takes::kWords, words};
   option_->check(
       [words = std::move(words)](const std::string& text) -> std::string {
         if (std::ranges::find(words, text) != words.end()) return {};
@@ -91,6 +93,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::takes(Takes kind) {
+  program_->values[option_].kind = kind;
+  return *this;
+}
+
 Policy PolicyOptions::resolve() const { return resolve_policy(numerics, isa, threads, device); }
 
 Command Command::add(const char* name, const char* description, const char* title) const {
@@ -102,17 +109,18 @@ Command Command::add(const char* name, const char* description, const char* titl
 
 Option Command::option(const char* name, std::string& value, const std::string& description) const {
   const OptionName parts(name);
-  return Option(app_->add_option(parts.name, value, description)->type_name(parts.value));
+  return {app_->add_option(parts.name, value, description)->type_name(parts.value), program_};
 }
 
 Option Command::option(const char* name, std::vector<std::string>& values,
                        const std::string& description) const {
   const OptionName parts(name);
-  return Option(app_->add_option(parts.name, values, description)->type_name(parts.value));
+  return {app_->add_option(parts.name, values, description)->type_name(parts.value), program_};
 }
 
 Option Command::number_option(const char* name, std::function<void(std::int64_t)> store,
-                              Range range, const char* description) const {
+                              Range range, const char* description,
+                              std::optional<std::int64_t> value) const {
   const auto read = [name = std::string(name), store = std::move(store),
                      range](const CLI::results_t& given) {
     const auto number = whole_number(given.back(), range);
@@ -122,11 +130,14 @@ Option Command::number_option(const char* name, std::function<void(std::int64_t)
     store(*number);
     return true;
   };
-  return Option(app_->add_option(name, read, description)->type_name("N"));
+  CLI::Option* option = app_->add_option(name, read, description)->type_name("N");
+  // For with_default(): CLI11 does not see what `store` stores into.
+  if (value) option->default_function([text = std::to_string(*value)] { return text; });
+  return {option, program_};
 }
 
 Option Command::flag(const char* name, bool& value, const char* description) const {
-  return Option(app_->add_flag(name, value, description));
+  return {app_->add_flag(name, value, description), program_};
 }
 
 Option Command::json(bool& value) const {
@@ -139,17 +150,17 @@ Option Command::run(std::string& value) const {
 
 Option Command::run(std::string& value, const char* name, const char* description) const {
   before([&value, command = this->name()] { require_run(command, value); });
-  return option(name, value, description);
+  return option(name, value, description).takes(Takes::kRun);
 }
 
 Option Command::checkpoint(std::string& value, const char* name, const char* description) const {
   before([&value, command = this->name()] { require_checkpoint(command, value); });
-  return option(name, value, description);
+  return option(name, value, description).takes(Takes::kPath);
 }
 
 Option Command::config(std::string& value, const char* description) const {
   before([&value, command = this->name()] { require_config(command, value); });
-  return option("CONFIG", value, description);
+  return option("CONFIG", value, description).takes(Takes::kConfig);
 }
 
 void Command::overrides(std::vector<std::string>& values) const {
@@ -170,7 +181,7 @@ void Command::isa_device_threads(PolicyOptions& policy) const {
          "Number of threads; 0 takes every core; changes no bit under portable");
 }
 
-void Command::footer(const char* text) const { app_->footer(text); }
+void Command::footer(const std::string& text) const { app_->footer(text); }
 
 void Command::keep(std::shared_ptr<void> options) const {
   program_->options.push_back(std::move(options));
@@ -207,6 +218,8 @@ Program::~Program() = default;
 Command Program::command() const { return {&state_->app, state_.get()}; }
 
 std::string Program::overview() const { return cli::overview(state_->app); }
+
+CommandFacts Program::facts() const { return facts_of(state_->app, state_->values); }
 
 int Program::run(std::vector<std::string> words) const {
   state_->exit_code = 0;

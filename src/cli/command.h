@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/interface.h"
 #include "core/policy.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
@@ -39,7 +40,7 @@ inline constexpr Range kSizes = {1, 1 << 24};
 /// An argument or option that was declared, to say more of it.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, ProgramState* program) : option_(option), program_(program) {}
 
   Option& required();
   /// Other values are refused; the nearest of `words` is named.
@@ -52,9 +53,13 @@ class Option {
   Option& one_at_a_time();
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
+  /// What its value stands for, where the word for it in the help ("FILE", "DIR", see
+  /// value_named()) does not say so.
+  Option& takes(Takes kind);
 
  private:
   CLI::Option* option_;
+  ProgramState* program_;
 };
 
 /// Where to compute, as `eval` and `audit` are told.
@@ -93,7 +98,7 @@ class Command {
   Option number(const char* name, Value& value, Range range, const char* description) const {
     return number_option(
         name, [&value](std::int64_t given) { value = static_cast<IntegerOf<Value>>(given); }, range,
-        description);
+        description, std::optional<IntegerOf<Value>>(value));
   }
 
   // What several commands take, in the same words. A path of another kind is refused before the
@@ -109,7 +114,7 @@ class Command {
   void overrides(std::vector<std::string>& values) const;
   void isa_device_threads(PolicyOptions& policy) const;
 
-  void footer(const char* text) const;
+  void footer(const std::string& text) const;
   /// What the command does; an int that it returns is the exit code. A command without one needs
   /// one of its own commands.
   template <class Action>
@@ -140,7 +145,7 @@ class Command {
   /// As messages begin: "report run".
   [[nodiscard]] std::string name() const;
   Option number_option(const char* name, std::function<void(std::int64_t)> store, Range range,
-                       const char* description) const;
+                       const char* description, std::optional<std::int64_t> value) const;
   /// Calls `check` before the command's action.
   void before(std::function<void()> check) const;
   void set_action(std::function<int()> act) const;
@@ -160,6 +165,8 @@ class Program {
   [[nodiscard]] Command command() const;
   /// The commands by what they are for, one line each.
   [[nodiscard]] std::string overview() const;
+  /// Everything that was declared.
+  [[nodiscard]] CommandFacts facts() const;
   /// Runs the command that the words name and returns its exit code. Help and version are printed.
   /// Throws Error(kUsage) with one sentence for what is wrong with the words: the command, what was
   /// given, what would be right, and the nearest command or option where one is close.

@@ -2,6 +2,7 @@
 // a file of their own.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,11 +18,21 @@ void add_train(const Command& program, const char* group);
 void add_audit(const Command& program, const char* group);
 void add_eval(const Command& program, const char* group);
 void add_runs(const Command& program, const char* group);
+void add_serve(const Command& program, const char* group);
 void add_report(const Command& program, const char* group);
 void add_checkpoint(const Command& program, const char* group);
+// `facts`: of the whole program, once every command was added.
+void add_completion(const Command& program, const char* group,
+                    const std::function<CommandFacts()>& facts);
+void add_man(const Command& program, const char* group, const std::function<CommandFacts()>& facts);
 
 /// What `train --help KEY`, `help KEY` and `train --print-schema` print; nothing for other words.
 std::optional<std::string> config_reference(const std::vector<std::string>& words);
+
+/// "olmo-harness 0.1.0 (COMMIT)": what `--version` begins with.
+std::string version_line();
+/// What `--version` and `--version --json` print; nothing for other words.
+std::optional<std::string> version_reference(const std::vector<std::string>& words);
 
 void add_data_fetch(const Command& data);
 void add_data_corpus(const Command& data);
@@ -31,7 +42,11 @@ void add_data_stats(const Command& data);
 void add_eval_show(const Command& eval);
 void add_eval_diff(const Command& eval);
 void add_report_plan(const Command& report);
+void add_runs_list(const Command& runs);
+void add_runs_diff(const Command& runs);
+void add_runs_export(const Command& runs);
 void add_runs_import(const Command& runs);
+void add_runs_watch(const Command& runs);
 void add_checkpoint_import(const Command& checkpoint);
 void add_checkpoint_export(const Command& checkpoint);
 

@@ -4,12 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/next_steps.h"
+#include "core/activity.h"
 #include "core/json.h"
 #include "core/policy.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/public/corpus.h"
 #include "data/public/fetch.h"
+#include "data/public/tokenizers.h"
 #include "data/tokenize.h"
 
 namespace olmo::cli {
@@ -36,7 +39,10 @@ void run_fetch(const FetchArguments& arguments) {
   data::FetchOptions options{
       .folder = data_folder(arguments.folder), .wheels = std::nullopt, .verify = arguments.verify};
   if (!arguments.wheels.empty()) options.wheels = arguments.wheels;
+  Activity activity;
+  activity.now("fetching and unpacking the data");
   const data::FetchReport report = data::fetch(options);
+  activity.done();
   if (arguments.json) {
     std::cout << json_text(data::to_json(report)) << '\n';
     return;
@@ -53,9 +59,12 @@ void run_fetch(const FetchArguments& arguments) {
 
 void run_corpus(const CorpusArguments& arguments) {
   const auto folder = data_folder(arguments.folder);
+  Activity activity;
+  activity.now("reading the fetched records");
   const data::CorpusReport report =
       data::make_corpus(data::training_records_folder(folder), data::evaluation_data_folder(folder),
                         arguments.output);
+  activity.done();
   const Json facts = data::to_json(report);
   if (arguments.json) {
     std::cout << json_text(facts) << '\n';
@@ -101,10 +110,15 @@ void print_report(const data::TokenizeReport& report, double seconds) {
             << formatted(" in %.1f s, %.1f MB/s\n", seconds, bytes / 1e6 / seconds);
 }
 
+std::vector<NextStep> after_tokenizing(const std::string& file) {
+  return {{{"data", "stats", file}, "its documents and lengths"},
+          {{"train", "CONFIG", "data.paths=[" + file + "]", "--run-dir", "runs/NAME"}, ""}};
+}
+
 void run_tokenize(const TokenizeArguments& arguments) {
   data::TokenizeOptions options;
   options.inputs.assign(arguments.inputs.begin(), arguments.inputs.end());
-  options.tokenizer_path = arguments.tokenizer;
+  options.tokenizer_path = data::require_tokenizer("--tokenizer", arguments.tokenizer);
   options.output = arguments.output;
   options.eos_token_id = arguments.eos_token_id;
   if (arguments.dtype != "auto") options.dtype = data::parse_token_dtype(arguments.dtype);
@@ -113,7 +127,8 @@ void run_tokenize(const TokenizeArguments& arguments) {
   options.threads = resolve_policy("portable", "auto", arguments.threads).threads;
   options.max_tokens_per_file = arguments.max_tokens_per_file;
   options.overwrite = arguments.overwrite;
-  const data::Tokenizer tokenizer = data::Tokenizer::load(arguments.tokenizer);
+  const data::Tokenizer tokenizer = during(
+      "reading the tokenizer", [&] { return data::Tokenizer::load(options.tokenizer_path); });
   data::TokenizeReport report;
   double seconds = 0;
   {
@@ -127,6 +142,8 @@ void run_tokenize(const TokenizeArguments& arguments) {
     std::cout << json_text(data::to_json(report)) << '\n';
   } else {
     print_report(report, seconds);
+    if (report.outputs.size() == 1)
+      say_next(after_tokenizing(report.outputs.front().path.string()));
   }
 }
 
@@ -139,7 +156,7 @@ void add_data(const Command& program, const char* group) {
       "Example, from nothing to what a step will see:\n"
       "  olmo-harness data fetch\n"
       "  olmo-harness data corpus --output corpus.jsonl.gz\n"
-      "  olmo-harness data tokenize corpus.jsonl.gz --tokenizer TOKENIZER.json --output "
+      "  olmo-harness data tokenize corpus.jsonl.gz --tokenizer dolma-v1_5 --output "
       "corpus.npy\n"
       "  olmo-harness data inspect configs/train/quickstart.json data.paths=[corpus.npy] --step 1");
   add_data_fetch(data);
@@ -190,7 +207,11 @@ void add_data_tokenize(const Command& data) {
           "INPUT", arguments.inputs,
           "Text files (.jsonl, .jsonl.gz, .jsonl.zst, .json.gz) or folders of them; - for stdin")
       .required();
-  command.option("--tokenizer FILE", arguments.tokenizer, "tokenizer.json").required();
+  command
+      .option("--tokenizer FILE|NAME", arguments.tokenizer,
+              "A tokenizer.json, or the name of a fetched one: dolma-v1_5")
+      .required()
+      .takes(Takes::kTokenizer);
   command
       .option("--output FILE", arguments.output, "FILE.npy, or a folder for tokens_00000.npy, ...")
       .required();
@@ -213,7 +234,7 @@ void add_data_tokenize(const Command& data) {
   command.json(arguments.json);
   command.footer(
       "Example:\n  olmo-harness data tokenize corpus.jsonl.gz --tokenizer "
-      "allenai_gpt-neox-olmo-dolma-v1_5.json --output corpus.npy");
+      "dolma-v1_5 --output corpus.npy");
   command.action([&arguments] { run_tokenize(arguments); });
 }
 

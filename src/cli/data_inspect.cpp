@@ -8,12 +8,13 @@
 #include "cli/given_path.h"
 #include "config/file.h"
 #include "config/train_config.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/terminal.h"
 #include "data/inspect.h"
-#include "data/public/fetch.h"
+#include "data/public/tokenizers.h"
 #include "data/token_file.h"
 #include "store/recorded_run.h"
 
@@ -53,7 +54,7 @@ data::TokenDtype dtype_of(const std::string& stated, const std::optional<data::S
 /// The tokenizer that was named, else the one of the sidecar if it still is that file.
 std::optional<data::Tokenizer> tokenizer_of(const std::string& stated,
                                             const std::optional<data::Sidecar>& sidecar) {
-  if (!stated.empty()) return data::Tokenizer::load(stated);
+  if (!stated.empty()) return data::Tokenizer::load(data::require_tokenizer("--tokenizer", stated));
   if (!sidecar || !sidecar->tokenizer_path) return std::nullopt;
   const std::filesystem::path path = *sidecar->tokenizer_path;
   if (!std::filesystem::exists(path) || sidecar->tokenizer_sha256 != sha256_file(path).hex()) {
@@ -168,11 +169,14 @@ std::string verdict(const Inspection& inspection, const data::InspectedStep& ste
 }
 
 int run_inspect(const InspectArguments& arguments) {
-  const Inspection inspection = prepare(arguments);
-  data::BatchSource source(inspection.batches);
-  const auto step = data::inspect_step(source, arguments.step,
-                                       inspection.tokenizer ? &*inspection.tokenizer : nullptr,
-                                       inspection.eos_token_id);
+  Inspection inspection;
+  const auto step = during("reading tokenizer and token files", [&] {
+    inspection = prepare(arguments);
+    data::BatchSource source(inspection.batches);
+    return data::inspect_step(source, arguments.step,
+                              inspection.tokenizer ? &*inspection.tokenizer : nullptr,
+                              inspection.eos_token_id);
+  });
   const std::string said = verdict(inspection, step);
   if (arguments.json) {
     Json json = data::to_json(step);
@@ -198,8 +202,10 @@ void run_stats(const StatsArguments& arguments) {
     if (!eos)
       throw Error(ErrorKind::kUsage,
                   path + ": has no sidecar that names its EOS; give --eos-token-id");
-    files.push_back(data::token_stats(data::TokenFile(path, dtype_of(arguments.dtype, sidecar)),
-                                      *eos, arguments.sequence_length));
+    files.push_back(during("counting " + path, [&] {
+      return data::token_stats(data::TokenFile(path, dtype_of(arguments.dtype, sidecar)), *eos,
+                               arguments.sequence_length);
+    }));
   }
   if (arguments.json) {
     Json rows = Json::array();
@@ -241,8 +247,12 @@ void add_data_inspect(const Command& data) {
       .option("--dtype", arguments.dtype,
               "For token files: uint16 or uint32 (default: as the sidecar says, else uint16)")
       .one_of({"uint16", "uint32"});
-  command.option("--tokenizer FILE", arguments.tokenizer,
-                 "tokenizer.json (default: the one that the sidecar names, else the config's)");
+  command
+      .option(
+          "--tokenizer FILE|NAME", arguments.tokenizer,
+          "A tokenizer.json, or the name of a fetched one, dolma-v1_5 (default: the one that the "
+          "sidecar names, else the config's)")
+      .takes(Takes::kTokenizer);
   command.number("--eos-token-id", arguments.eos_token_id, kTokenIds,
                  "Id that ends a document (default: the sidecar's, else the config's, else "
                  "the tokenizer's <|endoftext|>)");

@@ -160,6 +160,7 @@ void print_surroundings(const OrderedJson& facts) {
   places.line("cache",
               text_of(folders["cache"]) +
                   (folders["evaluation_data"].get<bool>() ? "" : " (without evaluation data)"));
+  places.line("LibTorch", text_of(folders["libtorch"]));
   places.line("here",
               text_of(folders["current"]) + ", free: " + gigabytes(folders["current_free_bytes"]));
   const auto& limits = facts["limits"];

@@ -257,6 +257,7 @@ OrderedJson folder_facts() {
   const auto space = fs::space(here, error);
   return {{"cache", cache},
           {"evaluation_data", !cache.empty() && fs::exists(fs::path(cache) / "data", error)},
+          {"libtorch", libtorch_folder().string()},
           {"current", here.string()},
           {"current_free_bytes", error ? OrderedJson(nullptr) : OrderedJson(space.available)},
           {"current_writable", ::access(here.c_str(), W_OK) == 0}};

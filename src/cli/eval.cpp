@@ -6,13 +6,16 @@
 #include "cli/commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_records.h"
+#include "cli/next_steps.h"
 #include "cli/rank_options.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/machine.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
+#include "data/public/tokenizers.h"
 #include "dist/exchange.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
@@ -89,14 +92,7 @@ eval::Selection find_asked(const Options& options, bool tells) {
 }
 
 std::optional<fs::path> tokenizer_file(const Options& options, const models::LoadedModel& loaded) {
-  if (!options.tokenizer.empty()) {
-    const auto found = data::find_tokenizer(options.tokenizer);
-    if (!found)
-      throw Error(ErrorKind::kUsage, "--tokenizer " + options.tokenizer +
-                                         ": no such file, nor one that `olmo-harness data fetch` "
-                                         "has unpacked");
-    return found;
-  }
+  if (!options.tokenizer.empty()) return data::require_tokenizer("--tokenizer", options.tokenizer);
   return loaded.files.tokenizer.file;
 }
 
@@ -115,9 +111,13 @@ std::optional<data::Tokenizer> load_tokenizer(const Options& options, const eval
   const auto file = tokenizer_file(options, loaded);
   if (!file) {
     if (!needs_text(asked)) return std::nullopt;
-    throw Error(ErrorKind::kUsage, loaded.files.path.string() +
-                                       ": does not say which tokenizer it was trained with; give "
-                                       "--tokenizer FILE (tokenizer.json)");
+    const auto& named = loaded.files.tokenizer.identifier;
+    throw Error(ErrorKind::kUsage,
+                loaded.files.path.string() +
+                    (named ? ": was trained with tokenizer `" + *named + "`, which is not here; " +
+                                 data::missing_tokenizer_hint(*named)
+                           : ": does not say which tokenizer it was trained with") +
+                    "; give --tokenizer, a tokenizer.json or a name (dolma-v1_5)");
   }
   auto tokenizer = data::Tokenizer::load(*file);
   const auto note = models::check_tokenizer_fits(loaded.files, tokenizer, file->string());
@@ -183,6 +183,16 @@ void print_result(const Options& options, const Recorded& recorded, const eval::
   std::cout << json_text(json, 2) << "\n";
 }
 
+std::vector<NextStep> after_evaluation(const Recorded& recorded, const eval::Selection& asked) {
+  const std::string database = recorded.database.string();
+  std::vector<NextStep> steps;
+  if (!asked.tasks.empty())
+    steps.push_back({{"eval", "show", database, asked.tasks.front().name, "0"},
+                     "an instance: prompt, options, scores"});
+  steps.push_back({{"report", "parity", database, "OTHER.db"}, "compare with another one"});
+  return steps;
+}
+
 /// What rank 0 says when the evaluation has ended.
 void tell(const Options& options, const Recorded& recorded, const std::optional<JoinedRun>& joined,
           const eval::Selection& asked, const models::LoadedModel& loaded) {
@@ -196,18 +206,23 @@ void tell(const Options& options, const Recorded& recorded, const std::optional<
   }
   print_result(options, recorded, asked, loaded);
   log_line("evaluation " + id + " in " + recorded.database.string());
+  if (!options.json) say_next(after_evaluation(recorded, asked));
 }
 
 int run(const Options& options, dist::World& world) {
   const bool tells = world.launch().rank == 0;
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
+  Activity activity(tells);
+  activity.now("reading the data of tasks and suites");
   const eval::Selection asked = find_asked(options, tells);
   Policy policy = options.policy.resolve();
   if (options.precision == to_string(Precision::kAmpBf16))
     policy.mixed_precision = MixedPrecision::kMixed;
   apply_policy(policy);
+  activity.now("reading the weights of " + options.checkpoint);
   models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
+  activity.now("reading the tokenizer");
   if (tells) log_line(loaded.description);
   const auto tokenizer = load_tokenizer(options, asked, loaded, tells);
 
@@ -217,6 +232,7 @@ int run(const Options& options, dist::World& world) {
                     .run = {},
                     .result = {}};
   if (joined) recorded.run = join_run(*joined, loaded.files, options.step);
+  activity.now("turning the texts into tokens");
   {
     ProgressLine line;
     recorded.result = evaluation::run_evaluation(
@@ -226,10 +242,12 @@ int run(const Options& options, dist::World& world) {
          .run = recorded.run,
          .on_progress =
              [&](const Progress& progress) {
+               activity.done();
                if (tells) line.show(progress);
              },
          .ranks = world.ranks().size() > 1 ? &world.ranks() : nullptr});
   }
+  activity.done();
   if (tells) tell(options, recorded, joined, asked, loaded);
   const int code = exit_code_of(recorded.result.outcome);
   return std::stoi(dist::broadcast_text(world.ranks(), std::to_string(code), 0));
@@ -241,9 +259,11 @@ void add_what(const Command& eval, Options& options) {
                   "safetensors (OLMo 1 and 2)");
   eval.option("--suite NAME,…", options.suites,
               "Suites by name, or .json files (default: olmo, the eight tasks)")
-      .separated_by_commas();
+      .separated_by_commas()
+      .takes(Takes::kSuite);
   eval.option("--tasks NAME,…", options.tasks, "Tasks by name: arc_easy,boolq,arc_easy_rc_5shot,…")
-      .separated_by_commas();
+      .separated_by_commas()
+      .takes(Takes::kTask);
   eval.option("--convention", options.convention,
               "How prompts and scores are made: as OLMo's evaluator in training (olmo), AI2's "
               "oe-eval (oe) or lm-eval")
@@ -268,8 +288,11 @@ void add_what(const Command& eval, Options& options) {
 }
 
 void add_how(const Command& eval, Options& options) {
-  eval.option("--tokenizer FILE", options.tokenizer,
-              "A tokenizer.json, if the checkpoint names none");
+  eval.option(
+          "--tokenizer FILE|NAME", options.tokenizer,
+          "A tokenizer.json, or the name of a fetched one (dolma-v1_5), if the checkpoint names "
+          "none")
+      .takes(Takes::kTokenizer);
   eval.option("--data DIR", options.data,
               "The folder that `data fetch` filled (default: data/ in the cache folder)");
   eval.option("--definitions DIR", options.definitions,

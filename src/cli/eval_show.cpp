@@ -9,10 +9,9 @@
 #include "cli/eval_records.h"
 #include "cli/table.h"
 #include "core/error.h"
-#include "core/hash.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "eval/load_task.h"
+#include "eval/asked.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
 
@@ -39,28 +38,20 @@ eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string&
 }
 
 /// The instance as it was asked, rendered again.
-eval::Example render_again(const ShowOptions& options, const eval::Task& recorded,
-                           std::span<const OptionRow> rows) {
-  const auto tasks =
-      eval::load_catalog(if_given(options.definitions))
-          .resolve(std::vector{recorded.name}, recorded.convention, task_data_folder(options.data));
-  auto examples = eval::load_task(tasks.front(), options.doc_id + 1).examples;
-  for (auto& example : examples) {
-    if (example.doc_id != options.doc_id) continue;
-    for (const auto& row : rows) {
-      const auto index = static_cast<std::size_t>(row.cont_id);
-      if (index >= example.options.size() ||
-          request_hash(example.options[index].context, example.options[index].continuation) !=
-              row.request_hash)
-        throw Error(ErrorKind::kInput,
-                    recorded.name + ": instance " + std::to_string(options.doc_id) +
-                        " was another text when it was evaluated: data or definition of the task "
-                        "have changed since");
-    }
-    return std::move(example);
-  }
-  throw Error(ErrorKind::kInput, recorded.name + ": instance " + std::to_string(options.doc_id) +
-                                     " is not in the data");
+eval::Example render_instance(const ShowOptions& options, const eval::Task& recorded,
+                              std::span<const OptionRow> rows) {
+  const auto task =
+      eval::render_again(eval::load_catalog(if_given(options.definitions)), recorded.name,
+                         recorded.convention, task_data_folder(options.data), options.doc_id + 1);
+  const std::string where = recorded.name + ": instance " + std::to_string(options.doc_id);
+  const auto* example = eval::find_example(task, options.doc_id);
+  if (example == nullptr) throw Error(ErrorKind::kInput, where + " is not in the data");
+  if (!eval::was_asked(*example, rows))
+    throw Error(ErrorKind::kInput,
+                where +
+                    " was another text when it was evaluated: data or definition of the task "
+                    "have changed since");
+  return *example;
 }
 
 OrderedJson option_json(const eval::Task& task, const eval::Option& option, const OptionRow& row) {
@@ -110,7 +101,7 @@ void show(const ShowOptions& options) {
   if (rows.empty())
     throw Error(ErrorKind::kUsage, "evaluation " + entry.evaluation_id + ": " + options.task +
                                        " has no instance " + std::to_string(options.doc_id));
-  const auto example = render_again(options, task, rows);
+  const auto example = render_instance(options, task, rows);
   OrderedJson json = {{"evaluation_id", entry.evaluation_id},
                       {"checkpoint", entry.record.checkpoint},
                       {"task", task.name},

@@ -6,7 +6,7 @@
 #include "cli/eval_records.h"
 #include "core/error.h"
 #include "core/terminal.h"
-#include "eval/load_task.h"
+#include "eval/asked.h"
 #include "eval/task_catalog.h"
 #include "report/parity.h"
 
@@ -25,11 +25,12 @@ const report::EvaluatedTask* find_task(const report::EvaluationData& evaluation,
 void add_texts(const report::EvaluatedTask& recorded, const eval::TaskCatalog& catalog,
                const std::filesystem::path& data,
                const std::map<std::int64_t, report::Flip*>& flips) {
-  const auto task = catalog.resolve(std::vector{recorded.task}, recorded.convention, data).front();
-  if (task.definition_digest.hex() != recorded.definition_digest ||
-      task.data_digest.hex() != recorded.data_digest)
+  const auto loaded = eval::render_again(catalog, recorded.task, recorded.convention, data,
+                                         flips.rbegin()->first + 1);
+  if (loaded.task.definition_digest.hex() != recorded.definition_digest ||
+      loaded.task.data_digest.hex() != recorded.data_digest)
     throw Error(ErrorKind::kInput, recorded.task + ": definition or data are others than recorded");
-  for (const auto& example : eval::load_task(task, flips.rbegin()->first + 1).examples) {
+  for (const auto& example : loaded.examples) {
     const auto found = flips.find(example.doc_id);
     if (found == flips.end() || example.options.empty()) continue;
     found->second->context = example.options.front().context;

@@ -4,17 +4,10 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "store/run_db.h"
 
 namespace olmo::cli {
-
-bool is_database(const std::filesystem::path& path) {
-  constexpr std::string_view kMagic = "SQLite format 3";
-  std::string magic(kMagic.size(), '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
-  return magic == kMagic;
-}
 
 namespace {
 
@@ -129,11 +122,26 @@ void refuse(const std::string& command, const std::string& path, Kind kind,
 
 }  // namespace
 
+bool is_database(const fs::path& path) {
+  if (!is_file(path)) return false;  // opening a pipe would wait for its writer
+  constexpr std::string_view kMagic = "SQLite format 3";
+  std::string magic(kMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  return magic == kMagic;
+}
+
+bool is_checkpoint(const fs::path& folder) { return kind_of_folder(folder) == Kind::kCheckpoint; }
+
 void require_run(const std::string& command, const std::string& path) {
   const std::string text = path.starts_with("./") ? path.substr(2) : path;
   std::error_code ignored;
   const fs::path file =
       fs::exists(path, ignored) ? fs::path(path) : store::parse_run_name(path).database;
+  // A pipe or a device never becomes a run, so nobody shall wait for one.
+  const fs::path database = store::parse_run_name(path).database;
+  if (fs::exists(database, ignored) && !fs::is_directory(database, ignored))
+    check_regular_file(database);
   const Kind kind = kind_of(file);
   if (kind == Kind::kRunFolder || kind == Kind::kDatabase || file.extension() == ".db") return;
   refuse(command, text, kind, kRunWords,

@@ -17,6 +17,9 @@ void require_checkpoint(const std::string& command, const std::string& path);
 /// A config: JSON or YAML.
 void require_config(const std::string& command, const std::string& path);
 
+/// Whether a folder is a checkpoint.
+bool is_checkpoint(const std::filesystem::path& folder);
+
 /// Whether a file begins as SQLite's do.
 bool is_database(const std::filesystem::path& path);
 

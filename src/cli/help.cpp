@@ -50,25 +50,8 @@ class HelpFormatter : public CLI::Formatter {
            make_subcommands(app, mode) + make_footer(app);
   }
 
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    const CLI::App* parent = app->get_parent();
-    for (const CLI::App* up = parent; up != nullptr; up = up->get_parent())
-      if (name.find(up->get_name() + " ") == std::string::npos) name = up->get_name() + " " + name;
-    std::string text = "Usage: " + name;
-    const bool needs_command = app->get_require_subcommand_min() > 0;
-    for (const auto* option : app->get_options()) {
-      if (option->nonpositional()) continue;
-      const std::string more = option->get_items_expected_max() > 1 ? " ..." : "";
-      text += option->get_required() ? " " + option->get_name() + more
-                                     : " [" + option->get_name() + more + "]";
-    }
-    if (app->get_allow_extras()) text += " [key.path=value ...]";
-    for (const auto* option : app->get_options()) {
-      if (option->nonpositional() && option->get_required())
-        text += " " + option->get_name() + " " + option->get_type_name();
-    }
-    text += needs_command ? " COMMAND" : " [OPTIONS]";
-    return wrapped(text, width_, 8) + "\n";
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    return wrapped("Usage: " + usage_of(*app), width_, 8) + "\n";
   }
 
   std::string make_group(std::string group, bool is_positional,
@@ -81,11 +64,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name = is_positional ? option->get_name() : option->get_name(false, true);
     if (!is_positional && option->get_expected_max() > 0) name += " " + option->get_type_name();
-    std::string text = option->get_description();
-    if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
-    if (!is_positional && option->get_required()) text += " (required)";
-    for (const auto* needed : option->get_needs()) text += " (with " + needed->get_name() + ")";
-    return entry(name, text, width_);
+    return entry(name, option_text(*option), width_);
   }
 
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode) const override {
@@ -162,6 +141,33 @@ std::string fitted(const std::string& text) {
   return out;
 }
 
+std::string usage_of(const CLI::App& command) {
+  std::string text = command.get_name();
+  for (const CLI::App* up = command.get_parent(); up != nullptr; up = up->get_parent())
+    text = up->get_name() + " " + text;
+  for (const auto* option : command.get_options()) {
+    if (option->nonpositional()) continue;
+    const std::string more = option->get_items_expected_max() > 1 ? " ..." : "";
+    text += option->get_required() ? " " + option->get_name() + more
+                                   : " [" + option->get_name() + more + "]";
+  }
+  if (command.get_allow_extras()) text += " [key.path=value ...]";
+  for (const auto* option : command.get_options()) {
+    if (option->nonpositional() && option->get_required())
+      text += " " + option->get_name() + " " + option->get_type_name();
+  }
+  const bool needs_command = command.get_require_subcommand_min() > 0;
+  return text + (needs_command ? " COMMAND" : " [OPTIONS]");
+}
+
+std::string option_text(const CLI::Option& option) {
+  std::string text = option.get_description();
+  if (!option.get_default_str().empty()) text += " (default: " + option.get_default_str() + ")";
+  if (option.nonpositional() && option.get_required()) text += " (required)";
+  for (const auto* needed : option.get_needs()) text += " (with " + needed->get_name() + ")";
+  return text;
+}
+
 std::string overview(const CLI::App& app) {
   const auto width = help_width();
   std::string text =
@@ -177,8 +183,7 @@ std::string overview(const CLI::App& app) {
   return text + "\n" +
          wrapped(
              app.get_name() + " help COMMAND shows a command's arguments, options and examples.",
-             width, 0) +
-         "\n";
+             width, 0);
 }
 
 }  // namespace olmo::cli

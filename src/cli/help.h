@@ -4,9 +4,10 @@
 #include <memory>
 #include <string>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 class FormatterBase;
+class Option;
 }  // namespace CLI
 
 namespace olmo::cli {
@@ -24,6 +25,11 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
 /// Lines as wide as help is. What stands behind two spaces or more is a second column, in which its
 /// line goes on.
 std::string fitted(const std::string& text);
+
+/// "olmo-harness runs list DB ... [OPTIONS]".
+std::string usage_of(const CLI::App& command);
+/// What help says of an option or argument: its description, its default, what it needs.
+std::string option_text(const CLI::Option& option);
 
 /// The commands by what they are for, one line each.
 std::string overview(const CLI::App& app);

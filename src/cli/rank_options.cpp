@@ -54,11 +54,11 @@ void add_rank_options(const Command& command, RankOptions& options) {
                  "MASTER_PORT, or Slurm's first node)");
   command
       .number("--rank-timeout", options.rank_timeout, kSeconds,
-              "A rank that gives no sign of life for S seconds is dead: all others exit 75")
+              "A rank that gives no sign of life for N seconds is dead: all others exit 75")
       .with_default();
   command
       .number("--hang-timeout", options.hang_timeout, kSeconds,
-              "A rank that lives, and that others have waited for S seconds for, hangs: all exit "
+              "A rank that lives, and that others have waited for N seconds for, hangs: all exit "
               "75")
       .with_default();
   command
@@ -75,7 +75,8 @@ int on_ranks(const RankOptions& options, const std::function<int(dist::World&)>&
   if (options.nproc > 1 && !is_child) {
     require_no_launcher(options);
     // Others find out within the limit; then rank 0 has its record to close.
-    return dist::start_ranks(static_cast<int>(options.nproc), 2 * limits.watch.dead + seconds(10));
+    return dist::start_ranks(static_cast<int>(options.nproc), limits.watch.dead,
+                             2 * limits.watch.dead + seconds(10));
   }
   const auto rendezvous =
       options.rendezvous.empty() ? std::nullopt : std::optional(options.rendezvous);

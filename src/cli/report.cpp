@@ -7,6 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/eval_records.h"
+#include "cli/next_steps.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/output_file.h"
@@ -89,12 +91,17 @@ int parity(const Options& options) {
     settings.command += " --tokens-per-step " + std::to_string(*options.tokens_per_step);
   for (const auto& fact : options.assume) settings.command += " --assume " + shell_quoted(fact);
   settings.version = build_info().version;
-  report::ParityReport found = report::compare(options.a, options.b, settings);
+  report::ParityReport found = during("reading and comparing both runs", [&] {
+    return report::compare(options.a, options.b, settings);
+  });
   if (!options.out.empty()) add_flip_texts(found, options.data);
   save(options.csv, options.csv.empty() ? "" : report::parity_csv(found));
   deliver(options, options.out.empty() ? "" : report::parity_html(found),
           report::parity_markdown(found),
           options.json ? report::parity_json(found) : nlohmann::ordered_json());
+  if (options.out.empty() && !options.json)
+    say_next({{{"report", "parity", options.a, options.b, "--out", "parity.html"},
+               "the same as a page, with figures"}});
   const bool passes =
       options.allow_negligible && found.verdict == report::Verdict::kDifferentNegligible;
   return passes ? 0 : report::exit_code(found.verdict);
@@ -121,11 +128,15 @@ void declare(const Options& options) {
 }
 
 void one_run(const Options& options) {
-  report::RunReport found = report::report_run(options.a, options.cluster);
+  report::RunReport found = during("reading the record of " + options.a,
+                                   [&] { return report::report_run(options.a, options.cluster); });
   found.command = words({"report", "run", options.a}, {{"--cluster", options.cluster}});
   found.version = build_info().version;
   deliver(options, options.out.empty() ? "" : report::run_html(found), report::run_markdown(found),
           options.json ? report::run_json(found) : nlohmann::ordered_json());
+  if (options.out.empty() && !options.json)
+    say_next(
+        {{{"report", "run", options.a, "--out", "run.html"}, "the same as a page, with curves"}});
 }
 
 void add_outputs(const Command& command, Options& options) {

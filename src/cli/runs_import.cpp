@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/import_output.h"
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/process.h"
@@ -113,7 +114,8 @@ void import_steps(const Options& options) {
   const ForeignConfig config = read_foreign_config(options.config);
   const std::string machine = read_foreign_machine(options.metadata);
   std::vector<import::StepLog> logs;
-  for (const auto& file : options.files) logs.push_back(import::read_step_log(file, reading));
+  for (const auto& file : options.files)
+    logs.push_back(during("reading " + file, [&] { return import::read_step_log(file, reading); }));
   const auto order = import::join_step_logs(logs, options.as_given);
   const auto notes = import_notes(logs, reading, order);
   auto result = describe(logs, notes, order);
@@ -135,7 +137,8 @@ void import_steps(const Options& options) {
       .command_line = command_line(),
       .devices = options.devices,
       .machine = machine};
-  const std::string id = import::write_step_logs(records, logs, run);
+  const std::string id = during("writing " + options.database,
+                                [&] { return import::write_step_logs(records, logs, run); });
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
   written.update(result);
   print(options, written, options.database + ":" + id + ": " + extent + " of " + run.name);
@@ -155,7 +158,7 @@ void import_instances(const Options& options) {
                 "--weights-digest must be 64 hexadecimal digits, got '" + digest + "'");
   std::vector<import::InstanceFile> files;
   for (const auto& path : options.instances) {
-    files.push_back(import::read_instance_file(path));
+    files.push_back(during("reading " + path, [&] { return import::read_instance_file(path); }));
     import::rank_instances(files.back(), evaluation.metric);
   }
   import::check_tasks(files);

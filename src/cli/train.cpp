@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/next_steps.h"
 #include "cli/rank_options.h"
 #include "config/cluster.h"
 #include "config/key_table.h"
@@ -80,6 +81,34 @@ int print_rank_plan(const config::LoadedConfig& loaded, const Options& options) 
   throw Error(ErrorKind::kUsage, text);
 }
 
+/// What can be done with a run that has a checkpoint. A folder names its run where it has the
+/// database of its own.
+std::vector<NextStep> after_training(const train::SessionResult& result) {
+  const auto folder = result.train.checkpoint->parent_path();
+  const std::string run = result.database == folder / "run.db"
+                              ? folder.string()
+                              : result.database.string() + ":" + result.run_id;
+  return {{{"report", "run", run, "--out", (folder / "run.html").string()}, "its page"},
+          {{"eval", folder.string(), "--limit", "100"}, "its scores"},
+          {{"audit", run, "--sample", "1"}, "some steps again, bit for bit"}};
+}
+
+/// What to type to go on: the words that started this process, from the newest checkpoint.
+std::string command_to_go_on() {
+  const auto words = command_words();
+  std::string line;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    // Where this start began says nothing of the next, and --branch-from would begin another run.
+    const std::string option = words[i].substr(0, words[i].find('='));
+    if (option == "--resume" || option == "--branch-from") {
+      if (option == words[i]) ++i;
+      continue;
+    }
+    line += shell_quoted(words[i]) + " ";
+  }
+  return line + "--resume latest";
+}
+
 void print_result(const train::SessionResult& result, const Options& options) {
   const train::TrainResult& train = result.train;
   const bool finished = train.outcome == train::Outcome::kFinished;
@@ -109,9 +138,11 @@ void print_result(const train::SessionResult& result, const Options& options) {
   }
   log_line("run " + result.run_id + " in " + result.database.string());
   if (train.checkpoint) log_line("checkpoint " + train.checkpoint->string());
-  if (!finished)
-    log_line("go on with: " + options.command_line +
-             (options.resume.empty() ? " --resume latest" : ""));
+  if (!finished) {
+    log_line("go on with: " + command_to_go_on());
+  } else if (train.checkpoint) {
+    say_next(after_training(result));
+  }
 }
 
 int run(const Options& options, dist::World& world) {

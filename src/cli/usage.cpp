@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/help.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -150,20 +151,6 @@ void check_names(const CLI::App& app, const Words& words) {
 const CLI::App& parsed_command(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() ? app : parsed_command(*parsed.front());
-}
-
-std::string usage_of(const CLI::App& command) {
-  std::string text = full_name(command);
-  for (const auto* option : command.get_options()) {
-    if (!option->nonpositional()) {
-      const std::string name =
-          option->get_name() + (option->get_items_expected_max() > 1 ? " ..." : "");
-      text += " " + (option->get_required() ? name : "[" + name + "]");
-    } else if (option->get_required()) {
-      text += " " + option->get_name() + " " + option->get_type_name();
-    }
-  }
-  return text + (command.get_allow_extras() ? " [key.path=value ...]" : "");
 }
 
 std::string lower_first(std::string text) {

@@ -6,6 +6,7 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "data/public/tokenizers.h"
 
 namespace olmo::config {
 namespace {
@@ -78,6 +79,16 @@ std::string where_of(const KeyRow& row) {
   const std::string in =
       dot == std::string::npos ? "at the top of a config" : "in `" + row.path.substr(0, dot) + "`";
   return in + ", or " + row.path + "=VALUE behind `olmo-harness train CONFIG`";
+}
+
+/// Values that an editor offers where neither a list of words nor the default says enough.
+Json examples_of(const KeyRow& row) {
+  if (row.path == "tokenizer.identifier") return data::tokenizer_names();
+  if (row.path == "max_duration") return {1000, "2e12T", "2ep"};
+  if (row.path == "data.paths") return Json::array({Json::array({"corpus.npy"})});
+  if (row.path == "load_path") return {"runs/a/step1000"};
+  if (row.path == "load_weights") return {"runs/a", "OLMo-1B-hf"};
+  return Json::array();
 }
 
 }  // namespace
@@ -153,7 +164,10 @@ Json config_schema() {
       value["type"] = {"object", "null"};
     }
     value["description"] = sentence(row.key.help) + " (" + text_of(row.key.rule.effect).word + ")";
+    value["title"] = row.path;
     if (!row.default_value.empty()) value["default"] = Json::parse(row.default_value);
+    if (auto examples = examples_of(row); !examples.empty())
+      value["examples"] = std::move(examples);
     schema[Json::json_pointer(place)] = std::move(value);
   }
   return schema;

@@ -54,6 +54,10 @@ Json schema_of(const Key& key, Json schema) {
   if (!key.words.empty()) (or_null ? schema["anyOf"][0] : schema)["enum"] = key.words;
   // A value may be written as a reference to another.
   if (schema.value("type", Json()) == "string" && key.words.empty()) return schema;
+  if (or_null) {
+    schema["anyOf"].push_back({{"$ref", "#/$defs/reference"}});
+    return schema;
+  }
   return {{"anyOf", {std::move(schema), {{"$ref", "#/$defs/reference"}}}}};
 }
 

@@ -43,6 +43,8 @@ inline constexpr KeyRule kPrecision{Effect::kIdentity, MismatchClass::kConfound,
                                     "Another precision."};
 inline constexpr KeyRule kMixedPrecision{Effect::kPrecision, MismatchClass::kConfound,
                                          "Another precision."};
+inline constexpr KeyRule kRotations{Effect::kRefused, MismatchClass::kConfound,
+                                    "Another precision."};
 inline constexpr KeyRule kSeed{Effect::kIdentity, MismatchClass::kBenign,
                                "The starts and batches are compared instead."};
 inline constexpr KeyRule kDataOrder{Effect::kIdentity, MismatchClass::kBenign,
@@ -97,8 +99,10 @@ void visit_keys(T& c, Visitor& visit) {
             {},
             "false (learned positions)"},
         c.rope);
-  visit(Key{"rope_full_precision", kNoEffect, "rotations are always computed in fp32"},
-        Absent{.accepted = "true", .in_digest = "true"});
+  // In fp32 the key asks for what happens anyway.
+  visit(Key{"rope_full_precision", kRotations,
+            "rotations are always computed in fp32, where OLMo would round them to bf16"},
+        Absent{.accepted = "true", .only_with = "precision=amp_bf16", .in_digest = "true"});
   visit(Key{"rope_theta", kModel, "Base of the rotary embedding's angles"}, c.rope_theta);
   visit(Key{"flash_attention", kOtherRounding, "there is one attention, exact and causal"},
         Absent{});
@@ -249,7 +253,7 @@ void visit_keys(T& c, Visitor& visit) {
 
 template <ConstOrNot<TokenizerConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
-  visit(Key{"identifier", kFiles, "A tokenizer.json, or the name of a fetched tokenizer"},
+  visit(Key{"identifier", kFiles, "A tokenizer.json, or the name of a fetched one (dolma-v1_5)"},
         c.identifier);
   visit(Key{"truncate_direction", kNoEffect, "token files are cut when they are made"},
         Absent{.accepted = "right"});

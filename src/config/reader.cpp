@@ -272,6 +272,14 @@ class GroupReader {
     return false;
   }
 
+  /// `what`: a key that is not null, or KEY=VALUE.
+  [[nodiscard]] bool is_set(std::string_view what) const {
+    const auto equals = what.find('=');
+    const auto* node = findings_.document.root.at_path(what.substr(0, equals));
+    if (node == nullptr || node->kind == Kind::kNull) return false;
+    return equals == std::string_view::npos || node->text == what.substr(equals + 1);
+  }
+
   void report_unknown(const ConfigNode& node, const std::string& path) {
     const auto meant = nearest_key(path);
     std::string hint;
@@ -293,8 +301,7 @@ class GroupReader {
             findings_.line(&node, path, "is not honoured: " + std::string(key.help)));
       return;
     }
-    const auto* needed = findings_.document.root.at_path(absent.only_with);
-    if (!absent.only_with.empty() && (needed == nullptr || needed->kind == Kind::kNull)) return;
+    if (!absent.only_with.empty() && !is_set(absent.only_with)) return;
     const std::string accepted(absent.accepted.empty() ? "null" : absent.accepted);
     findings_.blockers.push_back(findings_.line(
         &node, path, "is " + shown(node) + ", but " + key.help + ": expected " + accepted));

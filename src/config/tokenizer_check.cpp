@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/public/fetch.h"
+#include "data/public/tokenizers.h"
 
 namespace olmo::config {
 namespace {
@@ -81,8 +81,10 @@ NamedTokenizer check_named_tokenizer(const TrainConfig& config) {
   const auto& identifier = config.tokenizer.identifier;
   const auto path = data::find_tokenizer(identifier);
   if (!path) {
-    return {std::nullopt, "tokenizer `" + identifier +
-                              "` is not on this machine: its end-of-text id was not checked"};
+    std::string note =
+        "tokenizer `" + identifier + "` is not on this machine: its end-of-text id was not checked";
+    if (data::can_be_fetched(identifier)) note += "; `olmo-harness data fetch` brings it";
+    return {std::nullopt, std::move(note)};
   }
   return {path,
           check_tokenizer(config, describe_tokenizer(data::Tokenizer::load(*path), identifier))};

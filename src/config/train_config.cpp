@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"
+#include "core/error.h"
 
 namespace olmo::config {
 namespace {
@@ -107,6 +108,14 @@ Digest experiment_digest(const TrainConfig& config) {
   if (const auto mixed = config.mixed_precision(); mixed != MixedPrecision::kNone)
     json["mixed_precision"] = to_string(mixed);
   return sha256(json.dump());
+}
+
+std::optional<bool> has_digest(const std::string& recorded, const std::string& digest) {
+  try {
+    return experiment_digest(parse_config(recorded, "config.json").config).hex() == digest;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace olmo::config

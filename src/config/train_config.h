@@ -164,6 +164,10 @@ Json to_json(const TrainConfig& config);
 /// (numerics, isa, device, threads) and what only decides what is kept or when a process ends.
 Digest experiment_digest(const TrainConfig& config);
 
+/// Whether the config in a record is that of the recorded digest; nothing: it is none that this
+/// program can read.
+std::optional<bool> has_digest(const std::string& recorded, const std::string& digest);
+
 /// A config as it was read, with what the reader must tell the user.
 struct LoadedConfig {
   TrainConfig config;

@@ -2,6 +2,8 @@
 execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse HEAD OUTPUT_VARIABLE revision ERROR_QUIET
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 execute_process(COMMAND git -C ${SOURCE_DIR} status --porcelain --untracked-files=no OUTPUT_VARIABLE dirty ERROR_QUIET)
+execute_process(COMMAND git -C ${SOURCE_DIR} log -1 --format=%cs OUTPUT_VARIABLE date ERROR_QUIET
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
 if(NOT revision)
   set(revision "unknown")
 elseif(dirty)
@@ -14,6 +16,7 @@ const BuildInfo& build_info() {
   static const BuildInfo kInfo{
       .version = \"${VERSION}\",
       .git_revision = \"${revision}\",
+      .commit_date = \"${date}\",
       .compiler = \"${COMPILER}\",
       .flags = \"${FLAGS}\",
       .libtorch = \"${TORCH}\",

@@ -42,6 +42,8 @@ struct TokenScore {
 
 /// A model, as evaluation sees it: fills one score per target. What it computes for a row depends
 /// on the row's path alone: not on the other sequences of the forest, nor on how they are shared.
+/// An empty forest has no targets; processes that share a model's weights run over it while others
+/// of them have one to run over.
 using ScoreTokens = std::function<void(const TokenForest& forest, std::span<TokenScore> scores)>;
 
 /// One continuation of one instance of a rank-classification task, scored.

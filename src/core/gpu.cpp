@@ -7,6 +7,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "core/error.h"
+#include "core/memory_error.h"
 
 namespace olmo {
 namespace {
@@ -128,7 +129,7 @@ void Gpu::launch(GpuStream stream, const GpuProgram& program, const char* kernel
 /// Ends a message with the work that the host has not waited for: the error may be of any of it.
 std::string Gpu::suspects() const {
   if (launched_ == 0) return "";
-  const std::string last = "; launched last: " + last_kernel_;
+  std::string last = "; launched last: " + last_kernel_;
   if (launched_ == 1) return last;
   return last + ", after " + std::to_string(launched_ - 1) +
          (launched_ == 2 ? " other that" : " others that") + " had not been waited for either";
@@ -184,6 +185,16 @@ void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
 void Gpu::fail(const std::string& problem) const {
   throw Error(ErrorKind::kFailure,
               "device " + name_ + ": " + problem.substr(0, problem.find('\n')) + suspects());
+}
+
+void throw_as_ours(const Policy& policy, const c10::Error& error) {
+  const std::string whole = error.what_without_backtrace();
+  const std::string problem = whole.substr(0, whole.find('\n'));
+  const bool of_host = problem.find("can't allocate memory") != std::string::npos;
+  if (of_host || dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+    throw MemoryError("there is no memory left: " + problem);
+  if (policy.gpu != nullptr) policy.gpu->fail(problem);
+  throw Error(ErrorKind::kFailure, problem);
 }
 
 }  // namespace olmo

@@ -85,15 +85,17 @@ class Gpu {
   std::recursive_mutex mutex_;
 };
 
-/// Calls work(). LibTorch's operations see the errors of earlier kernels, too: as exceptions of its
-/// own, which become Gpu::fail's where the policy has a GPU.
+/// An error of LibTorch's in one sentence, without the calls that led to it: MemoryError, Gpu::fail
+/// where the policy has a GPU, else Error(kFailure).
+[[noreturn]] void throw_as_ours(const Policy& policy, const c10::Error& error);
+
+/// Calls work(). LibTorch's operations see the errors of earlier kernels, too.
 template <class Work>
 auto with_device_errors(const Policy& policy, const Work& work) {
   try {
     return work();
   } catch (const c10::Error& error) {
-    if (policy.gpu == nullptr) throw;
-    policy.gpu->fail(error.what_without_backtrace());
+    throw_as_ours(policy, error);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/needed_libraries.h"
+#include "core/process.h"
 #include "core/text.h"
 
 namespace olmo {
@@ -145,18 +146,12 @@ void find_hip(GpuDriver& d) {
   find(l, "hipGetErrorString", d.error_name);
 }
 
-/// The folder that LibTorch was loaded from.
-std::filesystem::path libtorch_folder() {
-  void* const handle = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return {};
-  link_map* library = nullptr;
-  std::filesystem::path file;
-  if (::dlinfo(handle, RTLD_DI_LINKMAP, &library) == 0) file = library->l_name;
-  ::dlclose(handle);
-  return file.parent_path();
+/// A package takes LibTorch where it finds it; a build is bound to the one it was built with.
+std::string half_remedy() {
+  return std::getenv(kLibtorchVariable) != nullptr
+             ? "name a LibTorch for GPUs, of this version: OLMO_LIBTORCH=PATH-TO-THE-SITE'S-TORCH"
+             : "build with scripts/build.sh --libtorch PATH-TO-THE-SITE'S-TORCH";
 }
-
-constexpr char kHalfRemedy[] = "build with scripts/build.sh --libtorch PATH-TO-THE-SITE'S-TORCH";
 
 std::string half_name(Device device) {
   return device == Device::kCuda ? "libtorch_cuda.so" : "libtorch_hip.so";
@@ -171,6 +166,16 @@ std::string half_problem(Device device, const std::string& folder) {
 }
 
 }  // namespace
+
+std::filesystem::path libtorch_folder() {
+  void* const handle = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return {};
+  link_map* library = nullptr;
+  std::filesystem::path file;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &library) == 0) file = library->l_name;
+  ::dlclose(handle);
+  return file.parent_path();
+}
 
 std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
                                 const GpuProgram& program, const std::string& architecture) {
@@ -260,7 +265,7 @@ std::string gpu_library_folder() {
 std::filesystem::path torch_half(Device device, const std::string& folder) {
   for (const std::filesystem::path& place : {std::filesystem::path(folder), libtorch_folder()}) {
     std::error_code error;
-    const auto file = place / half_name(device);
+    auto file = place / half_name(device);
     if (!place.empty() && std::filesystem::exists(file, error)) return file;
   }
   return {};
@@ -273,7 +278,7 @@ void open_torch_half(Device device, const std::string& folder) {
   std::string problem = half_problem(device, folder);
   if (problem.empty()) problem = "cannot be loaded (" + said + ")";
   throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + half_name(device) +
-                                     " " + problem + ": " + kHalfRemedy + ", or take device=cpu");
+                                     " " + problem + ": " + half_remedy() + ", or take device=cpu");
 }
 
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
@@ -284,7 +289,7 @@ std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
     needs.push_back({wanted.what, wanted.names.front(), found ? "" : problem, wanted.remedy});
   }
   needs.push_back({"LibTorch's half for " + std::string(device == Device::kCuda ? "CUDA" : "ROCm"),
-                   half_name(device), half_problem(device, folder), kHalfRemedy});
+                   half_name(device), half_problem(device, folder), half_remedy()});
   return needs;
 }
 

@@ -76,6 +76,9 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
 /// The value of OLMO_GPU_LIBRARIES: the folder for these functions, or empty.
 std::string gpu_library_folder();
 
+/// The folder that LibTorch was loaded from.
+std::filesystem::path libtorch_folder();
+
 // LibTorch's own half for the device, which has the allocator of its memory, its streams, and
 // LibTorch's operations on its tensors. This program is linked to the CPU's half alone; loading the
 // other one registers all of that with LibTorch.

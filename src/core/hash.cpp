@@ -3,7 +3,10 @@
 #include <bit>
 #include <vector>
 
-#include <openssl/evp.h>
+// OpenSSL's newer interface (EVP) hides what a hash has taken in so far, which ranks have to hand
+// on.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include "core/error.h"
 #include "core/input_file.h"
@@ -47,14 +50,16 @@ Digest Digest::from_hex(std::string_view hex) {
   return digest;
 }
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  OLMO_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+Sha256::Sha256() {
+  SHA256_CTX context;
+  OLMO_CHECK(SHA256_Init(&context) == 1);
+  context_ = std::bit_cast<decltype(context_)>(context);
 }
 
-void Sha256::Free::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-
 Sha256& Sha256::update(const void* data, std::size_t size) {
-  OLMO_CHECK(EVP_DigestUpdate(context_.get(), data, size) == 1);
+  auto context = std::bit_cast<SHA256_CTX>(context_);
+  OLMO_CHECK(SHA256_Update(&context, data, size) == 1);
+  context_ = std::bit_cast<decltype(context_)>(context);
   return *this;
 }
 
@@ -64,10 +69,10 @@ Sha256& Sha256::update_u64(std::uint64_t value) {
   return update(little_endian, sizeof little_endian);
 }
 
-Digest Sha256::finish() {
+Digest Sha256::finish() const {
   Digest digest;
-  unsigned size = 0;
-  OLMO_CHECK(EVP_DigestFinal_ex(context_.get(), digest.bytes.data(), &size) == 1 && size == 32);
+  auto context = std::bit_cast<SHA256_CTX>(context_);
+  OLMO_CHECK(SHA256_Final(digest.bytes.data(), &context) == 1);
   return digest;
 }
 

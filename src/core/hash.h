@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-
-struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace olmo {
 
@@ -25,7 +22,8 @@ struct Digest {
   friend bool operator==(const Digest&, const Digest&) = default;
 };
 
-/// Streaming SHA-256 over bytes in the order they are given.
+/// Streaming SHA-256 over bytes in the order they are given. A value: a copy goes on by itself, and
+/// its bytes may be sent to another process of this build, which then goes on.
 class Sha256 {
  public:
   Sha256();
@@ -34,13 +32,10 @@ class Sha256 {
   Sha256& update(std::string_view text) { return update(text.data(), text.size()); }
   /// Adds the eight little-endian bytes of `value`.
   Sha256& update_u64(std::uint64_t value);
-  [[nodiscard]] Digest finish();
+  [[nodiscard]] Digest finish() const;
 
  private:
-  struct Free {
-    void operator()(evp_md_ctx_st* context) const;
-  };
-  std::unique_ptr<evp_md_ctx_st, Free> context_;
+  std::array<std::uint32_t, 28> context_;  ///< OpenSSL's SHA256_CTX
 };
 
 Digest sha256(std::string_view bytes);

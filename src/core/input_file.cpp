@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/terminal.h"
 
@@ -48,12 +49,7 @@ void say(std::string_view text) {
 /// A line of /proc/self/maps, read in pieces: `first-last mode offset device inode   path`.
 class MapLines {
  public:
-  MapLines() : fd_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
-  ~MapLines() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  MapLines(const MapLines&) = delete;
-  MapLines& operator=(const MapLines&) = delete;
+  MapLines() : file_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
 
   /// False at the end. Of a longer line the first part.
   bool next(std::string_view& line) {
@@ -71,7 +67,8 @@ class MapLines {
  private:
   char read_char() {
     if (at_ == end_) {
-      const ssize_t got = fd_ < 0 ? 0 : ::read(fd_, block_.data(), block_.size());
+      const ssize_t got =
+          file_.is_open() ? ::read(file_.number(), block_.data(), block_.size()) : 0;
       if (got <= 0) return 0;
       at_ = 0;
       end_ = static_cast<std::size_t>(got);
@@ -79,7 +76,7 @@ class MapLines {
     return block_[at_++];
   }
 
-  int fd_;
+  Descriptor file_;
   std::array<char, 4096> block_{};
   std::array<char, 4352> line_{};
   std::size_t at_ = 0, end_ = 0;
@@ -233,6 +230,7 @@ void MappedFile::expect_random_access() const noexcept {
 
 void copy_mapped(const MappedFile& file, std::uint64_t offset, std::span<std::byte> into) {
   OLMO_CHECK(offset <= file.bytes().size() && into.size() <= file.bytes().size() - offset);
+  if (into.empty()) return;
   sigjmp_buf way_out;
   if (sigsetjmp(way_out, 0) == 0) {
     t_way_out = &way_out;

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/gpu.h"
+#include "core/memory_error.h"
 
 namespace olmo {
 namespace {
@@ -18,6 +19,7 @@ void advise_huge_pages(const at::Tensor& tensor) {
   const auto begin = (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size()) / page * page;
   // Advice only: a kernel without huge pages refuses, and nothing is lost.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): rounded up to a page
   (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
@@ -30,19 +32,17 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
 }
 
 at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
-  if (options.device().is_cpu()) {
-    at::Tensor tensor = at::empty(shape, options);
-    advise_huge_pages(tensor);
-    return tensor;
-  }
   try {
-    return at::empty(shape, options);
+    at::Tensor tensor = at::empty(shape, options);
+    if (options.device().is_cpu()) advise_huge_pages(tensor);
+    return tensor;
   } catch (const c10::Error& error) {
+    // LibTorch says of the host's memory no more than that, of a GPU's what else lies in it.
     const std::string problem = error.what_without_backtrace();
-    throw Error(ErrorKind::kFailure,
-                "tensor " + shape_text(shape) + " of type " + std::string(options.dtype().name()) +
-                    " on " + options.device().str() +
-                    ": there is no memory for it: " + problem.substr(0, problem.find('\n')));
+    throw MemoryError(
+        "tensor " + shape_text(shape) + " of type " + std::string(options.dtype().name()) + " on " +
+        options.device().str() + ": there is no memory for it" +
+        (options.device().is_cpu() ? "" : ": " + problem.substr(0, problem.find('\n'))));
   }
 }
 
@@ -51,10 +51,10 @@ at::Device memory_of(const Policy& policy) {
 }
 
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
+  at::Tensor dense = tensor.contiguous();
   if (dense.is_cpu()) return dense;
   OLMO_CHECK(policy.gpu != nullptr);
-  const at::Tensor copy = new_tensor(dense.sizes(), dense.scalar_type());
+  at::Tensor copy = new_tensor(dense.sizes(), dense.scalar_type());
   policy.gpu->copy_to_host(copy.data_ptr(), dense.data_ptr(), dense.nbytes());
   return copy;
 }
@@ -68,7 +68,7 @@ NamedTensors to_host(const Policy& policy, const NamedTensors& tensors) {
 at::Tensor to_device(const Policy& policy, const at::Tensor& tensor) {
   if (policy.gpu == nullptr || !tensor.is_cpu()) return tensor;
   const at::Tensor dense = tensor.contiguous();
-  const at::Tensor copy = new_tensor(dense.sizes(), tensors_of(policy, dense.scalar_type()));
+  at::Tensor copy = new_tensor(dense.sizes(), tensors_of(policy, dense.scalar_type()));
   copy_to_device(policy, dense, copy);
   return copy;
 }

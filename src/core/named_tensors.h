@@ -23,8 +23,7 @@ std::vector<std::string> names_of(const NamedTensors& tensors);
 
 /// A new tensor, its elements not set: of the host's memory, unless `options` name a device (see
 /// memory_of). The system is asked for huge pages under a large one of the host: clearing them
-/// costs a third of what small pages do. Throws Error(kFailure) naming its bytes if they cannot be
-/// had.
+/// costs a third of what small pages do. Throws MemoryError naming its shape if there is none.
 at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options);
 
 /// The memory that the policy's operations work in: the host's, or that of the GPU.

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
@@ -23,10 +24,10 @@ using Sums = std::array<std::uint64_t, kSums>;
 /// Word i of 64 bits goes into sum i % 8. Each step is a bijection of the sum and of the word, so
 /// that one changed word always changes the sum; the multiplier spreads it over the bits above, the
 /// rotation brings those down again.
-Sums sums_of(std::span<const std::byte> bytes) {
+void add_to(Sums& sums, std::span<const std::byte> bytes) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
   constexpr std::size_t kBlock = kSums * sizeof(std::uint64_t);
-  Sums sums{};
+  static_assert(kBlock == kOutputBlock);
   const auto add = [&](const std::byte* block) {
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kSums; ++i) {
@@ -42,6 +43,11 @@ Sums sums_of(std::span<const std::byte> bytes) {
     std::memcpy(rest, bytes.data() + at, bytes.size() - at);
     add(rest);
   }
+}
+
+Sums sums_of(std::span<const std::byte> bytes) {
+  Sums sums{};
+  add_to(sums, bytes);
   return sums;
 }
 
@@ -76,6 +82,39 @@ TraceFormat format_of(std::span<const OpDigest> trace) {
   // Any: one digest may have been altered.
   return trace.empty() || std::ranges::any_of(trace, marked) ? TraceFormat::kSums
                                                              : TraceFormat::kSha256;
+}
+
+OutputHash::OutputHash(TraceFormat format, std::uint64_t size) : format_(format), left_(size) {
+  all_.update_u64(size);
+}
+
+void OutputHash::update(std::span<const std::byte> bytes) {
+  OLMO_CHECK(bytes.size() <= left_ && (bytes.size() == left_ || bytes.size() % kOutputBlock == 0));
+  left_ -= bytes.size();
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min(bytes.size(), kPiece - in_piece_));
+    if (format_ == TraceFormat::kSums)
+      add_to(sums_, part);
+    else
+      piece_.update(part.data(), part.size());
+    in_piece_ += part.size();
+    bytes = bytes.subspan(part.size());
+    if (in_piece_ == kPiece) end_piece();
+  }
+}
+
+void OutputHash::end_piece() {
+  if (format_ == TraceFormat::kSums)
+    olmo::update(all_, std::exchange(sums_, {}));
+  else
+    olmo::update(all_, std::exchange(piece_, Sha256()).finish());
+  in_piece_ = 0;
+}
+
+Digest OutputHash::finish() {
+  OLMO_CHECK(left_ == 0);
+  if (in_piece_ > 0) end_piece();
+  return all_.finish();
 }
 
 void OpTrace::add(std::string_view operation, Digest digest) {

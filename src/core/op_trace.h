@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +32,26 @@ enum class TraceFormat {
 /// Of a recorded trace; of an empty one, what new traces have.
 TraceFormat format_of(std::span<const OpDigest> trace);
 
+/// The hash of an output whose bytes come one part after another.
+class OutputHash {
+ public:
+  OutputHash(TraceFormat format, std::uint64_t size);
+  /// Of all parts but the last, the size is a multiple of kOutputBlock.
+  void update(std::span<const std::byte> bytes);
+  /// All `size` bytes have come.
+  [[nodiscard]] Digest finish();
+
+ private:
+  void end_piece();
+
+  TraceFormat format_;
+  std::uint64_t left_;
+  std::size_t in_piece_ = 0;  ///< bytes of the current piece
+  std::array<std::uint64_t, 8> sums_{};
+  Sha256 piece_, all_;
+};
+inline constexpr std::size_t kOutputBlock = 64;
+
 /// Hashes the outputs of a step's operations in the order of the computation, so that two machines
 /// can name the first operation on which they part.
 class OpTrace {
@@ -38,6 +61,8 @@ class OpTrace {
   /// Adds the tensor's elements, as they are when this is called.
   void add(std::string_view operation, const at::Tensor& output);
   void add(std::string_view operation, double value);
+  /// Adds an output of this trace's format, all of which has come.
+  void add(std::string_view operation, OutputHash& output) { add(operation, output.finish()); }
   /// Adds what another trace of this format has.
   void append(OpDigest entry) { digests_.push_back(std::move(entry)); }
 

@@ -187,4 +187,9 @@ std::string matrix_library() {
   return name.empty() ? "unknown" : name;
 }
 
+std::string libtorch_version() {
+  const std::string version = configured("TORCH_VERSION");
+  return version.empty() ? "unknown" : version;
+}
+
 }  // namespace olmo

@@ -99,4 +99,7 @@ std::span<const DeterminismSwitch> determinism_switches();
 /// it: "Intel(R) oneAPI Math Kernel Library Version 2024.2-…", or "open" (OpenBLAS).
 std::string matrix_library();
 
+/// Version of the LibTorch that is loaded, which may be another than that of the headers.
+std::string libtorch_version();
+
 }  // namespace olmo

@@ -1,5 +1,7 @@
 #include "core/process.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +20,8 @@
 
 namespace olmo {
 namespace {
+
+constexpr char kLoaderPath[] = "LD_LIBRARY_PATH";
 
 void do_nothing(int) {}
 
@@ -42,14 +47,41 @@ void handle(int signal, void (*handler)(int), void (*instead_of)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
-struct StopSignal {
-  int number;
-  bool always;  ///< also if it was ignored or handled when we started
-};
+constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT,  SIGUSR2,   SIGXCPU,
+                            SIGHUP,  SIGPWR,  SIGALRM, SIGVTALRM, SIGPROF};
 
-constexpr StopSignal kSignals[] = {
-    {SIGTERM, true}, {SIGUSR1, true}, {SIGINT, true},   {SIGUSR2, false},   {SIGXCPU, false},
-    {SIGHUP, false}, {SIGPWR, false}, {SIGALRM, false}, {SIGVTALRM, false}, {SIGPROF, false}};
+/// sigabbrev_np() would tell, but the glibc that packages are linked with (2.31) has none.
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    case SIGINT:
+      return "SIGINT";
+    case SIGUSR2:
+      return "SIGUSR2";
+    case SIGXCPU:
+      return "SIGXCPU";
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGPWR:
+      return "SIGPWR";
+    case SIGALRM:
+      return "SIGALRM";
+    case SIGVTALRM:
+      return "SIGVTALRM";
+    case SIGPROF:
+      return "SIGPROF";
+    default:
+      return "a signal";
+  }
+}
+
+/// Whether the signal is noted also if it was ignored or handled when we started.
+bool is_always_noted(int signal) {
+  return signal == SIGTERM || signal == SIGUSR1 || signal == SIGINT;
+}
 
 // A signal handler can reach nothing but a global.
 volatile std::sig_atomic_t g_signal = 0;
@@ -59,23 +91,46 @@ void note_signal(int signal) {
   if (signal == SIGINT) std::signal(SIGINT, SIG_DFL);
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+/// As bash, zsh and ksh read it.
+std::string quoted_with_escapes(const std::string& word) {
+  std::string quoted = "$'";
+  for (const char c : word) {
+    if (is_control(c)) {
+      quoted += '\\';
+      for (const int digit : {c / 64, c / 8 % 8, c % 8}) quoted += static_cast<char>('0' + digit);
+    } else {
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string shell_quoted(const std::string& word) {
+  // Shown as they are, such characters would command the terminal.
+  if (std::ranges::any_of(word, is_control)) return quoted_with_escapes(word);
   const bool plain =
-      !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos;
+      !word.empty() && word.find_first_of(" \"'\\$`*?[](){}<>|&;#~!") == std::string::npos;
   if (plain) return word;
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-std::string command_line() {
+std::vector<std::string> command_words() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return words;
+}
+
+std::string command_line() {
   std::string line;
-  for (std::string word; std::getline(in, word, '\0');) {
-    line += (line.empty() ? "" : " ") + shell_quoted(word);
-  }
+  for (const auto& word : command_words()) line += (line.empty() ? "" : " ") + shell_quoted(word);
   return line;
 }
 
@@ -98,13 +153,15 @@ void outlive_stdout() {
   handle(SIGPIPE, do_nothing, end_with_stdout);
 }
 
+std::span<const int> stop_signals() { return kSignals; }
+
 StopSignals::StopSignals() {
   g_signal = 0;
   outlive_stdout();
-  for (const auto& [number, always] : kSignals) {
+  for (const int number : kSignals) {
     struct sigaction action {};
     OLMO_CHECK(::sigaction(number, nullptr, &action) == 0);
-    if (!always && action.sa_handler != SIG_DFL) continue;
+    if (!is_always_noted(number) && action.sa_handler != SIG_DFL) continue;
     action.sa_handler = note_signal;
     action.sa_flags = SA_RESTART;  // file writes of SQLite must not be cut short
     OLMO_CHECK(::sigaction(number, &action, nullptr) == 0);
@@ -113,10 +170,10 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   if (g_signal != 0) return;
-  for (const auto& stop : kSignals) {
+  for (const int number : kSignals) {
     struct sigaction action {};
-    if (::sigaction(stop.number, nullptr, &action) == 0 && action.sa_handler == note_signal)
-      std::signal(stop.number, SIG_DFL);
+    if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler == note_signal)
+      std::signal(number, SIG_DFL);
   }
 }
 
@@ -126,10 +183,7 @@ StopRequest StopSignals::requested() const {
   return signal == SIGINT ? StopRequest::kInterrupt : StopRequest::kStop;
 }
 
-std::string StopSignals::name() const {
-  const char* name = ::sigabbrev_np(g_signal);
-  return name == nullptr ? "a signal" : std::string("SIG") + name;
-}
+std::string StopSignals::name() const { return name_of(g_signal); }
 
 void StopSignals::throw_if_requested(const std::string& consequence) const {
   if (requested() == StopRequest::kNone) return;
@@ -177,6 +231,51 @@ bool load_for_good(const std::filesystem::path& library, std::string* problem) {
 
 void* SharedLibrary::address_of(const char* name) const { return ::dlsym(handle_.get(), name); }
 
+std::string with_libtorch(const char* path) {
+  const char* folder = std::getenv(kLibtorchVariable);
+  std::string before = path == nullptr ? "" : path;
+  if (folder == nullptr) return before;
+  return folder + (before.empty() ? "" : ":" + before);
+}
+
+void hide_libtorch_from_children() {
+  const char* folder = std::getenv(kLibtorchVariable);
+  const char* path = std::getenv(kLoaderPath);
+  if (folder == nullptr || path == nullptr) return;
+  const std::string now = path, first = folder;
+  if (now == first) {
+    ::unsetenv(kLoaderPath);
+  } else if (now.starts_with(first + ":")) {
+    ::setenv(kLoaderPath, now.substr(first.size() + 1).c_str(), 1);
+  }
+}
+
+std::vector<std::string> environment_of_own_kind() {
+  const std::string loader = std::string(kLoaderPath) + "=";
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with(loader)) variables.emplace_back(*entry);
+  }
+  const std::string path = with_libtorch(std::getenv(kLoaderPath));
+  if (!path.empty()) variables.push_back(loader + path);
+  return variables;
+}
+
+namespace {
+
+/// $HOME; where it is not set, as in some containers and services, that of the list of users.
+/// Empty: this user has none.
+std::string home_directory() {
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') return home;
+  std::array<char, 16'384> names{};
+  passwd user{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &user, names.data(), names.size(), &found);
+  return found != nullptr && found->pw_dir != nullptr ? found->pw_dir : "";
+}
+
+}  // namespace
+
 std::filesystem::path cache_directory() {
   const auto variable = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
@@ -185,7 +284,7 @@ std::filesystem::path cache_directory() {
   if (const auto ours = variable("OLMO_HARNESS_CACHE"); !ours.empty()) return ours;
   if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
     return std::filesystem::path(xdg) / "olmo-harness";
-  const auto home = variable("HOME");
+  const auto home = home_directory();
   if (home.empty())
     throw Error(ErrorKind::kUsage,
                 "no cache folder: set OLMO_HARNESS_CACHE, XDG_CACHE_HOME or HOME");

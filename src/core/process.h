@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct BuildInfo {
   std::string version;       ///< of olmo-harness
   std::string git_revision;  ///< full hash, "-dirty" appended if tracked files had changes,
                              ///< "unknown" without git
+  std::string commit_date;   ///< of the revision, "2026-11-22"; empty without git
   std::string compiler;
   std::string flags;
   std::string libtorch;  ///< version of the LibTorch headers
@@ -25,7 +27,9 @@ const BuildInfo& build_info();
 /// A word as a shell reads it back.
 std::string shell_quoted(const std::string& word);
 
-/// The words that started this process, quoted where a shell needs it.
+/// The words that started this process.
+std::vector<std::string> command_words();
+/// In one line, quoted where a shell needs it.
 std::string command_line();
 
 /// Opens /dev/null on those of the descriptors 0, 1 and 2 that are closed: otherwise the next file
@@ -49,6 +53,9 @@ enum class StopRequest {
   kStop,       ///< SIGTERM and the like: save and exit 75
   kInterrupt,  ///< SIGINT (Ctrl-C): save and exit 130; a second one kills at once
 };
+
+/// The signals that StopSignals notes.
+std::span<const int> stop_signals();
 
 /// While an object lives, signals that would end the process are noted instead: SIGTERM,
 /// SIGUSR1, SIGUSR2, SIGXCPU (what batch systems send), SIGHUP (a lost terminal, unless it was
@@ -97,6 +104,18 @@ class SharedLibrary {
 /// Loads `library` with all its symbols, for every library that is loaded afterwards, and for as
 /// long as the process lives. False: `problem` is what the loader said.
 bool load_for_good(const std::filesystem::path& library, std::string* problem);
+
+/// The variable in which a package's launcher (src/launcher) says where LibTorch's libraries are.
+inline constexpr char kLibtorchVariable[] = "OLMO_HARNESS_LIBTORCH";
+/// The value of LD_LIBRARY_PATH that has the folder of kLibtorchVariable before what it is now
+/// (`path`, which may be null).
+std::string with_libtorch(const char* path);
+/// Takes that folder out of LD_LIBRARY_PATH again: it was for the loader of this process, and the
+/// programs that it starts have libraries of their own.
+void hide_libtorch_from_children();
+/// The environment, as NAME=VALUE, of another process of this program: ours, and LibTorch's folder
+/// in LD_LIBRARY_PATH again.
+std::vector<std::string> environment_of_own_kind();
 
 /// Where downloads and other things that can be made again live: $OLMO_HARNESS_CACHE, else
 /// $XDG_CACHE_HOME/olmo-harness, else ~/.cache/olmo-harness.

@@ -14,6 +14,16 @@ struct ProcessIdentity {
   std::string pid_namespace = {};
 };
 
+/// The members under the names that they have in files.
+template <class Identity, class Visit>
+void visit_identity(Identity& identity, const Visit& visit) {
+  visit("host", identity.host);
+  visit("boot_id", identity.boot_id);
+  visit("pid", identity.pid);
+  visit("pid_start", identity.pid_start);
+  visit("pid_namespace", identity.pid_namespace);
+}
+
 /// This process.
 ProcessIdentity own_identity();
 

@@ -79,6 +79,12 @@ std::optional<std::size_t> terminal_width(int descriptor) {
   return said > 0 && said < 10'000 ? static_cast<std::size_t>(said) : 80;
 }
 
+std::optional<std::size_t> status_columns() {
+  const char* kind = std::getenv("TERM");
+  if (kind == nullptr || std::string_view(kind) == "dumb" || *kind == '\0') return std::nullopt;
+  return terminal_width(STDERR_FILENO);
+}
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   for (const Glyph& glyph : glyphs_of(text)) width += glyph.width;
@@ -105,8 +111,7 @@ std::string shortened(std::string_view text, std::size_t width, Keep keep) {
 
 void log_line(std::string_view line) {
   // On a terminal a line of progress may stand where this one goes.
-  const std::string text =
-      (::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") + safe_text(line) + "\n";
+  const std::string text = (status_columns() ? "\r\x1b[K" : "") + safe_text(line) + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -152,7 +157,7 @@ void ProgressLine::show(const Progress& progress) {
          3});
   if (const auto left = pace_.seconds_left(progress, now_seconds))
     parts.push_back({"eta " + format_duration(*left), 1});
-  const auto columns = terminal_width(STDERR_FILENO);
+  const auto columns = status_columns();
   const auto now = Clock::now();
   const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::seconds(10);
   const bool too_soon = shown_ && !progress.last && now - *shown_ < pause;
@@ -181,7 +186,7 @@ void ProgressLine::write(const std::string& text, std::size_t columns) {
 }
 
 void ProgressLine::finish() {
-  if (!waiting_.empty()) write(waiting_, terminal_width(STDERR_FILENO).value_or(waiting_.size()));
+  if (!waiting_.empty()) write(waiting_, status_columns().value_or(waiting_.size()));
   waiting_.clear();
   if (width_ > 0) std::fputc('\n', stderr);
   width_ = 0;

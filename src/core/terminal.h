@@ -18,6 +18,10 @@ namespace olmo {
 /// pipe). A terminal that does not say has those of $COLUMNS, else 80.
 std::optional<std::size_t> terminal_width(int descriptor);
 
+/// Columns of the terminal behind stderr, if a line that stands there can be written anew; nothing
+/// for files, pipes, and terminals that know no more than characters ($TERM is `dumb` or not set).
+std::optional<std::size_t> status_columns();
+
 /// Columns that a text of one line takes: two for the wide characters of East Asia and emoji, none
 /// for combining marks. Bytes that are not UTF-8 take one each.
 std::size_t display_width(std::string_view text);

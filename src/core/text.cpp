@@ -130,6 +130,12 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+std::string ascii_lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
   for (auto begin = text.find_first_not_of(kBlanks); begin != text.npos;) {
@@ -164,6 +170,17 @@ std::string number_text(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return formatted("%g s", static_cast<double>(time.count()) / 1000);
+}
+
+std::string bytes_text(std::int64_t count) {
+  const auto size = static_cast<double>(count);
+  if (size >= 0x1p40) return formatted("%.2f TiB", size / 0x1p40);
+  if (size >= 0x1p30) return formatted("%.2f GiB", size / 0x1p30);
+  return formatted("%.1f MiB", size / 0x1p20);
 }
 
 std::string counted(std::int64_t count, std::string_view what) {

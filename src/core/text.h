@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -55,6 +56,8 @@ std::string replace_bad_utf8(std::string_view bytes);
 
 /// Without blanks, tabs and carriage returns around it.
 std::string_view trimmed(std::string_view text);
+/// With a to z for A to Z; other letters stay.
+std::string ascii_lower(std::string_view text);
 /// The words between blanks, tabs and carriage returns.
 std::vector<std::string_view> split_words(std::string_view text);
 
@@ -77,6 +80,12 @@ std::string formatted(const char* pattern, Args... args) {
 
 /// The shortest text that gives the number back: 0.1, not 0.100000.
 std::string number_text(double value);
+
+/// "0.5 s", "1800 s".
+std::string seconds_text(std::chrono::milliseconds time);
+
+/// In binary units: "0.5 MiB", "1.50 GiB".
+std::string bytes_text(std::int64_t count);
 
 /// "1 row", "2 rows".
 std::string counted(std::int64_t count, std::string_view what);

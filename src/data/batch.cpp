@@ -67,36 +67,14 @@ class Rows {
   std::int64_t count_;
 };
 
-/// The run around rows [first, last], all equal to the row above them. There is a row before (the
-/// first row is compared with the padded last one, and never equals it) and a row after (the last
-/// row, for the same reason, never belongs to a run).
-PeriodicRun widen_run(const Rows& rows, std::int64_t first, std::int64_t last,
-                      std::int64_t period) {
+/// How often the run repeats around rows [first, last], all equal to the row above them. There is a
+/// row before (the first row is compared with the padded last one, and never equals it) and a row
+/// after (the last row, for the same reason, never belongs to a run).
+std::int64_t repeats(const Rows& rows, std::int64_t first, std::int64_t last, std::int64_t period) {
   OLMO_CHECK(first > 0 && last + 1 < rows.count());
-  PeriodicRun run{.start = (first - 1) * period - rows.equal_from_right(first - 1),
-                  .end = (last + 1) * period + rows.equal_from_left(last + 1),
-                  .period = period,
-                  .times = 0};
-  run.times = (run.end - run.start) / period;
-  return run;
-}
-
-/// Calls `use` for every run until it returns false.
-template <typename Use>
-void for_each_run(std::span<const std::int64_t> ids, std::int64_t max_period,
-                  std::int64_t min_period, const Use& use) {
-  OLMO_CHECK(min_period >= 1);
-  const auto size = static_cast<std::int64_t>(ids.size());
-  for (std::int64_t period = min_period; period <= std::min(max_period, size / 3); ++period) {
-    const Rows rows(ids, period);
-    for (std::int64_t row = 0; row < rows.count(); ++row) {
-      if (!rows.all_equal_above(row)) continue;
-      const std::int64_t first = row;
-      while (row + 1 < rows.count() && rows.all_equal_above(row + 1)) ++row;
-      const PeriodicRun run = widen_run(rows, first, row, period);
-      if (run.times > 2 && !use(run)) return;
-    }
-  }
+  const std::int64_t start = (first - 1) * period - rows.equal_from_right(first - 1);
+  const std::int64_t end = (last + 1) * period + rows.equal_from_left(last + 1);
+  return (end - start) / period;
 }
 
 /// The file that another process has made. Throws Error(kFailure) if it does not appear.
@@ -302,24 +280,20 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
   return batch;
 }
 
-std::vector<PeriodicRun> find_periodic_runs(std::span<const std::int64_t> ids,
-                                            std::int64_t max_period, std::int64_t min_period) {
-  std::vector<PeriodicRun> runs;
-  for_each_run(ids, max_period, min_period, [&](const PeriodicRun& run) {
-    runs.push_back(run);
-    return true;
-  });
-  return runs;
-}
-
 bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config) {
-  bool keep = true;
-  for_each_run(ids, config.repetition_max_period, config.repetition_min_period,
-               [&](const PeriodicRun& run) {
-                 keep = run.times < config.repetition_max_count;
-                 return keep;
-               });
-  return keep;
+  OLMO_CHECK(config.repetition_min_period >= 1);
+  const std::int64_t fewest = std::max<std::int64_t>(3, config.repetition_max_count);
+  const std::int64_t longest = std::min(config.repetition_max_period, std::ssize(ids) / 3);
+  for (std::int64_t period = config.repetition_min_period; period <= longest; ++period) {
+    const Rows rows(ids, period);
+    for (std::int64_t row = 0; row < rows.count(); ++row) {
+      if (!rows.all_equal_above(row)) continue;
+      const std::int64_t first = row;
+      while (row + 1 < rows.count() && rows.all_equal_above(row + 1)) ++row;
+      if (repeats(rows, first, row, period) >= fewest) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace olmo::data

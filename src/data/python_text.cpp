@@ -13,6 +13,7 @@ namespace {
 // Letters whose title case is several characters (SpecialCasing.txt), each before it: the rest is
 // utf8proc's.
 // clang-format off
+// NOLINTBEGIN(bugprone-suspicious-missing-comma)
 constexpr std::string_view kTitleCases[] = {
     "\u00DF" "Ss", "\u0149" "\u02BCN", "\u01F0" "J\u030C", "\u0390" "\u0399\u0308\u0301",
     "\u03B0" "\u03A5\u0308\u0301", "\u0587" "\u0535\u0582", "\u1E96" "H\u0331", "\u1E97" "T\u0308",
@@ -29,6 +30,7 @@ constexpr std::string_view kTitleCases[] = {
     "\uFB13" "\u0544\u0576", "\uFB14" "\u0544\u0565", "\uFB15" "\u0544\u056B",
     "\uFB16" "\u054E\u0576", "\uFB17" "\u0544\u056D",
 };
+// NOLINTEND(bugprone-suspicious-missing-comma)
 // clang-format on
 
 constexpr std::uint32_t kCapitalIWithDot = 0x130;  // the only letter whose lower case is two

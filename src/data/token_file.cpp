@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,6 +94,22 @@ std::optional<std::string> foreign_to_token_files(std::span<const std::byte> byt
   return std::nullopt;
 }
 
+/// Whether ids read as uint16 look like those of a uint32 file: every second one is the high half of
+/// an id, 0 or 1 below 131,072, while the others are of many kinds. Read so, all pass for ids of the
+/// vocabulary, and the training would learn half zeros.
+bool looks_like_uint32(std::span<const std::byte> bytes) {
+  constexpr std::size_t kLeastIds = 64, kLeastKinds = 16;
+  std::vector<std::uint16_t> ids(std::min(bytes.size(), kSample) / sizeof(std::uint16_t));
+  if (ids.size() < 2 * kLeastIds || bytes.size() % sizeof(std::uint32_t) != 0) return false;
+  std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(std::uint16_t));
+  std::set<std::uint16_t> kinds;
+  for (std::size_t i = 0; i + 1 < ids.size(); i += 2) {
+    if (ids[i + 1] > 1) return false;
+    kinds.insert(ids[i]);
+  }
+  return kinds.size() >= kLeastKinds;
+}
+
 static_assert(std::endian::native == std::endian::little,
               "token files are mapped as they are: little-endian");
 
@@ -134,9 +151,10 @@ std::optional<std::uint64_t> find_beyond(const MappedFile& file, std::uint64_t v
   return found;
 }
 
-void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uint64_t tokens) {
+/// True if there is a sidecar that states the dtype. Throws Error(kInput) if it states others.
+bool check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uint64_t tokens) {
   const auto sidecar = read_sidecar(path);
-  if (!sidecar) return;
+  if (!sidecar) return false;
   if (sidecar->dtype && *sidecar->dtype != dtype) {
     throw Error(ErrorKind::kInput, path.string() + ": its sidecar says dtype " +
                                        to_string(*sidecar->dtype) + ", but it was to be read as " +
@@ -149,6 +167,7 @@ void check_sidecar(const std::filesystem::path& path, TokenDtype dtype, std::uin
                                        " tokens, but the file holds " + std::to_string(tokens) +
                                        "; it was cut or replaced, tokenize the text again");
   }
+  return sidecar->dtype.has_value();
 }
 
 std::optional<std::string> text_at(const Json& object, const char* key) {
@@ -215,7 +234,12 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
                                        to_string(dtype) + " ids; it was cut, or has another dtype");
   }
   size_ = bytes.size() / bytes_per_token(dtype);
-  check_sidecar(path, dtype, size_);
+  const bool stated = check_sidecar(path, dtype, size_);
+  if (!stated && dtype == TokenDtype::kUint16 && looks_like_uint32(bytes))
+    throw Error(ErrorKind::kInput,
+                path.string() + ": holds uint32 ids, as every second number is the high half of "
+                                "one, but it was to be read as uint16; give "
+                                "data.memmap_dtype=uint32 (or --dtype uint32)");
 }
 
 std::uint32_t TokenFile::at(std::uint64_t position) const {

@@ -22,7 +22,7 @@ std::string broadcast_text(Communicator& ranks, const std::string& text, int roo
   ranks.broadcast(size, root).wait();
   const at::Tensor bytes = new_tensor({host_value<std::int64_t>(size)}, at::kByte);
   const auto span = mutable_host_bytes(bytes);
-  if (ranks.rank() == root) std::memcpy(span.data(), text.data(), text.size());
+  if (ranks.rank() == root) std::ranges::copy(std::as_bytes(std::span(text)), span.begin());
   ranks.broadcast(bytes, root).wait();
   return {reinterpret_cast<const char*>(span.data()), span.size()};
 }

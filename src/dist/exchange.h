@@ -1,7 +1,8 @@
 // Small host values between ranks: what every rank has to know of every other.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -18,10 +19,10 @@ std::vector<T> all_gather_values(Communicator& ranks, std::span<const T> mine) {
   const auto bytes = static_cast<std::int64_t>(mine.size_bytes());
   const at::Tensor from = new_tensor({bytes}, at::kByte);
   const at::Tensor to = new_tensor({bytes * ranks.size()}, at::kByte);
-  std::memcpy(mutable_host_bytes(from).data(), mine.data(), mine.size_bytes());
+  std::ranges::copy(std::as_bytes(mine), mutable_host_bytes(from).begin());
   ranks.all_gather(from, to).wait();
   std::vector<T> all(mine.size() * static_cast<std::size_t>(ranks.size()));
-  std::memcpy(all.data(), host_bytes(to).data(), host_bytes(to).size());
+  std::ranges::copy(host_bytes(to), std::as_writable_bytes(std::span(all)).begin());
   return all;
 }
 
@@ -37,16 +38,15 @@ std::vector<std::string> all_gather_text(Communicator& ranks, const std::string&
 /// The text of rank `root`, on every rank.
 std::string broadcast_text(Communicator& ranks, const std::string& text, int root);
 
-/// The values of rank `root`, on every rank.
+/// The value of rank `root`, on every rank.
 template <class T>
-std::vector<T> broadcast_values(Communicator& ranks, const std::vector<T>& values, int root) {
+T broadcast_value(Communicator& ranks, T value, int root) {
   static_assert(std::is_trivially_copyable_v<T>);
-  const auto* bytes = reinterpret_cast<const char*>(values.data());
-  const std::string text =
-      broadcast_text(ranks, std::string(bytes, values.size() * sizeof(T)), root);
-  std::vector<T> all(text.size() / sizeof(T));
-  std::memcpy(all.data(), text.data(), text.size());
-  return all;
+  const at::Tensor bytes = new_tensor({static_cast<std::int64_t>(sizeof(T))}, at::kByte);
+  std::ranges::copy(std::as_bytes(std::span(&value, 1)), mutable_host_bytes(bytes).begin());
+  ranks.broadcast(bytes, root).wait();
+  std::ranges::copy(host_bytes(bytes), std::as_writable_bytes(std::span(&value, 1)).begin());
+  return value;
 }
 
 }  // namespace olmo::dist

@@ -1,5 +1,6 @@
 #include "dist/gloo_ranks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "core/text.h"
 #include "dist/c10d.h"
 #include "dist/step.h"
 #include "dist/worker.h"
@@ -27,12 +29,9 @@ using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 using c10d::ProcessGroupGloo;
 
-std::string seconds(Milliseconds time) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
-}
-
 /// Our store as c10d wants one, with what Gloo calls while it connects. No `override`: LibTorch 2.6
 /// has no clone(), newer ones demand it.
+// NOLINTBEGIN(modernize-use-override)
 class StoreForGloo : public c10d::Store {
  public:
   StoreForGloo(std::unique_ptr<dist::Store> store, GlooOptions options)
@@ -79,6 +78,7 @@ class StoreForGloo : public c10d::Store {
   std::unique_ptr<dist::Store> store_;
   GlooOptions options_;
 };
+// NOLINTEND(modernize-use-override)
 
 /// A collective, as the worker does it.
 struct Operation {
@@ -109,7 +109,7 @@ void gather(ProcessGroupGloo& group, int me, int tag, std::vector<at::Tensor>& m
   for (int i = 1; i < size; ++i) works.push_back(group.send(mine, (me + i) % size, tag));
   const auto from = host_bytes(mine[0]);
   const auto to = mutable_host_bytes(all[static_cast<std::size_t>(me)]);
-  if (to.data() != from.data()) std::memcpy(to.data(), from.data(), to.size());
+  if (to.data() != from.data()) std::ranges::copy(from, to.begin());
   for (const auto& work : works) work->wait();
 }
 
@@ -151,7 +151,7 @@ class World {
         if (options_.check) options_.check("");
         if (Clock::now() - begin > options_.limit) {
           throw Error(ErrorKind::kFailure, in_world() + ": " + what + " has waited " +
-                                               seconds(options_.limit) + " for another rank");
+                                               seconds_text(options_.limit) + " for another rank");
         }
       }
       done.get();
@@ -303,7 +303,7 @@ void meet(Store& store, int rank, int size, const GlooOptions& options) {
     if (Clock::now() - begin > options.limit) {
       throw Error(ErrorKind::kFailure, store.name() + ": " + listed(missing) + " of " +
                                            std::to_string(size) + " have not come within " +
-                                           seconds(options.limit));
+                                           seconds_text(options.limit));
     }
     std::this_thread::sleep_for(pause);
   }

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
+#include "core/private_folder.h"
+#include "core/process.h"
 #include "core/terminal.h"
+#include "core/text.h"
 #include "dist/launch.h"
 #include "dist/store.h"
 #include "dist/watch.h"
@@ -39,47 +41,17 @@ using Clock = std::chrono::steady_clock;
   throw Error(ErrorKind::kFailure, "--nproc: " + what + ": " + std::strerror(error));
 }
 
-/// Where the ranks meet: a folder that only this user can read, and that goes with the object.
-class MeetingFolder {
- public:
-  MeetingFolder() {
-    std::string pattern = (fs::temp_directory_path() / "olmo-harness-ranks-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) fail(pattern + " cannot be made", errno);
-    path_ = pattern;
-  }
-  ~MeetingFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  MeetingFolder(const MeetingFolder&) = delete;
-  MeetingFolder& operator=(const MeetingFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
+constexpr std::chrono::milliseconds kLongestWait{200};
+constexpr std::chrono::milliseconds kAway = 10 * kLongestWait;
 
 /// The signals that go on to the ranks. Those that were ignored when we started stay so: the ranks
 /// ignore them, too.
-constexpr int kForwarded[] = {SIGTERM, SIGINT,  SIGHUP,  SIGUSR1,   SIGUSR2, SIGXCPU, SIGPWR,
-                              SIGQUIT, SIGALRM, SIGPROF, SIGVTALRM, SIGTSTP, SIGCONT};
+std::vector<int> forwarded_signals() {
+  const auto stops = stop_signals();
+  std::vector<int> signals(stops.begin(), stops.end());
+  signals.insert(signals.end(), {SIGQUIT, SIGTSTP, SIGCONT});
+  return signals;
+}
 
 /// Takes signals from a descriptor instead of from handlers.
 class Signals {
@@ -88,10 +60,10 @@ class Signals {
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGCHLD);
-    for (const int signal : kForwarded) ::sigaddset(&set, signal);
+    for (const int signal : forwarded_signals()) ::sigaddset(&set, signal);
     ::sigprocmask(SIG_BLOCK, &set, &before_);
     descriptor_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (descriptor_.number() < 0) fail("signals cannot be read", errno);
+    if (!descriptor_.is_open()) fail("signals cannot be read", errno);
   }
   ~Signals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
   Signals(const Signals&) = delete;
@@ -157,11 +129,12 @@ class Rank {
   Rank(int rank, int size, const fs::path& folder, const std::vector<std::string>& arguments,
        const sigset_t& signals)
       : rank_(rank), output_(rank) {
-    std::vector<std::string> variables = nproc_variables(rank, size, folder);
+    std::vector<std::string> variables = environment_of_own_kind();
+    for (auto& variable : nproc_variables(rank, size, folder))
+      variables.push_back(std::move(variable));
     std::vector<char*> words, environment;
     for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
     words.push_back(nullptr);
-    for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
     for (auto& variable : variables) environment.push_back(variable.data());
     environment.push_back(nullptr);
 
@@ -198,17 +171,20 @@ class Rank {
   void send(int signal) const {
     if (runs()) ::kill(pid_, signal);
   }
-  /// Asks how it is.
-  void look() {
+  /// Asks how it is. `was_away`: we could not ask for a while.
+  void look(bool was_away) {
     int status = 0;
+    if (was_away && stopped_) stopped_ = Clock::now();
     while (runs() && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
-      stopped_ = WIFSTOPPED(status);
+      if (!WIFSTOPPED(status)) stopped_.reset();
+      if (WIFSTOPPED(status) && !stopped_) stopped_ = Clock::now();
       if (WIFEXITED(status)) code_ = WEXITSTATUS(status);
       if (WIFSIGNALED(status)) signal_ = WTERMSIG(status);
     }
   }
   [[nodiscard]] bool runs() const { return !code_ && !signal_; }
-  [[nodiscard]] bool stopped() const { return stopped_; }
+  /// Since when it has been stopped, as by SIGSTOP; nothing: it is not.
+  [[nodiscard]] std::optional<Clock::time_point> stopped() const { return stopped_; }
   [[nodiscard]] bool ended_badly() const { return signal_ || (code_ && *code_ != 0); }
   [[nodiscard]] int number() const { return rank_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -220,7 +196,7 @@ class Rank {
   int rank_;
   pid_t pid_ = -1;
   std::optional<int> code_, signal_;  ///< how it ended
-  bool stopped_ = false;
+  std::optional<Clock::time_point> stopped_;
   Output output_;
 };
 
@@ -228,13 +204,12 @@ using Ranks = std::vector<std::unique_ptr<Rank>>;
 
 /// Waits for the next thing to happen, and shows what the ranks have written.
 void wait_and_relay(const Ranks& ranks, int signals) {
-  constexpr int kLongest = 200;  // milliseconds
   std::vector<pollfd> waited = {{.fd = signals, .events = POLLIN, .revents = 0}};
   for (const auto& rank : ranks) {
     if (rank->output().descriptor() >= 0)
       waited.push_back({.fd = rank->output().descriptor(), .events = POLLIN, .revents = 0});
   }
-  ::poll(waited.data(), waited.size(), kLongest);
+  ::poll(waited.data(), waited.size(), static_cast<int>(kLongestWait.count()));
   for (const auto& rank : ranks)
     if (rank->output().descriptor() >= 0) rank->output().read();
 }
@@ -258,27 +233,33 @@ int agreed_code(const Ranks& ranks) {
   return 0;
 }
 
-std::vector<std::string> own_arguments() {
-  std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
-  return words;
+/// How a rank ended that a signal has ended.
+std::string end_by_signal(int signal) {
+  return " was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
 }
 
-/// Tells the other ranks of one that a signal has ended. The watch would find it, but not before it
-/// had come to where they meet.
-void tell_of_killed(const Ranks& ranks, std::vector<bool>& told, const fs::path& folder) {
+/// Why the other ranks need not wait for this one; nothing: they may have to.
+std::optional<std::string> why_lost(const Rank& rank, std::chrono::milliseconds dead) {
+  if (rank.signal()) return end_by_signal(*rank.signal());
+  if (rank.runs() && rank.stopped() && Clock::now() - *rank.stopped() > dead)
+    return " has been stopped for " + seconds_text(dead) + ", as by SIGSTOP";
+  return std::nullopt;
+}
+
+/// Tells the other ranks of one that is lost. Their watch would find it, but not before it had come
+/// to where they meet.
+void tell_of_lost(const Ranks& ranks, std::vector<bool>& told, const fs::path& folder,
+                  std::chrono::milliseconds dead) {
   for (const auto& rank : ranks) {
     const auto number = static_cast<std::size_t>(rank->number());
-    if (!rank->signal() || told[number]) continue;
+    const auto why = why_lost(*rank, dead);
+    if (!why || told[number]) continue;
     told[number] = true;
     auto who = own_identity();
     who.pid = rank->pid();
     const auto store = with_prefix(*file_store(folder), "");
     post_failure(*store, {.rank = rank->number(),
-                          .message = name_of_rank(rank->number(), who) + " was ended by signal " +
-                                     std::to_string(*rank->signal()) + " (" +
-                                     ::strsignal(*rank->signal()) + ")",
+                          .message = name_of_rank(rank->number(), who) + *why,
                           .reporter = kNobody});
   }
 }
@@ -290,7 +271,7 @@ void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
   bool badly = false, all_stopped = true;
   for (const auto& rank : ranks) {
     badly = badly || rank->ended_badly();
-    all_stopped = all_stopped && (!rank->runs() || rank->stopped());
+    all_stopped = all_stopped && (!rank->runs() || rank->stopped().has_value());
   }
   if (!badly) return;
   if (!first_end) first_end = Clock::now();
@@ -305,10 +286,10 @@ void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
 
 }  // namespace
 
-int start_ranks(int size, std::chrono::milliseconds patience) {
-  const MeetingFolder folder;
+int start_ranks(int size, std::chrono::milliseconds dead, std::chrono::milliseconds patience) {
+  const PrivateFolder folder("olmo-harness-ranks");  // where the ranks meet
   const Signals signals;
-  const auto arguments = own_arguments();
+  const auto arguments = command_words();
   Ranks ranks;
   for (int rank = 0; rank < size; ++rank)
     ranks.push_back(std::make_unique<Rank>(rank, size, folder.path(), arguments, signals.before()));
@@ -317,23 +298,25 @@ int start_ranks(int size, std::chrono::milliseconds patience) {
   const auto some_run = [&] {
     return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank->runs(); });
   };
-  while (some_run()) {
+  for (auto looked = Clock::now(); some_run();) {
     wait_and_relay(ranks, signals.descriptor());
     while (const auto signal = signals.next()) {
       if (*signal == SIGTSTP) stop_all(ranks);
       if (*signal == SIGCHLD || *signal == SIGTSTP) continue;
       for (const auto& rank : ranks) rank->send(*signal);
     }
-    for (const auto& rank : ranks) rank->look();
-    tell_of_killed(ranks, told, folder.path());
+    // A scheduler that suspends a job stops us, too, and lets us go on before or after the ranks.
+    const bool was_away = Clock::now() - looked > kAway;
+    looked = Clock::now();
+    for (const auto& rank : ranks) rank->look(was_away);
+    tell_of_lost(ranks, told, folder.path(), dead);
     kill_late(ranks, first_end, patience);
   }
   for (const auto& rank : ranks) {
     if (rank->output().descriptor() >= 0) rank->output().read();
     if (rank->output().descriptor() >= 0) rank->output().close();
     if (rank->signal())
-      log_warning("rank " + std::to_string(rank->number()) + " was ended by signal " +
-                  std::to_string(*rank->signal()) + " (" + ::strsignal(*rank->signal()) + ")");
+      log_warning(name_of_rank(rank->number(), std::nullopt) + end_by_signal(*rank->signal()));
   }
   return agreed_code(ranks);
 }

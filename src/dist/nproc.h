@@ -12,10 +12,11 @@ inline constexpr char kNprocVariable[] = "OLMO_HARNESS_RANK";
 
 /// Starts this program `size` times with its own arguments, as ranks that meet in a private folder,
 /// and waits for all. Rank 0 has this process's input and output; what another rank writes appears
-/// on stderr with its rank in front. Signals go on to all ranks. Once one has ended badly, the
-/// others have `patience` to end, and are killed then. Returns the exit code on which the ranks
+/// on stderr with its rank in front. Signals go on to all ranks. A rank that a signal has ended, or
+/// that has been stopped for `dead`, has failed; the others learn it also where it has not joined
+/// them yet. Once one has ended badly, the others have `patience` to end, and are killed then. Returns the exit code on which the ranks
 /// agree: that of rank 0, or of the first that tells one; kStopped if all were killed. Throws
 /// Error(kFailure) if they cannot be started. Called before a second thread exists.
-int start_ranks(int size, std::chrono::milliseconds patience);
+int start_ranks(int size, std::chrono::milliseconds dead, std::chrono::milliseconds patience);
 
 }  // namespace olmo::dist

@@ -1,7 +1,5 @@
 #include "dist/store.h"
 
-#include <map>
-#include <mutex>
 #include <thread>
 
 #include "core/error.h"
@@ -9,42 +7,6 @@
 
 namespace olmo::dist {
 namespace {
-
-struct Values {
-  std::mutex mutex;
-  std::map<std::string, std::string> of;
-};
-
-class MemoryStore final : public Store {
- public:
-  explicit MemoryStore(std::shared_ptr<Values> values) : values_(std::move(values)) {}
-
-  std::string name() const override { return "the store in memory"; }
-
-  void set(const std::string& key, const std::string& value) override {
-    const std::lock_guard lock(values_->mutex);
-    values_->of[key] = value;
-  }
-  std::string set_first(const std::string& key, const std::string& value) override {
-    OLMO_CHECK(!value.empty());
-    const std::lock_guard lock(values_->mutex);
-    return values_->of.try_emplace(key, value).first->second;
-  }
-  std::optional<std::string> get(const std::string& key) override {
-    const std::lock_guard lock(values_->mutex);
-    const auto found = values_->of.find(key);
-    if (found == values_->of.end()) return std::nullopt;
-    return found->second;
-  }
-  void erase(const std::string& key) override {
-    const std::lock_guard lock(values_->mutex);
-    values_->of.erase(key);
-  }
-  std::unique_ptr<Store> again() const override { return std::make_unique<MemoryStore>(values_); }
-
- private:
-  std::shared_ptr<Values> values_;
-};
 
 class PrefixStore final : public Store {
  public:
@@ -99,10 +61,6 @@ std::string Store::wait(const std::string& key, std::chrono::milliseconds limit,
     }
     std::this_thread::sleep_for(pause);
   }
-}
-
-std::unique_ptr<Store> memory_store() {
-  return std::make_unique<MemoryStore>(std::make_shared<Values>());
 }
 
 std::unique_ptr<Store> with_prefix(const Store& store, const std::string& prefix) {

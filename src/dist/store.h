@@ -50,9 +50,6 @@ class Store {
   Store() = default;
 };
 
-/// For ranks that are threads of one process: the values live as long as one of its stores.
-std::unique_ptr<Store> memory_store();
-
 /// A folder with a file a value, on a disk that all ranks see. The folder is made if it is not
 /// there, and stays. Values of an earlier attempt would be taken for this one's: give a fresh
 /// folder, or a prefix of the attempt. No locks: a stopped or killed rank holds up nobody. Throws

@@ -1,3 +1,5 @@
+#include <netdb.h>
+
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "core/error.h"
@@ -26,14 +28,38 @@ std::string name_of(const TcpPlace& place) {
   return "the store at " + safe_line(place.host) + ":" + std::to_string(place.port);
 }
 
+/// What getaddrinfo says of the host's name; 0: it has an address.
+int resolve(const TcpPlace& place) {
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(place.host.c_str(), nullptr, nullptr, &found);
+  if (error == 0) ::freeaddrinfo(found);
+  return error;
+}
+
+std::string why_not(const TcpPlace& place, const std::exception& error) {
+  const std::string text = reason(error);
+  if (text.find("EADDRINUSE") != text.npos)
+    return "another program has this port, or an earlier attempt that has not ended";
+  const int unresolved = resolve(place);
+  return unresolved == 0 ? text
+                         : std::string("its name has no address here (") +
+                               ::gai_strerror(unresolved) + ")";
+}
+
 c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
                                            const c10d::TCPStoreOptions& options) {
   prepare_c10d();
+  // c10d would try again until its time is over.
+  if (resolve(place) == EAI_NONAME) {
+    throw Error(ErrorKind::kUsage, name_of(place) + ": no host of this name is known here (" +
+                                       ::gai_strerror(EAI_NONAME) +
+                                       "): expected rank 0's machine");
+  }
   try {
     return c10::make_intrusive<c10d::TCPStore>(place.host, options);
   } catch (const std::exception& error) {
     const auto* const what = options.isServer ? " cannot be hosted: " : " cannot be reached: ";
-    throw Error(ErrorKind::kFailure, name_of(place) + what + reason(error));
+    throw Error(ErrorKind::kFailure, name_of(place) + what + why_not(place, error));
   }
 }
 

@@ -48,4 +48,20 @@ void throw_if_any(Communicator& ranks, const std::exception_ptr& mine) {
                     all ? text : "rank " + std::to_string(rank) + ": " + text);
 }
 
+void decide(Communicator& ranks, const std::function<void()>& work) {
+  if (ranks.size() == 1) return work();
+  std::exception_ptr mine;
+  if (ranks.rank() == 0) {
+    try {
+      work();
+    } catch (...) {  // carried to all ranks
+      mine = std::current_exception();
+    }
+  }
+  const Told own = told(mine);
+  const std::int32_t kind = broadcast_value(ranks, own.kind, 0);
+  if (kind == kNone) return;
+  throw AgreedError(static_cast<ErrorKind>(kind), broadcast_text(ranks, own.text, 0));
+}
+
 }  // namespace olmo::dist

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 
 #include "dist/communicator.h"
 
@@ -25,5 +26,9 @@ void together(Communicator& ranks, const Work& work) {
   }
   throw_if_any(ranks, mine);
 }
+
+/// Does `work` on rank 0, which decides for all; if it throws, all ranks throw the same
+/// AgreedError, which names no rank. A world of one rank throws its own error as it is.
+void decide(Communicator& ranks, const std::function<void()>& work);
 
 }  // namespace olmo::dist

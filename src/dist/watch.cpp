@@ -11,17 +11,12 @@
 namespace olmo::dist {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr char kFailureKey[] = "failure";
-constexpr char kLeft[] = "left";
+// Beats that say where a rank stands: it is through, or it knows of the failure.
+constexpr char kLeft[] = "left", kKnows[] = "knows";
 
 std::string rank_key(int rank) { return "rank/" + std::to_string(rank); }
 std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return formatted("%g s", static_cast<double>(time.count()) / 1000);
-}
 
 std::string to_text(const Failure& failure) {
   return json_text(Json{{"rank", failure.rank},
@@ -40,21 +35,17 @@ Failure parse_failure(const std::string& text) {
 }
 
 std::string to_text(const ProcessIdentity& who) {
-  return json_text(Json{{"host", who.host},
-                        {"boot_id", who.boot_id},
-                        {"pid", who.pid},
-                        {"pid_start", who.pid_start},
-                        {"pid_namespace", who.pid_namespace}});
+  Json json;
+  visit_identity(who, [&](const char* name, const auto& value) { json[name] = value; });
+  return json_text(json);
 }
 
 ProcessIdentity parse_identity(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return {};
-  return {.host = json.value("host", ""),
-          .boot_id = json.value("boot_id", ""),
-          .pid = json.value("pid", std::int64_t{0}),
-          .pid_start = json.value("pid_start", std::uint64_t{0}),
-          .pid_namespace = json.value("pid_namespace", "")};
+  ProcessIdentity who;
+  if (!json.is_object()) return who;
+  visit_identity(who, [&](const char* name, auto& value) { value = json.value(name, value); });
+  return who;
 }
 
 }  // namespace
@@ -64,11 +55,23 @@ void enlist(Store& store, int rank, const ProcessIdentity& who) {
   const std::string stands = store.set_first(rank_key(rank), mine);
   if (stands == mine) return;
   const auto other = parse_identity(stands);
+  const std::string before = "rank " + std::to_string(rank) + ": process " +
+                             std::to_string(other.pid) + " on " + other.host + " has come to " +
+                             store.name() + " as the same rank";
+  if (!sees(who, other) || life_of(other) != Life::kEnded) {
+    throw Error(ErrorKind::kUsage, before +
+                                       ": expected a number of its own for each process, and "
+                                       "another place to meet for each attempt");
+  }
+  // The other ranks of this attempt would call that process dead.
   throw Error(ErrorKind::kUsage,
-              "rank " + std::to_string(rank) + ": process " + std::to_string(other.pid) + " on " +
-                  other.host + " has come to " + store.name() +
-                  " as the same rank: expected a number of its own for each process, and another "
-                  "place to meet for each attempt");
+              post_failure(store, {.rank = rank,
+                                   .kind = ErrorKind::kUsage,
+                                   .message = before +
+                                              " and has ended since, in an earlier attempt: "
+                                              "expected another place to meet for each attempt",
+                                   .reporter = rank})
+                  .message);
 }
 
 std::optional<ProcessIdentity> enlisted(Store& store, int rank) {
@@ -79,6 +82,15 @@ std::optional<ProcessIdentity> enlisted(Store& store, int rank) {
 
 Failure post_failure(Store& store, const Failure& failure) {
   return parse_failure(store.set_first(kFailureKey, to_text(failure)));
+}
+
+bool all_know(Store& store, int size, const Failure& failure) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size; ++rank)
+    if (rank != failure.rank) keys.push_back(beat_key(rank));
+  const auto beats = store.get_all(keys);
+  return std::ranges::all_of(
+      beats, [](const auto& beat) { return !beat || *beat == kLeft || *beat == kKnows; });
 }
 
 std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who) {
@@ -104,7 +116,7 @@ Watch::Watch(const Store& store, int rank, int size, WatchLimits limits, std::op
       host_(host),
       self_(own_identity()),
       store_(store.again()) {
-  const auto now = Clock::now();
+  const auto now = limits_.now();
   looked_ = moved_ = now;
   const auto add = [&](int other) {
     if (other == rank_) return;
@@ -203,13 +215,14 @@ void Watch::loop() {
 }
 
 void Watch::look(Store& store) {
-  const auto now = Clock::now();
-  // Who was stopped or asleep itself has heard nobody, and must listen anew.
+  const auto now = limits_.now();
+  // Who was stopped or asleep itself has heard nobody, and must listen anew. Silence is measured up
+  // to here, so that whoever was stopped between this and its reading finds nobody silent.
   const bool was_away = now - looked_ > std::max(3 * pause(), limits_.dead / 2);
   looked_ = now;
   if (was_away)
     for (auto& neighbour : neighbours_) neighbour.changed = neighbour.moved = now;
-  write_beat(store);
+  if (!failure()) write_beat(store);
   std::optional<Failure> to_post;
   {
     const std::lock_guard lock(mutex_);
@@ -233,7 +246,7 @@ void Watch::write_beat(Store& store) {
     place_.step = step_;
   }
   const auto& [number, kind, bytes] = place_.position;
-  if (number != before) moved_ = Clock::now();
+  if (number != before) moved_ = limits_.now();
   std::ostringstream beat;
   beat << ++beats_ << ' ' << number << ' ' << static_cast<int>(kind) << ' ' << bytes << ' '
        << place_.step;
@@ -242,20 +255,19 @@ void Watch::write_beat(Store& store) {
 
 void Watch::read_failure(Store& store) {
   if (failure()) return;
-  if (const auto text = store.get(kFailureKey)) learn(parse_failure(*text));
+  if (const auto text = store.get(kFailureKey)) learn_from(store, parse_failure(*text));
 }
 
 void Watch::judge(Store& store, Neighbour& neighbour, const std::optional<std::string>& beat) {
-  if (!beat || *beat == kLeft) return;  // has not come yet, or has left in order
+  if (!beat || *beat == kLeft || *beat == kKnows) return;  // not come yet, or left in order
   if (!neighbour.who) neighbour.who = enlisted(store, neighbour.rank);
-  const auto now = Clock::now();
   if (*beat != neighbour.beat) {
     neighbour.beat = *beat;
-    neighbour.changed = now;
+    neighbour.changed = limits_.now();
   }
   const bool gone =
       neighbour.who && sees(self_, *neighbour.who) && life_of(*neighbour.who) == Life::kEnded;
-  if (gone || now - neighbour.changed > limits_.dead) return judge_silence(store, neighbour);
+  if (gone || looked_ - neighbour.changed > limits_.dead) return judge_silence(store, neighbour);
   if (const auto place = parse_place(*beat)) judge_place(store, neighbour, *place);
 }
 
@@ -278,10 +290,9 @@ void Watch::judge_silence(Store& store, const Neighbour& neighbour) {
 }
 
 void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs) {
-  const auto now = Clock::now();
   if (theirs.position.number != neighbour.number) {
     neighbour.number = theirs.position.number;
-    neighbour.moved = now;
+    neighbour.moved = limits_.now();
   }
   const auto text = [](const Place& place) {
     return to_string(place.position) +
@@ -297,8 +308,8 @@ void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs)
                          .message = name + " is out of step with " + here + ": it is at " +
                                     text(theirs) + ", " + here + " at " + text(place_),
                          .reporter = rank_});
-  } else if (theirs.position.number < number && now - neighbour.moved > limits_.hung &&
-             now - moved_ > limits_.hung) {
+  } else if (theirs.position.number < number && looked_ - neighbour.moved > limits_.hung &&
+             looked_ - moved_ > limits_.hung) {
     post_failure(store, {.rank = neighbour.rank,
                          .message = name + " hangs: for " + seconds_text(limits_.hung) + " " +
                                     here + " has waited for it at " + text(place_) +
@@ -308,15 +319,25 @@ void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs)
 }
 
 Failure Watch::post_failure(Store& store, const Failure& failure) {
-  const auto stands = dist::post_failure(store, failure);
-  learn(stands);
+  auto stands = dist::post_failure(store, failure);
+  learn_from(store, stands);
   return stands;
+}
+
+/// Who hosts the store waits for this beat. It comes first: once the failure is known the process
+/// may end at any moment.
+void Watch::learn_from(Store& store, const Failure& failure) {
+  try {
+    store.set(beat_key(rank_), kKnows);
+  } catch (const std::exception&) {  // its host is gone, and waits no more
+  }
+  learn(failure);
 }
 
 void Watch::lose_store(const std::string& why) {
   // A folder on a network's disk may be away for a while; a rank that hosts a store does not
   // return.
-  const auto now = Clock::now();
+  const auto now = limits_.now();
   if (!trouble_) trouble_ = now;
   if (!host_ && now - *trouble_ < limits_.dead) return;
   store_.reset();
@@ -342,7 +363,7 @@ void Watch::learn(const Failure& failure) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     failure_ = failure;
-    learned_ = Clock::now();
+    learned_ = limits_.now();
   }
   changed_.notify_all();
 }
@@ -351,7 +372,7 @@ void Watch::end_if_stuck() {
   std::optional<Failure> overdue;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_ && !ended_ && Clock::now() - learned_ > 2 * limits_.dead) overdue = failure_;
+    if (failure_ && !ended_ && limits_.now() - learned_ > 2 * limits_.dead) overdue = failure_;
   }
   if (overdue && limits_.end_process) limits_.end_process(*overdue);
 }

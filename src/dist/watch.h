@@ -46,6 +46,8 @@ class RankFailure : public Error {
 };
 
 struct WatchLimits {
+  using Clock = std::chrono::steady_clock;
+
   std::chrono::milliseconds beat{1000};  ///< between two heartbeats
   /// Without a heartbeat for so long a rank is dead or stopped. A machine whose memory is full, or
   /// a disk that is away for a while, holds a process up for seconds: half a minute is rarely
@@ -57,6 +59,8 @@ struct WatchLimits {
   /// Called on the watch's thread when a failure has been known for twice `dead` and the process
   /// still runs: it hangs itself. Empty: nothing is done.
   std::function<void(const Failure&)> end_process = {};
+  /// By which silence is measured.
+  std::function<Clock::time_point()> now = &Clock::now;
 };
 
 /// The watch of one rank over its neighbours, as long as the object lives.
@@ -97,14 +101,15 @@ class Watch {
   [[nodiscard]] std::chrono::milliseconds pause() const;
 
  private:
+  using Time = WatchLimits::Clock::time_point;
   /// A rank beside this one.
   struct Neighbour {
     int rank = 0;
     std::optional<ProcessIdentity> who = {};
-    std::string beat = {};                               ///< the last one
-    std::chrono::steady_clock::time_point changed = {};  ///< its beat
-    std::chrono::steady_clock::time_point moved = {};    ///< its place
-    std::int64_t number = -1;                            ///< of its last collective
+    std::string beat = {};     ///< the last one
+    Time changed = {};         ///< its beat
+    Time moved = {};           ///< its place
+    std::int64_t number = -1;  ///< of its last collective
   };
   /// Where a rank stands.
   struct Place {
@@ -121,6 +126,7 @@ class Watch {
   void judge_place(Store& store, Neighbour& neighbour, const Place& theirs);
   void lose_store(const std::string& why);
   Failure post_failure(Store& store, const Failure& failure);
+  void learn_from(Store& store, const Failure& failure);
   void learn(const Failure& failure);
   void end_if_stuck();
 
@@ -132,17 +138,18 @@ class Watch {
   const ProcessIdentity self_;
   std::unique_ptr<Store> store_;  ///< of the thread
   std::vector<Neighbour> neighbours_;
-  std::chrono::steady_clock::time_point looked_ = {}, moved_ = {};
+  Time looked_ = {};  ///< when the last look began
+  Time moved_ = {};
   Place place_ = {};  ///< as the last beat told it
   std::int64_t beats_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> trouble_ = {};  ///< of the store, since
+  std::optional<Time> trouble_ = {};  ///< of the store, since
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::function<Position()> position_;
   std::int64_t step_ = -1;
   std::optional<Failure> failure_, to_post_;
-  std::chrono::steady_clock::time_point learned_ = {};
+  Time learned_ = {};
   bool leaving_ = false, ended_ = false;
   std::thread thread_;  ///< last: begun when all else is there
 };
@@ -154,6 +161,9 @@ std::optional<ProcessIdentity> enlisted(Store& store, int rank);
 /// Makes the failure that of all ranks, unless one stands already. Returns the one that stands. For
 /// who is no rank; ranks have a Watch.
 Failure post_failure(Store& store, const Failure& failure);
+/// Whether all ranks know of a failure, but those that have not come, and the one that has failed:
+/// it may be dead.
+bool all_know(Store& store, int size, const Failure& failure);
 /// "rank 3 (process 71 on nid007)"
 std::string name_of_rank(int rank, const std::optional<ProcessIdentity>& who);
 

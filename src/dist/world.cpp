@@ -36,7 +36,7 @@ std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits
   try {
     return join_tcp_store(place, store);
   } catch (const Error& error) {
-    if (at.kind == Kind::kAgent) throw;
+    if (at.kind == Kind::kAgent || error.kind() == ErrorKind::kUsage) throw;
     throw Error(
         ErrorKind::kStopped,
         "rank " + std::to_string(launch.rank) +
@@ -117,13 +117,13 @@ void World::wait_for_all() {
     if (missing.empty()) break;
     watch_->check();
     if (std::chrono::steady_clock::now() - begin > limits_.join) {
-      throw RankFailure(watch_->post(
-          {.rank = missing.front(),
-           .kind = ErrorKind::kStopped,
-           .message = rank_list(missing) + " of " + std::to_string(launch_.size) +
-                      " did not come to " + store_->name() + " within " +
-                      formatted("%g s", static_cast<double>(limits_.join.count()) / 1000),
-           .reporter = 0}));
+      throw RankFailure(
+          watch_->post({.rank = missing.front(),
+                        .kind = ErrorKind::kStopped,
+                        .message = rank_list(missing) + " of " + std::to_string(launch_.size) +
+                                   " did not come to " + store_->name() + " within " +
+                                   seconds_text(limits_.join),
+                        .reporter = 0}));
     }
     std::this_thread::sleep_for(pause);
   }
@@ -165,13 +165,17 @@ void World::leave() {
 /// goes first.
 void World::await_rank_0(const Failure& failure) {
   constexpr milliseconds kLongest = std::chrono::seconds(10);
+  const auto longest = std::min(limits_.watch.dead, kLongest);
   try {
     if (launch_.rank == 0) {
       store_->set(kOver, "1");
       // The others read it, and the failure, in the store that this process hosts.
-      if (launch_.rendezvous.kind == Kind::kTcp) std::this_thread::sleep_for(3 * watch_->pause());
+      const auto end = std::chrono::steady_clock::now() + longest;
+      while (launch_.rendezvous.kind == Kind::kTcp && std::chrono::steady_clock::now() < end &&
+             !all_know(*store_, launch_.size, failure))
+        std::this_thread::sleep_for(milliseconds(20));
     } else if (failure.rank != 0) {
-      store_->wait(kOver, std::min(limits_.watch.dead, kLongest));
+      store_->wait(kOver, longest);
     }
   } catch (const Error&) {  // then there is nothing to wait for
   }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core/descriptor.h"
 #include "energy/channel.h"
 
 namespace olmo::energy {
@@ -17,11 +18,10 @@ namespace fs = std::filesystem;
 
 /// The first line of a small file; nothing if it cannot be read, `problem` says why.
 std::optional<std::string> read_line(const fs::path& path, std::string* problem) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 128> text{};
-  const ssize_t size = file < 0 ? -1 : ::read(file, text.data(), text.size());
+  const ssize_t size = file.is_open() ? ::read(file.number(), text.data(), text.size()) : -1;
   if (size < 0) *problem = path.string() + ": " + std::strerror(errno);
-  if (file >= 0) ::close(file);
   if (size < 0) return std::nullopt;
   const std::string line(text.data(), static_cast<std::size_t>(size));
   return line.substr(0, line.find('\n'));

@@ -1,4 +1,5 @@
-# Writes OUT: the JSON files of EVALS/tasks and EVALS/suites as a C++ table (evaluation_files.h).
+# Writes OUT: the JSON files of EVALS/tasks and EVALS/suites as a C++ table (evaluation_files.h), and the texts of
+# EVALS/samples as another (embedded_samples.h).
 file(GLOB files RELATIVE "${EVALS}" "${EVALS}/suites/*.json" "${EVALS}/tasks/*.json")
 list(SORT files)
 set(rows "")
@@ -13,7 +14,19 @@ foreach(file IN LISTS files)
   endif()
   string(APPEND rows "    {\"${folder}\", \"${name}\", R\"json~(${text})json~\"},\n")
 endforeach()
+file(GLOB_RECURSE texts RELATIVE "${EVALS}" "${EVALS}/samples/*.jsonl")
+list(SORT texts)
+set(samples "")
+foreach(file IN LISTS texts)
+  file(READ "${EVALS}/${file}" text)
+  string(LENGTH "${text}" length)
+  if(length GREATER 60000)
+    message(FATAL_ERROR "${file} is too long to be embedded: ${length} characters")
+  endif()
+  string(APPEND samples "    {\"${file}\", R\"text~(${text})text~\"},\n")
+endforeach()
 file(WRITE "${OUT}" "// Made by embed_definitions.cmake.
+#include \"eval/embedded_samples.h\"
 #include \"eval/evaluation_files.h\"
 
 namespace olmo::eval {
@@ -22,9 +35,14 @@ namespace {
 constexpr EmbeddedDefinition kDefinitions[] = {
 ${rows}};
 
+constexpr EmbeddedSample kSamples[] = {
+${samples}};
+
 }  // namespace
 
 std::span<const EmbeddedDefinition> embedded_definitions() { return kDefinitions; }
+
+std::span<const EmbeddedSample> embedded_samples() { return kSamples; }
 
 }  // namespace olmo::eval
 ")

@@ -137,7 +137,7 @@ DataFile DataFiles::check(const Root& root, const fs::path& path) const {
                                         : fetched           ? "`olmo-harness data fetch` brings it"
                                                   : "`olmo-harness data fetch` does not bring it"));
   }
-  const DataFile file{.path = path, .digest = sha256_file(path)};
+  DataFile file{.path = path, .digest = sha256_file(path)};
   if (root.files->is_null()) return file;
   const auto name = path.lexically_relative(root.folder).generic_string();
   const auto stated = root.files->find(name);

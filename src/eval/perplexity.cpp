@@ -52,13 +52,38 @@ class Pass {
     const bool whole = suite_.convention == DocumentConvention::kCatwalk;
     DocumentReader reader(suite_.sources, whole ? options_.limit : std::nullopt);
     std::vector<Document> documents;
-    while (read_chunk(reader, documents)) {
+    bool more = true;
+    const auto read = [&] {
+      more = read_chunk(reader, documents);
+      if (!documents.empty()) place_ = documents.back().place;
       if (whole)
         add_documents(documents);
       else
         add_to_streams(documents);
+    };
+    read_alike(read);
+    while (more) {
       score(fraction_done(reader));
+      read_alike(read);
     }
+  }
+
+  /// Does `read`, which adds to what is to be scored. Of a team all members have read the same
+  /// afterwards, so that they score the same.
+  void read_alike(const std::function<void()>& read) {
+    if (options_.queue.team == nullptr) return read();
+    const auto read_and_hash = [&] {
+      read();
+      Sha256 hash;
+      hash.update_u64(static_cast<std::uint64_t>(next_index_));
+      for (const auto& row : rows_) {
+        hash.update_u64(static_cast<std::uint64_t>(row.index));
+        hash.update(row.text_hash);
+      }
+      return hash.finish();
+    };
+    options_.queue.team->read_alike(read_and_hash,
+                                    [&] { return "suite " + suite_.name + ", up to " + place_; });
   }
 
   /// Of what is to be scored: a limit on instances is reached long before the end of the files.
@@ -195,21 +220,35 @@ class Pass {
   /// The file's instances; `fraction` of the suite is behind it, it is `share` of it.
   void run_token_file(const std::string& source, const std::filesystem::path& path, Stream& stream,
                       double fraction, double share) {
-    const auto sidecar = data::read_sidecar(path);
-    const auto otherwise = suite_.dtype.value_or(data::TokenDtype::kUint16);
-    const data::TokenFile file(path, sidecar ? sidecar->dtype.value_or(otherwise) : otherwise);
+    std::optional<data::TokenFile> file;
     const auto length = static_cast<std::uint64_t>(options_.max_length);
-    TokenIds ids(length);
-    for (std::uint64_t first = 0; file.size() - first >= length && !enough(stream);
-         first += length) {
-      file.read(first, std::span(ids));
-      check_ids(file, first, length);
-      add_instance(source, stream, ids);
-      if (pending_tokens_ >= kChunkTokens)
-        score(fraction +
-              share * static_cast<double>(first + length) / static_cast<double>(file.size()));
+    std::uint64_t first = 0;
+    bool more = true;
+    const auto read = [&] {
+      place_ = path.string();
+      if (!file) file.emplace(path, dtype_of(path));
+      TokenIds ids(length);
+      more = true;
+      for (; file->size() - first >= length && !enough(stream); first += length) {
+        if (pending_tokens_ >= kChunkTokens) return;
+        file->read(first, std::span(ids));
+        check_ids(*file, first, length);
+        add_instance(source, stream, ids);
+      }
+      more = false;
+    };
+    while (more) {
+      read_alike(read);
+      const double part =
+          more ? static_cast<double>(first) / static_cast<double>(file->size()) : 1.0;
+      score(fraction + share * part);
     }
-    score(fraction + share);
+  }
+
+  [[nodiscard]] data::TokenDtype dtype_of(const std::filesystem::path& path) const {
+    const auto otherwise = suite_.dtype.value_or(data::TokenDtype::kUint16);
+    const auto sidecar = data::read_sidecar(path);
+    return sidecar ? sidecar->dtype.value_or(otherwise) : otherwise;
   }
 
   void check_ids(const data::TokenFile& file, std::uint64_t first, std::uint64_t count) const {
@@ -286,6 +325,7 @@ class Pass {
   std::vector<SequenceGroup> groups_;
   std::size_t pending_tokens_ = 0;
   std::int64_t next_index_ = 0;
+  std::string place_;  ///< of what was read last, for messages
   PerplexityProgress progress_;
 };
 

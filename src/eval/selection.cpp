@@ -1,9 +1,20 @@
 #include "eval/selection.h"
 
+#include <algorithm>
+
+#include "eval/embedded_samples.h"
+
 namespace olmo::eval {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool comes_with_program(const SuiteDefinition& definition) {
+  const std::string below = definition.folder + "/";
+  return std::ranges::any_of(embedded_samples(), [&](const EmbeddedSample& sample) {
+    return sample.path.starts_with(below);
+  });
+}
 
 ResolvedSuite find_files(const DefinitionFile& file, const SelectionOptions& options) {
   const auto definition = parse_suite_definition(file.name, *file.content, file.origin);
@@ -11,6 +22,9 @@ ResolvedSuite find_files(const DefinitionFile& file, const SelectionOptions& opt
   for (const fs::path& folder :
        {file.parent, file.parent.parent_path(), fs::path("evals"), fs::path(".")})
     folders.push_back(folder);
+  const bool is_here = std::ranges::any_of(
+      folders, [&](const fs::path& folder) { return fs::exists(folder / definition.folder); });
+  if (!is_here && comes_with_program(definition)) folders.push_back(unpacked_samples());
   return resolve_suite(definition, folders,
                        options.refuse_missing.value_or(definition.refuse_missing));
 }

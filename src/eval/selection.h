@@ -35,7 +35,8 @@ struct Selection {
 
 /// Tasks, suites of tasks and perplexity suites by name. A name that ends in `.json` is one of the
 /// suite files that `catalog` was loaded with. Besides the folders of `options`, a perplexity suite
-/// is looked for beside its definition, in `evals/` and in the current folder. Throws as
+/// is looked for beside its definition, in `evals/` and in the current folder; the texts of `sample`
+/// come with the program where none of these has them. Throws as
 /// TaskCatalog::resolve() and resolve_suite() do.
 Selection select(const TaskCatalog& catalog, std::span<const std::string> names,
                  const SelectionOptions& options);

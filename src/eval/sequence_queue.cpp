@@ -304,7 +304,8 @@ void score_groups(std::span<const SequenceGroup> groups, const ScoreTokens& mode
       const auto mine = static_cast<std::size_t>(team.number);
       team.share(
           [&] {
-            if (mine < passes.size()) model(passes[mine].built.forest, passes[mine].scores);
+            if (mine >= passes.size()) return model({}, {});
+            model(passes[mine].built.forest, passes[mine].scores);
           },
           of_all);
     }

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/evaluation_rows.h"
+#include "core/hash.h"
 
 namespace olmo::eval {
 
@@ -30,16 +32,20 @@ struct SequenceGroup {
 };
 
 /// Processes with the same groups and the same model that score them together: each runs a part of
-/// the forests and learns the scores of all.
+/// the forests and learns the scores of all. All call its functions at the same time.
 struct ScoringTeam {
   int size = 1;
   int number = 0;  ///< of this process
-  /// `scores`: of at most `size` forests. Does `work`, which fills those of forest `number`, and
-  /// fills the others' with what the other processes found. All processes call it at the same time.
-  /// Throws on all if one failed.
+  /// `scores`: of at most `size` forests. Does `work`, which fills those of forest `number` (or
+  /// runs the model over an empty forest, if there are fewer), and fills the others' with what the
+  /// other processes found. Throws on all if one failed.
   std::function<void(const std::function<void()>& work,
                      std::span<const std::span<TokenScore>> scores)>
       share;
+  /// Does `read`, which each process does by itself and which returns the digest of what it has
+  /// read. Throws on all if one failed, or read something else; `what` says of what, for then.
+  std::function<void(const std::function<Digest()>& read, const std::function<std::string()>& what)>
+      read_alike;
 };
 
 struct QueueOptions {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/gpu.h"
+#include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "dist/exchange.h"
@@ -50,6 +51,7 @@ void record_failure(Evaluation& evaluation, TaskOutcome& outcome, const Error& e
   outcome.error = error;
   if (evaluation.record == nullptr) return;
   evaluation.record->end_task(outcome.name, "failed", error.what());
+  if (evaluation.ranks != nullptr && evaluation.ranks->rank() > 0) return;
   log_warning(outcome.name + ": not evaluated: " + error.what());
 }
 
@@ -74,24 +76,21 @@ std::set<std::int64_t> done_of(
   return numbers;
 }
 
-/// What failed on some rank, on every rank: data may lie on the disk of one machine alone.
-std::optional<Error> failure_of_any(const Evaluation& evaluation,
-                                    const std::optional<Error>& mine) {
-  if (evaluation.ranks == nullptr) return mine;
-  std::string text;
-  if (mine) text = Json{{"kind", static_cast<int>(mine->kind())}, {"what", mine->what()}}.dump();
-  for (const auto& of_rank : dist::all_gather_text(*evaluation.ranks, text)) {
-    if (of_rank.empty()) continue;
-    const Json error = Json::parse(of_rank);
-    return Error(static_cast<ErrorKind>(error.at("kind").get<int>()),
-                 error.at("what").get<std::string>());
-  }
-  return std::nullopt;
-}
-
 TaskOutcome& outcome_of(std::vector<TaskOutcome>& outcomes, const std::string& name) {
   return *std::find_if(outcomes.begin(), outcomes.end(),
                        [&](const TaskOutcome& outcome) { return outcome.name == name; });
+}
+
+eval::LoadedTask load_task(const Evaluation& evaluation, const eval::Task& task) {
+  const EvaluationPlan& plan = evaluation.plan;
+  if (plan.queue.team == nullptr) return eval::load_task(task, plan.limit);
+  std::optional<eval::LoadedTask> loaded;
+  const auto load = [&] {
+    loaded = eval::load_task(task, plan.limit);
+    return task.data_digest;
+  };
+  plan.queue.team->read_alike(load, [&] { return "the data of task " + task.name; });
+  return std::move(*loaded);
 }
 
 /// The tasks that can be evaluated, with their instances.
@@ -105,18 +104,12 @@ std::vector<eval::LoadedTask> load_tasks(Evaluation& evaluation, eval::RankOptio
                             .data_digest = task.data_digest.hex(),
                             .primary_metric = task.primary_metric});
     auto& outcome = evaluation.outcome.tasks.emplace_back(TaskOutcome{task.name, {}, {}});
-    std::optional<Error> mine;
-    std::optional<eval::LoadedTask> found;
     try {
-      found = eval::load_task(task, evaluation.plan.limit);
+      loaded.push_back(load_task(evaluation, task));
     } catch (const Error& error) {
-      mine = error;
-    }
-    if (const auto error = failure_of_any(evaluation, mine)) {
-      record_failure(evaluation, outcome, *error);
+      record_failure(evaluation, outcome, error);
       continue;
     }
-    loaded.push_back(std::move(*found));
     for (const auto doc_id : done_of(evaluation, task.name, &store::EvaluationDb::done_instances))
       options.done.emplace(task.name, doc_id);
   }
@@ -229,7 +222,7 @@ EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
   EvaluationPlan shared = plan;
   std::optional<eval::ScoringTeam> team;
   if (among.ranks != nullptr) {
-    team = team_of(*among.ranks, among.check);
+    team = team_of(*among.ranks, among.passes, among.check);
     shared.queue.team = &*team;
   }
   Evaluation evaluation{.tokenizer = tokenizer,
@@ -280,7 +273,7 @@ Json to_json(const EvaluationPlan& plan) {
 std::vector<eval::Task> recorded_tasks(const std::string& settings) {
   try {
     std::vector<eval::Task> tasks;
-    const Json json = Json::parse(settings);
+    const Json json = recorded_json(settings);
     for (const auto& entry : json.at("tasks")) tasks.push_back(recorded_task(entry));
     return tasks;
   } catch (const Json::exception& error) {

@@ -16,6 +16,7 @@
 #include "eval/perplexity_suite.h"
 #include "eval/sequence_queue.h"
 #include "eval/task.h"
+#include "evaluation/rank_team.h"
 #include "model/olmo.h"
 #include "store/evaluation_db.h"
 
@@ -49,17 +50,18 @@ struct EvaluationOutcome {
   std::int64_t rows = 0;  ///< that the model has run
 };
 
-/// Ranks that share an evaluation: each has the whole model and runs a part of the forward passes,
-/// and all learn every score, so that the rows are those of one process.
+/// Ranks that evaluate together: all learn every score, so that the rows are those of one process.
 struct EvaluationRanks {
   dist::Communicator* ranks = nullptr;  ///< null: this process alone
-  std::function<void()> check = {};     ///< before each pass; where it throws, all ranks throw
+  RankPasses passes = RankPasses::kApart;
+  std::function<void()> check = {};  ///< before each pass; where it throws, all ranks throw
 };
 
 /// Evaluates `model` and writes every row as it comes to `record`, in which an evaluation has been
 /// begun, or is gone on with: what it already holds is not computed again. Of several ranks, rank 0
 /// has the record; where it is null, nothing is written, and no metrics are returned. A task or
-/// suite that fails is recorded with its reason, and the others go on. `tokenizer` may be null if
+/// suite that fails is recorded with its reason, and the others go on; what one rank cannot read,
+/// or reads otherwise than rank 0, fails on all. `tokenizer` may be null if
 /// nothing is text. The numbers depend on weights, tokenizer and plan alone (under
 /// numerics=portable to the last bit); training uses the same function. `on_progress` is called
 /// after each forward pass; where it throws, the rows so far stay in the record.

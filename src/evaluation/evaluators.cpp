@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/terminal.h"
-#include "dist/exchange.h"
 #include "eval/load_task.h"
 #include "eval/scoring.h"
 #include "eval/selection.h"
@@ -83,17 +81,12 @@ void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
   const std::map<std::string, std::string> words = {{"ce_loss", "CrossEntropyLoss"},
                                                     {"ppl", "Perplexity"}};
   for (std::size_t i = 0; i < plan.suites.size(); ++i) {
-    const bool single = plan.suites[i].sources.size() == 1;
     for (const auto& metric : outcome.suites[i].metrics) {
       const auto word = words.find(metric.metric);
       if (word == words.end()) continue;
-      const std::string prefix = "source=";
-      if (single && metric.scope.empty()) {
-        metrics.emplace_back("eval/" + plan.suites[i].sources[0].name + "/" + word->second,
-                             metric.value);
-      } else if (metric.scope.starts_with(prefix) && metric.scope.find('/') == std::string::npos) {
-        metrics.emplace_back("eval/" + metric.scope.substr(prefix.size()) + "/" + word->second,
-                             metric.value);
+      for (const auto& source : plan.suites[i].sources) {
+        if (metric.scope == "source=" + source.name)
+          metrics.emplace_back("eval/" + source.name + "/" + word->second, metric.value);
       }
     }
   }
@@ -210,18 +203,16 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
   }
   store::EvaluationDb db(own ? *own : occasion.run->records());
   db.begin(record);
-  const auto end_if_asked = [&](const Progress&) {
-    const auto asked = static_cast<std::int32_t>(occasion.signals.requested());
-    const auto of_ranks = dist::all_gather_value(occasion.ranks, asked);
-    if (std::ranges::any_of(of_ranks, [](std::int32_t each) { return each != 0; }))
-      throw Error(ErrorKind::kStopped, "stopped by a signal");
-  };
+  const EvaluationRanks among{.ranks = &occasion.ranks, .passes = occasion.passes, .check = [&] {
+                                occasion.signals.throw_if_requested("the evaluation is not whole");
+                              }};
   std::vector<std::pair<std::string, double>> metrics;
   try {
     for (const auto& plan : plans_)
-      add_metrics(plan, evaluate(model, tokenizer, plan, &db, end_if_asked), metrics);
+      add_metrics(plan, evaluate(model, tokenizer, plan, &db, {}, among), metrics);
   } catch (const Error& error) {
-    const bool asked = error.kind() == ErrorKind::kStopped;
+    const bool asked =
+        error.kind() == ErrorKind::kStopped || error.kind() == ErrorKind::kInterrupted;
     db.end(asked ? "interrupted" : "failed");
     if (!asked) throw;
     return {};

@@ -42,12 +42,12 @@ class Evaluators {
     std::int64_t step;  ///< after which the weights are these
     store::RunDb* run;  ///< the record; null on ranks that do not record
     const StopSignals& signals;
+    RankPasses passes;
   };
   /// Evaluates the weights of `model`. Rows and metrics go to the record as an evaluation of the
   /// running attempt; returned are OLMo's metrics (`eval/downstream/arc_easy_acc`,
   /// `eval/LABEL/CrossEntropyLoss`, …). A signal on any rank ends it early: then nothing is
-  /// returned, and the training decides what follows. Ranks go in lock step, since each has only a
-  /// part of the weights, and return the same.
+  /// returned, and the training decides what follows. Ranks return the same.
   std::vector<std::pair<std::string, double>> run(model::Olmo& model, const Occasion& occasion);
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/error.h"
+#include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/together.h"
 
@@ -35,20 +37,44 @@ void exchange(dist::Communicator& ranks, std::span<const std::span<TokenScore>> 
   }
 }
 
+void read_alike(dist::Communicator& ranks, const std::function<Digest()>& read,
+                const std::function<std::string()>& what) {
+  Digest mine;
+  dist::together(ranks, [&] { mine = read(); });
+  const auto all = dist::all_gather_value(ranks, mine);
+  const auto other =
+      std::ranges::find_if(all, [&](const Digest& digest) { return digest != all.front(); });
+  if (other == all.end()) return;
+  const auto rank = static_cast<int>(other - all.begin());
+  throw dist::AgreedError(ErrorKind::kInput, "rank " + std::to_string(rank) +
+                                                 " has read something else than rank 0: " +
+                                                 dist::broadcast_text(ranks, what(), rank) +
+                                                 "; expected the same files on all ranks");
+}
+
 }  // namespace
 
-eval::ScoringTeam team_of(dist::Communicator& ranks, std::function<void()> check) {
-  return {
-      .size = ranks.size(),
-      .number = ranks.rank(),
-      .share = [&ranks, check = std::move(check)](const std::function<void()>& work,
-                                                  std::span<const std::span<TokenScore>> scores) {
-        dist::together(ranks, [&] {
-          if (check) check();
-          work();
-        });
-        exchange(ranks, scores);
-      }};
+eval::ScoringTeam team_of(dist::Communicator& ranks, RankPasses passes,
+                          std::function<void()> check) {
+  const auto checked = [check = std::move(check)] {
+    if (check) check();
+  };
+  eval::ScoringTeam team;
+  team.read_alike = [&ranks](const auto& read, const auto& what) {
+    evaluation::read_alike(ranks, read, what);
+  };
+  team.size = ranks.size();
+  team.number = ranks.rank();
+  team.share = [&ranks, passes, checked](const auto& work, auto scores) {
+    dist::together(ranks, [&] {
+      checked();
+      if (passes == RankPasses::kApart) work();
+    });
+    // What fails in such a pass fails amid its gathers: the ranks' watch ends the others.
+    if (passes == RankPasses::kInStep) work();
+    exchange(ranks, scores);
+  };
+  return team;
 }
 
 std::set<std::int64_t> numbers_of_first(dist::Communicator& ranks,

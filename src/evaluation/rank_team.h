@@ -1,4 +1,4 @@
-// The ranks of an evaluation: each has the whole model and runs a part of the forward passes.
+// The ranks of an evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,16 @@
 
 namespace olmo::evaluation {
 
+/// How ranks run forward passes at the same time, each its own. All learn the scores.
+enum class RankPasses {
+  kApart,   ///< each has the whole model
+  kInStep,  ///< each has a part of the weights, and gathers the others' block by block, as they do
+};
+
 /// `check` is called on every rank before each forward pass; where it throws (a signal), all ranks
 /// throw. `ranks` must outlive it.
-eval::ScoringTeam team_of(dist::Communicator& ranks, std::function<void()> check);
+eval::ScoringTeam team_of(dist::Communicator& ranks, RankPasses passes,
+                          std::function<void()> check);
 
 /// The numbers of rank 0, on every rank. Collective.
 std::set<std::int64_t> numbers_of_first(dist::Communicator& ranks,

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fnmatch.h>
 
 #include "core/error.h"
+#include "core/metric_names.h"
 #include "core/text.h"
 #include "import/log.h"
 
@@ -23,34 +23,28 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
        {"trainer/global_step", "train/global_step", "global_step", "step", "iteration", "iter",
         "_step"}},
       {"tokens",
-       {"throughput/total_tokens", "throughput/total tokens", "n_tokens_seen", "total_tokens",
+       {metric_names::kTokens, "throughput/total tokens", "n_tokens_seen", "total_tokens",
         "tokens_seen", "num_tokens_seen", "train/num_input_tokens_seen", "num_input_tokens_seen",
         "consumed_tokens", "tokens"}},
       {"loss",
-       {"train/CrossEntropyLoss", "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
+       {metric_names::kLoss, "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
         "train/loss", "train_loss", "train/lm_loss", "lm loss", "lm_loss", "loss"}},
       {"grad_norm",
-       {"optim/total_grad_norm", "optim/total grad norm", "train/grad_norm", "grad_norm",
+       {metric_names::kGradNorm, "optim/total grad norm", "train/grad_norm", "grad_norm",
         "grad norm", "gradient_norm"}},
       {"lr",
-       {"optim/learning_rate_group0", "optim/LR (group 0)", "optim/LR", "train/learning_rate",
+       {metric_names::kLearningRate, "optim/LR (group 0)", "optim/LR", "train/learning_rate",
         "learning_rate", "learning-rate", "lr"}},
       {"tokens_per_second",
-       {"throughput/tokens_per_second", "throughput/TPS", "tokens_per_second", "tokens_per_sec"}},
+       {metric_names::kTokensPerSecond, "throughput/TPS", "tokens_per_second", "tokens_per_sec"}},
       // torchtitan's tps is of one device, as is whatever OLMo logs under throughput/device.
       {"tokens_per_second_per_device",
-       {"throughput/device/tokens_per_second", "throughput/device/TPS", "throughput(tps)", "tps",
+       {metric_names::kTokensPerSecondPerDevice, "throughput/device/TPS", "throughput(tps)", "tps",
         "tokens_per_second_per_device", "tokens_per_second_per_gpu", "tokens_per_sec_per_gpu"}},
-      {"seconds", {"time_metrics/end_to_end(s)", "step_time", "seconds"}},
+      {"seconds", {metric_names::kSeconds, "time_metrics/end_to_end(s)", "step_time", "seconds"}},
       {"time", {"_timestamp", "wall time", "wall_time", "timestamp"}},
   };
   return kNames;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
 }
 
 std::vector<std::string> columns_called(std::string_view name,
@@ -58,7 +52,7 @@ std::vector<std::string> columns_called(std::string_view name,
   std::vector<std::string> exact, similar;
   for (const auto& column : columns) {
     if (column == name) exact.push_back(column);
-    if (lower(metric_of(column)) == lower(name)) similar.push_back(column);
+    if (ascii_lower(metric_of(column)) == ascii_lower(name)) similar.push_back(column);
   }
   return exact.empty() ? similar : exact;
 }
@@ -160,8 +154,7 @@ ColumnMap find_columns(const std::vector<std::string>& columns, const ColumnMap&
 }
 
 bool is_metric_name(std::string_view column) {
-  std::string name(metric_of(column));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = ascii_lower(metric_of(column));
   if (name.ends_with("__min") || name.ends_with("__max")) return false;
   for (std::size_t begin = 0, slash = 0; (slash = name.find_first_of("/.", begin)) != name.npos;
        begin = slash + 1) {

@@ -113,7 +113,7 @@ std::string write_instances(store::RecordDatabase& records, const std::vector<In
   record.settings = describe(files, evaluation.metric);
   record.policy = record.build = "{}";
   record.environment = R"({"imported":true})";
-  const std::string id = db.begin(record);
+  std::string id = db.begin(record);
   for (const auto& file : files) write_task(db, file, to_string(evaluation.metric));
   db.end("finished");
   return id;

@@ -104,7 +104,7 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
 /// x itself if it has that type, else x rounded into `rounded`.
 at::Tensor in_type(at::ScalarType type, const at::Tensor& x_MD, Buffer& rounded) {
   if (x_MD.scalar_type() == type) return x_MD;
-  const at::Tensor rounded_MD = rounded.shaped({x_MD.size(0), x_MD.size(1)});
+  at::Tensor rounded_MD = rounded.shaped({x_MD.size(0), x_MD.size(1)});
   rounded_MD.copy_(x_MD);
   return rounded_MD;
 }

@@ -4,6 +4,7 @@
 
 #include <c10/util/accumulate.h>
 
+#include "core/named_tensors.h"
 #include "model/olmo.h"
 #include "model/recomputation.h"
 #include "ops/attention.h"
@@ -157,10 +158,25 @@ BufferBytes Olmo::held_bytes() const {
   for (const AttentionSaved& saved : attention_) held.saved_activations += bytes_of(saved);
   held.saved_activations += last_MD_.bytes();
   held.scratch = bytes_of(scratch_) + dx_MD_.bytes() + bytes_of(rope_.cos) + bytes_of(rope_.sin);
-  held.head = ln_f_stats_.bytes() + final_MD_.bytes() + dfinal_MD_.bytes() +
-              bytes_of(head_.logits) + bytes_of(head_.values);
+  held.head = ln_f_stats_.bytes() + final_MD_.bytes() + dfinal_MD_.bytes() + bytes_of(head_.logits);
   held.workspace = static_cast<std::int64_t>(workspace_.bytes());
   return held;
+}
+
+std::vector<std::span<std::byte>> Olmo::reserve(std::int64_t tokens) {
+  std::vector<std::span<std::byte>> memory;
+  const auto take = [&](Buffer& buffer, std::int64_t width) {
+    memory.push_back(mutable_host_bytes(buffer.shaped({tokens, width})));
+  };
+  for (std::size_t layer = 0; layer < recomputed_.size(); ++layer) {
+    take(inputs_MD_[layer], config_.d_model);
+    if (recomputed_[layer] != Recomputed::kNothing) continue;  // blocks share what is not kept
+    take(attention_[layer].qkv_MQ, config_.qkv_size());
+    take(attention_[layer].heads_MD, config_.d_model);
+    take(saved_[layer].mid_MD, config_.d_model);
+    take(saved_[layer].u_M2F, config_.fused_mlp_size());
+  }
+  return memory;
 }
 
 }  // namespace olmo::model

@@ -21,8 +21,6 @@ void check_batch(const TokenBatch& batch) {
   OLMO_CHECK(batch.ids_BL.sizes() == batch.labels_BL.sizes());
 }
 
-LossSums to_sums(const ops::HeadLoss& loss) { return {loss.ce_sum, loss.z_sum, loss.labels}; }
-
 std::unique_ptr<HeldUnits> hold(const ModelConfig& config, const Policy& policy,
                                 NamedTensors parameters) {
   return std::make_unique<HeldUnits>(config, dtypes_of(config, policy.mixed_precision),
@@ -43,7 +41,7 @@ std::size_t first_recomputed(const std::vector<Recomputed>& blocks) {
 }
 
 at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
-  const at::Tensor tensor = new_tensor({std::ssize(values)}, at::kLong);
+  at::Tensor tensor = new_tensor({std::ssize(values)}, at::kLong);
   std::ranges::copy(values, mutable_host_span<std::int64_t>(tensor).begin());
   return tensor;
 }
@@ -84,7 +82,7 @@ at::Tensor next_token_labels(const at::Tensor& ids_BL) {
   return labels_BL;
 }
 
-Olmo::Olmo(ModelConfig config, Policy policy,
+Olmo::Olmo(const ModelConfig& config, const Policy& policy,
            const std::optional<std::string>& activation_checkpointing)
     : Olmo(config, policy, hold_new(config, policy), nullptr, activation_checkpointing) {}
 
@@ -181,13 +179,13 @@ BlockPass Olmo::block_pass(std::size_t layer, bool training) {
           attention_[keeps_attention ? layer : shared_]};
 }
 
-LossSums Olmo::train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
-                     OpTrace* trace) {
+ops::TokenLosses Olmo::train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
+                             OpTrace* trace) {
   BlockContext pass = context(batch.ids_BL);
   pass.compute.trace = trace;
   Training work(*this, pass, batch, weights, accumulate);
   training_pass(*units_, work);
-  return to_sums(work.loss());
+  return work.losses();
 }
 
 LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
@@ -195,13 +193,13 @@ LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weig
   require_trainable();
   check_batch(batch);
   held().write_gradients_to(place_tensors(config_, gradients));
-  const LossSums sums = train(batch, weights, accumulate, trace);
+  const ops::TokenLosses losses = train(batch, weights, accumulate, trace);
   held().write_gradients_to({});
-  return sums;
+  return ops::sum_of(policy_, losses);
 }
 
-LossSums Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
-                                OpTrace* trace) {
+ops::TokenLosses Olmo::forward_backward(const TokenBatch& batch, const LossWeights& weights,
+                                        OpTrace* trace) {
   OLMO_CHECK(held_ == nullptr);
   check_batch(batch);
   return train(batch, weights, /*accumulate=*/false, trace);
@@ -222,20 +220,20 @@ LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe,
   check_batch(batch);
   const BlockContext pass = context(batch.ids_BL);
   const at::Tensor labels_M = batch.labels_BL.view({pass.tokens()});
-  ops::HeadLoss loss;
+  LossSums loss;
   Evaluation work(*this, pass, batch.ids_BL, observe, [&](const auto& final_MD, const auto& head) {
     loss = ops::head_loss(pass.compute, head_, {final_MD, head, labels_M}, values);
   });
   evaluation_pass(*units_, work);
-  return to_sums(loss);
+  return loss;
 }
 
 void Olmo::score(const TokenForest& forest, std::span<TokenScore> scores) {
   OLMO_CHECK(scores.size() == forest.targets.size());
+  if (forest.targets.empty()) return idle_evaluation_pass();
   const auto shape = shape_of(1, static_cast<std::int64_t>(forest.ids.size()));
   auto plan = ops::plan_forest(policy_, shape, forest.segments);
   const auto [rows, targets] = distinct_rows(forest);
-  if (targets.empty()) return idle_evaluation_pass();
   ForestRows forest_rows{std::move(plan), positions_of(forest), to_tensor(rows)};
   const auto longest = host_value<std::int64_t>(forest_rows.positions_M.max()) + 1;
   const BlockContext pass = context(shape, longest, &forest_rows);

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "core/evaluation_rows.h"
 #include "core/named_tensors.h"
@@ -24,11 +26,7 @@ namespace olmo::model {
 using ops::kIgnoredLabel;
 
 /// Sums over the labelled tokens of a micro-batch; the caller divides.
-struct LossSums {
-  double ce_sum = 0.0;      ///< Σ cross-entropy, nats
-  double z_sum = 0.0;       ///< Σ logsumexp², without the multiplier
-  std::int64_t labels = 0;  ///< tokens that had a label
-};
+using LossSums = ops::HeadLoss;
 
 /// One micro-batch.
 struct TokenBatch {
@@ -60,7 +58,7 @@ class Olmo {
  public:
   /// `activation_checkpointing`: see recomputation.h. Throws Error(kUsage) for a config of
   /// impossible shapes. The weights are undefined until init_weights/load_weights.
-  Olmo(ModelConfig config, Policy policy,
+  Olmo(const ModelConfig& config, const Policy& policy,
        const std::optional<std::string>& activation_checkpointing = {});
   /// A model without parameters of its own: parameters(), init_weights, load_weights and
   /// weights_changed are not for it. `units` are of this config, in the dtypes of this policy
@@ -99,9 +97,10 @@ class Olmo {
   LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
                             const NamedTensors& gradients, bool accumulate,
                             OpTrace* trace = nullptr);
-  /// The same over somebody else's Units, which say where gradients go; they are overwritten.
-  LossSums forward_backward(const TokenBatch& batch, const LossWeights& weights,
-                            OpTrace* trace = nullptr);
+  /// The same over somebody else's Units, which say where gradients go; they are overwritten. Does
+  /// not wait for a device: ops::sums_of does.
+  ops::TokenLosses forward_backward(const TokenBatch& batch, const LossWeights& weights,
+                                    OpTrace* trace = nullptr);
   /// Asks the units for what forward_backward asks them for, and computes nothing: for a rank that
   /// has no micro-batch while others have one.
   void idle_training_pass();
@@ -120,6 +119,9 @@ class Olmo {
   void score(const TokenForest& forest, std::span<TokenScore> scores);
   /// What the buffers take by now; they grow with the passes.
   [[nodiscard]] BufferBytes held_bytes() const;
+  /// Allocates the large ones of the activations that a training pass over so many tokens keeps,
+  /// and returns them in the order in which it writes them. In the host's memory alone.
+  std::vector<std::span<std::byte>> reserve(std::int64_t tokens);
   /// All logits (B, L, V), fp32, or bf16 under amp_bf16: for small batches.
   at::Tensor logits(const at::Tensor& ids_BL, const Observer& observe = {});
 
@@ -132,8 +134,8 @@ class Olmo {
        const std::optional<std::string>& activation_checkpointing);
   [[nodiscard]] HeldUnits& held() const;
   void require_trainable() const;
-  LossSums train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
-                 OpTrace* trace);
+  ops::TokenLosses train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
+                         OpTrace* trace);
   [[nodiscard]] ops::AttentionShape shape_of(std::int64_t batch, std::int64_t length) const;
   /// `positions`: of the longest sequence.
   [[nodiscard]] BlockContext context(const ops::AttentionShape& shape, std::int64_t positions,

@@ -66,7 +66,7 @@ void Olmo::Work::block(std::size_t layer, const BlockTensors& weights) {
 at::Tensor Olmo::Work::head_input(const ModelTensors& root) {
   const OpScope forward(trace(), "forward/");
   Buffer& buffer = model_.final_MD_;
-  const at::Tensor final_MD = buffer.shaped({x_MD_.size(0), model_.config_.d_model});
+  at::Tensor final_MD = buffer.shaped({x_MD_.size(0), model_.config_.d_model});
   norm_forward(context_, "ln_f", norm_input(context_, x_MD_, buffer), root.ln_f, final_MD,
                model_.ln_f_stats_);
   if (observe_) observe_("ln_f", final_MD);
@@ -97,8 +97,8 @@ void Olmo::Training::head_and_backward(const ModelTensors& root, const ModelTens
                                 .dh_MD = dfinal_MD,
                                 .dw_VD = gradients.head,
                                 .rounding = Dtypes::rounding_of(context_.dtypes.matrix)};
-  loss_ = ops::head_loss_backward(context_.named("head"), model_.head_,
-                                  {final_MD, root.head, labels_M_}, head);
+  losses_ = ops::head_loss_backward(context_.named("head"), model_.head_,
+                                    {final_MD, root.head, labels_M_}, head);
   const OpScope backward(trace(), "backward/");
   if (model_.config_.scale_logits) ops::scale(context_.compute, dfinal_MD, model_.logit_scale());
   dx_MD_ = model_.dx_MD_.shaped({m, d});

@@ -52,7 +52,7 @@ class Olmo::Training : public Olmo::Work {
   Training(Olmo& model, const BlockContext& context, const TokenBatch& batch,
            const LossWeights& weights, bool accumulate);
 
-  [[nodiscard]] const ops::HeadLoss& loss() const { return loss_; }
+  [[nodiscard]] const ops::TokenLosses& losses() const { return losses_; }
 
   void head_and_backward(const ModelTensors& root, const ModelTensors& gradients) override;
   void block_backward(std::size_t layer, const BlockTensors& weights,
@@ -63,7 +63,7 @@ class Olmo::Training : public Olmo::Work {
   at::Tensor labels_M_;
   LossWeights weights_;
   bool accumulate_;
-  ops::HeadLoss loss_;
+  ops::TokenLosses losses_;
   at::Tensor dx_MD_;
   bool is_there_ = true;  ///< the last block that shared buffers has left its values there
 };

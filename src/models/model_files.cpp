@@ -9,7 +9,7 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/input_file.h"
-#include "data/public/fetch.h"
+#include "data/public/tokenizers.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"
 #include "store/checkpoint.h"

@@ -18,6 +18,7 @@
 namespace olmo::models {
 namespace {
 
+namespace fs = std::filesystem;
 using store::SafetensorsEntry;
 using store::SafetensorsFile;
 
@@ -114,6 +115,10 @@ std::vector<Assembly> plan(Sources& sources, const model::ModelConfig& config, b
   return assemblies;
 }
 
+std::size_t width_of(const std::string& dtype) {
+  return dtype == "F64" ? 8 : dtype == "F32" ? 4 : 2;
+}
+
 /// `count` values at `from`, which may lie at any address, as fp32.
 void widen(const std::string& dtype, const std::byte* from, std::size_t count, float* out) {
   const auto each = [&](auto value, const auto& convert) {
@@ -135,16 +140,23 @@ void widen(const std::string& dtype, const std::byte* from, std::size_t count, f
   }
 }
 
-/// Copies the rows of all parts into `out`, if it is defined, and hashes their values.
-Digest read(const Assembly& assembly, const at::Tensor& out) {
+/// Copies a slice of the rows of all parts into `out`, if it is defined, and hashes its values.
+Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor& out) {
   Sha256 hash;
   std::vector<float> block(kBlock);
   auto* to = out.defined() ? mutable_host_bytes(out).data() : nullptr;
+  std::int64_t part_begin = 0;
   for (const auto& [file, entry] : assembly.parts) {
-    const auto bytes = file->bytes(*entry);
+    const auto width = width_of(entry->dtype);
+    const auto values = static_cast<std::int64_t>(entry->bytes / width);
+    const auto begin = std::clamp<std::int64_t>(slice.begin - part_begin, 0, values);
+    const auto end = std::clamp<std::int64_t>(slice.begin + slice.size - part_begin, 0, values);
+    part_begin += values;
+    if (begin == end) continue;
+    const auto count = static_cast<std::size_t>(end - begin);
+    const auto bytes =
+        file->bytes(*entry).subspan(static_cast<std::size_t>(begin) * width, count * width);
     file->map().prefetch(bytes);
-    const std::size_t width = entry->dtype == "F64" ? 8 : entry->dtype == "F32" ? 4 : 2;
-    const std::size_t count = bytes.size() / width;
     for (std::size_t first = 0; first < count; first += kBlock) {
       const std::size_t size = std::min(kBlock, count - first);
       const std::byte* from = bytes.data() + first * width;
@@ -164,9 +176,56 @@ Digest read(const Assembly& assembly, const at::Tensor& out) {
 /// A tied model's head, where a file has it nevertheless.
 constexpr char kTiedHead[] = "lm_head.weight";
 
-}  // namespace
+/// The tensors of a model, and of each the digest of what was read. `slices`: of each tensor;
+/// empty: all of each.
+struct Read {
+  NamedTensors tensors;
+  std::vector<TensorDigest> digests;
+};
 
-namespace fs = std::filesystem;
+Read read_all(const fs::path& path, const model::ModelConfig& config, bool keep_bf16,
+              std::span<const WeightSlice> slices) {
+  const auto files = store::open_safetensors(path);
+  Sources sources(path, files);
+  std::vector<Assembly> assemblies = plan(sources, config, keep_bf16);
+  const std::size_t parameters = assemblies.size();
+  OLMO_CHECK(slices.empty() || slices.size() == parameters);
+  if (config.weight_tying && sources.contains(kTiedHead)) {
+    const auto& shape = assemblies.front().shape;
+    assemblies.push_back(
+        {.name = kTiedHead, .shape = shape, .parts = {sources.take(kTiedHead, shape)}});
+  }
+  sources.expect_none_left();
+
+  const auto order =
+      largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
+  std::vector<at::Tensor> tensors(assemblies.size());
+  std::vector<Digest> digests(assemblies.size());
+  for_each_in_parallel(order.size(), [&](std::size_t next) {
+    const std::size_t i = order[next];
+    const Assembly& assembly = assemblies[i];
+    WeightSlice slice{0, INT64_MAX};
+    if (!slices.empty()) slice = slices[i < parameters ? i : 0];
+    if (i < parameters) {
+      const auto shape = slices.empty() ? assembly.shape : std::vector{slice.size};
+      tensors[i] = new_tensor(shape, assembly.dtype);
+    }
+    digests[i] = read(assembly, slice, tensors[i]);
+  });
+  if (assemblies.size() > parameters && digests.back() != digests.front()) {
+    sources.fail(kTiedHead,
+                 "differs from the embedding, but the config says that they are one "
+                 "(tie_word_embeddings)");
+  }
+  Read result;
+  for (std::size_t i = 0; i < parameters; ++i) {
+    result.tensors.push_back({assemblies[i].name, tensors[i]});
+    result.digests.push_back({assemblies[i].name, assemblies[i].shape, digests[i]});
+  }
+  return result;
+}
+
+}  // namespace
 
 void refuse_pickle(const fs::path& path) {
   const auto extension = path.extension();
@@ -178,10 +237,14 @@ void refuse_pickle(const fs::path& path) {
                   "\"model.safetensors\")`");
 }
 
-NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config) {
+void require_weights(const fs::path& path) {
   if (!fs::exists(path))
     throw Error(ErrorKind::kInput, path.string() + ": there are no such weights");
   refuse_pickle(path);
+}
+
+NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config) {
+  require_weights(path);
   if (!store::holds_safetensors(path))
     return store::read_checkpoint(store::resolve_checkpoint(path), /*weights_only=*/true).model;
   return read_safetensors_weights(path, config, /*keep_bf16=*/false).tensors;
@@ -209,42 +272,15 @@ Digest weights_digest(const NamedTensors& tensors) {
   return weights_digest(std::move(digests));
 }
 
-ModelWeights read_safetensors_weights(const std::filesystem::path& path,
-                                      const model::ModelConfig& config, bool keep_bf16) {
-  const auto files = store::open_safetensors(path);
-  Sources sources(path, files);
-  std::vector<Assembly> assemblies = plan(sources, config, keep_bf16);
-  const std::size_t parameters = assemblies.size();
-  if (config.weight_tying && sources.contains(kTiedHead)) {
-    const auto& shape = assemblies.front().shape;
-    assemblies.push_back(
-        {.name = kTiedHead, .shape = shape, .parts = {sources.take(kTiedHead, shape)}});
-  }
-  sources.expect_none_left();
+ModelWeights read_safetensors_weights(const fs::path& path, const model::ModelConfig& config,
+                                      bool keep_bf16) {
+  Read whole = read_all(path, config, keep_bf16, {});
+  return {std::move(whole.tensors), weights_digest(std::move(whole.digests))};
+}
 
-  const auto order =
-      largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
-  std::vector<at::Tensor> tensors(assemblies.size());
-  std::vector<Digest> digests(assemblies.size());
-  for_each_in_parallel(order.size(), [&](std::size_t next) {
-    const std::size_t i = order[next];
-    if (i < parameters) tensors[i] = new_tensor(assemblies[i].shape, assemblies[i].dtype);
-    digests[i] = read(assemblies[i], tensors[i]);
-  });
-  if (assemblies.size() > parameters && digests.back() != digests.front()) {
-    sources.fail(kTiedHead,
-                 "differs from the embedding, but the config says that they are one "
-                 "(tie_word_embeddings)");
-  }
-
-  ModelWeights weights;
-  std::vector<TensorDigest> list;
-  for (std::size_t i = 0; i < parameters; ++i) {
-    weights.tensors.push_back({assemblies[i].name, tensors[i]});
-    list.push_back({assemblies[i].name, assemblies[i].shape, digests[i]});
-  }
-  weights.digest = weights_digest(std::move(list));
-  return weights;
+NamedTensors read_safetensors_slices(const fs::path& path, const model::ModelConfig& config,
+                                     std::span<const WeightSlice> slices) {
+  return read_all(path, config, /*keep_bf16=*/false, slices).tensors;
 }
 
 }  // namespace olmo::models

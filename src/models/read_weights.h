@@ -1,7 +1,9 @@
 // Weights from any container, and the digest that is the same for all of them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,20 @@ namespace olmo::models {
 /// convert them.
 NamedTensors read_weights(const std::filesystem::path& path, const model::ModelConfig& config);
 
+/// Values [begin, begin + size) of a flattened tensor.
+struct WeightSlice {
+  std::int64_t begin = 0, size = 0;
+};
+
+/// As read_weights() of safetensors, but of each parameter (in the order of parameter_specs) only
+/// its slice, flat: what a rank needs of a model that is larger than its memory. Of a tied model's
+/// head only the slice is compared with the embedding.
+NamedTensors read_safetensors_slices(const std::filesystem::path& path,
+                                     const model::ModelConfig& config,
+                                     std::span<const WeightSlice> slices);
+
+/// Throws Error(kInput) if nothing is there, or what is named as a Python pickle.
+void require_weights(const std::filesystem::path& path);
 /// Throws Error(kInput) with the way to convert it if `path` is named as a Python pickle.
 void refuse_pickle(const std::filesystem::path& path);
 

@@ -1,8 +1,7 @@
 #include "ops/cross_entropy.h"
 
-#include <cmath>
-
 #include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
@@ -67,14 +66,7 @@ std::int64_t prepare(const Policy& policy, HeadWorkspace& workspace, const Sizes
   };
   if (!fits(workspace.logits, chunk * sizes.vocabulary, type))
     workspace.logits = new_tensor({chunk * sizes.vocabulary}, tensors_of(policy, type));
-  if (!fits(workspace.values, 2 * sizes.tokens, at::kFloat))
-    workspace.values = new_tensor({2 * sizes.tokens}, tensors_of(policy, at::kFloat));
   return chunk;
-}
-
-/// The first or second of the two values that kernels find for each token, in the workspace.
-at::Tensor token_values(const HeadWorkspace& workspace, const Sizes& sizes, std::int64_t which) {
-  return workspace.values.narrow(0, which * sizes.tokens, sizes.tokens);
 }
 
 /// The logits of a chunk of tokens: the start of the workspace's.
@@ -82,12 +74,10 @@ at::Tensor chunk_logits(const HeadWorkspace& workspace, const Sizes& sizes, std:
   return workspace.logits.narrow(0, 0, count * sizes.vocabulary).view({count, sizes.vocabulary});
 }
 
-/// In double, ascending over the tokens that have a label. A device has ended its work then.
-HeadLoss sum_tokens(const Policy& policy, const HeadInput& input, const HeadWorkspace& workspace) {
+/// In double, ascending over the tokens that have a label; `values` as TokenLosses has them.
+HeadLoss sum_tokens(std::span<const std::int64_t> labels, std::span<const float> values) {
   HeadLoss loss;
-  const auto labels = host_span<std::int64_t>(input.labels_M);
-  const at::Tensor values = to_host(policy, workspace.values.narrow(0, 0, 2 * std::ssize(labels)));
-  const auto ce = host_span<float>(values), lse = ce.subspan(labels.size());
+  const auto ce = values, lse = values.subspan(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == kIgnoredLabel) continue;
     const float z = lse[i] * lse[i];
@@ -111,15 +101,12 @@ void check_targets(const Sizes& sizes, std::span<const TokenTarget> targets) {
   OLMO_CHECK(targets.empty() ? sizes.tokens == 0 : row + 1 == sizes.tokens);
 }
 
-TokenScore score_of(std::span<const float> logits, std::int64_t label, float top, float log_sum) {
-  const float logit = logits[static_cast<std::size_t>(label)];
-  const float ce = log_sum - (logit - top);
-  const auto earlier = logits.first(static_cast<std::size_t>(label));
-  const auto is_nan = [](float x) { return std::isnan(x); };
-  const bool likeliest =
-      logit == top && std::find(earlier.begin(), earlier.end(), top) == earlier.end() &&
-      !(std::isnan(log_sum) && std::any_of(logits.begin(), logits.end(), is_nan));
-  return {.log_prob = -ce, .logit = logit, .is_likeliest = likeliest};
+/// The targets, with the places of their rows in chunks of `chunk` rows.
+std::vector<LabelOfRow> rows_of_chunks(std::span<const TokenTarget> targets, std::int64_t chunk) {
+  std::vector<LabelOfRow> rows;
+  rows.reserve(targets.size());
+  for (const auto& [row, label] : targets) rows.push_back({row % chunk, label});
+  return rows;
 }
 
 /// Of each row of `logits`: its maximum, and log(sum) of exp(x - maximum).
@@ -141,15 +128,26 @@ void sum_logits(const Context& context, const at::Tensor& logits, const at::Tens
   });
 }
 
-/// A row of logits on the host, in fp32; `widened` holds it where they are bf16.
-std::span<const float> host_row(const at::Tensor& logits, std::int64_t row,
-                                std::vector<float>& widened) {
-  const auto columns = static_cast<std::size_t>(logits.size(1));
-  const auto first = static_cast<std::size_t>(row) * columns;
-  if (!is_bf16(logits)) return host_span<float>(logits).subspan(first, columns);
-  const auto values = host_span<at::BFloat16>(logits).subspan(first, columns);
-  widened.assign(values.begin(), values.end());
-  return widened;
+/// Scores the labels from number `first` on, `count` of them.
+template <class Element>
+void score_labels(const Context& context, const at::Tensor& logits, const at::Tensor& maxima_M,
+                  const at::Tensor& log_sums_M, const at::Tensor& labels, const at::Tensor& scores,
+                  std::int64_t first, std::int64_t count) {
+  const ScoredRows<Element> rows{
+      .logits = kernel_input<Element>(logits),
+      .columns = logits.size(1),
+      .maxima = kernel_input<float>(maxima_M),
+      .log_sums = kernel_input<float>(log_sums_M),
+      .labels = kernel_array<LabelOfRow>(labels) + first,
+      .scores = reinterpret_cast<LabelScore*>(kernel_output<std::uint8_t>(scores)) + first};
+  if (on_gpu(context, "head_scores", {logits, maxima_M, log_sums_M, labels, scores})) {
+    launch(context, gpu_kernels::kScoreLabels<Element>, blocks_of_rows(count), rows, count);
+    return;
+  }
+  const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
+  at::parallel_for(0, count, row_grain(logits.size(1)), [&](std::int64_t begin, std::int64_t end) {
+    kernels.score_labels(rows, begin, end);
+  });
 }
 
 /// What the loss kernel is told of the chunk of tokens from `first` on.
@@ -170,9 +168,9 @@ LossRows<Element> loss_rows(const at::Tensor& logits, const at::Tensor& labels_M
 }
 
 /// Both entry points: `gradients` is null for the loss alone.
-HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
-             const HeadInput& input, const HeadGradients* gradients,
-             const HeadTokenValues& tokens) {
+TokenLosses run(const char* op, const Context& context, HeadWorkspace& workspace,
+                const HeadInput& input, const HeadGradients* gradients,
+                const HeadTokenValues& tokens) {
   const auto sizes = check(op, input);
   check_tokens(op, tokens, sizes.tokens);
   if (gradients != nullptr) {
@@ -180,8 +178,8 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     require(op, "dw", gradients->dw_VD, {sizes.vocabulary, sizes.width});
   }
   const auto chunk = prepare(context.policy, workspace, sizes, fp32_or_bf16(input.h_MD));
-  const at::Tensor ce_M = token_values(workspace, sizes, 0),
-                   lse_M = token_values(workspace, sizes, 1);
+  const at::Tensor values = new_tensor({2, sizes.tokens}, tensors_of(context.policy, at::kFloat));
+  const at::Tensor ce_M = values[0], lse_M = values[1];
   const at::Tensor labels_M = to_device(context.policy, input.labels_M);
   const Context product = context.named({});
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
@@ -191,7 +189,7 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     linear(product, h, input.w_VD, logits);
     for_element_type(logits, [&]<class Element>() {
       const auto rows = loss_rows<Element>(logits, labels_M, gradients, tokens, ce_M, lse_M, first);
-      if (on_gpu(context, op, {logits, workspace.values, labels_M, tokens.argmax_M})) {
+      if (on_gpu(context, op, {logits, values, labels_M, tokens.argmax_M})) {
         launch(context, gpu_kernels::kLossRows<Element>, blocks_of_rows(count), rows, count);
         return;
       }
@@ -216,27 +214,44 @@ HeadLoss run(const char* op, const Context& context, HeadWorkspace& workspace,
     context.traced(gradients->dh_MD, "/grad");
     context.traced(gradients->dw_VD, "/weight.grad");
   }
-  return sum_tokens(context.policy, input, workspace);
+  return {values, input.labels_M};
 }
 
 }  // namespace
 
+std::vector<HeadLoss> sums_of(const Policy& policy, std::span<const TokenLosses> calls) {
+  std::vector<at::Tensor> values;
+  for (const TokenLosses& call : calls) values.push_back(call.values.view({-1}));
+  if (values.empty()) return {};
+  const at::Tensor all = to_host(policy, values.size() == 1 ? values.front() : at::cat(values));
+  auto rest = host_span<float>(all);
+  std::vector<HeadLoss> sums;
+  for (const TokenLosses& call : calls) {
+    const auto labels = host_span<std::int64_t>(call.labels_M);
+    sums.push_back(sum_tokens(labels, rest));
+    rest = rest.subspan(2 * labels.size());
+  }
+  return sums;
+}
+
+HeadLoss sum_of(const Policy& policy, const TokenLosses& call) {
+  return sums_of(policy, std::span(&call, 1)).front();
+}
+
 std::int64_t head_chunk(std::int64_t vocabulary) {
-  constexpr std::int64_t kLogits = 26 * 1024 * 1024, kUnit = 64;
+  constexpr std::int64_t kLogits = 26 << 20, kUnit = 64;
   return std::max(kUnit, kLogits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }
 
 std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
                                   at::ScalarType logits) {
   const auto chunk = chunk_of(head_chunk(vocabulary), tokens);
-  const auto of_logits = static_cast<std::int64_t>(c10::elementSize(logits));
-  const auto of_values = static_cast<std::int64_t>(sizeof(float));
-  return chunk * vocabulary * of_logits + 2 * tokens * of_values;
+  return chunk * vocabulary * static_cast<std::int64_t>(c10::elementSize(logits));
 }
 
 HeadLoss head_loss(const Context& context, HeadWorkspace& workspace, const HeadInput& input,
                    const HeadTokenValues& tokens) {
-  return run("head_loss", context, workspace, input, nullptr, tokens);
+  return sum_of(context.policy, run("head_loss", context, workspace, input, nullptr, tokens));
 }
 
 void head_scores(const Context& context, HeadWorkspace& workspace, const at::Tensor& h_RD,
@@ -245,34 +260,40 @@ void head_scores(const Context& context, HeadWorkspace& workspace, const at::Ten
   const auto sizes = check_product("head_scores", h_RD, w_VD);
   check_targets(sizes, targets);
   OLMO_CHECK(scores.size() == targets.size());
+  if (targets.empty()) return;
   const auto chunk = prepare(context.policy, workspace, sizes, fp32_or_bf16(h_RD));
-  const at::Tensor maxima_M = token_values(workspace, sizes, 0),
-                   log_sums_M = token_values(workspace, sizes, 1);
-  std::size_t done = 0;
-  std::vector<float> widened;
+  const at::TensorOptions fp32 = tensors_of(context.policy, at::kFloat);
+  const at::Tensor maxima_M = new_tensor({chunk}, fp32), log_sums_M = new_tensor({chunk}, fp32);
+  const auto places = rows_of_chunks(targets, chunk);
+  const at::Tensor labels = device_copy(context, std::as_bytes(std::span(places)));
+  const auto bytes = std::ssize(targets) * static_cast<std::int64_t>(sizeof(LabelScore));
+  const at::Tensor found = new_tensor({bytes}, tensors_of(context.policy, at::kByte));
+  std::int64_t done = 0;
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
     at::Tensor logits = chunk_logits(workspace, sizes, count);
     linear(context.named({}), h_RD.narrow(0, first, count), w_VD, logits);
+    const auto begin = done;
+    while (done < std::ssize(targets) &&
+           targets[static_cast<std::size_t>(done)].row < first + count)
+      ++done;
     for_element_type(logits, [&]<class Element>() {
       sum_logits<Element>(context, logits, maxima_M, log_sums_M);
+      score_labels<Element>(context, logits, maxima_M, log_sums_M, labels, found, begin,
+                            done - begin);
     });
-    const at::Tensor host_logits = to_host(context.policy, logits);
-    const at::Tensor host_maxima = to_host(context.policy, maxima_M);
-    const at::Tensor host_log_sums = to_host(context.policy, log_sums_M);
-    const auto maxima = host_span<float>(host_maxima), log_sums = host_span<float>(host_log_sums);
-    for (; done < targets.size() && targets[done].row < first + count; ++done) {
-      const auto row = targets[done].row - first;
-      const auto place = static_cast<std::size_t>(row);
-      scores[done] = score_of(host_row(host_logits, row, widened), targets[done].label,
-                              maxima[place], log_sums[place]);
-    }
+  }
+  const at::Tensor on_host = to_host(context.policy, found);
+  const auto* score = kernel_array<LabelScore>(on_host);
+  for (TokenScore& each : scores) {
+    each = {score->log_prob, score->logit, score->is_likeliest != 0};
+    ++score;
   }
 }
 
-HeadLoss head_loss_backward(const Context& context, HeadWorkspace& workspace,
-                            const HeadInput& input, const HeadGradients& gradients,
-                            const HeadTokenValues& tokens) {
+TokenLosses head_loss_backward(const Context& context, HeadWorkspace& workspace,
+                               const HeadInput& input, const HeadGradients& gradients,
+                               const HeadTokenValues& tokens) {
   return run("head_loss_backward", context, workspace, input, &gradients, tokens);
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/evaluation_rows.h"
 #include "core/tensor.h"
 #include "ops/context.h"
@@ -19,20 +22,32 @@ struct HeadLoss {
   std::int64_t labels = 0;
 };
 
+/// The losses of a call's tokens, which a device may still be computing.
+struct TokenLosses {
+  at::Tensor values;    ///< fp32 (2, M): ce and lse, in the memory that the call worked in
+  at::Tensor labels_M;  ///< of the host
+};
+
+/// What each of the calls came to. A device has ended their work then: of many calls it is waited
+/// for once.
+std::vector<HeadLoss> sums_of(const Policy& policy, std::span<const TokenLosses> calls);
+HeadLoss sum_of(const Policy& policy, const TokenLosses& call);
+
 /// Buffers of the head, kept by the caller from step to step (fresh pages are expensive); they grow
 /// on first use. head_workspace_bytes() says how large they become.
 struct HeadWorkspace {
   at::Tensor logits;       ///< of one chunk of tokens, then their gradient
-  at::Tensor values;       ///< ce and lse of each token
   std::int64_t chunk = 0;  ///< tokens per chunk; 0: head_chunk()
 };
 
 /// Tokens of a chunk unless the caller says otherwise: about 26 Mi logits.
 std::int64_t head_chunk(std::int64_t vocabulary);
 
-/// Bytes of a HeadWorkspace that serves `tokens` tokens at a time, with logits in fp32 or bf16.
+/// Bytes of a HeadWorkspace that serves `tokens` tokens at a time, with logits in fp32 or bf16; and
+/// of a token's TokenLosses.
 std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
                                   at::ScalarType logits = at::kFloat);
+inline constexpr std::int64_t kTokenLossBytes = 2 * sizeof(float);
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.
 struct HeadTokenValues {
@@ -76,8 +91,8 @@ struct HeadGradients {
 /// head_loss and its gradients: dlogits = grad_scale · ((1 + 2 · z_multiplier · lse) · p - onehot),
 /// in fp32, rounded once where the logits are bf16; then dh = dlogits · w and dw += dlogitsᵀ · h.
 /// Rows without label have dlogits 0.
-HeadLoss head_loss_backward(const Context& context, HeadWorkspace& workspace,
-                            const HeadInput& input, const HeadGradients& gradients,
-                            const HeadTokenValues& tokens = {});
+TokenLosses head_loss_backward(const Context& context, HeadWorkspace& workspace,
+                               const HeadInput& input, const HeadGradients& gradients,
+                               const HeadTokenValues& tokens = {});
 
 }  // namespace olmo::ops

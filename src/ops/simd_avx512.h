@@ -44,6 +44,11 @@ OLMO_INLINE F32x16 operator*(F32x16 a, F32x16 b) { return {_mm512_mul_ps(a.v, b.
 OLMO_INLINE F32x16 operator/(F32x16 a, F32x16 b) { return {_mm512_div_ps(a.v, b.v)}; }
 /// a * b + c, rounded once.
 OLMO_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+/// sum = a * b + sum, rounded once, in the register that holds it: where many sums fill the
+/// registers, a compiler that picks another one for the result moves sums to the stack and back.
+OLMO_INLINE void accumulate(F32x16& sum, F32x16 a, F32x16 b) {
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "v"(b.v));
+}
 OLMO_INLINE F32x16 sqrt(F32x16 a) { return {_mm512_sqrt_ps(a.v)}; }
 /// a > b ? a : b (so b where either is NaN).
 OLMO_INLINE F32x16 max(F32x16 a, F32x16 b) { return {_mm512_max_ps(a.v, b.v)}; }

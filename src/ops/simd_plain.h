@@ -48,6 +48,7 @@ OLMO_INLINE F32x16 operator/(F32x16 a, F32x16 b) { OLMO_LANES(F32x16, a.v[l] / b
 OLMO_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   OLMO_LANES(F32x16, __builtin_fmaf(a.v[l], b.v[l], c.v[l]));
 }
+OLMO_INLINE void accumulate(F32x16& sum, F32x16 a, F32x16 b) { sum = fma(a, b, sum); }
 OLMO_INLINE F32x16 sqrt(F32x16 a) { OLMO_LANES(F32x16, __builtin_sqrtf(a.v[l])); }
 OLMO_INLINE F32x16 max(F32x16 a, F32x16 b) {
   OLMO_LANES(F32x16, a.v[l] > b.v[l] ? a.v[l] : b.v[l]);

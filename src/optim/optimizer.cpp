@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/fresh_pages.h"
 #include "core/named_tensors.h"
 #include "core/text.h"
 #include "ops/optimizer_update.h"
@@ -34,10 +35,8 @@ void check_tensors(const NamedTensors& parameters, const NamedTensors& gradients
 }
 
 at::Tensor zeros_like(const at::Tensor& parameter) {
-  return new_tensor(parameter.sizes(), parameter.options()).zero_();
+  return zero_tensor(parameter.sizes(), parameter.options());
 }
-
-at::Tensor zeros_scalar(at::ScalarType dtype) { return new_tensor({}, dtype).zero_(); }
 
 // What load_state expects of one tensor, and where it goes.
 struct Expected {
@@ -128,8 +127,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured
                       .weight_decay = decay[names[i]],
                       .exp_avg = zeros_like(parameter),
                       .exp_avg_sq = adamw ? zeros_like(parameter) : at::Tensor(),
-                      .step = zeros_scalar(at::kLong),
-                      .grad_norm_exp_avg = zeros_scalar(at::kFloat)});
+                      .step = zero_tensor({}, at::kLong),
+                      .grad_norm_exp_avg = zero_tensor({}, at::kFloat)});
   }
 }
 

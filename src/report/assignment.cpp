@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "report/comparability.h"
 #include "report/settings.h"
 #include "store/recorded_run.h"
@@ -23,7 +24,7 @@ bool is_repeat_tag(const std::string& tag) {
 
 Json environment_of(const store::RecordedRun& run) {
   if (run.attempts.empty()) return Json::object();
-  Json json = Json::parse(run.attempts.back().environment, nullptr, /*allow_exceptions=*/false);
+  Json json = recorded_json(run.attempts.back().environment);
   return json.is_object() ? json : Json::object();
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "core/sorted_quantile.h"
 
 namespace olmo::report {
@@ -42,7 +43,7 @@ Quantity number(const Json& object, const char* key, double least) {
 }
 
 Json parsed(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = recorded_json(text);
   return json.is_object() ? json : Json::object();
 }
 

@@ -100,6 +100,24 @@ std::string identical_steps(const ParityReport& report) {
   return text;
 }
 
+/// What a reader of equal losses must know of the records that they come from.
+void add_caveats_of_records(ParityReport& report) {
+  const Identity& identity = report.identity;
+  const char* which = " `olmo-harness audit` tells which side is wrong.";
+  if (identity.first_different != 0 && identity.same_format && !identity.in_chain())
+    report.caveats.push_back("Not IDENTICAL, though the hash chains agree: step " +
+                             std::to_string(identity.first_different) + " differs in " +
+                             identity.first_field + "." + which);
+  if (identity.same_steps_and_states() && !identity.same_training())
+    report.caveats.push_back("Not IDENTICAL, though all steps are equal: operation " +
+                             identity.operation->operation + " of step " +
+                             std::to_string(*identity.operation->traced) + " gave another output." +
+                             which);
+  if (report.a.run && report.b.run && report.a.run->run_id == report.b.run->run_id)
+    report.caveats.push_back("Both sides are records of one run (" + report.a.run->run_id +
+                             "): that they agree says nothing about two trainings.");
+}
+
 }  // namespace
 
 std::vector<Test> tests_of_models(const ParityReport& report) {
@@ -146,6 +164,7 @@ std::vector<std::string> primary_missing(const std::vector<Test>& models,
 }
 
 void add_caveats(ParityReport& report) {
+  add_caveats_of_records(report);
   for (const Side* side : {&report.a, &report.b}) {
     if (side->evaluation && !side->evaluation->sealed) {
       report.caveats.push_back("The evaluation of " + side->label +

@@ -1,16 +1,17 @@
 #include "report/gate.h"
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
-#include "config/train_config.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "report/comparability.h"
 #include "report/identity.h"
 #include "report/settings.h"
+#include "report/side_by_side.h"
 #include "report/world.h"
 
 namespace olmo::report {
@@ -24,17 +25,13 @@ void sort_by_weight(Gate& gate) {
 
 class Comparer {
  public:
-  /// The values that both state, or all: then one that a side does not state is "not set".
-  void setting_by_setting(const Settings& a, const Settings& b, bool all, const std::string& prefix,
-                          auto rule) {
-    Settings keys = a;
-    keys.insert(b.begin(), b.end());
-    for (const auto& [key, unused] : keys) {
-      const auto x = a.find(key), y = b.find(key);
-      const bool both = x != a.end() && y != b.end();
-      if (both ? same_value(x->second, y->second) : !all) continue;
-      const auto [mismatch, reason] = rule(key);
-      add(prefix + key, shown_value(a, key), shown_value(b, key), mismatch, reason);
+  /// Those that differ.
+  void settings(const std::vector<SettingLine>& lines, const std::string& prefix, auto rule) {
+    for (const SettingLine& line : lines) {
+      if (!line.differs) continue;
+      const auto [mismatch, reason] = rule(line);
+      add(prefix + line.key, line.values[0].value_or(kNotSet), line.values[1].value_or(kNotSet),
+          mismatch, reason);
     }
   }
 
@@ -103,60 +100,21 @@ void compare_tokenizers(Comparer& compare, const store::RecordedRun& a,
   compare.fingerprint("tokenizer", in_a, same ? in_a : in_b, reason);
 }
 
-/// The computation that the settings of amp_bf16 stand for, where a config states them.
-std::string form_of_bf16(const Settings& settings) {
-  config::TrainConfig config;
-  const auto precision = precision_named(shown_value(settings, "precision"));
-  config.precision = precision.value_or(Precision::kAmpBf16);
-  const auto stated = [&](const std::string& key) -> std::optional<std::string> {
-    if (!settings.contains(key)) return std::nullopt;
-    return shown_value(settings, key);
-  };
-  config.distributed_strategy = stated("distributed_strategy");
-  config.fsdp->precision = stated("fsdp.precision");
-  const bool pure = config.rounds_under_fsdp() && config.fsdp->precision == "pure";
-  return pure ? "pure" : to_string(config.mixed_precision());
-}
-
-/// Of the keys that decide with `precision` what is rounded, what follows is compared.
-config::KeyRule rule_between(const Settings& x, const Settings& y, const std::string& key) {
-  const auto rule = config::rule_of(key);
-  if (rule.effect != config::Effect::kPrecision || form_of_bf16(x) != form_of_bf16(y)) return rule;
-  return {rule.effect, MismatchClass::kBenign, "Nothing else is rounded."};
-}
-
-/// Whether a setting that only one side states leaves something open.
-bool is_open(const Settings& of, const std::string& key) {
-  const auto rule = config::rule_of(key);
-  if (rule.effect == config::Effect::kPrecision &&
-      form_of_bf16(of) == to_string(MixedPrecision::kNone))
-    return false;
-  return rule.mismatch != MismatchClass::kBenign;
-}
-
 void compare_configs(Comparer& compare, const store::RecordedRun& a, const store::RecordedRun& b) {
-  const Settings x = settings_of(a), y = settings_of(b);
+  const std::array configs = {stated_config(a), stated_config(b)};
+  const Settings &x = configs[0].settings, &y = configs[1].settings;
   if (x.empty() || y.empty())
     return compare.unknown("config", MismatchClass::kConfound, "Settings that no record tells.");
-  const auto by_rule = [&](const std::string& key) {
-    const auto rule = rule_between(x, y, key);
-    return std::pair{rule.mismatch, rule.reason};
-  };
   if (x == y) return compare.same("config");
-  const bool all = !a.imported && !b.imported;
-  compare.setting_by_setting(x, y, all, "", by_rule);
-  if (all) return;
-  const auto say_unknown = [&](const Settings& of, const Settings& other, char side) {
-    for (const auto& [key, value] : of) {
-      if (other.contains(key) || !is_open(of, key)) continue;
-      const auto rule = config::rule_of(key);
-      const std::string stated = shown_value(of, key);
-      compare.unknown(key, rule.mismatch, rule.reason, side == 'A' ? stated : "",
-                      side == 'B' ? stated : "");
-    }
-  };
-  say_unknown(x, y, 'A');
-  say_unknown(y, x, 'B');
+  const auto lines = configs_side_by_side(configs);
+  compare.settings(lines, "", [](const SettingLine& line) {
+    return std::pair{line.mismatch, line.reason};
+  });
+  for (const std::size_t side : {0U, 1U})
+    for (const SettingLine& line : lines)
+      if (line.untold && line.values[side] && line.mismatch != MismatchClass::kBenign)
+        compare.unknown(line.key, line.mismatch, line.reason, line.values[0].value_or(""),
+                        line.values[1].value_or(""));
 }
 
 /// Equal batches excuse whatever the files are; the same files in another order are named.
@@ -180,28 +138,20 @@ void compare_token_files(Comparer& compare, const store::RecordedRun& a,
               "The same files in another order: the same step reads other batches.");
 }
 
-void compare_places(Comparer& compare, const std::string& what, const std::string& a,
-                    const std::string& b) {
-  const Settings x = leaves_of(a, what);
-  const Settings y = leaves_of(b, what);
-  if (x.empty() || y.empty())  // an import does not tell
+/// Facts of two places: policies, builds or machines. `read` makes settings of a record's text.
+void compare_places(Comparer& compare, const std::string& what, const std::string& text_a,
+                    const std::string& text_b, decltype(leaves_of) read = leaves_of) {
+  const Settings a = read(text_a, what), b = read(text_b, what);
+  if (a.empty() || b.empty())  // an import does not tell
     return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
-  if (x == y) return compare.same(what);
-  compare.setting_by_setting(x, y, true, what + ".", [](const std::string& key) {
-    const bool confound = key == "precision" || key == "mixed_precision";
-    return std::pair{confound ? MismatchClass::kConfound : MismatchClass::kBenign,
-                     confound ? "Another precision." : "This is what is being compared."};
+  if (a == b) return compare.same(what);
+  const std::array places = {a, b};
+  compare.settings(side_by_side(places), what + ".", [](const SettingLine& line) {
+    const bool confound = line.key == "precision" || line.key == "mixed_precision";
+    return std::pair{
+        confound ? MismatchClass::kConfound : MismatchClass::kBenign,
+        std::string(confound ? "Another precision." : "This is what is being compared.")};
   });
-}
-
-/// Facts of a place that say nothing about the computation change from minute to minute.
-std::string stable_facts(const std::string& environment) {
-  const Json json = Json::parse(environment, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return environment;  // leaves_of says so
-  Json kept = Json::object();
-  for (const char* key : {"host", "architecture", "cpu", "cores_usable", "kernel", "os", "devices"})
-    if (json.contains(key)) kept[key] = json[key];
-  return kept.dump();
 }
 
 /// Tokens of a step: as the steps tell, else as both configs do.
@@ -305,8 +255,8 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
   compare_worlds(compare, a, b);
   compare_places(compare, "policy", a.attempts.back().policy, b.attempts.back().policy);
   compare_places(compare, "build", a.attempts.back().build, b.attempts.back().build);
-  compare_places(compare, "environment", stable_facts(a.attempts.back().environment),
-                 stable_facts(b.attempts.back().environment));
+  compare_places(compare, "environment", a.attempts.back().environment,
+                 b.attempts.back().environment, machine_of);
 }
 
 void compare_evaluations(Comparer& compare, const EvaluationData& a, const EvaluationData& b,
@@ -319,8 +269,7 @@ void compare_evaluations(Comparer& compare, const EvaluationData& a, const Evalu
   compare_places(compare, "evaluation policy", a.policy, b.policy);
   if (kind == Kind::kCheckpoint) {
     compare_places(compare, "evaluation build", a.build, b.build);
-    compare_places(compare, "evaluation environment", stable_facts(a.environment),
-                   stable_facts(b.environment));
+    compare_places(compare, "evaluation environment", a.environment, b.environment, machine_of);
   }
 }
 

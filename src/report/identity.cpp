@@ -1,6 +1,7 @@
 #include "report/identity.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "report/comparability.h"
 #include "report/walk.h"
 #include "store/audit_records.h"
@@ -17,6 +19,7 @@ namespace olmo::report {
 namespace {
 
 constexpr char kSeal[] = "seal";
+constexpr char kLossHash[] = "loss_hash";
 
 /// Sorts tensors as the network is passed through: embedding, blocks by number, final norm and
 /// head; the weights before their moments.
@@ -72,6 +75,7 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
   const store::StepColumns& x = a.steps;
   const store::StepColumns& y = b.steps;
   const bool hashes = identity.same_format;
+  const bool values = hashes && !x.values.empty() && !y.values.empty();
   const bool same_experiment = a.experiment_digest == b.experiment_digest;
   for (const auto& [i, j] : common_steps(x, y)) {
     ++identity.common_steps;
@@ -81,8 +85,11 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
                         : x.loss[i] != y.loss[j]           ? "ce_loss"
                         : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
                         // All that a chain holds besides, once it began alike.
-                        : hashes && same_experiment && x.chain[i] != y.chain[j] ? "z_loss"
+                        : hashes && same_experiment && x.chain[i] != y.chain[j] ? kLossHash
                                                                                 : nullptr;
+    // Chains that agree are not over everything: what the last update did shows in param_norm.
+    if (values && x.values[i] != y.values[j] && (!field || field == std::string_view(kLossHash)))
+      field = kSomeValue;
     if (field) {
       identity.first_different = x.step[i];
       identity.first_field = field;
@@ -114,7 +121,7 @@ constexpr char kPortable[] = "portable";
 
 /// The text at `key` of a JSON object; empty if there is none.
 std::string word(const std::string& text, const char* key) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(text);
   if (!json.is_object()) return "";
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
@@ -168,6 +175,11 @@ bool is_measured(const ReferenceDistance& reference, std::int64_t step) {
 
 }  // namespace
 
+bool Identity::in_chain() const {
+  constexpr std::array kChained = {"batch_hash", "ce_loss", "z_loss", "grad_norm", kLossHash};
+  return std::ranges::any_of(kChained, [&](const char* field) { return first_field == field; });
+}
+
 Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b) {
   Identity identity;
   identity.known = !a.steps.chain.empty() && !b.steps.chain.empty();
@@ -180,6 +192,26 @@ Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b)
   identity.between = audited_distance({a, identity.reference_a}, {b, identity.reference_b});
   identity.chain_a = a.last_chain;
   identity.chain_b = b.last_chain;
+  return identity;
+}
+
+Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b,
+                       const TracedRun& records_a, const TracedRun& records_b) {
+  Identity identity = find_identity(a, b);
+  if (identity.first_field == kSomeValue) {
+    const auto row = [&](const TracedRun& run) {
+      const auto step = identity.first_different;
+      return store::read_steps(run.records, run.run_id, step, step)[step];
+    };
+    identity.first_field = store::first_value_that_differs(row(records_a), row(records_b));
+  }
+  if (const auto steps = parting_steps(identity)) {
+    identity.operation = find_operation(*steps, records_a, records_b);
+  } else if (identity.same_steps_and_states()) {
+    // An output that differs may leave no mark in any loss.
+    auto found = find_operation({1, identity.equal_steps, 1}, records_a, records_b);
+    if (!found.operation.empty()) identity.operation = std::move(found);
+  }
   return identity;
 }
 

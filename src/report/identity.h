@@ -88,24 +88,38 @@ struct Identity {
   std::int64_t common_steps = 0;            ///< steps that both have
   std::int64_t equal_steps = 0;             ///< chains agree through this step
   std::int64_t first_different = 0;         ///< step; 0: none
-  std::string first_field;                  ///< batch_hash, ce_loss, grad_norm, z_loss
+  std::string first_field;                  ///< a column of steps
   std::int64_t equal_batches = 0;           ///< steps of the common ones that saw the same batch
   std::optional<HashedState> equal_state;   ///< the last one before any that differs
   std::optional<HashedState> parted_state;  ///< the first one that differs
   std::optional<HashedState> last_state;
-  std::optional<TracedOperation> operation;  ///< absent: the runs do not part, or in their batches
+  /// Absent: the runs do not part, or in their start or batches.
+  std::optional<TracedOperation> operation;
   ReferenceDistance reference_a, reference_b;
   std::optional<AuditedDistance> between;  ///< where both sides' distances are known
   std::string chain_a, chain_b;            ///< last chain hashes
 
+  /// What differs first is something that the hash chains are over.
+  [[nodiscard]] bool in_chain() const;
   /// Every step and state in common has the same bits, and there are some.
-  [[nodiscard]] bool same_training() const {
+  [[nodiscard]] bool same_steps_and_states() const {
     return known && same_format && common_steps > 0 && first_different == 0 && !parted_state;
+  }
+  /// And so has every operation that both traced.
+  [[nodiscard]] bool same_training() const {
+    return same_steps_and_states() && !(operation && !operation->operation.empty());
   }
 };
 
-/// All but `operation`, for which parting_steps() and find_operation() are there.
+/// All that the runs tell without their databases: not `operation`, and for a step whose losses and
+/// norms agree, `first_field` says no more than kSomeValue.
 Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b);
+
+inline constexpr char kSomeValue[] = "a recorded value";
+
+/// The same, with what the rows of the first step that differs and the traces tell.
+Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b,
+                       const TracedRun& records_a, const TracedRun& records_b);
 
 /// Where to look for the first operation that differs; nothing if the runs do not part, or part in
 /// their start or their batches.

@@ -118,14 +118,6 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
   report.b.run.reset();
 }
 
-Identity identity_of(const store::RecordedRun& run_a, const store::RecordedRun& run_b,
-                     const SideRecords& a, const SideRecords& b) {
-  Identity identity = find_identity(run_a, run_b);
-  if (const auto steps = parting_steps(identity))
-    identity.operation = find_operation(*steps, {a.database(), a.run_id}, {b.database(), b.run_id});
-  return identity;
-}
-
 void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
                       const ParityOptions& options) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
@@ -330,7 +322,8 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
   for (const auto& [key, value] : options.assume) assume(report, key, value);
   const bool training = report.a.has_steps() && report.b.has_steps();
   if (training) {
-    report.identity = identity_of(*report.a.run, *report.b.run, a, b);
+    report.identity = find_identity(*report.a.run, *report.b.run, {a.database(), a.run_id},
+                                    {b.database(), b.run_id});
     excuse_settings(report.gate, *report.a.run, *report.b.run, report.identity);
   }
   if (!report.damage.empty()) return;
@@ -368,7 +361,8 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   const Cluster cluster_a = options.cluster_a.empty() ? Cluster{} : read_cluster(options.cluster_a);
   const Cluster cluster_b = options.cluster_b.empty() ? Cluster{} : read_cluster(options.cluster_b);
   try {
-    const SideRecords records_a = open_records(name_a), records_b = open_records(name_b);
+    const SideRecords records_a = open_records(name_a, options.reading),
+                      records_b = open_records(name_b, options.reading);
     compare_records(report, records_a, records_b, options);
     if (!options.skip_evaluations) {
       report.scores_a = read_scores(records_a.database(), records_a.evaluations);

@@ -56,6 +56,7 @@ struct ParityOptions {
   std::string noise;                 ///< file of published deviations; empty: none
   std::string cluster_a, cluster_b;  ///< files; empty: none
   std::string command, version;
+  store::OpenMode reading = store::OpenMode::kReadOnly;
 };
 
 /// Compares two runs, each named as `FILE.db`, `FILE.db:ID` (of a run or an evaluation) or a run

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/json.h"
+#include "core/recorded_json.h"
 
 namespace olmo::report {
 namespace {
@@ -29,7 +30,7 @@ double ratio(double a, double b) { return std::max(a, b) / std::min(a, b); }
 }  // namespace
 
 PublishedNoise read_noise(const std::string& path) {
-  const Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(read_file(path));
   if (!json.is_object() || !json.contains("source") || !json["source"].is_string() ||
       json["source"].get<std::string>().empty() || !json.contains("deviations") ||
       !json["deviations"].is_array() || json["deviations"].empty())

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "store/evaluation_seal.h"
 
 namespace olmo::report {
@@ -188,7 +189,7 @@ void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
 }
 
 std::optional<std::int64_t> limit_of(const std::string& settings) {
-  const Json json = Json::parse(settings, nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(settings);
   if (!json.is_object() || !json.contains("limit") || !json["limit"].is_number_integer())
     return std::nullopt;
   return json["limit"].get<std::int64_t>();

@@ -15,12 +15,12 @@ const store::EvaluationEntry& last_of_run(const std::vector<store::EvaluationEnt
 
 }  // namespace
 
-RunReport report_run(const std::string& run, const std::string& cluster) {
+RunReport report_run(const std::string& run, const std::string& cluster, store::OpenMode reading) {
   const store::RunName name = store::parse_run_name(run);
   const Cluster place = cluster.empty() ? Cluster{} : read_cluster(cluster);
   RunReport found;
   found.side = name_side(run, name);
-  const SideRecords records = open_records(name);
+  const SideRecords records = open_records(name, reading);
   add_run(found.side, records);
   if (found.side.run) {
     found.marks = marks_of(*found.side.run, 'A');

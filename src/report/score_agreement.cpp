@@ -4,9 +4,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "core/sorted_quantile.h"
 #include "report/stats/distributions.h"
 #include "report/stats/run_groups.h"
@@ -63,7 +65,7 @@ double divergence(const TaskPair& task, const InstancePair& pair) {
 }
 
 std::string precision_of(const EvaluationData& data) {
-  const Json policy = Json::parse(data.policy, nullptr, /*allow_exceptions=*/false);
+  const Json policy = recorded_json(data.policy);
   if (!policy.is_object() || !policy.contains("precision") || !policy["precision"].is_string())
     return "";
   return policy["precision"].get<std::string>();

@@ -10,27 +10,11 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/recorded_json.h"
+#include "core/text.h"
 
 namespace olmo::report {
 namespace {
-
-void add_leaves(const Json& json, const std::string& path, int depth, Settings& leaves) {
-  constexpr int kDeepest = 32;
-  if (json.is_object() && depth < kDeepest) {
-    for (const auto& [key, value] : json.items())
-      add_leaves(value, path.empty() ? key : path + "." + key, depth + 1, leaves);
-    return;
-  }
-  const bool unresolved =
-      json.is_string() && json.get_ref<const std::string&>().find("${") != std::string::npos;
-  if (!json.is_null() && !unresolved) leaves[path] = json.dump();
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 /// A number and the unit behind it.
 struct Quantity {
@@ -64,7 +48,7 @@ bool same(const Json& a, const Json& b) {
   const std::string x = text_of(a), y = text_of(b);
   const auto in_x = quantity_in(x), in_y = quantity_in(y);
   if (in_x && in_y) return *in_x == *in_y;
-  return (a.is_boolean() || b.is_boolean()) && lower(x) == lower(y);
+  return (a.is_boolean() || b.is_boolean()) && ascii_lower(x) == ascii_lower(y);
 }
 
 bool in_olmo_keys(const Settings& stated) {
@@ -78,11 +62,13 @@ bool in_olmo_keys(const Settings& stated) {
 }  // namespace
 
 Settings leaves_of(const std::string& json, const std::string& where) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded())
-    throw Error(ErrorKind::kDamaged, where + ": is not JSON, so the record is damaged");
+  const Json parsed = recorded_object(json, where);
   Settings leaves;
-  add_leaves(parsed, "", 0, leaves);
+  for_each_leaf(parsed, "", [&](const std::string& place, const Json& value) {
+    const bool unresolved =
+        value.is_string() && value.get_ref<const std::string&>().find("${") != std::string::npos;
+    if (!value.is_null() && !value.is_object() && !unresolved) leaves[place] = value.dump();
+  });
   return leaves;
 }
 
@@ -91,7 +77,7 @@ Settings settings_of(const store::RecordedRun& run) {
   Settings settings = leaves_of(run.config, where);
   if (settings.empty() || (run.imported && !in_olmo_keys(settings))) return settings;
   // A null that was written down is a value of its own where the default is none.
-  const Json parsed = Json::parse(run.config);
+  const Json parsed = recorded_json(run.config);
   std::string absent_group = "-";  // one that is null by default has no values by default
   for (const auto& row : config::key_table()) {
     if (row.null_by_default) absent_group = row.path + ".";
@@ -112,7 +98,7 @@ bool same_value(const std::string& a, const std::string& b) {
 
 std::string shown_value(const Settings& settings, const std::string& key) {
   const auto found = settings.find(key);
-  return found == settings.end() ? "not set" : text_of(Json::parse(found->second));
+  return found == settings.end() ? kNotSet : text_of(Json::parse(found->second));
 }
 
 }  // namespace olmo::report

@@ -24,7 +24,9 @@ Settings settings_of(const store::RecordedRun& run);
 /// lists and with a unit behind ("2e3T" and "2000T").
 bool same_value(const std::string& a, const std::string& b);
 
-/// A value for people: texts without quotes, absent ones as "not set".
+/// What stands for a value that is not stated.
+inline constexpr char kNotSet[] = "not set";
+/// A value for people: texts without quotes, absent ones as kNotSet.
 std::string shown_value(const Settings& settings, const std::string& key);
 
 }  // namespace olmo::report

@@ -1,5 +1,6 @@
 #include "report/side.h"
 
+#include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
 
@@ -21,10 +22,9 @@ std::string label_of(const std::string& text, const store::RunName& name) {
 
 }  // namespace
 
-SideRecords open_records(const store::RunName& name) {
+SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
   SideRecords opened;
-  opened.db =
-      std::make_unique<store::RunDb>(store::RunDb::open(name.database, store::OpenMode::kReadOnly));
+  opened.db = std::make_unique<store::RunDb>(store::RunDb::open(name.database, reading));
   opened.database().check_pages();
   EvaluationDb evaluations(opened.database());
   if (opened.db->has_run(name.run)) {
@@ -49,6 +49,13 @@ std::vector<std::string> damage_of(const Side& side) {
   constexpr std::size_t kMostSentences = 20;
   std::vector<std::string> sentences;
   if (side.run) {
+    const store::RecordedRun& run = *side.run;
+    // A config that cannot be read may be a newer program's.
+    const bool ours = !run.imported && run.chain_format == kChainFormat;
+    if (ours && config::has_digest(run.config, run.experiment_digest) == false)
+      sentences.push_back(
+          "the config in the record, or its digest, is not the one that the run was begun with: it "
+          "was altered, or is damaged");
     for (const auto& finding : side.run->damage)
       if (sentences.size() < kMostSentences) sentences.push_back(finding.sentence);
   }

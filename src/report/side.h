@@ -43,7 +43,8 @@ struct SideRecords {
 
 /// Opens `name` to be read and checks the pages of its file. Throws Error(kUsage) if it names
 /// nothing, Error(kDamaged) if the file is no sound database.
-SideRecords open_records(const store::RunName& name);
+SideRecords open_records(const store::RunName& name,
+                         store::OpenMode reading = store::OpenMode::kReadOnly);
 
 /// A side with its label and what identifies its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);

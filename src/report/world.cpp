@@ -1,7 +1,6 @@
 #include "report/world.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -9,9 +8,6 @@
 
 namespace olmo::report {
 namespace {
-
-/// In the order of a step, as the record names them.
-constexpr std::array kPhases = {"data", "compute", "gather", "exchange", "save", "wait"};
 
 std::vector<store::RankRecord> ranks_of(const store::RecordedRun& run, std::int64_t attempt) {
   std::vector<store::RankRecord> ranks;
@@ -33,7 +29,8 @@ std::vector<PhaseTime> phases_of(const store::RecordedRun& run) {
     steps[row.phase] += count;
   }
   std::vector<PhaseTime> phases;
-  for (const char* name : kPhases) {
+  for (const auto phase : store::kPhaseNames) {
+    const std::string name(phase);
     const auto found = sums.find(name);
     if (found == sums.end()) continue;
     const double count = steps.at(name);

@@ -29,7 +29,8 @@ struct Round {
 /// sends nothing and does all else.
 ///
 /// With replicas it goes in two steps: inside the shard group each rank gets its part of the
-/// group's leaves; then the replica group deals the slices of the part. If the group has a power of
+/// group's leaves; then the replica group deals the slices of the part, while the leaves of the
+/// next unit travel inside the group and the one after it is computed. If the group has a power of
 /// two ranks and all have a micro-batch, their numbers are a whole subtree, so that the second
 /// step, which is the one between nodes, sends its sum alone.
 ///
@@ -65,40 +66,37 @@ class GradientExchange {
     at::Tensor buffer;
     model::ModelTensors tensors;
   };
-  /// Sums of `2^level` micro-batches, in the order of their numbers: all have one level.
-  struct Terms {
-    std::vector<at::Tensor> sums;
-    int level = 0;
-  };
 
-  /// What is under way: the exchange of a unit's leaves.
-  struct Flight {
+  /// A unit's leaves on their way inside the shard group.
+  struct Leaves {
     std::size_t unit;
     Round round;
-    dist::Pending in_group;
-    std::vector<dist::Pending> deals;
-    std::vector<at::Tensor> dealt;  ///< of each deal
+    at::Tensor received;
+    dist::Pending arriving;
+  };
+  /// What the shard groups have of a unit on its way to its owners.
+  struct Deals {
+    std::size_t unit;
+    Round round;
+    std::vector<dist::Pending> arriving;  ///< of each deal
+    std::vector<at::Tensor> dealt;
   };
 
   const model::ModelTensors& leaf_in_tree(std::size_t unit);
-  [[nodiscard]] std::size_t memory_of(std::size_t unit) const {
-    return unit == 0 ? 0 : 1 + (unit - 1) % 2;
-  }
   [[nodiscard]] std::int64_t slice(std::size_t unit) const { return layout_.units()[unit].slice(); }
-  /// Micro-batches of a round that the ranks of shard group `group` have.
+  // Of a shard group in a round, as sharding/rank_groups.h defines them.
   [[nodiscard]] int leaves_of(const Round& round, int group) const;
-  /// Whether the group adds them before they are dealt.
   [[nodiscard]] bool adds(const Round& round, int group) const;
-  /// What the group deals: its leaves, or their sum.
   [[nodiscard]] int terms_of(const Round& round, int group) const;
   [[nodiscard]] at::ScalarType type_of_deal(const Round& round) const;
 
+  [[nodiscard]] bool is_sent_from_place_of(std::size_t unit) const;
   [[nodiscard]] at::Tensor to_send(std::size_t unit);
-  void begin_in_group();
-  std::vector<at::Tensor> terms_of_my_group();
-  void begin_deals(const std::vector<at::Tensor>& mine);
+  void begin_in_group(std::size_t unit);
+  std::vector<at::Tensor> terms_of(const Leaves& leaves);
+  void begin_deals(std::size_t unit, const Round& round, const std::vector<at::Tensor>& mine);
   void push_dealt();
-  void settle();
+  void advance();
 
   model::ModelConfig config_;
   Policy policy_;
@@ -111,8 +109,9 @@ class GradientExchange {
   std::vector<std::vector<Leaf>>
       leaves_in_trees_;                  ///< of a world of one: of each unit, of each set
   std::vector<at::Tensor> leaf_memory_;  ///< the root's, and two that the others take in turn
-  model::Buffer sent_, of_group_, widened_, dealt_;
-  std::optional<Flight> flight_;
+  model::Buffer sent_, of_group_, of_group_before_, widened_, dealt_;
+  std::optional<Leaves> leaves_on_way_;
+  std::optional<Deals> deals_on_way_;
 };
 
 }  // namespace olmo::sharding

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "core/fresh_pages.h"
 #include "model/parameters.h"
 #include "ops/elementwise.h"
 
@@ -23,7 +24,7 @@ std::int64_t GradientTree::sets_for_received(std::int64_t micro_batches) {
 
 at::Tensor GradientTree::leaf() {
   if (levels_.size() == sets_.size()) {
-    sets_.push_back(new_tensor(sets_[0].sizes(), sets_[0].options()).zero_());
+    sets_.push_back(zero_tensor(sets_[0].sizes(), sets_[0].options()));
   }
   return sets_[levels_.size()];
 }

@@ -44,12 +44,4 @@ NamedTensors UnitLayout::views(const at::Tensor& buffer) const {
   return views;
 }
 
-NamedTensors UnitLayout::slice_views(const at::Tensor& slice, int rank) const {
-  OLMO_CHECK(slice.dim() == 1 && slice.numel() == slice_);
-  NamedTensors views;
-  for (const auto& part : parts(rank))
-    views.push_back({places_[part.tensor].name, slice.narrow(0, part.slice_begin, part.size)});
-  return views;
-}
-
 }  // namespace olmo::sharding

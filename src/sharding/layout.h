@@ -58,8 +58,6 @@ class UnitLayout {
 
   /// The tensors as views of a buffer, named and shaped as the parameters.
   [[nodiscard]] NamedTensors views(const at::Tensor& buffer) const;
-  /// The parts that a rank owns as flat views of its slice, under the parameters' names.
-  [[nodiscard]] NamedTensors slice_views(const at::Tensor& slice, int rank) const;
 
  private:
   std::vector<Place> places_;

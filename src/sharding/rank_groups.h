@@ -1,6 +1,8 @@
 // The ranks of a training, grouped as its strategy wants them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 
 #include "dist/communicator.h"
@@ -10,6 +12,24 @@ namespace olmo::sharding {
 /// The slice that rank `rank` of `ranks` owns in shard groups of `shard_ranks`; see RankGroups.
 inline int slice_of(int rank, int ranks, int shard_ranks) {
   return rank % shard_ranks * (ranks / shard_ranks) + rank / shard_ranks;
+}
+
+/// Of a round of `count` micro-batches, those that the ranks of shard group `group` have: their
+/// gradients are the group's *leaves*.
+inline int leaves_of(int count, int group, int shard_ranks) {
+  return std::clamp(count - group * shard_ranks, 0, shard_ranks);
+}
+/// Whether a shard group adds its leaves, if it has one of each rank, before they go to other
+/// groups: then their numbers are a whole subtree of the sum.
+inline bool adds_leaves(int shard_ranks) {
+  return shard_ranks > 1 && std::has_single_bit(static_cast<unsigned>(shard_ranks));
+}
+inline bool adds_leaves(int count, int group, int shard_ranks) {
+  return adds_leaves(shard_ranks) && leaves_of(count, group, shard_ranks) == shard_ranks;
+}
+/// What the group hands to other groups: its leaves, or their sum.
+inline int terms_of(int count, int group, int shard_ranks) {
+  return adds_leaves(count, group, shard_ranks) ? 1 : leaves_of(count, group, shard_ranks);
 }
 
 /// W ranks in R *shard groups* of G neighbours: rank r is number l = r % G of group g = r / G. A

@@ -37,7 +37,13 @@ class RankUnits final : public model::Units {
   [[nodiscard]] NamedTensors owned_gradients() const;
   /// The owned parameters have been written: every rank gets what it holds of other slices.
   /// Collective.
-  void parameters_changed() { weights_.changed(); }
+  void parameters_changed() {
+    weights_.changed();
+    weights_.settle();
+  }
+  /// The same after an update of the step whose passes have acquired every unit: the slices travel
+  /// until the next pass wants them.
+  void parameters_updated() { weights_.changed(); }
 
   /// Draws the owned parameters; then as parameters_changed().
   void init_parameters(std::uint64_t seed);

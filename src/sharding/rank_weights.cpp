@@ -3,20 +3,9 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "sharding/memory.h"
 
 namespace olmo::sharding {
-namespace {
-
-std::int64_t bytes_of(const at::Tensor& tensor) {
-  return static_cast<std::int64_t>(tensor.nbytes());
-}
-
-at::Tensor zeros(const Policy& policy, std::int64_t count, at::ScalarType type) {
-  return new_tensor({count}, tensors_of(policy, type)).zero_();
-}
-
-}  // namespace
-
 RankWeights::RankWeights(const model::ModelConfig& config, const Policy& policy,
                          const ModelLayout& layout, const RankGroups& groups, bool keeps_gathered)
     : config_(config),
@@ -54,20 +43,22 @@ void RankWeights::make_slots() {
 }
 
 void RankWeights::place(const UnitLayout& unit, const at::Tensor& buffer) {
-  units_.push_back({buffer, model::ComputeWeights(config_, dtypes_, unit.views(buffer))});
+  units_.push_back({buffer, model::ComputeWeights(config_, dtypes_, unit.views(buffer)), false,
+                    dist::Pending()});
 }
 
 RankWeights::Slot& RankWeights::slot_of(std::size_t unit) {
-  return slots_[keeps_gathered_ || unit == 0 ? unit : 1 + (unit - 1) % 2];
+  return slots_[keeps_gathered_ ? unit : place_in_turn(unit)];
 }
 
 void RankWeights::begin_gathering(std::size_t unit) {
   Slot& slot = slot_of(unit);
   if (slot.unit == unit) return;
   OLMO_CHECK(!slot.is_acquired);
+  units_[unit].arriving.wait();
   slot.gathering = groups_.shard().all_gather(parts_[unit], units_[unit].buffer);
   slot.unit = unit;
-  slot.is_rounded = false;
+  units_[unit].is_rounded = false;
 }
 
 // A pass acquires the root, then the other units in ascending order, and for the backward pass in
@@ -78,16 +69,19 @@ std::optional<std::size_t> RankWeights::next_of(std::size_t unit, model::Pass pa
 }
 
 const model::ModelTensors& RankWeights::acquire(std::size_t unit, model::Pass pass) {
-  const model::ComputeWeights& weights = units_[unit].weights;
-  if (!gathers()) return weights.tensors();
-  begin_gathering(unit);
-  if (const auto next = next_of(unit, pass)) begin_gathering(*next);
-  Slot& slot = slot_of(unit);
-  slot.gathering.wait();
-  slot.is_acquired = true;
-  if (!slot.is_rounded) weights.update();
-  slot.is_rounded = true;
-  return weights.tensors();
+  Unit& wanted = units_[unit];
+  if (gathers()) {
+    begin_gathering(unit);
+    if (const auto next = next_of(unit, pass)) begin_gathering(*next);
+    Slot& slot = slot_of(unit);
+    slot.gathering.wait();
+    slot.is_acquired = true;
+  } else {
+    wanted.arriving.wait();
+  }
+  if (!wanted.is_rounded) wanted.weights.update();
+  wanted.is_rounded = true;
+  return wanted.weights.tensors();
 }
 
 void RankWeights::release(std::size_t unit) {
@@ -95,22 +89,24 @@ void RankWeights::release(std::size_t unit) {
 }
 
 void RankWeights::changed() {
-  std::vector<dist::Pending> exchanges;
+  settle();
   const auto replica = groups_.replicas().rank();
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
     const std::int64_t size = masters_[unit].numel();
     const at::Tensor mine = parts_[unit].narrow(0, replica * size, size);
     if (mine.scalar_type() != at::kFloat) mine.copy_(masters_[unit]);
     if (groups_.replicas().size() > 1)
-      exchanges.push_back(groups_.replicas().all_gather(mine, parts_[unit]));
+      units_[unit].arriving = groups_.replicas().all_gather(mine, parts_[unit]);
+    units_[unit].is_rounded = false;
   }
-  for (auto& exchange : exchanges) exchange.wait();
   for (Slot& slot : slots_) {
     OLMO_CHECK(!slot.is_acquired);
     slot.unit.reset();
   }
-  if (gathers()) return;
-  for (const Unit& unit : units_) unit.weights.update();
+}
+
+void RankWeights::settle() {
+  for (Unit& unit : units_) unit.arriving.wait();
 }
 
 RankWeights::Bytes RankWeights::held_bytes() const {

@@ -24,6 +24,9 @@ namespace olmo::sharding {
 /// gathered goes into *slots*: one for the root, and two that the other units take in turn (or one
 /// for each unit, see Strategy::keeps_gathered). A slot keeps its unit until another one needs it
 /// or the weights change, so that the units around which a pass turns are gathered once.
+///
+/// Where several ranks have the same part, each hands the others the slice that it has changed. The
+/// slices of a unit travel until a pass acquires it.
 class RankWeights {
  public:
   /// Collective. The weights are undefined until they are set through masters() or tensors.
@@ -32,9 +35,12 @@ class RankWeights {
 
   /// This rank's slice of every unit, fp32.
   [[nodiscard]] const std::vector<at::Tensor>& masters() const { return masters_; }
-  /// The masters have changed: every rank gets the parts of which it holds other slices.
+  /// The masters have changed: every rank gets the parts of which it holds other slices. Begins
+  /// that; the masters must not be written again before every unit has been acquired, or settle().
   /// Collective.
   void changed();
+  /// Waits for what changed() has begun.
+  void settle();
 
   const model::ModelTensors& acquire(std::size_t unit, model::Pass pass);
   void release(std::size_t unit);
@@ -51,12 +57,13 @@ class RankWeights {
   struct Unit {
     at::Tensor buffer;  ///< the part, if that is the whole unit; else in a slot's memory
     model::ComputeWeights weights;
+    bool is_rounded = false;  ///< what is computed with in another dtype
+    dist::Pending arriving;   ///< the slices of the part that other ranks have changed
   };
   struct Slot {
     at::Tensor memory;
     std::optional<std::size_t> unit;  ///< that it holds or is going to hold
     dist::Pending gathering;
-    bool is_rounded = false;  ///< what of `unit` is computed with in another dtype
     bool is_acquired = false;
   };
 

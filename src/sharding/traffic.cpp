@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
+
+#include "sharding/memory.h"
+#include "sharding/rank_groups.h"
 
 namespace olmo::sharding {
 namespace {
@@ -61,18 +63,13 @@ class Step {
   }
 
  private:
-  /// Where a unit's weights lie while it is computed; the root and whatever is kept have a place of
-  /// their own, the other units take two in turn (RankWeights).
-  [[nodiscard]] std::size_t slot_of(std::size_t unit) const {
-    return shape_.strategy.keeps_gathered || unit == 0 ? unit : 1 + (unit - 1) % 2;
-  }
-
   void gather(std::size_t unit) {
     if (held_.empty()) held_.resize(units_.size());
-    auto& held = held_[slot_of(unit)];
+    auto& held = held_[shape_.strategy.keeps_gathered ? unit : place_in_turn(unit)];
     if (held == unit) return;
     held = unit;
-    add(traffic_.weights, (shard_ - 1) * replicas_ * units_[unit].slice() * travelling_);
+    add(traffic_.weights,
+        std::int64_t{shard_ - 1} * replicas_ * units_[unit].slice() * travelling_);
   }
 
   /// Forward in ascending order, backward in descending order, the next unit's one ahead.
@@ -88,29 +85,19 @@ class Step {
     }
   }
 
-  [[nodiscard]] int leaves_of(int count, int group) const {
-    return std::clamp(count - group * shard_, 0, shard_);
-  }
-  /// A whole group of a power of two hands on the sum of its leaves.
-  [[nodiscard]] bool adds(int count, int group) const {
-    return shard_ > 1 && std::has_single_bit(static_cast<unsigned>(shard_)) &&
-           leaves_of(count, group) == shard_;
-  }
-  [[nodiscard]] int terms_of(int count, int group) const {
-    return adds(count, group) ? 1 : leaves_of(count, group);
-  }
-
   void exchange(const UnitLayout& unit, int count) {
     if (shard_ > 1) {
-      const bool active = place_ < leaves_of(count, group_);
-      add(traffic_.leaves, active ? (shard_ - 1) * replicas_ * unit.slice() * travelling_ : 0);
+      const bool active = place_ < leaves_of(count, group_, shard_);
+      add(traffic_.leaves,
+          active ? std::int64_t{shard_ - 1} * replicas_ * unit.slice() * travelling_ : 0);
     }
     if (replicas_ == 1) return;
-    const std::int64_t element = adds(count, 0) ? kFloat : travelling_;
+    const std::int64_t element = adds_leaves(count, 0, shard_) ? kFloat : travelling_;
     int deals = 0;
-    for (int group = 0; group < replicas_; ++group) deals = std::max(deals, terms_of(count, group));
+    for (int group = 0; group < replicas_; ++group)
+      deals = std::max(deals, terms_of(count, group, shard_));
     for (int i = 0; i < deals; ++i) {
-      const bool has = i < terms_of(count, group_);
+      const bool has = i < terms_of(count, group_, shard_);
       add(traffic_.sums, has ? (replicas_ - 1) * unit.slice() * element : 0);
     }
   }

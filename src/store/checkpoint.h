@@ -36,6 +36,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -206,6 +207,11 @@ class CheckpointWriter {
   std::optional<SavedCheckpoint> save_async(const CheckpointContents& contents,
                                             const SaveOptions& options = {});
 
+  /// The same from where the tensors lie, without memory for a copy: nobody may write to them until
+  /// wait() has returned.
+  std::optional<SavedCheckpoint> save_beside(const std::function<CheckpointContents()>& make,
+                                             const SaveOptions& options = {});
+
   /// Waits for the save in flight and returns its result, or nothing if there is none. Throws its
   /// error.
   std::optional<SavedCheckpoint> wait();
@@ -214,6 +220,9 @@ class CheckpointWriter {
   [[nodiscard]] bool finished() const;
 
  private:
+  std::optional<SavedCheckpoint> begin(const std::function<CheckpointContents()>& make,
+                                       const SaveOptions& options);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -50,6 +50,7 @@ void compare_elements(const at::Tensor& a, const at::Tensor& b, TensorDifference
   const auto* x = host_span<Number>(a).data();
   const auto* y = host_span<Number>(b).data();
   for (std::int64_t i = 0; i < difference.elements; ++i) {
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bit for bit is meant
     if (std::memcmp(x + i, y + i, sizeof(Number)) == 0) continue;
     if (difference.unequal++ == 0) {
       difference.first_index = i;

@@ -166,12 +166,22 @@ std::optional<SavedCheckpoint> CheckpointWriter::save_async(const CheckpointCont
 
 std::optional<SavedCheckpoint> CheckpointWriter::save_async(
     const std::function<CheckpointContents()>& make, const SaveOptions& options) {
+  return begin([&] { return copy_contents(make(), state_->arena); }, options);
+}
+
+std::optional<SavedCheckpoint> CheckpointWriter::save_beside(
+    const std::function<CheckpointContents()>& make, const SaveOptions& options) {
+  return begin(make, options);
+}
+
+std::optional<SavedCheckpoint> CheckpointWriter::begin(
+    const std::function<CheckpointContents()>& make, const SaveOptions& options) {
   const auto start = Clock::now();
   auto previous = wait();
   State& state = *state_;
   state.snapshot = {};
   try {
-    state.snapshot.contents = copy_contents(make(), state.arena);
+    state.snapshot.contents = make();
   } catch (...) {  // the save's to tell
     state.snapshot.missing = std::current_exception();
   }
@@ -192,6 +202,7 @@ std::optional<SavedCheckpoint> CheckpointWriter::wait() {
   if (!state.in_flight) return std::nullopt;
   if (state.thread.joinable()) state.thread.join();
   state.in_flight = false;
+  state.snapshot = {};
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
   return state.saved;
 }

@@ -86,6 +86,7 @@ constexpr Table<EvaluationMetric> kMetrics{"evaluation_metrics", "evaluation_id"
                                            2};
 
 constexpr char kOfTask[] = "WHERE evaluation_id = ? AND task = ? ";
+constexpr char kWithoutRun[] = "(run_id IS NULL OR run_id NOT IN (SELECT run_id FROM runs))";
 
 }  // namespace
 
@@ -203,6 +204,19 @@ std::vector<EvaluationEntry> EvaluationDb::list(const std::string& run_id) const
   return read_all(records_, kEvaluations, "WHERE ?1 = '' OR run_id = ?1 ORDER BY rowid", {run_id});
 }
 
+std::vector<EvaluationEntry> EvaluationDb::list_without_run(std::int64_t most) const {
+  return read_all(records_, kEvaluations,
+                  std::string("WHERE ") + kWithoutRun + " ORDER BY rowid DESC LIMIT ?", {most});
+}
+
+std::int64_t EvaluationDb::count_without_run() const {
+  if (!has_tables()) return 0;
+  std::int64_t count = 0;
+  records_.query(std::string("SELECT count(*) FROM evaluations WHERE ") + kWithoutRun, {},
+                 [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
+  return count;
+}
+
 EvaluationEntry EvaluationDb::entry(const std::string& evaluation_id) const {
   auto found = read_one(records_, kEvaluations, "WHERE evaluation_id = ?", {evaluation_id});
   if (!found) {
@@ -250,26 +264,6 @@ std::vector<EvaluationMetric> EvaluationDb::metrics(const std::string& evaluatio
                                                     const std::string& task) const {
   return read_all(records_, kMetrics, std::string(kOfTask) + "ORDER BY scope, metric",
                   {evaluation_id, task});
-}
-
-std::vector<EvaluationFlip> EvaluationDb::flips(const std::string& evaluation_a,
-                                                const std::string& evaluation_b) const {
-  constexpr Column<EvaluationFlip> kColumns[] = {
-      column<&EvaluationFlip::task>("a.task"),
-      column<&EvaluationFlip::doc_id>("a.doc_id"),
-      column<&EvaluationFlip::native_id>("a.native_id"),
-      column<&EvaluationFlip::label>("a.label"),
-      column<&EvaluationFlip::chosen_a>("a.chosen"),
-      column<&EvaluationFlip::chosen_b>("b.chosen"),
-      column<&EvaluationFlip::margin_a>("a.margin"),
-      column<&EvaluationFlip::margin_b>("b.margin"),
-  };
-  const Table<EvaluationFlip> flips{"evaluation_choices a", "", kColumns, 2};
-  return read_all(records_, flips,
-                  "JOIN evaluation_choices b ON b.evaluation_id = ?2 AND b.task = a.task AND "
-                  "b.doc_id = a.doc_id AND b.chosen <> a.chosen WHERE a.evaluation_id = ?1 ORDER "
-                  "BY a.task, a.doc_id",
-                  {evaluation_a, evaluation_b});
 }
 
 }  // namespace olmo::store

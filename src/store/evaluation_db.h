@@ -59,18 +59,6 @@ struct EvaluationTaskEntry {
   std::string message;  ///< why it failed or was skipped
 };
 
-/// An instance for which two evaluations chose differently.
-struct EvaluationFlip {
-  std::string task;
-  std::int64_t doc_id = 0;
-  std::string native_id;
-  std::int64_t label = 0;
-  std::int64_t chosen_a = 0;  ///< cont_id
-  std::int64_t chosen_b = 0;
-  double margin_a = 0;  ///< of the chosen continuation over the next one
-  double margin_b = 0;
-};
-
 /// The evaluations of a database: one is written at a time, any number can be read. The database
 /// may be a training run's (`RunDb::records()`), which then has to outlive this object, as any
 /// other.
@@ -120,6 +108,10 @@ class EvaluationDb {
   [[nodiscard]] std::string find(const std::string& prefix) const;
   /// All, or those of one run, oldest first.
   [[nodiscard]] std::vector<EvaluationEntry> list(const std::string& run_id = "") const;
+  /// Those of no run of this database (of a model from elsewhere, or in a database of its own), the
+  /// newest first, at most `most`.
+  [[nodiscard]] std::vector<EvaluationEntry> list_without_run(std::int64_t most) const;
+  [[nodiscard]] std::int64_t count_without_run() const;
   [[nodiscard]] EvaluationEntry entry(const std::string& evaluation_id) const;
   /// In the order in which they were begun.
   [[nodiscard]] std::vector<EvaluationTaskEntry> tasks(const std::string& evaluation_id) const;
@@ -138,10 +130,6 @@ class EvaluationDb {
                                                    const std::string& suite) const;
   [[nodiscard]] std::vector<EvaluationMetric> metrics(const std::string& evaluation_id,
                                                       const std::string& task) const;
-  /// Instances that both evaluations scored and for which they chose differently, by task and
-  /// instance.
-  [[nodiscard]] std::vector<EvaluationFlip> flips(const std::string& evaluation_a,
-                                                  const std::string& evaluation_b) const;
 
  private:
   [[nodiscard]] bool has_tables() const { return records_.schema_version() >= 2; }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/recorded_json.h"
 #include "store/record_database.h"
 
 namespace olmo::store {
@@ -35,12 +36,8 @@ bool was_requeued(const LockHolder& holder, const LockHolder& self) {
 /// The members under their names in the file, in its order.
 template <class Holder, class Visit>
 void visit_fields(Holder& holder, const Visit& visit) {
-  visit("host", holder.host);
+  visit_identity(holder, visit);
   visit("own_host", holder.own_host);
-  visit("boot_id", holder.boot_id);
-  visit("pid", holder.pid);
-  visit("pid_start", holder.pid_start);
-  visit("pid_namespace", holder.pid_namespace);
   visit("started_utc", holder.started_utc);
   visit("scheduler", holder.scheduler);
   visit("job", holder.job);
@@ -77,7 +74,7 @@ std::string to_text(const LockHolder& holder) {
 }
 
 std::optional<LockHolder> parse_holder(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(text);
   if (!json.is_object()) return std::nullopt;
   try {
     if (json.at("pid").get<std::int64_t>() <= 0) return std::nullopt;

@@ -26,27 +26,10 @@ namespace {
 // Stays in the second-level cache between reading and hashing.
 constexpr std::size_t kHashBlock = 1U << 20U;
 constexpr std::uint64_t kBlock = 16U << 20U;
-constexpr int kWriters =
-    2;  // while one copies or waits for the CPU, the disk has the other's block
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
 }
-
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string megabytes(std::uint64_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
@@ -63,7 +46,7 @@ struct Piece {
 std::vector<Piece> cut(std::span<const RawRange> ranges, bool direct_allowed) {
   std::vector<Piece> pieces;
   for (const RawRange& range : ranges) {
-    const std::uint64_t size = range.bytes.size() - range.unwritten;
+    const std::uint64_t size = range.bytes.size();
     const bool direct = direct_allowed && range.offset % kPage == 0;
     const std::uint64_t whole = direct ? size / kPage * kPage : 0;
     for (std::uint64_t at = 0; at < size;) {
@@ -158,6 +141,36 @@ class Workers {
   std::exception_ptr error_;
 };
 
+/// Ranges on their way into a file.
+class RangeWriter {
+ public:
+  RangeWriter(const std::filesystem::path& path, std::span<const RawRange> ranges)
+      : file_(path), pieces_(cut(ranges, file_.direct())) {}
+
+  [[nodiscard]] bool direct() const { return std::ranges::any_of(pieces_, &Piece::direct); }
+
+  /// Writes in `threads` of `workers`, which end before this object.
+  void start(Workers& workers, int threads) {
+    workers.start(threads, [this, &workers] {
+      Staging staging;
+      for (std::size_t i; !workers.stopped() && (i = next_++) < pieces_.size();)
+        write(pieces_[i], staging);
+    });
+  }
+
+ private:
+  void write(const Piece& piece, Staging& staging) const {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data) % kPage == 0;
+    const std::byte* data =
+        piece.direct && !aligned ? staging.fill(piece.data, piece.size) : piece.data;
+    file_.write(piece.offset, {data, static_cast<std::size_t>(piece.size)});
+  }
+
+  RawWriter file_;
+  std::vector<Piece> pieces_;
+  std::atomic<std::size_t> next_{0};
+};
+
 }  // namespace
 
 void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -179,8 +192,7 @@ void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
   }
 }
 
-Digest RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out) const {
-  Sha256 hash;
+void RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out, Sha256& hash) const {
   while (!out.empty()) {
     const auto block = out.first(std::min(kHashBlock, out.size()));
     read(offset, block);
@@ -188,6 +200,11 @@ Digest RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out) 
     out = out.subspan(block.size());
     offset += block.size();
   }
+}
+
+Digest RawReader::read_and_hash(std::uint64_t offset, std::span<std::byte> out) const {
+  Sha256 hash;
+  read_and_hash(offset, out, hash);
   return hash.finish();
 }
 
@@ -222,51 +239,52 @@ void check_space(const std::filesystem::path& folder, std::uint64_t bytes) {
 }
 
 void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
-  const Descriptor file(path, O_WRONLY | O_CREAT);
-  if (file.get() < 0) fail(path, "cannot be created");
-  if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.is_open()) fail(path, "cannot be created");
+  if (::fallocate(file.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
   const bool unsupported = errno == EOPNOTSUPP || errno == ENOSYS;  // then writing will tell
-  if (unsupported && ::ftruncate(file.get(), static_cast<off_t>(bytes)) == 0) return;
+  if (unsupported && ::ftruncate(file.number(), static_cast<off_t>(bytes)) == 0) return;
   fail(path, "cannot be given " + megabytes(bytes));
 }
 
 RawWriter::RawWriter(const std::filesystem::path& path)
     : path_(path), buffered_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
-  if (buffered_ < 0) fail(path, "cannot be opened for writing");
-  direct_ = ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);  // some file systems refuse
-}
-
-RawWriter::~RawWriter() {
-  for (const int descriptor : {buffered_, direct_}) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
+  if (!buffered_.is_open()) fail(path, "cannot be opened for writing");
+  // Some file systems refuse.
+  direct_ = Descriptor(::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
 }
 
 void RawWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
   const bool aligned =
       offset % kPage == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
   const auto whole = aligned && direct() ? bytes.size() / kPage * kPage : 0;
-  write_all(direct_, buffered_, bytes.data(), whole, offset, path_);
-  write_all(-1, buffered_, bytes.data() + whole, bytes.size() - whole, offset + whole, path_);
+  write_all(direct_.number(), buffered_.number(), bytes.data(), whole, offset, path_);
+  write_all(-1, buffered_.number(), bytes.data() + whole, bytes.size() - whole, offset + whole,
+            path_);
 }
 
 void RawWriter::sync() const {
-  if (::fsync(buffered_) != 0) fail(path_, "cannot be synced");
+  if (::fsync(buffered_.number()) != 0) fail(path_, "cannot be synced");
+}
+
+bool write_ranges(const std::filesystem::path& path, std::span<const RawRange> ranges,
+                  int threads) {
+  RangeWriter writer(path, ranges);
+  Workers workers;
+  writer.start(workers, threads);
+  workers.join();
+  return writer.direct();
 }
 
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
                               int hash_threads) {
-  const RawWriter file(path);
-  const auto pieces = cut(ranges, file.direct());
-
+  RangeWriter writer(path, ranges);
   RawWriteResult result;
   result.digests.resize(ranges.size());
-  result.direct =
-      std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.direct; });
+  result.direct = writer.direct();
   const auto by_size =
       largest_first(ranges.size(), [&](std::size_t i) { return ranges[i].bytes.size(); });
 
-  std::atomic<std::size_t> next_piece{0};
   std::atomic<std::size_t> next_range{0};
   Workers workers;
   workers.start(std::max(1, hash_threads), [&] {
@@ -274,16 +292,7 @@ RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const
       result.digests[by_size[i]] = sha256(ranges[by_size[i]].bytes);
     }
   });
-  workers.start(kWriters, [&] {
-    Staging staging;
-    for (std::size_t i; !workers.stopped() && (i = next_piece++) < pieces.size();) {
-      const Piece& piece = pieces[i];
-      const bool aligned = reinterpret_cast<std::uintptr_t>(piece.data) % kPage == 0;
-      const std::byte* data =
-          piece.direct && !aligned ? staging.fill(piece.data, piece.size) : piece.data;
-      file.write(piece.offset, {data, static_cast<std::size_t>(piece.size)});
-    }
-  });
+  writer.start(workers, kWriters);
   workers.join();
   return result;
 }

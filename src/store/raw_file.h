@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/hash.h"
 #include "core/input_file.h"
 
@@ -25,7 +26,8 @@ class RawReader {
 
   /// Fills `out` from `offset`. Throws Error(kDamaged) naming the path if there are fewer bytes.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
-  /// As read(), hashing each block while it is in the cache.
+  /// As read(); adds each block to `hash` while it is in the cache.
+  void read_and_hash(std::uint64_t offset, std::span<std::byte> out, Sha256& hash) const;
   [[nodiscard]] Digest read_and_hash(std::uint64_t offset, std::span<std::byte> out) const;
   /// Adds `size` bytes from `offset` to a hash, through a small buffer.
   void hash(std::uint64_t offset, std::uint64_t size, Sha256& hash) const;
@@ -39,12 +41,9 @@ class RawWriter {
  public:
   /// Throws Error(kFailure) naming the path, as every call below.
   explicit RawWriter(const std::filesystem::path& path);
-  ~RawWriter();
-  RawWriter(const RawWriter&) = delete;
-  RawWriter& operator=(const RawWriter&) = delete;
 
   /// Whether the file system lets whole pages go past the page cache.
-  [[nodiscard]] bool direct() const noexcept { return direct_ >= 0; }
+  [[nodiscard]] bool direct() const noexcept { return direct_.is_open(); }
   /// Whole pages go past the page cache if both `offset` and the memory lie on a page.
   void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
   /// Returns when all that this process wrote to the file is on the disk.
@@ -52,14 +51,13 @@ class RawWriter {
 
  private:
   std::filesystem::path path_;
-  int buffered_ = -1, direct_ = -1;
+  Descriptor buffered_, direct_;
 };
 
 /// Bytes and where they belong in a file. Ranges of one call must not overlap.
 struct RawRange {
   std::uint64_t offset = 0;
   std::span<const std::byte> bytes;
-  std::size_t unwritten = 0;  ///< bytes at the end that are hashed only
 };
 
 struct RawWriteResult {
@@ -77,10 +75,17 @@ void check_space(const std::filesystem::path& folder, std::uint64_t bytes);
 /// Error(kFailure).
 void reserve_space(const std::filesystem::path& path, std::uint64_t bytes);
 
-/// Writes the ranges into an existing file and hashes each, in parallel: page-aligned parts in
-/// large blocks past the page cache where the file system allows it (measured 2.4 against 0.3 GB/s
-/// on a virtual disk, and training keeps its caches), the rest through it. The caller syncs. Throws
-/// Error(kFailure) naming the path.
+/// Writes the ranges into an existing file: page-aligned parts in large blocks past the page cache
+/// where the file system allows it (measured 2.4 against 0.3 GB/s on a virtual disk, and training
+/// keeps its caches), the rest through it. The caller syncs. Returns whether at least one range
+/// went past the page cache. Throws Error(kFailure) naming the path.
+bool write_ranges(const std::filesystem::path& path, std::span<const RawRange> ranges, int threads);
+
+/// Threads with which one process writes: while one copies or waits for the CPU, the disk has the
+/// other's block. More would wait for each other.
+inline constexpr int kWriters = 2;
+
+/// As write_ranges() with kWriters, and hashes each range meanwhile.
 RawWriteResult write_and_hash(const std::filesystem::path& path, std::span<const RawRange> ranges,
                               int hash_threads);
 

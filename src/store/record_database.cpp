@@ -114,6 +114,7 @@ RecordDatabase::RecordDatabase(const std::filesystem::path& path, OpenMode mode)
     : db_(checked(path, mode), mode) {
   db_.execute("PRAGMA foreign_keys = ON;");
   check_identity(mode);
+  if (mode == OpenMode::kGlance) return;
   if (mode == OpenMode::kReadOnly) {
     if (lacks_journal(db_)) {
       log_warning(
@@ -185,14 +186,17 @@ void RecordDatabase::choose_journal() {
   // WAL needs memory shared between the machines that write; network file systems have none.
   const auto folder = std::filesystem::absolute(path()).parent_path();
   const char* wanted = is_network_file_system(folder) ? "TRUNCATE" : "WAL";
-  // SQLite does not wait for another process that opens the same new file at this moment.
+  // SQLite does not wait here for another process that opens the same new file at this moment; it
+  // is waited for as long as elsewhere.
+  const std::chrono::milliseconds patience(
+      std::get<std::int64_t>(db_.value("PRAGMA busy_timeout")));
+  const auto end = Clock::now() + patience;
   const auto set = [&](const std::string& mode) {
-    for (int tries = 0;; ++tries) {
+    for (;;) {
       try {
         return std::get<std::string>(db_.value("PRAGMA journal_mode = " + mode));
       } catch (const DatabaseError& error) {
-        constexpr int kTries = 200;
-        if (!error.may_pass() || tries == kTries || error.kind() != ErrorKind::kFailure) throw;
+        if (!error.may_pass() || Clock::now() > end || error.kind() != ErrorKind::kFailure) throw;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
     }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "store/run_line.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
@@ -34,19 +35,15 @@ template <class Visit>
 void for_each_surviving(const RecordDatabase& records, const std::string& run_id,
                         const std::vector<AttemptRecord>& attempts, const std::string& more,
                         std::vector<SqlValue> parameters, const Visit& visit) {
-  // Few attempts: for each, the step at which a later one left its line.
-  std::map<std::int64_t, std::int64_t> left_after;
-  auto lowest = std::numeric_limits<std::int64_t>::max();
-  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
-    left_after[attempt->attempt] = lowest;
-    lowest = std::min(lowest, attempt->start_step);
+  // An attempt at a time, so that few steps of many are found by their key.
+  parameters.insert(parameters.begin(), {run_id, std::int64_t{0}, std::int64_t{0}});
+  for (const Stretch& stretch : stretches_of(attempts)) {
+    parameters[1] = stretch.attempt;
+    parameters[2] = stretch.last;
+    for_each(records, kSteps,
+             "WHERE run_id = ? AND attempt = ? AND step <= ? " + more + " ORDER BY step",
+             parameters, visit);
   }
-  parameters.insert(parameters.begin(), run_id);
-  for_each(records, kSteps, "WHERE run_id = ? " + more + " ORDER BY attempt, step", parameters,
-           [&](const StepRecord& row) {
-             const auto left = left_after.find(row.attempt);
-             if (left == left_after.end() || row.step <= left->second) visit(row);
-           });
 }
 
 /// Reads the parts of a run in the order in which one needs another.
@@ -56,9 +53,7 @@ class RunReader {
       : records_(records), id_(run_id) {}
 
   RecordedRun read() {
-    auto found = read_one(records_, kRuns, kOfRun, {id_});
-    if (!found) throw Error(ErrorKind::kUsage, records_.path().string() + ": holds no run " + id_);
-    static_cast<RunRecord&>(run_) = std::move(*found);
+    static_cast<RunRecord&>(run_) = read_run_record(records_, id_);
     if (run_.chain_format < 1 || run_.chain_format > kChainFormat)
       throw Error(ErrorKind::kDamaged, records_.path().string() + ": run " + id_ +
                                            ": its hash chain has format " +
@@ -84,7 +79,7 @@ class RunReader {
     run_.inputs = read_inputs(records_, id_);
     run_.events = all(kEvents, "ORDER BY event_id");
     for (const auto& tag : all(kTags, "ORDER BY tag")) run_.tags.push_back(tag.tag);
-    run_.energy = all(kEnergy, "ORDER BY 8, 9, 1, 2");  // attempt, host, source, device
+    run_.energy = read_energy(records_, id_);
     run_.ranks = all(kRanks, "ORDER BY attempt, rank");
     run_.phases = all(kPhases, "ORDER BY attempt, first_step, phase");
     run_.audits = read_audits(records_, id_);
@@ -112,10 +107,11 @@ class RunReader {
   void read_steps() {
     const std::int64_t first = first_of(run_.attempts);
     StepVerifier verifier(run_, first);
-    std::map<std::int64_t, Digest> links;
+    // Older records, whose states have no seals, have older chains, too.
+    SealedStates states{run_.state_hashes, run_.state_seals, {}, run_.chain_format > 1, first};
     const auto note_link = [&] {
       if (run_.state_seals.contains(verifier.step()) && verifier.link())
-        links[verifier.step()] = *verifier.link();
+        states.links[verifier.step()] = *verifier.link();
     };
     note_link();
     StepColumns& steps = run_.steps;
@@ -133,13 +129,12 @@ class RunReader {
       steps.tokens_per_second.push_back(row.tokens_per_second);
       steps.batch.push_back(prefix(row.batch_hash));
       steps.chain.push_back(prefix(row.chain_hash));
+      steps.values.push_back(digest_of_values(row));
       run_.last_chain = row.chain_hash;
     });
     std::vector<Finding> found;
-    // The chain before the first step of a branch lies in the checkpoint that it began from.
-    auto seals = run_.state_seals;
-    if (first > 0) seals.erase(first);
-    verify_seals(seals, run_.state_hashes, links, found);
+    verify_seals(states, found);
+    verify_end(run_, verifier.step(), found);
     add_damage(std::move(found));
   }
 
@@ -196,6 +191,12 @@ std::int64_t devices_of(const std::vector<RankRecord>& ranks) {
   return gpus > 0 ? gpus : static_cast<std::int64_t>(hosts.size());
 }
 
+RunRecord read_run_record(const RecordDatabase& records, const std::string& run_id) {
+  auto found = read_one(records, kRuns, kOfRun, {run_id});
+  if (!found) throw Error(ErrorKind::kUsage, records.path().string() + ": holds no run " + run_id);
+  return *std::move(found);
+}
+
 std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id) {
   return read_all(records, kAttempts, "WHERE run_id = ? ORDER BY attempt", {run_id});
 }
@@ -229,13 +230,49 @@ std::map<std::int64_t, StepRecord> read_steps(const RecordDatabase& records,
   return steps;
 }
 
+std::vector<MetricRecord> read_metrics(const RecordDatabase& records, const RunLine& line,
+                                       std::int64_t first, std::int64_t last) {
+  constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
+  if (line.imported)
+    return read_all(records, kMetrics,
+                    "WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, name",
+                    {line.run_id, first, last});
+  std::vector<MetricRecord> found;
+  for (const Stretch& stretch : line.stretches) {
+    // A metric may be of the step after which the run began.
+    const auto from = &stretch == &line.stretches.front() ? kLowest : stretch.first;
+    for_each(records, kMetrics,
+             "WHERE run_id = ? AND attempt = ? AND step BETWEEN ? AND ? ORDER BY step, name",
+             {line.run_id, stretch.attempt, std::max(first, from), std::min(last, stretch.last)},
+             [&](const MetricRecord& row) { found.push_back(row); });
+  }
+  return found;
+}
+
+std::vector<ImportedStepRecord> read_imported_steps(const RecordDatabase& records,
+                                                    const std::string& run_id, std::int64_t first,
+                                                    std::int64_t last) {
+  if (records.schema_version() < kImportedSteps.since) return {};
+  const auto& position = kImportedStepColumns[0];
+  const std::string step =
+      records.schema_version() < position.since ? position.before : position.name;
+  return read_all(records, kImportedSteps,
+                  "WHERE run_id = ? AND " + step + " BETWEEN ? AND ? ORDER BY " + step,
+                  {run_id, first, last});
+}
+
+std::vector<EnergyRecord> read_energy(const RecordDatabase& records, const std::string& run_id) {
+  return read_all(records, kEnergy, "WHERE run_id = ? ORDER BY 8, 9, 1, 2",  // attempt, host, …
+                  {run_id});
+}
+
 std::optional<std::int64_t> last_step(const RecordDatabase& records, const std::string& run_id) {
-  std::optional<std::int64_t> last;
-  records.query("SELECT step FROM run_overview WHERE run_id = ?", {run_id},
-                [&](const auto&, const auto& row) {
-                  if (const auto* step = std::get_if<std::int64_t>(&row[0])) last = *step;
-                });
-  return last;
+  const RunLine line = read_line(records, run_id);
+  if (line.empty()) return std::nullopt;
+  if (!line.imported) return line.last();
+  const auto row =
+      read_one(records, kImportedSteps, "WHERE run_id = ? ORDER BY 1 DESC LIMIT 1", {run_id});
+  return row ? row->step : std::nullopt;
 }
 
 SoundSteps sound_steps(const RecordDatabase& records, const std::string& run_id,

@@ -6,6 +6,7 @@
 
 #include "store/audit_records.h"
 #include "store/run_db.h"
+#include "store/run_line.h"
 #include "store/verify_record.h"
 
 namespace olmo::store {
@@ -21,8 +22,9 @@ struct StepColumns {
   std::vector<double> tokens_per_second;
   std::vector<double> tokens_per_second_per_device;  ///< empty: not recorded as such
   std::vector<double> seconds;
-  std::vector<std::uint64_t> batch;  ///< first 64 bits of the batch hash; empty: imported
-  std::vector<std::uint64_t> chain;  ///< first 64 bits of the hash chain; empty: imported
+  std::vector<std::uint64_t> batch;   ///< first 64 bits of the batch hash; empty: imported
+  std::vector<std::uint64_t> chain;   ///< first 64 bits of the hash chain; empty: imported
+  std::vector<std::uint64_t> values;  ///< digest_of_values (store/verify_record.h); empty: imported
 
   bool steps_known = true;
 
@@ -67,6 +69,8 @@ RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
 /// Devices of an attempt with these ranks: GPUs, one a rank; where processors compute, machines.
 std::int64_t devices_of(const std::vector<RankRecord>& ranks);
 
+/// Throws Error(kUsage) if the database does not hold it.
+RunRecord read_run_record(const RecordDatabase& records, const std::string& run_id);
 /// In their order.
 std::vector<AttemptRecord> read_attempts(const RecordDatabase& records, const std::string& run_id);
 /// In the order in which the training reads them.
@@ -82,6 +86,19 @@ std::vector<TagRecord> read_tags(const RecordDatabase& records);
 std::map<std::int64_t, StepRecord> read_steps(const RecordDatabase& records,
                                               const std::string& run_id, std::int64_t first,
                                               std::int64_t last);
+
+/// The metrics of that line at the steps first..last, by step and name; of an import at these
+/// positions, those of any file.
+std::vector<MetricRecord> read_metrics(const RecordDatabase& records, const RunLine& line,
+                                       std::int64_t first, std::int64_t last);
+
+/// The steps of an import at the positions first..last.
+std::vector<ImportedStepRecord> read_imported_steps(const RecordDatabase& records,
+                                                    const std::string& run_id, std::int64_t first,
+                                                    std::int64_t last);
+
+/// What sensors measured, by attempt.
+std::vector<EnergyRecord> read_energy(const RecordDatabase& records, const std::string& run_id);
 
 /// The last step of that line, or of an imported run; nothing: it has none, or none is known.
 std::optional<std::int64_t> last_step(const RecordDatabase& records, const std::string& run_id);

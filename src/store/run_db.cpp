@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "store/recorded_run.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
@@ -163,9 +164,7 @@ bool RunDb::has_run(const std::string& prefix) const {
 }
 
 RunRecord RunDb::run(const std::string& run_id) const {
-  auto found = read_one(*records_, kRuns, "WHERE run_id = ?", {run_id});
-  if (!found) throw Error(ErrorKind::kUsage, path().string() + ": holds no run " + run_id);
-  return *std::move(found);
+  return read_run_record(*records_, run_id);
 }
 
 std::string RunDb::latest_run_of(const std::string& experiment_digest) const {
@@ -253,14 +252,6 @@ void for_each_row(const RunDb& db, const std::string& table, const std::string& 
   }
   db.records().query("SELECT * FROM " + from + " WHERE run_id = ? ORDER BY " + order, {run_id},
                      on_row);
-}
-
-void for_each_overview(const RunDb& db, const std::string& run_id,
-                       const RecordDatabase::OnRow& on_row) {
-  db.records().query(
-      "SELECT o.* FROM runs r JOIN run_overview o USING (run_id) WHERE ?1 = '' OR run_id = ?1 "
-      "ORDER BY r.rowid",
-      {run_id}, on_row);
 }
 
 void for_each_metric(const RunDb& db, const std::string& run_id,

@@ -123,10 +123,6 @@ std::vector<std::string> tables_of_runs();
 void for_each_row(const RunDb& db, const std::string& table, const std::string& run_id,
                   bool all_attempts, const RecordDatabase::OnRow& on_row);
 
-/// A row of the view run_overview; an empty id: of every run, oldest first.
-void for_each_overview(const RunDb& db, const std::string& run_id,
-                       const RecordDatabase::OnRow& on_row);
-
 /// Of each metric its name, the number of its points, the last point's step and value.
 void for_each_metric(const RunDb& db, const std::string& run_id,
                      const RecordDatabase::OnRow& on_row);

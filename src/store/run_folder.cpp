@@ -15,6 +15,7 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/output_file.h"
+#include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "store/file_system.h"
 #include "store/lock_holder.h"
@@ -83,9 +84,14 @@ Grant wait_for_lease(int fd, const fs::path& path) {
   return Grant::kHeld;
 }
 
+/// O_NONBLOCK: whatever else has this name, as a pipe, must not make a look wait for its writer.
+int open_to_look(const fs::path& path) {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+}
+
 /// What the file at `path` says now; nothing if there is none.
 std::optional<std::string> text_at(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = open_to_look(path);
   if (fd < 0) return std::nullopt;
   std::string text = text_of(fd);
   ::close(fd);
@@ -262,7 +268,7 @@ void RunLock::write_holder() {
 }
 
 void require_unlocked(const fs::path& run_dir) {
-  const int fd = ::open((run_dir / kRunLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = open_to_look(run_dir / kRunLockName);
   if (fd < 0) return;  // no process has it, or the start says why it cannot be locked
   const std::string text = text_of(fd);
   const Grant grant = probe_kernel(fd);
@@ -273,10 +279,26 @@ void require_unlocked(const fs::path& run_dir) {
              grant == Grant::kNoLocks ? KernelProof::kNone : proof_of_grant(run_dir));
 }
 
+FolderWriter writer_of(const fs::path& run_dir) {
+  using State = FolderWriter::State;
+  const int fd = open_to_look(run_dir / kRunLockName);
+  if (fd < 0) return {errno == ENOENT ? State::kNone : State::kUnknown};
+  const std::string text = text_of(fd);
+  const Grant grant = probe_kernel(fd);
+  ::close(fd);
+  const auto holder = parse_holder(text);
+  const std::string who = holder ? describe(*holder) : "a process that wrote no name";
+  const auto proof = grant == Grant::kGranted ? proof_of_grant(run_dir) : KernelProof::kNone;
+  const auto why = holder ? why_gone(*holder, this_process(), proof) : std::nullopt;
+  if (why) return {State::kGone, who + ": " + *why};
+  if (grant == Grant::kHeld) return {State::kRuns, who};
+  return {proof == KernelProof::kEveryone ? State::kGone : State::kUnknown, who};
+}
+
 std::optional<RunIdentity> read_identity(const fs::path& run_dir) {
   const fs::path file = run_dir / kRunIdentityName;
   if (!fs::exists(file)) return std::nullopt;
-  const Json json = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const Json json = recorded_json(read_file(file));
   try {
     if (json.is_object() && json.at("format") == kFormat) {
       return RunIdentity{.run_id = json.at("run_id").get<std::string>(),

@@ -73,6 +73,20 @@ class RunLock {
 /// nothing.
 void require_unlocked(const std::filesystem::path& run_dir);
 
+/// What can be seen of the process that writes to a run folder.
+struct FolderWriter {
+  enum class State {
+    kNone,     ///< none has taken the folder, or it gave it back
+    kRuns,     ///< it holds the folder's lock
+    kGone,     ///< it ended without giving the folder back
+    kUnknown,  ///< it took the folder and may still run: nothing proves that it does not
+  };
+  State state = State::kNone;
+  std::string words = {};  ///< which one it is, and why it is known to be gone; empty: none
+};
+/// Takes and changes nothing.
+FolderWriter writer_of(const std::filesystem::path& run_dir);
+
 inline constexpr char kRunIdentityName[] = "run.json";
 
 /// Which run a folder holds: RUN_DIR/run.json, written when the run begins. A database may hold

@@ -2,9 +2,11 @@
 // column means says store/schema.cpp. A text that is empty is NULL where the column may be.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace olmo::store {
@@ -54,6 +56,10 @@ struct RankRecord {
   std::int64_t slowest_steps = 0;
   std::int64_t attempt = 0;
 };
+
+/// The phases of a step, in their order. What each is says train/phases.h.
+inline constexpr std::array<std::string_view, 6> kPhaseNames = {"data",     "compute", "gather",
+                                                                "exchange", "save",    "wait"};
 
 /// Seconds of a step that a phase took, over the ranks, as a mean over the steps.
 struct PhaseRecord {

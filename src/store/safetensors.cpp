@@ -179,13 +179,6 @@ void check_cover(const std::string& file, std::vector<SafetensorsEntry>& entries
 constexpr char kWholeFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
 
-void append(const SafetensorsFile& file, bool keep_dtype, NamedTensors& tensors) {
-  for (const SafetensorsEntry& entry : file.entries()) {
-    tensors.push_back(
-        {entry.name, keep_dtype ? file.tensor(entry.name) : file.float_tensor(entry.name)});
-  }
-}
-
 // Name of each tensor -> its shard, from model.safetensors.index.json.
 std::map<std::string, std::string> read_index(const std::filesystem::path& path) {
   const Json index = read_json_file(path);
@@ -274,8 +267,6 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   for (std::size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].name] = i;
 }
 
-bool SafetensorsFile::contains(const std::string& name) const { return index_.contains(name); }
-
 const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) damaged(file_.path().string(), "has no tensor " + name);
@@ -296,16 +287,6 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
   return tensor;
 }
 
-at::Tensor SafetensorsFile::float_tensor(const std::string& name) const {
-  const SafetensorsEntry& entry = this->entry(name);
-  const at::ScalarType type = find_dtype(entry.dtype)->type;
-  if (!at::isFloatingType(type)) {
-    damaged(file_.path().string() + ": tensor " + name,
-            "expected dtype F32, F16, BF16 or F64, got " + entry.dtype);
-  }
-  return tensor(name).to(at::kFloat);
-}
-
 bool holds_safetensors(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return path.extension() == ".safetensors";
   return std::filesystem::exists(path / kWholeFile) || std::filesystem::exists(path / kIndexFile);
@@ -321,12 +302,6 @@ std::vector<SafetensorsFile> open_safetensors(const std::filesystem::path& path)
   std::vector<SafetensorsFile> files;
   files.emplace_back(file);
   return files;
-}
-
-NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype) {
-  NamedTensors tensors;
-  for (const SafetensorsFile& file : open_safetensors(path)) append(file, keep_dtype, tensors);
-  return tensors;
 }
 
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,

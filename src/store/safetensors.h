@@ -39,7 +39,6 @@ class SafetensorsFile {
   /// In the order of their bytes.
   [[nodiscard]] const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
   [[nodiscard]] const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
-  [[nodiscard]] bool contains(const std::string& name) const;
 
   /// The bytes of one of entries(), in the map of the file; of any alignment.
   [[nodiscard]] std::span<const std::byte> bytes(const SafetensorsEntry& entry) const {
@@ -51,9 +50,6 @@ class SafetensorsFile {
   /// A copy in the file's own dtype. Throws Error(kDamaged) if there is no such tensor, or its
   /// dtype has none in LibTorch.
   [[nodiscard]] at::Tensor tensor(const std::string& name) const;
-  /// A copy in fp32: F32 as it is, F16 and BF16 exactly, F64 rounded. Throws Error(kDamaged) for
-  /// other dtypes.
-  [[nodiscard]] at::Tensor float_tensor(const std::string& name) const;
 
  private:
   [[nodiscard]] const SafetensorsEntry& entry(const std::string& name) const;
@@ -68,15 +64,10 @@ class SafetensorsFile {
 /// model.safetensors.index.json.
 bool holds_safetensors(const std::filesystem::path& path);
 
-/// The files that read_safetensors reads, opened and checked, shards in the order of their names.
-/// Throws as it does.
+/// A file; or those of a folder: its `model.safetensors`, else the shards that its
+/// `model.safetensors.index.json` names, in the order of their names. Throws as SafetensorsFile;
+/// Error(kDamaged) also if the index and its shards disagree.
 std::vector<SafetensorsFile> open_safetensors(const std::filesystem::path& path);
-
-/// Every tensor of a file, or of a folder: its `model.safetensors`, else the shards that its
-/// `model.safetensors.index.json` names. In the order of the files' bytes (shards in the order of
-/// their names); fp32 unless `keep_dtype`. Throws as SafetensorsFile; Error(kDamaged) also if the
-/// index and its shards disagree.
-NamedTensors read_safetensors(const std::filesystem::path& path, bool keep_dtype = false);
 
 /// Writes contiguous CPU tensors under a temporary name, fsyncs and renames. The file is a function
 /// of the arguments alone and opens in any safetensors reader. Throws Error(kFailure) if the disk

@@ -31,7 +31,8 @@ constexpr const char* kSaveRows =
 constexpr std::array<Meaning, 12> kMeanings = {{
     {SQLITE_CORRUPT, ErrorKind::kDamaged, false, kSaveRows},
     {SQLITE_NOTADB, ErrorKind::kDamaged, false, kSaveRows},
-    {SQLITE_SCHEMA, ErrorKind::kDamaged, false, ""},
+    {SQLITE_SCHEMA, ErrorKind::kDamaged, false,
+     " (its tables are not those of its version: they were altered)"},
     {SQLITE_FORMAT, ErrorKind::kDamaged, false, ""},
     {SQLITE_CANTOPEN, ErrorKind::kUsage, true,
      " (does its folder exist, and may you write there?)"},
@@ -47,6 +48,13 @@ constexpr std::array<Meaning, 12> kMeanings = {{
 Meaning meaning_of(int code) {
   const auto found = std::ranges::find(kMeanings, code & 0xff, &Meaning::code);
   return found == kMeanings.end() ? Meaning{code, ErrorKind::kFailure, false, ""} : *found;
+}
+
+/// SQLite would count the bytes of every allocation under one lock, for which threads that read
+/// many databases wait longer than for the disk. Nobody asks for the count. Only before the first
+/// connection is this heeded.
+void configure_once() {
+  [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
 [[noreturn]] void fail(sqlite3* db, int code) {
@@ -70,33 +78,57 @@ std::vector<fs::path> journals_of(const fs::path& path) {
   return found;
 }
 
+/// The start of a database: what SQLite's file format says of the whole file.
+struct Header {
+  explicit Header(const fs::path& path) {
+    InputFile file(path);
+    file_bytes = file.size();
+    is_whole = file.read(bytes) == bytes.size();
+  }
+
+  [[nodiscard]] std::uint64_t number(std::size_t at, std::size_t width) const {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < width; ++i)
+      value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+    return value;
+  }
+
+  std::array<char, 100> bytes{};
+  bool is_whole = false;  ///< else the file is shorter
+  std::uint64_t file_bytes = 0;
+};
+
 /// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
 /// it meets a page that is not there. With a journal the pages may be there.
 void require_whole(const fs::path& path) {
-  const MappedFile file(path);
-  const auto bytes = file.bytes();
-  if (bytes.empty()) {
+  const Header header(path);
+  if (header.file_bytes == 0) {
     throw Error(ErrorKind::kDamaged,
                 path.string() +
                     ": is empty: it was made and nothing was ever written to it, "
                     "or it was cut");
   }
-  constexpr std::size_t kHeader = 100;
-  if (bytes.size() < kHeader || !journals_of(path).empty())
+  if (!header.is_whole || !journals_of(path).empty())
     return;  // SQLite says what is wrong, if anything
-  const auto number = [&](std::size_t at, int width) {
-    std::uint64_t value = 0;
-    for (int i = 0; i < width; ++i)
-      value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]);
-    return value;
-  };
-  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
-  const bool counted = number(24, 4) == number(92, 4);  // else an old SQLite wrote it
-  const std::uint64_t expected = number(28, 4) * page;
-  if (!counted || bytes.size() >= expected) return;
-  throw Error(ErrorKind::kDamaged,
-              path.string() + ": is cut: it has " + std::to_string(bytes.size()) + " bytes of " +
-                  std::to_string(expected) + " (`sqlite3 FILE .recover` may save rows)");
+  const std::uint64_t page = header.number(16, 2) == 1 ? 65536 : header.number(16, 2);
+  const bool counted = header.number(24, 4) == header.number(92, 4);  // else an old SQLite wrote it
+  const std::uint64_t expected = header.number(28, 4) * page;
+  if (!counted || header.file_bytes >= expected) return;
+  throw Error(ErrorKind::kDamaged, path.string() + ": is cut: it has " +
+                                       std::to_string(header.file_bytes) + " bytes of " +
+                                       std::to_string(expected) +
+                                       " (`sqlite3 FILE .recover` may save rows)");
+}
+
+/// Whether a database with a write-ahead log was closed by its last user, who removes the log: all
+/// rows are in the file.
+bool is_closed_with_log(const fs::path& path) {
+  const Header header(path);
+  fs::path log = path;
+  log += "-wal";
+  std::error_code ignored;
+  constexpr std::size_t kFormatOfWriter = 18;
+  return header.is_whole && header.number(kFormatOfWriter, 1) == 2 && !fs::exists(log, ignored);
 }
 
 /// A path as SQLite's URIs want it.
@@ -114,19 +146,13 @@ std::string uri_of(const fs::path& path) {
   return uri;
 }
 
-fs::path copy_with_journals(const fs::path& path) {
-  std::string pattern = (fs::temp_directory_path() / "olmo-harness-XXXXXX").string();
-  const fs::path folder = ::mkdtemp(pattern.data()) == nullptr ? "" : pattern;
-  if (folder.empty())
-    throw Error(ErrorKind::kFailure, pattern + ": no folder for a copy of " + path.string() +
-                                         " can be made: " + std::strerror(errno));
+PrivateFolder copy_with_journals(const fs::path& path) {
+  PrivateFolder folder("olmo-harness");
   try {
-    fs::copy_file(path, folder / path.filename());
+    fs::copy_file(path, folder.path() / path.filename());
     for (const auto& journal : journals_of(path))
-      fs::copy_file(journal, folder / journal.filename());
+      fs::copy_file(journal, folder.path() / journal.filename());
   } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
     throw Error(ErrorKind::kFailure, path.string() +
                                          ": its folder cannot be written to, and a copy "
                                          "to read cannot be made: " +
@@ -143,7 +169,10 @@ Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
   statement_.reset(raw);
-  if (code != SQLITE_OK) fail(db, code);
+  if (code == SQLITE_OK) return;
+  // Our statements fit the tables of every version, so the file's are others.
+  const bool lacks = std::string_view(sqlite3_errmsg(db)).starts_with("no such ");
+  fail(db, lacks ? SQLITE_SCHEMA : code);
 }
 
 Statement& Statement::bind(int index, const SqlValue& value) {
@@ -215,23 +244,26 @@ std::string Statement::column_name(int index) const {
   return sqlite3_column_name(statement_.get(), index);
 }
 
-void Database::Close::operator()(sqlite3* db) const {
-  sqlite3_close_v2(db);
-  std::error_code ignored;
-  if (!copy.empty()) std::filesystem::remove_all(copy, ignored);
-}
+void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
+  const bool reads = mode == OpenMode::kReadOnly || mode == OpenMode::kGlance;
   int flags = SQLITE_OPEN_READWRITE;
   // A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
-  if (mode == OpenMode::kReadOnly) flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+  if (reads) flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
   if (mode != OpenMode::kCreate) require_whole(path);
+  if (mode == OpenMode::kGlance && is_closed_with_log(path)) {
+    open_unchanging();
+    return;
+  }
   open(path.string(), flags);
-  if (mode == OpenMode::kReadOnly) open_unwritable();
+  if (mode == OpenMode::kGlance) sqlite3_busy_timeout(db_.get(), 2'000);
+  if (reads) open_unwritable();
 }
 
 void Database::open(const std::string& name, int flags) {
+  configure_once();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   db_.reset(raw);
@@ -252,12 +284,16 @@ void Database::open_unwritable() {
   if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY) return;
   db_.reset();
   if (journals_of(path_).empty()) {
-    open(uri_of(path_) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    open_unchanging();
     return;
   }
-  const fs::path copy = copy_with_journals(path_);
-  db_.get_deleter().copy = copy;
-  open((copy / path_.filename()).string(), SQLITE_OPEN_READWRITE);
+  copy_ = copy_with_journals(path_);
+  open((copy_->path() / path_.filename()).string(), SQLITE_OPEN_READWRITE);
+}
+
+void Database::open_unchanging() {
+  open(uri_of(path_) + "?immutable=1",
+       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX);
 }
 
 void Database::execute(const std::string& sql) {

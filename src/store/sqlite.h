@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/private_folder.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -68,7 +69,16 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-enum class OpenMode { kReadOnly, kReadWrite, kCreate };
+enum class OpenMode {
+  kReadOnly,
+  kReadWrite,
+  kCreate,
+  /// As kReadOnly, for a short look by somebody who may not change the folder: SQLite leaves two
+  /// files beside a database with a write-ahead log, and here it leaves none where nobody writes.
+  /// If somebody begins to write during the look, it may show rows of before and after, or fail. It
+  /// waits for a writer for two seconds.
+  kGlance,
+};
 
 /// One connection. Throws Error(kUsage) for a path that cannot be opened or written,
 /// Error(kDamaged) for a file that is no sound SQLite database (empty or cut, too), Error(kFailure)
@@ -92,13 +102,14 @@ class Database {
 
  private:
   struct Close {
-    std::filesystem::path copy;  ///< a folder to be removed afterwards; may be empty
     void operator()(sqlite3* db) const;
   };
   void open(const std::string& name, int flags);
   void open_unwritable();
+  void open_unchanging();
 
   std::filesystem::path path_;
+  std::optional<PrivateFolder> copy_;  ///< holds the database that is read in its place
   std::unique_ptr<sqlite3, Close> db_;
 };
 

@@ -1,8 +1,11 @@
 #include "store/verify_record.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <tuple>
+#include <type_traits>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -23,6 +26,20 @@ void verify_tokens(std::int64_t step, std::int64_t before, std::int64_t tokens,
   findings.push_back(
       {step, "tokens",
        at(step) + "the tokens seen so far do not grow (" + std::to_string(tokens) + ")"});
+}
+
+using Bits = std::array<std::uint64_t, 2>;
+Bits bits_of(std::int64_t value) { return {1, static_cast<std::uint64_t>(value)}; }
+Bits bits_of(double value) { return {1, std::bit_cast<std::uint64_t>(value)}; }
+Bits bits_of(const std::optional<double>& value) { return value ? bits_of(*value) : Bits{}; }
+
+template <class Visit>
+void visit_values(const Visit& visit) {
+  visit_computed_values([&](const char* column, auto member) {
+    if constexpr (std::is_same_v<decltype(member), decltype(&StepRecord::max_grad_norm)>)
+      if (member == &StepRecord::max_grad_norm) return;
+    visit(column, member);
+  });
 }
 
 }  // namespace
@@ -89,19 +106,52 @@ void verify_imported(const ImportedStepRecord& row, const ImportedStepRecord* be
                   row.tokens.value_or(row.position), findings);
 }
 
-void verify_seals(const std::map<std::int64_t, std::string>& seals,
-                  const std::map<std::int64_t, std::vector<StateHash>>& hashes,
-                  const std::map<std::int64_t, Digest>& links, std::vector<Finding>& findings) {
-  for (const auto& [step, seal] : seals) {
-    const auto found = hashes.find(step);
-    const auto link = links.find(step);
-    if (found != hashes.end() && link != links.end() &&
-        seal_of(found->second, link->second).hex() == seal)
-      continue;
-    findings.push_back(
-        {step, "state_hashes",
-         at(step) + "the seal of the state's hashes does not fit them: one was altered"});
+void verify_seals(const SealedStates& states, std::vector<Finding>& findings) {
+  const auto wrong = [&](std::int64_t step, const std::string& what) {
+    findings.push_back({step, "state_hashes", at(step) + what});
+  };
+  for (const auto& [step, seal] : states.seals) {
+    if (step == states.first && step > 0) continue;
+    const auto found = states.hashes.find(step);
+    const auto link = states.links.find(step);
+    if (found == states.hashes.end())
+      wrong(step, "the hashes of its state are missing: there is a seal over them");
+    else if (link == states.links.end())
+      wrong(step, "its state was recorded, and the step itself is missing or damaged");
+    else if (seal_of(found->second, link->second).hex() != seal)
+      wrong(step, "the seal of the state's hashes does not fit them: one was altered");
   }
+  if (!states.all_sealed) return;
+  for (const auto& [step, hashes] : states.hashes)
+    if (!states.seals.contains(step)) wrong(step, "the seal of the state's hashes is missing");
+}
+
+void verify_end(const RunRecord& run, std::int64_t last, std::vector<Finding>& findings) {
+  if (run.status != "finished" || last >= run.max_steps) return;
+  findings.push_back({last + 1, "step",
+                      "the run finished at step " + std::to_string(run.max_steps) +
+                          ", and the record ends at step " + std::to_string(last)});
+}
+
+std::uint64_t digest_of_values(const StepRecord& row) {
+  std::uint64_t digest = 0;
+  visit_values([&](const char*, auto member) {
+    for (const std::uint64_t bits : bits_of(row.*member)) {
+      digest = (digest ^ bits) + 0x9e3779b97f4a7c15;  // a step of SplitMix64
+      digest = (digest ^ (digest >> 30)) * 0xbf58476d1ce4e5b9;
+      digest = (digest ^ (digest >> 27)) * 0x94d049bb133111eb;
+      digest ^= digest >> 31;
+    }
+  });
+  return digest;
+}
+
+std::string first_value_that_differs(const StepRecord& a, const StepRecord& b) {
+  std::string found;
+  visit_values([&](const char* column, auto member) {
+    if (found.empty() && bits_of(a.*member) != bits_of(b.*member)) found = column;
+  });
+  return found;
 }
 
 Digest seal_of(std::vector<StateHash> hashes, const Digest& chain) {

@@ -55,11 +55,47 @@ class StepVerifier {
 void verify_imported(const ImportedStepRecord& row, const ImportedStepRecord* before,
                      std::vector<Finding>& findings);
 
-/// States whose seal does not fit their hashes. `links` holds the chain after each sealed step, as
-/// far as the record has it.
-void verify_seals(const std::map<std::int64_t, std::string>& seals,
-                  const std::map<std::int64_t, std::vector<StateHash>>& hashes,
-                  const std::map<std::int64_t, Digest>& links, std::vector<Finding>& findings);
+/// The hashes of states, and what vouches for them.
+struct SealedStates {
+  const std::map<std::int64_t, std::vector<StateHash>>& hashes;  ///< by step
+  const std::map<std::int64_t, std::string>& seals;
+  std::map<std::int64_t, Digest> links;  ///< the chain after each of these steps, where it is known
+  bool all_sealed = false;               ///< the record is no older one, whose states have no seals
+  /// The step after which the run began. Where that is not 0, the chain before the run's first step
+  /// lies in the checkpoint that it began from, so the seal of that state cannot be checked.
+  std::int64_t first = 0;
+};
+
+/// States whose seal does not fit their hashes, or is missing.
+void verify_seals(const SealedStates& states, std::vector<Finding>& findings);
+
+/// What is wrong if a run that ended after its last step lacks the last ones.
+void verify_end(const RunRecord& run, std::int64_t last, std::vector<Finding>& findings);
+
+/// Calls `visit(column, member)` for each value of a step that the training decides, in the order
+/// in which it computes them; hashes are left out, and times, which it does not decide.
+template <class Visit>
+void visit_computed_values(const Visit& visit) {
+  visit("epoch", &StepRecord::epoch);
+  visit("tokens", &StepRecord::tokens);
+  visit("masked_instances", &StepRecord::masked_instances);
+  visit("ce_loss", &StepRecord::ce_loss);
+  visit("ce_loss_per_label", &StepRecord::ce_loss_per_label);
+  visit("z_loss", &StepRecord::z_loss);
+  visit("loss", &StepRecord::loss);
+  visit("grad_norm", &StepRecord::grad_norm);
+  visit("max_grad_norm", &StepRecord::max_grad_norm);
+  visit("clipping_rate", &StepRecord::clipping_rate);
+  visit("lr", &StepRecord::lr);
+  visit("param_norm", &StepRecord::param_norm);
+}
+
+/// Over the bits of a step's computed values but max_grad_norm, a setting that may change none of
+/// the others: equal for the same bits, and hardly ever for others.
+std::uint64_t digest_of_values(const StepRecord& row);
+
+/// The first column of those that digest_of_values is over whose bits differ; empty: none.
+std::string first_value_that_differs(const StepRecord& a, const StepRecord& b);
 
 /// SHA-256 over the hash chain and, in the order of their parts and names, over every part, name
 /// and hash, so that none of them can be altered alone.

@@ -3,29 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dist/agreement.h"
 #include "dist/exchange.h"
 
 namespace olmo::train {
-
-void decide(dist::Communicator& ranks, const std::function<void()>& work) {
-  if (ranks.size() == 1) return work();
-  ErrorKind kind = ErrorKind::kFailure;
-  std::string message;
-  bool failed = false;
-  try {
-    if (ranks.rank() == 0) work();
-  } catch (const std::exception& error) {
-    failed = true;
-    if (const auto* ours = dynamic_cast<const Error*>(&error)) kind = ours->kind();
-    message = error.what();
-  }
-  const std::string told =
-      dist::broadcast_text(ranks, failed ? std::to_string(static_cast<int>(kind)) : "", 0);
-  if (told.empty()) return;
-  throw dist::AgreedError(static_cast<ErrorKind>(std::stoi(told)),
-                          dist::broadcast_text(ranks, message, 0));
-}
 
 StepReport report_of(const StopSignals& signals) {
   StepReport report;
@@ -51,7 +31,7 @@ AgreedSignal signal_of(const std::vector<StepReport>& reports) {
   return {};
 }
 
-bool tell_failure(const std::vector<StepReport>& reports) {
+bool any_failed(const std::vector<StepReport>& reports) {
   return std::ranges::any_of(reports, [](const StepReport& report) { return report.failed != 0; });
 }
 

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,10 +12,6 @@
 #include "train/phases.h"
 
 namespace olmo::train {
-
-/// Runs `work` on rank 0, which decides for all; if it throws, all ranks throw the same
-/// AgreedError. (What each rank does by itself: dist/together.h.)
-void decide(dist::Communicator& ranks, const std::function<void()>& work);
 
 /// What a rank tells all others at the end of a step. Travels as bytes.
 struct StepReport {
@@ -43,6 +38,6 @@ struct AgreedSignal {
 AgreedSignal signal_of(const std::vector<StepReport>& reports);
 
 /// Whether any rank could not do something.
-bool tell_failure(const std::vector<StepReport>& reports);
+bool any_failed(const std::vector<StepReport>& reports);
 
 }  // namespace olmo::train

@@ -48,13 +48,8 @@ bool finite(const Policy& policy, const at::Tensor& tensor) {
   return all;
 }
 
-/// The number of the first tensor that is not finite; how many there are, if all are.
-std::int64_t find_not_finite(const Policy& policy, const NamedTensors& tensors) {
-  const auto bad = [&](const NamedTensor& each) { return !finite(policy, each.tensor); };
-  return std::ranges::find_if(tensors, bad) - tensors.begin();
-}
-
-/// As first_not_finite, of what all ranks own, who have the same names in the same order.
+/// The name of the first tensor that is not finite of what all ranks own, who have the same names
+/// in the same order; nothing if all are.
 std::optional<std::string> first_on_all(const Stepper& stepper, const NamedTensors& owned) {
   const auto mine = find_not_finite(stepper.policy(), owned);
   const auto first = std::ranges::min(dist::all_gather_value(stepper.ranks(), mine));
@@ -106,10 +101,9 @@ void require_finite_state(const Stepper& stepper, Recorder& recorder) {
           "no checkpoint is made of it, " + recorder.last_checkpoint());
 }
 
-std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors) {
-  const auto found = find_not_finite(policy, tensors);
-  return found < std::ssize(tensors) ? std::optional(tensors[static_cast<std::size_t>(found)].name)
-                                     : std::nullopt;
+std::int64_t find_not_finite(const Policy& policy, const NamedTensors& tensors) {
+  const auto bad = [&](const NamedTensor& each) { return !finite(policy, each.tensor); };
+  return std::ranges::find_if(tensors, bad) - tensors.begin();
 }
 
 }  // namespace olmo::train

@@ -3,8 +3,7 @@
 // is the same on every rank.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <cstdint>
 
 #include "core/named_tensors.h"
 #include "train/recorder.h"
@@ -24,8 +23,8 @@ namespace olmo::train {
 /// can come of. Collective.
 void require_finite_state(const Stepper& stepper, Recorder& recorder);
 
-/// The name of the first tensor that holds a NaN or an infinity; nothing if none does. Floats only;
-/// tensors are contiguous.
-std::optional<std::string> first_not_finite(const Policy& policy, const NamedTensors& tensors);
+/// The number of the first tensor that holds a NaN or an infinity; how many tensors there are if
+/// none does. Numbers that are no floats are finite. Tensors are contiguous.
+std::int64_t find_not_finite(const Policy& policy, const NamedTensors& tensors);
 
 }  // namespace olmo::train

@@ -4,8 +4,11 @@
 #include <array>
 
 #include "core/machine.h"
+#include "core/text.h"
 #include "model/memory.h"
 #include "model/model_config.h"
+#include "ops/cross_entropy.h"
+#include "optim/lr_schedule.h"
 #include "sharding/gradient_tree.h"
 #include "sharding/model_layout.h"
 #include "train/placement.h"
@@ -18,25 +21,25 @@ namespace {
 constexpr std::int64_t kProcess = std::int64_t{169} << 20;
 
 constexpr std::array<MemoryKind, 12> kKinds = {{
-    {"weights", "weights", &MemoryPlan::weights},
-    {"working_weights", "rounded weights", &MemoryPlan::working_weights},
-    {"gradients", "gradients", &MemoryPlan::gradients},
-    {"gradient_tree", "sums of micro-batches", &MemoryPlan::gradient_tree},
-    {"moments", "optimizer moments", &MemoryPlan::moments},
-    {"saved_activations", "saved activations", &MemoryPlan::saved_activations},
-    {"scratch", "scratch", &MemoryPlan::scratch},
-    {"head", "head", &MemoryPlan::head},
-    {"workspace", "workspace of threads", &MemoryPlan::workspace},
-    {"data", "batch and data order", &MemoryPlan::data},
-    {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy},
-    {"process", "process itself, measured", &MemoryPlan::process},
+    {"weights", "weights", &MemoryPlan::weights, true},
+    {"working_weights", "rounded weights", &MemoryPlan::working_weights, true},
+    {"gradients", "gradients", &MemoryPlan::gradients, true},
+    {"gradient_tree", "sums of micro-batches", &MemoryPlan::gradient_tree, true},
+    {"moments", "optimizer moments", &MemoryPlan::moments, true},
+    {"saved_activations", "saved activations", &MemoryPlan::saved_activations, true},
+    {"scratch", "scratch", &MemoryPlan::scratch, true},
+    {"head", "head", &MemoryPlan::head, true},
+    {"workspace", "workspace of threads", &MemoryPlan::workspace, false},
+    {"data", "batch and data order", &MemoryPlan::data, false},
+    {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy, false},
+    {"process", "process itself, measured", &MemoryPlan::process, false},
 }};
 
 /// The policy as far as memory depends on it, whether or not this machine has it.
 Policy policy_of(const config::TrainConfig& config) {
   Policy policy;
   policy.isa = best_isa();
-  policy.threads = config.threads == 0 ? default_threads().count : static_cast<int>(config.threads);
+  policy.threads = threads_of(config);
   policy.mixed_precision = config.mixed_precision();
   if (config.numerics == "fast") policy.numerics = Numerics::kFast;
   if (config.device != "cpu") policy.device = Device::kCuda;
@@ -60,17 +63,35 @@ bool copies_for_checkpoints(const config::TrainConfig& config,
 
 std::span<const MemoryKind> memory_kinds() { return kKinds; }
 
+int threads_of(const config::TrainConfig& config) {
+  return config.threads == 0 ? default_threads().count : static_cast<int>(config.threads);
+}
+
 std::int64_t MemoryPlan::total() const {
   std::int64_t sum = 0;
   for (const auto& kind : kKinds) sum += this->*kind.bytes;
   return sum;
 }
 
+std::int64_t MemoryPlan::on_device() const {
+  std::int64_t sum = 0;
+  for (const auto& kind : kKinds) sum += kind.on_device ? this->*kind.bytes : 0;
+  return sum;
+}
+
 std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * moments; }
+
+std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
+                                          std::optional<std::int64_t> steps_per_epoch) {
+  const bool in_epochs = config.max_duration.unit == optim::Duration::Unit::kEpochs;
+  if (in_epochs && !steps_per_epoch) return std::nullopt;
+  return optim::max_steps(config.max_duration, {.tokens_per_batch = config.tokens_per_step(),
+                                                .batches_per_epoch = steps_per_epoch.value_or(0)});
+}
 
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances) {
-  constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 2 * 8, kInstanceNumber = 4;
+  constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16, kInstanceNumber = 4;
   const auto buffers =
       model::plan_buffers(config.model,
                           {.batch = config.micro_batch(),
@@ -90,12 +111,42 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * parameters;
   plan.saved_activations = buffers.saved_activations;
   plan.scratch = buffers.scratch;
-  plan.head = buffers.head;
+  plan.head = buffers.head + ops::kTokenLossBytes * config.tokens_per_step();
   plan.workspace = buffers.workspace;
   plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
   if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = parameters + plan.moments;
   plan.process = kProcess;
   return plan;
+}
+
+std::string ways_to_need_less(const config::TrainConfig& config) {
+  std::string ways;
+  std::int64_t least = memory_of(config).total();
+  const auto add = [&](const std::string& words, const config::TrainConfig& changed) {
+    const auto needed = memory_of(changed).total();
+    if (needed >= least) return;
+    least = needed;
+    ways += (ways.empty() ? "" : ", or ") + words + " (" + bytes_text(needed) + ")";
+  };
+  config::TrainConfig recomputed = config;
+  recomputed.activation_checkpointing = "whole_layer";
+  const std::string recompute = "activation_checkpointing=whole_layer";
+  if (config.activation_checkpointing != recomputed.activation_checkpointing)
+    add(recompute, recomputed);
+  // A smaller one has smaller activations, a larger one fewer sums of gradients in their tree.
+  const auto global = config.global_train_batch_size;
+  for (std::int64_t micro = 1; micro <= global; micro *= 2) {
+    recomputed.device_train_microbatch_size = micro;
+    if (global % micro == 0)
+      add("device_train_microbatch_size=" + std::to_string(micro) + " with " + recompute +
+              ", in which gradients are added in another order",
+          recomputed);
+  }
+  const std::string ranks =
+      "ranks on other machines or GPUs share weights, gradients and moments: `train --dry-run "
+      "--world-size N` says what each needs";
+  if (ways.empty()) return "only a smaller model or max_sequence_length needs less; " + ranks;
+  return "less is needed with " + ways + "; " + ranks;
 }
 
 }  // namespace olmo::train

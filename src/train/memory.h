@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "config/train_config.h"
 #include "core/policy.h"
@@ -19,13 +20,15 @@ struct MemoryPlan {
   std::int64_t moments = 0;
   std::int64_t saved_activations = 0;
   std::int64_t scratch = 0;
-  std::int64_t head = 0;
+  std::int64_t head = 0;  ///< with the losses of a step's tokens
   std::int64_t workspace = 0;
   std::int64_t data = 0;             ///< a step's batch, and the order of an epoch's instances
   std::int64_t checkpoint_copy = 0;  ///< what a save in the background writes from
   std::int64_t process = 0;          ///< a constant that was measured: program, LibTorch, record
 
   [[nodiscard]] std::int64_t total() const;
+  /// Of that, what lies in the memory of a GPU where one computes.
+  [[nodiscard]] std::int64_t on_device() const;
   /// What a resume takes before its first step: the checkpoint that it has read, and the moments
   /// that this goes to.
   [[nodiscard]] std::int64_t at_resume() const;
@@ -36,13 +39,25 @@ struct MemoryKind {
   const char* key;
   const char* text;
   std::int64_t MemoryPlan::*bytes;
+  bool on_device;
 };
 std::span<const MemoryKind> memory_kinds();
+
+/// The threads that the config asks for; of a process alone on this machine, if it does not say.
+int threads_of(const config::TrainConfig& config);
+
+/// Steps of the whole run; nothing if the config counts epochs and the data are not known.
+std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
+                                          std::optional<std::int64_t> steps_per_epoch = {});
 
 /// The memory of a run of `steps` on `instances` of data; unknown: many steps, no instances.
 /// Threads are those that the config asks for.
 MemoryPlan memory_of(const config::TrainConfig& config,
                      std::optional<std::int64_t> steps = std::nullopt,
                      std::optional<std::int64_t> instances = std::nullopt);
+
+/// A sentence's end that names the settings with which a training needs less memory than with this
+/// config, and how much.
+std::string ways_to_need_less(const config::TrainConfig& config);
 
 }  // namespace olmo::train

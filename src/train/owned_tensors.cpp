@@ -1,6 +1,5 @@
 #include "train/owned_tensors.h"
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <future>
@@ -8,24 +7,13 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
-#include "core/parallel.h"
 
 namespace olmo::train {
 namespace {
 
-using sharding::WholeTensors;
-using sharding::Window;
-using sharding::Windows;
+using sharding::Stretch;
 
-static_assert(store::kPage == sharding::kWindowUnit);
-
-/// Does all of `tasks` at the same time.
-void in_threads(const std::vector<std::function<void()>>& tasks) {
-  std::vector<std::future<void>> running;
-  for (const auto& task : tasks) running.push_back(std::async(std::launch::async, task));
-  for (auto& each : running) each.wait();
-  for (auto& each : running) each.get();
-}
+static_assert(store::kPage == sharding::kLegUnit);
 
 std::string as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -43,130 +31,115 @@ void HeldTensors::add(const ParameterPart& part, const at::Tensor& tensor) {
   parts.push_back(mutable_host_bytes(tensor));
 }
 
-OwnedTensors::OwnedTensors(const SharedFile& file, const HeldTensors& held)
-    : file_(file), held_(held), out_(file.path), progress_(held.sizes.size()) {}
+std::span<std::byte> HeldTensors::at(const Stretch& stretch) const {
+  const auto begin = stretch.range.begin - ranges[stretch.tensor].begin;
+  return parts[stretch.tensor].subspan(static_cast<std::size_t>(begin),
+                                       static_cast<std::size_t>(stretch.range.size()));
+}
 
-void OwnedTensors::write(const Windows& windows) {
-  std::vector<std::function<void()>> tasks;
-  for (const auto& lane : windows) {
-    if (!lane.empty()) tasks.emplace_back([&] { hash(lane); });
-  }
-  if (tasks.empty()) return;
-  tasks.emplace_back([&] {
-    for (const auto& lane : windows) {
-      for (const auto& window : lane) write_pages(window);
-    }
+HeldWriter::HeldWriter(const SharedFile& file, const HeldTensors& held, sharding::Relay& relay)
+    : file_(file), held_(held), relay_(relay), hashes_(held.sizes.size()) {}
+
+std::exception_ptr HeldWriter::write() {
+  auto writing = std::async(std::launch::async, [&] { write_pages(); });
+  auto error = relay_.run(hashes_, [&](const Stretch& stretch, Sha256& hash) {
+    const auto bytes = held_.at(stretch);
+    hash.update(bytes.data(), bytes.size());
   });
-  in_threads(tasks);
-}
-
-void OwnedTensors::write_those_held(const WholeTensors& whole, int hash_threads) {
-  std::vector<store::RawRange> ranges;
-  std::vector<std::size_t> tensors;
-  for (std::size_t i = 0; i < held_.sizes.size(); ++i) {
-    if (!whole.is_mine(i) || !whole.stays(i)) continue;
-    const std::span<const std::byte> bytes = held_.parts[i];
-    const auto pages = static_cast<std::size_t>(whole_pages(i));
-    ranges.push_back({file_.offsets[i], bytes, bytes.size() - pages});
-    progress_[i].tail = as_text(bytes.subspan(pages));
-    tensors.push_back(i);
+  try {
+    writing.get();
+  } catch (...) {  // the caller's to throw
+    error = std::current_exception();
   }
-  const auto written = store::write_and_hash(file_.path, ranges, hash_threads);
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    progress_[tensors[i]].digest = written.digests[i];
-  direct_ = direct_ || written.direct;
+  return error;
 }
 
-std::string OwnedTensors::proofs(const WholeTensors& whole) const {
+/// What this rank writes itself.
+void HeldWriter::write_pages() {
+  std::vector<store::RawRange> ranges;
+  for (std::size_t i = 0; i < held_.sizes.size(); ++i) {
+    if (!relay_.takes_part(i)) continue;
+    const auto bytes = held_.parts[i].first(held_.parts[i].size() - tail(i).size());
+    const auto begin = static_cast<std::uint64_t>(held_.ranges[i].begin);
+    if (!bytes.empty()) ranges.push_back({file_.offsets[i] + begin, bytes});
+  }
+  const bool alone = relay_.ranks() == 1;
+  // The ranks of a machine would wait for each other: a file takes one write through the page cache
+  // at a time.
+  direct_ = store::write_ranges(file_.path, ranges, alone ? store::kWriters : 1);
+  if (!alone) store::RawWriter(file_.path).sync();
+}
+
+std::string HeldWriter::proofs() const {
   std::string text(1, direct_ ? '1' : '0');
-  for (std::size_t i = 0; i < progress_.size(); ++i) {
-    if (!whole.is_mine(i)) continue;
-    text += as_text(std::as_bytes(std::span(progress_[i].digest.bytes)));
-    text += progress_[i].tail;
+  for (std::size_t i = 0; i < hashes_.size(); ++i) {
+    if (!relay_.ends(i)) continue;
+    const Digest digest = hashes_[i].finish();
+    text += as_text(std::as_bytes(std::span(digest.bytes)));
+    text += as_text(tail(i));
   }
   return text;
 }
 
-std::vector<Digest> OwnedTensors::write_tails(const std::vector<std::string>& proofs,
-                                              const WholeTensors& whole) {
+std::vector<Digest> HeldWriter::write_tails(const std::vector<std::string>& proofs) const {
   std::vector<std::size_t> at(proofs.size(), 1);
-  std::vector<Digest> digests(progress_.size());
-  for (std::size_t i = 0; i < progress_.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(whole.owner(i));
+  std::vector<Digest> digests(hashes_.size());
+  const store::RawWriter out(file_.path);
+  for (std::size_t i = 0; i < hashes_.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(relay_.last(i));
     const auto proof = std::as_bytes(std::span(proofs[rank])).subspan(at[rank]);
     auto& digest = digests[i].bytes;
     std::memcpy(digest.data(), proof.data(), digest.size());
     const auto pages = whole_pages(i);
     const auto tail = static_cast<std::size_t>(held_.sizes[i] - pages);
-    out_.write(file_.offsets[i] + static_cast<std::uint64_t>(pages),
-               proof.subspan(digest.size(), tail));
+    out.write(file_.offsets[i] + static_cast<std::uint64_t>(pages),
+              proof.subspan(digest.size(), tail));
     at[rank] += digest.size() + tail;
   }
   return digests;
 }
 
 /// Bytes of a tensor that share no page with others.
-std::int64_t OwnedTensors::whole_pages(std::size_t tensor) const {
+std::int64_t HeldWriter::whole_pages(std::size_t tensor) const {
   constexpr auto kPage = static_cast<std::int64_t>(store::kPage);
   return file_.offsets[tensor] % store::kPage == 0 ? held_.sizes[tensor] / kPage * kPage : 0;
 }
 
-void OwnedTensors::hash(const std::vector<Window>& lane) {
-  for (const auto& [tensor, begin, bytes] : lane) {
-    Progress& progress = progress_[tensor];
-    progress.hash.update(bytes.data(), bytes.size());
-    const auto end = begin + static_cast<std::int64_t>(bytes.size());
-    if (end < held_.sizes[tensor]) continue;
-    const auto pages = std::max(begin, whole_pages(tensor));
-    progress.tail = as_text(bytes.subspan(static_cast<std::size_t>(pages - begin)));
-    progress.digest = progress.hash.finish();
+/// What of a tensor's last bytes lies here and is left to rank 0.
+std::span<const std::byte> HeldWriter::tail(std::size_t tensor) const {
+  const auto& [begin, end] = held_.ranges[tensor];
+  if (end < held_.sizes[tensor]) return {};
+  const auto pages = whole_pages(tensor);
+  OLMO_CHECK(begin <= pages);  // small tensors, which begin anywhere, are whole on a rank
+  return held_.at({tensor, {pages, end}});
+}
+
+HeldReader::HeldReader(const store::CheckpointReader& reader,
+                       std::vector<const store::CheckpointDataset*> tensors,
+                       const HeldTensors& held)
+    : reader_(reader), in_(reader.file()), tensors_(std::move(tensors)), held_(held) {}
+
+std::exception_ptr HeldReader::read(sharding::Relay& relay) const {
+  const auto read = [&](const Stretch& stretch, Sha256& hash) {
+    const auto& dataset = *tensors_[stretch.tensor];
+    in_.read_and_hash(dataset.offset + static_cast<std::uint64_t>(stretch.range.begin),
+                      held_.at(stretch), hash);
+    if (stretch.range.end == held_.sizes[stretch.tensor])
+      reader_.require_digest(dataset, hash.finish());
+  };
+  std::vector<Sha256> hashes(tensors_.size());
+  auto error = relay.run(hashes, read);
+  if (error) return error;
+  try {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (held_.ranges[i].size() < held_.sizes[i] || relay.takes_part(i)) continue;
+      Sha256 hash;  // of a copy
+      read({i, held_.ranges[i]}, hash);
+    }
+  } catch (...) {  // the caller's to throw
+    return std::current_exception();
   }
-}
-
-void OwnedTensors::write_pages(const Window& window) {
-  const auto end = std::min(window.begin + static_cast<std::int64_t>(window.bytes.size()),
-                            whole_pages(window.tensor));
-  if (end <= window.begin) return;
-  out_.write(file_.offsets[window.tensor] + static_cast<std::uint64_t>(window.begin),
-             window.bytes.first(static_cast<std::size_t>(end - window.begin)));
-  direct_ = direct_ || out_.direct();
-}
-
-TensorSource::TensorSource(const store::CheckpointReader& reader,
-                           std::vector<const store::CheckpointDataset*> tensors)
-    : reader_(reader), in_(reader.file()), tensors_(std::move(tensors)), hashes_(tensors_.size()) {}
-
-void TensorSource::read(const Windows& windows) {
-  std::vector<std::function<void()>> tasks;
-  for (const auto& lane : windows) {
-    if (lane.empty()) continue;
-    tasks.emplace_back([&] {
-      for (const auto& window : lane) read(window);
-    });
-  }
-  in_threads(tasks);
-}
-
-void TensorSource::read_those_held(const WholeTensors& whole, const HeldTensors& held) {
-  std::vector<std::size_t> own;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (whole.is_mine(i) && whole.stays(i)) own.push_back(i);
-  }
-  const auto order = largest_first(own.size(), [&](std::size_t i) { return held.sizes[own[i]]; });
-  for_each_in_parallel(order.size(), [&](std::size_t i) {
-    const std::size_t tensor = own[order[i]];
-    reader_.require_digest(*tensors_[tensor],
-                           in_.read_and_hash(tensors_[tensor]->offset, held.parts[tensor]));
-  });
-}
-
-void TensorSource::read(const Window& window) {
-  const auto& dataset = *tensors_[window.tensor];
-  in_.read(dataset.offset + static_cast<std::uint64_t>(window.begin), window.bytes);
-  auto& hash = hashes_[window.tensor];
-  hash.update(window.bytes.data(), window.bytes.size());
-  if (static_cast<std::uint64_t>(window.begin) + window.bytes.size() == dataset.bytes)
-    reader_.require_digest(dataset, hash.finish());
+  return nullptr;
 }
 
 }  // namespace olmo::train

@@ -1,8 +1,8 @@
-// The tensors of a checkpoint that a rank owns, on their way between its file and the ranks that
-// hold parts of them.
+// The parts of a checkpoint's tensors that a rank holds, on their way to the file and back.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "core/hash.h"
 #include "core/tensor.h"
-#include "sharding/whole_tensors.h"
+#include "sharding/relay.h"
 #include "store/checkpoint.h"
 #include "store/raw_file.h"
 
@@ -33,6 +33,8 @@ struct HeldTensors {
   std::vector<std::span<std::byte>> parts;
 
   void add(const ParameterPart& part, const at::Tensor& tensor);
+  /// The memory of what lies in this rank's part.
+  [[nodiscard]] std::span<std::byte> at(const sharding::Stretch& stretch) const;
 };
 
 /// What rank 0 tells all ranks of the file that they write.
@@ -41,65 +43,55 @@ struct SharedFile {
   std::vector<std::uint64_t> offsets;  ///< of the tensors
 };
 
-/// Writes and hashes the tensors that this rank owns.
+/// Writes what this rank holds, and hashes the tensors with the other ranks.
 ///
-/// The last page of a tensor may hold bytes of others. Owners leave it to rank 0: a client of a
+/// The last page of a tensor may hold bytes of others. Ranks leave it to rank 0: a client of a
 /// network file system may write whole pages, and would overwrite what another one has put there.
-class OwnedTensors {
+/// All other borders between ranks lie between pages.
+class HeldWriter {
  public:
-  /// `file` and `held` must outlive it. Throws Error(kFailure) if the file cannot be opened.
-  OwnedTensors(const SharedFile& file, const HeldTensors& held);
+  /// All must outlive it.
+  HeldWriter(const SharedFile& file, const HeldTensors& held, sharding::Relay& relay);
 
-  /// The next windows of tensors that come from several ranks. Throws Error(kFailure).
-  void write(const sharding::Windows& windows);
-  /// Tensors that this rank holds itself. Throws Error(kFailure).
-  void write_those_held(const sharding::WholeTensors& whole, int hash_threads);
-  /// Returns when what this rank wrote is on the disk: another machine's sync would not reach it.
-  void sync() const { out_.sync(); }
+  /// Collective. When it returns, what this rank wrote is on the disk if there are others: another
+  /// machine's sync would not reach it. What fails on this rank is returned, when all others are
+  /// done; errors of the transport are thrown.
+  [[nodiscard]] std::exception_ptr write();
 
-  /// For rank 0: whether writes were direct; the digest and the last bytes of each own tensor.
-  [[nodiscard]] std::string proofs(const sharding::WholeTensors& whole) const;
+  /// For rank 0: whether writes were direct; of each tensor that this rank ends, the digest and the
+  /// last bytes.
+  [[nodiscard]] std::string proofs() const;
   /// On rank 0: writes the last bytes of all tensors, and returns their digests. `proofs`: by rank.
-  std::vector<Digest> write_tails(const std::vector<std::string>& proofs,
-                                  const sharding::WholeTensors& whole);
+  [[nodiscard]] std::vector<Digest> write_tails(const std::vector<std::string>& proofs) const;
 
  private:
-  struct Progress {
-    Sha256 hash;
-    std::string tail;
-    Digest digest;
-  };
-
+  void write_pages();
   [[nodiscard]] std::int64_t whole_pages(std::size_t tensor) const;
-  void hash(const std::vector<sharding::Window>& lane);
-  void write_pages(const sharding::Window& window);
+  [[nodiscard]] std::span<const std::byte> tail(std::size_t tensor) const;
 
   const SharedFile& file_;
   const HeldTensors& held_;
-  store::RawWriter out_;
-  std::vector<Progress> progress_;  ///< by tensor; one lane's thread at a time
-  bool direct_ = false;             ///< of the thread that writes
+  sharding::Relay& relay_;
+  std::vector<Sha256> hashes_;  ///< by tensor
+  bool direct_ = false;
 };
 
-/// Reads and verifies the tensors that this rank owns.
-class TensorSource {
+/// Reads this rank's parts of tensors, and verifies the tensors with the other ranks.
+class HeldReader {
  public:
-  /// `reader` must outlive it; `tensors`: of its datasets.
-  TensorSource(const store::CheckpointReader& reader,
-               std::vector<const store::CheckpointDataset*> tensors);
+  /// All must outlive it; `tensors`: of the reader's datasets, those that are held.
+  HeldReader(const store::CheckpointReader& reader,
+             std::vector<const store::CheckpointDataset*> tensors, const HeldTensors& held);
 
-  /// Fills windows of tensors of which several ranks get parts. Throws Error(kDamaged).
-  void read(const sharding::Windows& windows);
-  /// Tensors of which this rank alone has a part, all of it. Throws Error(kDamaged).
-  void read_those_held(const sharding::WholeTensors& whole, const HeldTensors& held);
+  /// Collective. Returns this rank's error, as Error(kDamaged), when all others are done; after an
+  /// error on any rank, what the parts hold is not worth anything.
+  [[nodiscard]] std::exception_ptr read(sharding::Relay& relay) const;
 
  private:
-  void read(const sharding::Window& window);
-
   const store::CheckpointReader& reader_;
   store::RawReader in_;
   std::vector<const store::CheckpointDataset*> tensors_;
-  std::vector<Sha256> hashes_;
+  const HeldTensors& held_;
 };
 
 }  // namespace olmo::train

@@ -14,23 +14,30 @@ double seconds_between(PhaseClock::Clock::time_point start, PhaseClock::Clock::t
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-  static constexpr std::array<std::string_view, kPhases> kNames = {"data",     "compute", "gather",
-                                                                   "exchange", "save",    "wait"};
-  return kNames[static_cast<std::size_t>(phase)];
+PhaseClock::Scope::~Scope() {
+  const auto now = Clock::now();
+  if (phase_) {
+    clock_.times_.of(*phase_) += seconds_between(start_, now);
+  } else {
+    clock_.start_ += now - start_;
+  }
+  const dist::Traffic after = clock_.traffic_();
+  for (std::size_t i = 0; i < after.kinds.size(); ++i) {
+    clock_.before_.kinds[i].bytes += after.kinds[i].bytes - before_.kinds[i].bytes;
+    clock_.before_.kinds[i].seconds += after.kinds[i].seconds - before_.kinds[i].seconds;
+  }
 }
 
-PhaseClock::Scope::~Scope() { clock_.times_.of(phase_) += seconds_between(start_, Clock::now()); }
-
-void PhaseClock::begin(const dist::Traffic& traffic) {
+void PhaseClock::begin() {
   const double wait = times_.of(Phase::kWait);
   times_ = {};
   times_.of(Phase::kWait) = wait;
-  before_ = traffic;
+  before_ = traffic_();
   start_ = Clock::now();
 }
 
-StepTimes PhaseClock::end(const dist::Traffic& traffic) {
+StepTimes PhaseClock::end() {
+  const dist::Traffic traffic = traffic_();
   StepTimes times = std::exchange(times_, {});
   const auto gather = {Collective::kAllGather, Collective::kBroadcast, Collective::kBarrier};
   for (const Collective kind : gather) {

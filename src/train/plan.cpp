@@ -7,6 +7,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "optim/lr_schedule.h"
+#include "train/plan_row.h"
 
 namespace olmo::train {
 namespace {
@@ -54,14 +55,6 @@ void add_schedule(TrainPlan& plan) {
   }
 }
 
-std::optional<std::int64_t> count_steps(const TrainPlan& plan) {
-  const auto& config = plan.loaded.config;
-  const bool in_epochs = config.max_duration.unit == optim::Duration::Unit::kEpochs;
-  if (in_epochs && !plan.steps_per_epoch) return std::nullopt;
-  return optim::max_steps(config.max_duration,
-                          progress_at(config, 0, plan.steps_per_epoch.value_or(0)));
-}
-
 Json needs_json(const Needs& needs) {
   return {{"memory_bytes", or_null(needs.machine.total)},
           {"memory_available_bytes", or_null(needs.machine.available)},
@@ -72,7 +65,9 @@ Json needs_json(const Needs& needs) {
 }
 
 Json memory_json(const MemoryPlan& memory) {
-  Json json = {{"total", memory.total()}, {"at_resume", memory.at_resume()}};
+  Json json = {{"total", memory.total()},
+               {"on_device", memory.on_device()},
+               {"at_resume", memory.at_resume()}};
   for (const auto& kind : memory_kinds()) json[kind.key] = memory.*kind.bytes;
   return json;
 }
@@ -98,33 +93,22 @@ std::string grouped(std::int64_t value) {
   return out;
 }
 
-std::string bytes(std::int64_t value) {
-  const auto size = static_cast<double>(value);
-  if (size >= 0x1p40) return formatted("%.2f TiB", size / 0x1p40);
-  if (size >= 0x1p30) return formatted("%.2f GiB", size / 0x1p30);
-  return formatted("%.1f MiB", size / 0x1p20);
-}
-
-std::string row(const std::string& name, const std::string& value) {
-  constexpr std::size_t kWidth = 26;
-  return "  " + name + std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ') + value +
-         "\n";
-}
-
 std::string padded(const std::string& text, std::size_t width) {
   return std::string(text.size() < width ? width - text.size() : 0, ' ') + text;
 }
 
 std::string model_text(const TrainPlan& plan) {
   const auto& flops = plan.flops;
-  return std::string("Model\n") + row("parameters", grouped(plan.parameters.total)) +
-         row("without embedding", grouped(plan.parameters.non_embedding)) +
-         row("FLOPs per token, OLMo's", grouped(flops.olmo_forward + flops.olmo_backward) +
-                                            "  (forward " + grouped(flops.olmo_forward) +
-                                            ", backward " + grouped(flops.olmo_backward) + ")") +
-         row("FLOPs per token, needed", grouped(flops.model_forward + flops.model_backward) +
-                                            "  (forward " + grouped(flops.model_forward) +
-                                            ", backward " + grouped(flops.model_backward) + ")");
+  return std::string("Model\n") + plan_row("parameters", grouped(plan.parameters.total)) +
+         plan_row("without embedding", grouped(plan.parameters.non_embedding)) +
+         plan_row("FLOPs per token, OLMo's", grouped(flops.olmo_forward + flops.olmo_backward) +
+                                                 "  (forward " + grouped(flops.olmo_forward) +
+                                                 ", backward " + grouped(flops.olmo_backward) +
+                                                 ")") +
+         plan_row("FLOPs per token, needed", grouped(flops.model_forward + flops.model_backward) +
+                                                 "  (forward " + grouped(flops.model_forward) +
+                                                 ", backward " + grouped(flops.model_backward) +
+                                                 ")");
 }
 
 /// What makes a kind of memory as large as it is.
@@ -141,32 +125,38 @@ std::string memory_text(const TrainPlan& plan) {
   if (plan.needs && plan.needs->machine.usable()) {
     const auto& machine = plan.needs->machine;
     there =
-        "  of " + bytes(static_cast<std::int64_t>(*machine.usable())) +
+        "  of " + bytes_text(static_cast<std::int64_t>(*machine.usable())) +
         (machine.limit == machine.usable() ? " that the control group allows" : " in this machine");
     if (machine.available)
-      there += ", " + bytes(static_cast<std::int64_t>(*machine.available)) + " free now";
+      there += ", " + bytes_text(static_cast<std::int64_t>(*machine.available)) + " free now";
   }
   std::string text = "Memory\n";
   for (const auto& kind : memory_kinds()) {
     const std::int64_t size = memory.*kind.bytes;
-    if (size > 0) text += row(kind.text, bytes(size) + note_on(kind, plan));
+    if (size > 0) text += plan_row(kind.text, bytes_text(size) + note_on(kind, plan));
   }
-  text += row("total", bytes(memory.total()) + there);
+  if (plan.loaded.config.device == "cpu") {
+    text += plan_row("total", bytes_text(memory.total()) + there);
+  } else {
+    text += plan_row("of the GPU's memory", bytes_text(memory.on_device()));
+    text += plan_row("of this machine's", bytes_text(memory.total() - memory.on_device()) + there);
+    return text;
+  }
   if (memory.at_resume() > memory.total())
-    text += row("at a resume", bytes(memory.at_resume()) + "  until its first step");
+    text += plan_row("at a resume", bytes_text(memory.at_resume()) + "  until its first step");
   return text;
 }
 
 std::string disk_text(const TrainPlan& plan) {
   if (!plan.needs) return "";
   const auto& needs = *plan.needs;
-  std::string text = "\nDisk\n" + row("a checkpoint", bytes(needs.checkpoint));
+  std::string text = "\nDisk\n" + plan_row("a checkpoint", bytes_text(needs.checkpoint));
   if (needs.checkpoints) {
-    text += row("in the end", grouped(*needs.checkpoints) + " checkpoints, " +
-                                  bytes(*needs.checkpoints * needs.checkpoint));
+    text += plan_row("in the end", grouped(*needs.checkpoints) + " checkpoints, " +
+                                       bytes_text(*needs.checkpoints * needs.checkpoint));
   }
   if (needs.free_on_disk)
-    text += row("free", bytes(static_cast<std::int64_t>(*needs.free_on_disk)));
+    text += plan_row("free", bytes_text(static_cast<std::int64_t>(*needs.free_on_disk)));
   return text;
 }
 
@@ -183,12 +173,12 @@ std::string time_text(const TrainPlan& plan) {
   if (!plan.step_time) return "";
   const double seconds = plan.step_time->seconds;
   std::string text = "\nTime on this machine, now (" + plan.step_time->how + ")\n";
-  text += row("a step",
-              duration(seconds) + formatted(", %.4g tokens/s",
-                                            static_cast<double>(plan.tokens_per_step) / seconds));
+  text += plan_row(
+      "a step", duration(seconds) + formatted(", %.4g tokens/s",
+                                              static_cast<double>(plan.tokens_per_step) / seconds));
   if (plan.steps) {
-    text += row("all " + grouped(plan.last_step()) + " steps",
-                duration(seconds * static_cast<double>(plan.last_step())));
+    text += plan_row("all " + grouped(plan.last_step()) + " steps",
+                     duration(seconds * static_cast<double>(plan.last_step())));
   }
   return text;
 }
@@ -196,25 +186,26 @@ std::string time_text(const TrainPlan& plan) {
 std::string schedule_text(const TrainPlan& plan) {
   const auto& config = plan.loaded.config;
   std::string text = "Schedule\n";
-  text += row("precision", precision_text(config.mixed_precision()));
-  text += row("tokens per step",
-              grouped(plan.tokens_per_step) + "  (" + grouped(config.global_train_batch_size) +
-                  " instances of " + grouped(config.model.max_sequence_length) + ", " +
-                  grouped(plan.micro_batches) +
-                  (plan.micro_batches == 1 ? " micro-batch)" : " micro-batches)"));
-  if (plan.token_count) text += row("tokens in the data", grouped(*plan.token_count));
-  if (plan.steps_per_epoch) text += row("steps in the data", grouped(*plan.steps_per_epoch));
+  text += plan_row("precision", precision_text(config.mixed_precision()));
+  text += plan_row("tokens per step",
+                   grouped(plan.tokens_per_step) + "  (" + grouped(config.global_train_batch_size) +
+                       " instances of " + grouped(config.model.max_sequence_length) + ", " +
+                       grouped(plan.micro_batches) +
+                       (plan.micro_batches == 1 ? " micro-batch)" : " micro-batches)"));
+  if (plan.token_count) text += plan_row("tokens in the data", grouped(*plan.token_count));
+  if (plan.steps_per_epoch) text += plan_row("steps in the data", grouped(*plan.steps_per_epoch));
   if (!plan.steps) {
     return text +
-           row("steps",
+           plan_row(
+               "steps",
                "unknown: `max_duration` counts epochs, and the token files could not be found");
   }
   std::string total =
       grouped(*plan.steps) + "  (" + grouped(*plan.steps * plan.tokens_per_step) + " tokens";
   if (const auto epochs = plan.epochs())
     total += formatted(", %.3g", *epochs) + " times through the data";
-  text += row("steps", total + ")");
-  if (config.stop_at) text += row("stops at step", grouped(*config.stop_at));
+  text += plan_row("steps", total + ")");
+  if (config.stop_at) text += plan_row("stops at step", grouped(*config.stop_at));
   text += std::string("\n") + padded("step", 14) + padded("tokens", 22) +
           padded("learning rate", 16) + padded("clip at", 10) + "\n";
   for (const auto& point : plan.schedule) {
@@ -248,7 +239,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
     plan.token_count = *instances * config.model.max_sequence_length;
     plan.steps_per_epoch = *instances / config.global_train_batch_size;
   }
-  plan.steps = count_steps(plan);
+  plan.steps = planned_steps(config, plan.steps_per_epoch);
   plan.memory = memory_of(config, plan.steps, instances);
   add_schedule(plan);
   return plan;

@@ -13,6 +13,7 @@
 #include "core/waiting_threads.h"
 #include "data/public/fetch.h"
 #include "data/token_file.h"
+#include "models/read_weights.h"
 
 namespace olmo::train {
 namespace {
@@ -66,6 +67,7 @@ std::optional<std::int64_t> checkpoints_kept(const config::TrainConfig& config,
 
 constexpr std::uint64_t kHashWholeUpTo = std::uint64_t{8} << 30;
 constexpr char kSampled[] = "sampled";
+constexpr char kTokenizer[] = "tokenizer";
 
 /// How much of a file is hashed that is not hashed whole.
 struct Samples {
@@ -115,44 +117,52 @@ std::vector<fs::path> files_of(const fs::path& path) {
   return files;
 }
 
-using Inputs = std::vector<std::pair<std::string, fs::path>>;  // kind, path
-
 /// Files are hashed whole up to 8 GiB in all; beyond that by size and evenly spaced samples (which
 /// stands before the digest), since hashing a released data set would take longer than many a run.
-const Samples* samples_for(const Inputs& inputs) {
+/// The tokenizer is small, and always hashed whole.
+const Samples* samples_for(const std::vector<InputFile>& files) {
   std::atomic<std::uint64_t> bytes{0};
-  for_each_while_waiting(inputs.size(),
-                         [&](std::size_t i) { bytes += fs::file_size(inputs[i].second); });
+  std::atomic<std::size_t> count{0};
+  for_each_while_waiting(files.size(), [&](std::size_t i) {
+    if (files[i].kind == kTokenizer) return;
+    bytes += fs::file_size(files[i].path);
+    ++count;
+  });
   if (bytes <= kHashWholeUpTo) return nullptr;
-  return inputs.size() <= kFilesForMany ? &kMany : &kFew;
+  return count <= kFilesForMany ? &kMany : &kFew;
 }
 
-std::vector<store::InputRecord> describe_all(const Inputs& inputs, const Samples* samples) {
-  std::vector<store::InputRecord> records(inputs.size());
+std::vector<InputFile> input_files_of(const config::TrainConfig& config,
+                                      const data::Dataset& dataset,
+                                      const std::optional<fs::path>& tokenizer) {
+  std::vector<InputFile> files;
+  for (const auto& file : dataset.files()) files.push_back({"tokens", file.path()});
+  for (const auto& path : config.data.label_mask_paths) files.push_back({"label_mask", path});
+  if (tokenizer) files.push_back({kTokenizer, *tokenizer});
+  return files;
+}
+
+}  // namespace
+
+std::vector<store::InputRecord> describe_inputs(const std::vector<InputFile>& files,
+                                                const std::function<bool(std::size_t)>& wanted) {
+  const Samples* const samples = samples_for(files);
+  std::vector<store::InputRecord> records(files.size());
   const auto describe_one = [&](std::size_t i) {
-    const auto& [kind, path] = inputs[i];
-    records[i] = describe(kind, path, kind == "tokenizer" ? nullptr : samples);
+    const auto& [kind, path] = files[i];
+    if (wanted && !wanted(i)) {
+      records[i] = {kind, fs::absolute(path).string(), 0, ""};
+    } else {
+      records[i] = describe(kind, path, kind == kTokenizer ? nullptr : samples);
+    }
   };
   if (samples == &kFew)
-    for_each_while_waiting(inputs.size(), describe_one);
+    for_each_while_waiting(files.size(), describe_one);
   else
-    for_each_in_parallel(inputs.size(), describe_one);
+    for_each_in_parallel(files.size(), describe_one);
   return records;
 }
 
-/// Digests of the files that decide the result: token files, label masks, tokenizer.
-std::vector<store::InputRecord> describe_inputs(const config::TrainConfig& config,
-                                                const data::Dataset& dataset,
-                                                const std::optional<fs::path>& tokenizer) {
-  Inputs inputs;
-  for (const auto& file : dataset.files()) inputs.emplace_back("tokens", file.path());
-  for (const auto& path : config.data.label_mask_paths) inputs.emplace_back("label_mask", path);
-  const Samples* const samples = samples_for(inputs);
-  if (tokenizer) inputs.emplace_back("tokenizer", *tokenizer);
-  return describe_all(inputs, samples);
-}
-
-/// A token file that was hashed whole must have the SHA-256 that its sidecar says.
 void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
   for (const auto& input : inputs) {
     if (input.kind != "tokens" || input.sha256.starts_with(kSampled)) continue;
@@ -166,9 +176,7 @@ void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
   }
 }
 
-}  // namespace
-
-Preparation prepare(const config::LoadedConfig& loaded, Problems& problems) {
+Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, InputDigests digests) {
   const config::TrainConfig& config = loaded.config;
   Preparation ready;
   ready.notes = loaded.notes;
@@ -187,8 +195,11 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems) {
     problems.check([&] {
       data::BatchSource batches(config::batch_config(config));
       check_ids(batches.dataset());
-      ready.inputs = describe_inputs(config, batches.dataset(), ready.tokenizer.path);
-      require_sidecars_agree(ready.inputs);
+      ready.input_files = input_files_of(config, batches.dataset(), ready.tokenizer.path);
+      if (digests == InputDigests::kNow) {
+        ready.inputs = describe_inputs(ready.input_files);
+        require_sidecars_agree(ready.inputs);
+      }
       ready.batches.emplace(std::move(batches));
     });
   }
@@ -215,10 +226,10 @@ void require_writable_folder(const fs::path& folder) {
 
 Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory, const fs::path& run_dir,
                std::optional<std::int64_t> steps) {
-  // Most of a run on a GPU lies in the device's memory, of which a plan knows nothing: it is made
-  // on machines without the device, too. What is too much there is said when it is allocated.
-  Needs needs{.memory = memory.total(),
-              .machine = config.device == "cpu" ? machine_memory() : MachineMemory{},
+  // A plan is made on machines without the GPU, too: how much memory that has is not known here.
+  // What is too much there is said when it is allocated.
+  Needs needs{.memory = memory.total() - (config.device == "cpu" ? 0 : memory.on_device()),
+              .machine = machine_memory(),
               .checkpoint = memory.weights + memory.moments,
               .checkpoints = checkpoints_kept(config, steps),
               .free_on_disk = {}};
@@ -228,7 +239,8 @@ Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory, cons
   return needs;
 }
 
-std::vector<std::string> shortages(const Needs& needs, const fs::path& run_dir) {
+std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig& config,
+                                   const fs::path& run_dir) {
   std::vector<std::string> lines;
   const auto memory = static_cast<double>(needs.memory);
   if (const auto usable = needs.machine.usable(); usable && memory > static_cast<double>(*usable)) {
@@ -236,8 +248,7 @@ std::vector<std::string> shortages(const Needs& needs, const fs::path& run_dir) 
         "memory: a step needs " + gibibytes(memory) + ", you have " +
         gibibytes(static_cast<double>(*usable)) +
         (needs.machine.limit == usable ? " (the limit of the control group)" : "") +
-        ": make device_train_microbatch_size, max_sequence_length or the model smaller, or compute "
-        "blocks again with activation_checkpointing=whole_layer");
+        "; " + ways_to_need_less(config));
   }
   const auto checkpoint = static_cast<double>(needs.checkpoint);
   if (needs.free_on_disk && checkpoint > static_cast<double>(*needs.free_on_disk)) {
@@ -275,9 +286,10 @@ void Problems::throw_if_any() const {
 }
 
 std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
-  Inputs inputs;
-  for (const auto& file : files_of(weights)) inputs.emplace_back("weights", file);
-  return describe_all(inputs, samples_for(inputs));
+  models::require_weights(weights);
+  std::vector<InputFile> files;
+  for (const auto& path : files_of(weights)) files.push_back({"weights", path});
+  return describe_inputs(files);
 }
 
 }  // namespace olmo::train

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,19 +62,38 @@ struct Needs {
   std::optional<std::uint64_t> free_on_disk;  ///< bytes, where the run folder is or will be
 };
 
+/// A file that decides the result.
+struct InputFile {
+  std::string kind;  ///< tokens, label_mask, tokenizer, weights
+  std::filesystem::path path;
+};
+
 /// Policy, tokenizer, data and evaluators of a config, made ready.
 struct Preparation {
   std::optional<Policy> policy;  ///< if it has no problem
   config::NamedTokenizer tokenizer;
   std::optional<data::BatchSource> batches;          ///< if the token files have no problem
-  std::vector<store::InputRecord> inputs;            ///< token files, label masks, tokenizer
+  std::vector<InputFile> input_files;                ///< token files, label masks, tokenizer
+  std::vector<store::InputRecord> inputs;            ///< the same with their digests
   std::optional<evaluation::Evaluators> evaluators;  ///< if they have no problem
   std::vector<std::string> notes;  ///< for the user and for the record, the config's first
 };
 
+/// Whether prepare() hashes the input files. Several ranks do it together afterwards
+/// (train/shared_inputs.h).
+enum class InputDigests { kNow, kLater };
+
 /// Checks everything but the run folder: what is not supported, the policy (which is applied),
 /// tokenizer, token files and evaluators. Writes nothing.
-Preparation prepare(const config::LoadedConfig& loaded, Problems& problems);
+Preparation prepare(const config::LoadedConfig& loaded, Problems& problems,
+                    InputDigests digests = InputDigests::kNow);
+
+/// Size and digest of each file for which `wanted(i)` holds; of the others, kind and path alone.
+std::vector<store::InputRecord> describe_inputs(
+    const std::vector<InputFile>& files, const std::function<bool(std::size_t i)>& wanted = {});
+/// A token file that was hashed whole must have the SHA-256 that its sidecar says; throws
+/// Error(kInput).
+void require_sidecars_agree(const std::vector<store::InputRecord>& inputs);
 
 /// Checks that a folder is one, or can be made and written to; writes nothing.
 void require_writable_folder(const std::filesystem::path& folder);
@@ -83,7 +103,8 @@ Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory,
                const std::filesystem::path& run_dir, std::optional<std::int64_t> steps);
 /// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
 /// One sentence each. A start goes on all the same, for the estimate may be wrong.
-std::vector<std::string> shortages(const Needs& needs, const std::filesystem::path& run_dir);
+std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig& config,
+                                   const std::filesystem::path& run_dir);
 
 /// Digests of the weights to start from, a file or the files of a folder.
 std::vector<store::InputRecord> describe_weights(const std::filesystem::path& weights);

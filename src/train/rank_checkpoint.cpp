@@ -1,6 +1,7 @@
 #include "train/rank_checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -12,22 +13,17 @@
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/together.h"
-#include "sharding/whole_tensors.h"
+#include "sharding/relay.h"
 #include "store/checkpoint_draft.h"
+#include "store/checkpoint_folder.h"
 
 namespace olmo::train {
 namespace {
 
 namespace fs = std::filesystem;
-using sharding::Direction;
-using sharding::WholeTensors;
-using sharding::Windows;
 
 // What rank 0 says before the path of a checkpoint that all are to read.
 constexpr char kThisExperiment = '=', kAnyExperiment = '*';
-
-// More threads hash faster than any disk writes.
-constexpr int kMostLanes = 8;
 
 /// What every rank has of a tensor without dimensions.
 ParameterPart scalar(const std::string& name) {
@@ -56,18 +52,28 @@ std::vector<store::TensorOutline> add_tensors(HeldTensors& held, const NamedTens
   return outlines;
 }
 
-SharedFile tell(dist::Communicator& ranks, const std::optional<store::CheckpointDraft>& draft) {
+/// The file of rank 0's draft, on every rank, as the offsets of the tensors and the path behind
+/// them.
+SharedFile tell(dist::Communicator& ranks, const std::optional<store::CheckpointDraft>& draft,
+                std::size_t tensors) {
   SharedFile file;
+  file.offsets.resize(tensors);
+  std::string text;
   if (draft) {
-    file.path = draft->file();
-    for (const auto& tensor : draft->tensors()) file.offsets.push_back(tensor.offset);
+    for (std::size_t i = 0; i < tensors; ++i) file.offsets[i] = draft->tensors()[i].offset;
+    const auto bytes = std::as_bytes(std::span(file.offsets));
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    text += draft->file().string();
   }
-  file.path = dist::broadcast_text(ranks, file.path.string(), 0);
-  file.offsets = dist::broadcast_values(ranks, file.offsets, 0);
+  text = dist::broadcast_text(ranks, text, 0);
+  const auto offsets = std::as_writable_bytes(std::span(file.offsets));
+  OLMO_CHECK(text.size() > offsets.size());
+  std::memcpy(offsets.data(), text.data(), offsets.size());
+  file.path = text.substr(offsets.size());
   return file;
 }
 
-/// What of a SavedCheckpoint every rank is told besides its path.
+/// What of a SavedCheckpoint every rank is told; the path it knows.
 struct SavedFacts {
   std::int64_t step;
   Digest manifest, tensors;
@@ -76,15 +82,14 @@ struct SavedFacts {
   bool direct;
 };
 
-store::SavedCheckpoint tell(dist::Communicator& ranks, store::SavedCheckpoint saved) {
+store::SavedCheckpoint tell(dist::Communicator& ranks, store::SavedCheckpoint saved,
+                            const fs::path& run_dir) {
   if (ranks.size() == 1) return saved;
-  const SavedFacts facts =
-      dist::broadcast_values(ranks,
-                             std::vector<SavedFacts>{{saved.step, saved.manifest, saved.tensors,
-                                                      saved.bytes, saved.seconds, saved.direct}},
-                             0)
-          .front();
-  return {.path = dist::broadcast_text(ranks, saved.path.string(), 0),
+  const auto facts = dist::broadcast_value(ranks,
+                                           SavedFacts{saved.step, saved.manifest, saved.tensors,
+                                                      saved.bytes, saved.seconds, saved.direct},
+                                           0);
+  return {.path = store::checkpoint_path(run_dir, facts.step),
           .step = facts.step,
           .manifest = facts.manifest,
           .tensors = facts.tensors,
@@ -94,14 +99,9 @@ store::SavedCheckpoint tell(dist::Communicator& ranks, store::SavedCheckpoint sa
           .direct = facts.direct};
 }
 
-/// The same on all ranks, which may have different numbers of threads.
-sharding::RoundLimits limits_for(dist::Communicator& ranks, int threads) {
-  const auto all = dist::all_gather_value(ranks, threads);
-  return {.lanes = std::clamp(std::ranges::min(all), 1, kMostLanes)};
-}
-
-[[noreturn]] void damaged(const store::CheckpointReader& reader, const std::string& what) {
-  throw Error(ErrorKind::kDamaged, reader.file().string() + ": " + what);
+/// The tensors of a checkpoint are not those of the model.
+[[noreturn]] void refuse(const store::CheckpointReader& reader, const std::string& what) {
+  throw Error(ErrorKind::kInput, reader.file().string() + ": " + what);
 }
 
 at::ScalarType type_of(const store::CheckpointDataset& dataset) {
@@ -132,36 +132,48 @@ store::SavedCheckpoint RankCheckpoints::save(const store::CheckpointSnapshot& sn
                                            .optim_state = contents.optim_state};
     if (first) draft.emplace(run_dir_, outline, options);
   });
-  const SharedFile file = tell(ranks, draft);
-  std::optional<OwnedTensors> own;
-  dist::together(ranks, [&] { own.emplace(file, held); });
-  WholeTensors whole(ranks, held.sizes, held.ranges, Direction::kToOwners,
-                     limits_for(ranks, options.hash_threads));
-  const std::vector<std::span<const std::byte>> parts(held.parts.begin(), held.parts.end());
-  const auto error = whole.collect(parts, [&](const Windows& windows) { own->write(windows); });
-  dist::together(ranks, [&] {
-    if (error) std::rethrow_exception(error);
-    own->write_those_held(whole, options.hash_threads);
-    if (ranks.size() > 1) own->sync();
-  });
-  const auto proofs = dist::all_gather_text(ranks, own->proofs(whole));
+  const SharedFile file = tell(ranks, draft, held.sizes.size());
+  sharding::Relay relay(ranks, held.sizes, held.ranges, options.hash_threads);
+  HeldWriter writer(file, held, relay);
+  dist::throw_if_any(ranks, writer.write());
+  const auto proofs = dist::all_gather_text(ranks, writer.proofs());
   store::SavedCheckpoint saved;
   dist::together(ranks, [&] {
     if (!first) return;
-    saved = draft->publish(own->write_tails(proofs, whole));
+    saved = draft->publish(writer.write_tails(proofs));
     saved.direct = std::ranges::any_of(proofs, [](const auto& text) { return text[0] == '1'; });
   });
-  return tell(ranks, saved);
+  return tell(ranks, saved, run_dir_);
 }
 
 Start RankCheckpoints::read(const fs::path& checkpoint,
                             const std::optional<std::string>& experiment) {
+  Start start;
+  const auto reader =
+      open(checkpoint, [&](const auto& opened) { start = read_start_documents(opened); });
+  if (!experiment || start.saved.experiment_digest == *experiment)
+    read_tensors(reader, start.contents);
+  return start;
+}
+
+NamedTensors RankCheckpoints::read_weights(const fs::path& path) {
+  std::string checkpoint;
+  dist::decide(*ranks_,
+               [&] { checkpoint = fs::absolute(store::resolve_checkpoint(path)).string(); });
+  checkpoint = dist::broadcast_text(*ranks_, checkpoint, 0);
+  store::CheckpointContents contents;
+  contents.kind = store::CheckpointKind::kWeights;
+  read_tensors(open(checkpoint, [](const auto&) {}), contents);
+  return contents.model;
+}
+
+store::CheckpointReader RankCheckpoints::open(
+    const fs::path& checkpoint, const std::function<void(const store::CheckpointReader&)>& use) {
   dist::Communicator& ranks = *ranks_;
   std::optional<store::CheckpointReader> reader;
-  Start start;
   dist::together(ranks, [&] {
     reader.emplace(checkpoint);
-    start = read_start_documents(*reader);
+    use(*reader);
   });
   const auto manifests = dist::all_gather_value(ranks, reader->manifest_digest());
   dist::together(ranks, [&] {
@@ -172,9 +184,7 @@ Start RankCheckpoints::read(const fs::path& checkpoint,
                                        reader->manifest_digest().hex() + ", expected " +
                                        manifests.front().hex());
   });
-  if (!experiment || start.saved.experiment_digest == *experiment)
-    read_tensors(*reader, start.contents);
-  return start;
+  return std::move(*reader);
 }
 
 void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
@@ -182,20 +192,21 @@ void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
   dist::Communicator& ranks = *ranks_;
   HeldTensors held;
   std::vector<const store::CheckpointDataset*> tensors;
-  std::optional<TensorSource> source;
+  std::optional<HeldReader> source;
   dist::together(ranks, [&] {
     const auto found = by_name(parts_);
     for (const auto& dataset : reader.datasets()) {
       if (dataset.dtype == "json") continue;
       const auto slash = dataset.path.find('/', 1);
       const bool optim = dataset.path.substr(0, slash) == "/optim";
+      if (optim && contents.kind == store::CheckpointKind::kWeights) continue;
       const std::string name = dataset.path.substr(slash + 1);
       const auto of = found.find(parameter_of(name));
-      if (of == found.end()) damaged(reader, dataset.path + " was not expected");
+      if (of == found.end()) refuse(reader, dataset.path + " was not expected");
       const ParameterPart part = dataset.shape.empty() ? scalar(name) : *of->second;
       if (part.shape != dataset.shape) {
-        damaged(reader, dataset.path + " is " + shape_text(dataset.shape) + ", expected " +
-                            shape_text(part.shape));
+        refuse(reader, dataset.path + " is " + shape_text(dataset.shape) + ", expected " +
+                           shape_text(part.shape));
       }
       const bool whole = ranks.size() == 1 || dataset.shape.empty();
       const at::Tensor tensor =
@@ -205,19 +216,13 @@ void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
       tensors.push_back(&dataset);
     }
     if (contents.model.size() != parts_.size()) {
-      damaged(reader, "has " + std::to_string(contents.model.size()) + " parameters, expected " +
-                          std::to_string(parts_.size()));
+      refuse(reader, "has " + std::to_string(contents.model.size()) + " parameters, expected " +
+                         std::to_string(parts_.size()));
     }
-    source.emplace(reader, tensors);
+    source.emplace(reader, tensors, held);
   });
-  WholeTensors whole(ranks, held.sizes, held.ranges, Direction::kToHolders,
-                     limits_for(ranks, at::get_num_threads()));
-  const auto error =
-      whole.hand_out(held.parts, [&](const Windows& windows) { source->read(windows); });
-  dist::together(ranks, [&] {
-    if (error) std::rethrow_exception(error);
-    source->read_those_held(whole, held);
-  });
+  sharding::Relay relay(ranks, held.sizes, held.ranges, at::get_num_threads());
+  dist::throw_if_any(ranks, source->read(relay));
 }
 
 void StartSearch::run(const std::function<void()>& search) {
@@ -261,9 +266,9 @@ std::optional<Start> StartSearch::share(std::optional<Start> found) {
   const bool is_last = found && found->path == last_path_;
   const std::string path = found ? fs::absolute(found->path).string() : "";
   const fs::path chosen = dist::broadcast_text(ranks, path, 0);
-  const auto has_it = dist::broadcast_values(ranks, std::vector<char>{is_last ? '1' : '0'}, 0);
+  const bool rank_0_has_it = dist::broadcast_value(ranks, is_last, 0);
   if (chosen.empty()) return std::nullopt;
-  if (has_it.front() == '1') return ranks.rank() == 0 ? std::move(found) : std::move(last_);
+  if (rank_0_has_it) return ranks.rank() == 0 ? std::move(found) : std::move(last_);
   found.reset();
   last_.reset();
   return checkpoints_.read(chosen);

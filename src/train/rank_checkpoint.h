@@ -1,11 +1,11 @@
 // Checkpoints of a training whose state lies in parts on its ranks. The file is, byte for byte, the
 // one that one process would have written, so any number of ranks goes on from it.
 //
-// Each tensor has an owner among the ranks (sharding/rounds.h). To save, the parts travel to the
-// owners, which hash the tensors and write them into one file that all ranks share; rank 0 lays it
-// out, and seals and publishes it when all digests have come in. To load, the owners read and
-// verify the tensors, and hand the parts out. Each byte is read and verified once, by one rank, and
-// what is wrong with any of them is told to all before anything begins.
+// To save, each rank writes its parts of the tensors into one file that all ranks share; rank 0
+// lays it out, and seals and publishes it when all digests have come in. To load, each reads its
+// parts. A tensor's digest is made, and verified, by its holders one after another
+// (sharding/relay.h), so that each byte is read once, by the rank that needs it, and none travels.
+// What is wrong with any of them is told to all before anything begins.
 #pragma once
 
 #include <filesystem>
@@ -43,8 +43,14 @@ class RankCheckpoints {
   /// which have not been read: they may be of another model.
   Start read(const std::filesystem::path& checkpoint,
              const std::optional<std::string>& experiment = std::nullopt);
+  /// This rank's parts of the weights alone, of a checkpoint of either kind, or of the newest in a
+  /// run's folder.
+  NamedTensors read_weights(const std::filesystem::path& path);
 
  private:
+  /// Opens it on every rank and does `use` with it; it has to be the same one everywhere.
+  store::CheckpointReader open(const std::filesystem::path& checkpoint,
+                               const std::function<void(const store::CheckpointReader&)>& use);
   void read_tensors(const store::CheckpointReader& reader, store::CheckpointContents& contents);
 
   std::unique_ptr<dist::Communicator> ranks_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <functional>
 
 #include <nlohmann/json.hpp>
@@ -12,9 +11,12 @@
 #include "core/text.h"
 #include "model/recomputation.h"
 #include "model/units.h"
+#include "ops/cross_entropy.h"
 #include "sharding/gradient_tree.h"
+#include "sharding/rank_groups.h"
 #include "train/memory.h"
 #include "train/placement.h"
+#include "train/plan_row.h"
 
 namespace olmo::train {
 namespace {
@@ -22,7 +24,7 @@ namespace {
 using config::Cluster;
 using sharding::UnitLayout;
 
-constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 2 * 8;
+constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16;
 
 struct MemoryKindOfRank {
   const char* key;
@@ -117,8 +119,7 @@ std::int64_t sets_of(const Layout& layout) {
   const auto& shape = layout.shape;
   if (shape.ranks == 1) return sharding::GradientTree::sets_for(shape.micro_batches);
   const int shard = shape.strategy.shard_ranks;
-  const bool sends_sums =
-      layout.replicas() > 1 && shard > 1 && std::has_single_bit(static_cast<unsigned>(shard));
+  const bool sends_sums = layout.replicas() > 1 && sharding::adds_leaves(shard);
   return sharding::GradientTree::sets_for_received(
       sends_sums ? (shape.micro_batches + shard - 1) / shard : shape.micro_batches);
 }
@@ -133,13 +134,14 @@ std::int64_t received_bytes(const Layout& layout) {
   if (shard == 1) return leaves * slice * element;
   const std::int64_t of_group = std::min(shard, leaves) * replicas * slice;
   if (replicas == 1) return of_group * element;
-  const bool sums = std::has_single_bit(static_cast<unsigned>(shard));
-  return of_group * element + (sums && bf16 ? of_group * kFloat : 0) +
+  const bool sums = sharding::adds_leaves(strategy.shard_ranks);
+  // Those of two units: one's leaves arrive while the other's are dealt.
+  return 2 * of_group * element + (sums && bf16 ? of_group * kFloat : 0) +
          (sums ? replicas : leaves) * slice * kFloat;
 }
 
 RankMemory memory_of_rank(const config::TrainConfig& config, const Layout& layout) {
-  const MemoryPlan alone = memory_of(config);
+  const MemoryPlan alone = memory_of(config, planned_steps(config));
   const auto& [ranks, strategy, micro_batches, micro_batch, bf16] = layout.shape;
   const bool gathers = strategy.shard_ranks > 1;
   const std::int64_t element = bf16 ? kBf16 : kFloat, slices = layout.slices();
@@ -161,9 +163,11 @@ RankMemory memory_of_rank(const config::TrainConfig& config, const Layout& layou
   memory.sums = kFloat * slices * sets_of(layout);
   memory.moments = kFloat * slices * moments;
   memory.activations = alone.saved_activations;
-  memory.buffers = alone.scratch + alone.head + alone.workspace;
   const std::int64_t rounds = (micro_batches + ranks - 1) / ranks;
-  memory.data = kIdAndLabel * rounds * micro_batch * config.model.max_sequence_length;
+  const std::int64_t tokens = rounds * micro_batch * config.model.max_sequence_length;
+  memory.buffers = alone.scratch + alone.workspace + alone.head -
+                   ops::kTokenLossBytes * (config.tokens_per_step() - tokens);
+  memory.data = kIdAndLabel * tokens;
   if (alone.checkpoint_copy > 0) memory.checkpoint_copy = kFloat * slices * (1 + moments);
   memory.process = alone.process;
   return memory;
@@ -222,12 +226,7 @@ RankTime time_of(const RankPlan& plan, const Cluster& cluster) {
   return time;
 }
 
-std::string bytes_text(std::int64_t value) {
-  const auto size = static_cast<double>(value);
-  if (size >= 0x1p40) return formatted("%.2f TiB", size / 0x1p40);
-  if (size >= 0x1p30) return formatted("%.2f GiB", size / 0x1p30);
-  return formatted("%.1f MiB", size / 0x1p20);
-}
+constexpr int kMostRanks = 65'536;
 
 /// Changes of the config, or more ranks, that fit where the config does not.
 std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int ranks,
@@ -251,11 +250,13 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
   const auto recompute = [](config::TrainConfig& changed) {
     changed.activation_checkpointing = "whole_layer";
   };
-  for (int more = 2 * ranks; more <= 1 << 16; more *= 2) {
-    if (!fits(config, more)) continue;
-    ways.push_back(std::to_string(more) + " ranks");
-    break;
-  }
+  const auto fewest_ranks = [&](const config::TrainConfig& changed, int from) {
+    int count = from;
+    while (count <= kMostRanks && !fits(changed, count)) count *= 2;
+    return count <= kMostRanks ? std::optional(count) : std::nullopt;
+  };
+  if (const auto more = fewest_ranks(config, 2 * ranks))
+    ways.push_back(std::to_string(*more) + " ranks");
   try_config("fsdp.sharding_strategy=FULL_SHARD", shard);
   for (auto micro = config.micro_batch() / 2; micro >= 1; micro /= 2) {
     config::TrainConfig smaller = config;
@@ -266,14 +267,16 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
   }
   try_config("activation_checkpointing=whole_layer", recompute);
   if (!ways.empty()) return ways;
-  try_config(
-      "fsdp.sharding_strategy=FULL_SHARD with device_train_microbatch_size=1 and "
-      "activation_checkpointing=whole_layer",
-      [&](config::TrainConfig& changed) {
-        shard(changed);
-        recompute(changed);
-        changed.device_train_microbatch_size = 1;
-      });
+  config::TrainConfig all = config;
+  shard(all);
+  recompute(all);
+  all.device_train_microbatch_size = 1;
+  if (const auto count = fewest_ranks(all, ranks)) {
+    ways.push_back(
+        "fsdp.sharding_strategy=FULL_SHARD with device_train_microbatch_size=1 and "
+        "activation_checkpointing=whole_layer" +
+        (*count == ranks ? std::string() : " on " + std::to_string(*count) + " ranks"));
+  }
   return ways;
 }
 
@@ -284,14 +287,9 @@ void check_memory(RankPlan& plan, const config::TrainConfig& config, const Clust
   const auto ways = ways_to_fit(config, plan.ranks, cluster);
   for (std::size_t i = 0; i < ways.size(); ++i)
     text += (i == 0 ? "; what would fit: " : "; or ") + ways[i];
-  if (ways.empty()) text += "; none of the settings alone would fit, nor 65,536 ranks";
+  if (ways.empty())
+    text += "; no sharding, micro-batch or recomputation would fit, on up to 65,536 ranks";
   plan.problems.push_back(text);
-}
-
-std::string row(const std::string& name, const std::string& value) {
-  constexpr std::size_t kWidth = 28;
-  return "  " + name + std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ') + value +
-         "\n";
 }
 
 std::string strategy_text(const RankPlan& plan) {
@@ -308,19 +306,21 @@ std::string time_text(const RankPlan& plan, const Cluster& cluster) {
     return "\nTime of a step\n  unknown: the cluster file lacks " + plan.time_missing + "\n";
   const RankTime& time = *plan.time;
   std::string text = "\nTime of a step: max(compute, transfer) + update\n";
+  text += plan_row("compute", formatted("%.3g s", time.compute) +
+                                  formatted("  (%.4g FLOPs", plan.flops) +
+                                  formatted(" / (%.4g FLOP/s", *cluster.peak_flops) +
+                                  (cluster.efficiency ? formatted(" × %.2g))", *cluster.efficiency)
+                                                      : std::string("), its peak: a bound)")));
   text +=
-      row("compute", formatted("%.3g s", time.compute) + formatted("  (%.4g FLOPs", plan.flops) +
-                         formatted(" / (%.4g FLOP/s", *cluster.peak_flops) +
-                         (cluster.efficiency ? formatted(" × %.2g))", *cluster.efficiency)
-                                             : std::string("), its peak: a bound)")));
-  text += row("transfer", formatted("%.3g s", time.transfer) +
-                              "  (bytes inside nodes and between them, each over its rate, the "
-                              "longer; and a latency a collective)");
-  text += row("update", formatted("%.3g s", time.update) + "  (new weights and norms, likewise)");
+      plan_row("transfer", formatted("%.3g s", time.transfer) +
+                               "  (bytes inside nodes and between them, each over its rate, the "
+                               "longer; and a latency a collective)");
+  text +=
+      plan_row("update", formatted("%.3g s", time.update) + "  (new weights and norms, likewise)");
   const auto rate = static_cast<double>(plan.tokens_per_step) / time.step();
-  text += row("a step", formatted("%.3g s", time.step()) + formatted(", %.4g tokens/s", rate) +
-                            formatted(", %.4g a device", rate / plan.ranks));
-  text += row("if nothing overlapped", formatted("%.3g s", time.without_overlap()));
+  text += plan_row("a step", formatted("%.3g s", time.step()) + formatted(", %.4g tokens/s", rate) +
+                                 formatted(", %.4g a device", rate / plan.ranks));
+  text += plan_row("if nothing overlapped", formatted("%.3g s", time.without_overlap()));
   return text;
 }
 
@@ -330,6 +330,20 @@ std::int64_t RankMemory::total() const {
   std::int64_t sum = 0;
   for (const auto& kind : kKinds) sum += this->*kind.bytes;
   return sum;
+}
+
+std::optional<std::string> note_of_waiting_ranks(const config::TrainConfig& config, int ranks) {
+  const auto micro_batches = config.micro_batches();
+  const auto batches = [](std::int64_t count) {
+    return count == 1 ? std::string("1 micro-batch") : std::to_string(count) + " micro-batches";
+  };
+  if (const auto idle = ranks - micro_batches; idle > 0)
+    return "no work for " + counted(idle, "rank") + ": a step has " + batches(micro_batches) +
+           "; a smaller device_train_microbatch_size makes more";
+  if (const auto last = micro_batches % ranks; last != 0)
+    return "the last round of a step has " + batches(last) + " for " + std::to_string(ranks) +
+           " ranks; the others wait";
+  return std::nullopt;
 }
 
 RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster& cluster) {
@@ -355,42 +369,36 @@ RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster&
   if (plan.time_missing.empty()) plan.time = time_of(plan, cluster);
   if (cluster.memory_bytes) plan.device_memory = static_cast<std::int64_t>(*cluster.memory_bytes);
   check_memory(plan, config, cluster);
-  if (const auto idle = ranks - plan.micro_batches; idle > 0) {
-    plan.notes.push_back("no work for " + counted(idle, "rank") + ": a step has " +
-                         std::to_string(plan.micro_batches) +
-                         " micro-batches; a smaller device_train_microbatch_size makes more");
-  } else if (plan.micro_batches % ranks != 0) {
-    plan.notes.push_back("the last round of a step has " +
-                         std::to_string(plan.micro_batches % ranks) + " micro-batches for " +
-                         std::to_string(ranks) + " ranks; the others wait");
-  }
+  if (auto note = note_of_waiting_ranks(config, ranks)) plan.notes.push_back(*std::move(note));
   return plan;
 }
 
 std::string to_text(const RankPlan& plan, const Cluster& cluster) {
   std::string text = "Ranks\n";
-  text += row("ranks", std::to_string(plan.ranks) +
-                           (plan.nodes ? " on " + std::to_string(*plan.nodes) +
-                                             (*plan.nodes == 1 ? " node" : " nodes")
-                                       : std::string()) +
-                           (cluster.name.empty() ? "" : " of " + cluster.name));
-  text += row("strategy", strategy_text(plan));
-  text += row("units", std::to_string(plan.units));
-  text += row("micro-batches of a step", std::to_string(plan.micro_batches) + ", of a rank " +
-                                             std::to_string(plan.most_micro_batches));
+  text += plan_row("ranks", std::to_string(plan.ranks) +
+                                (plan.nodes ? " on " + std::to_string(*plan.nodes) +
+                                                  (*plan.nodes == 1 ? " node" : " nodes")
+                                            : std::string()) +
+                                (cluster.name.empty() ? "" : " of " + cluster.name));
+  text += plan_row("strategy", strategy_text(plan));
+  text += plan_row("units", std::to_string(plan.units));
+  text += plan_row("micro-batches of a step", std::to_string(plan.micro_batches) + ", of a rank " +
+                                                  std::to_string(plan.most_micro_batches));
   text += "\nMemory of a rank\n";
   for (const auto& kind : kKinds) {
-    if (plan.memory.*kind.bytes > 0) text += row(kind.text, bytes_text(plan.memory.*kind.bytes));
+    if (plan.memory.*kind.bytes > 0)
+      text += plan_row(kind.text, bytes_text(plan.memory.*kind.bytes));
   }
-  text += row("total", bytes_text(plan.memory.total()) +
-                           (plan.device_memory ? "  of " + bytes_text(*plan.device_memory) : ""));
+  text +=
+      plan_row("total", bytes_text(plan.memory.total()) +
+                            (plan.device_memory ? "  of " + bytes_text(*plan.device_memory) : ""));
   text += "\nSent by a rank in a step\n";
   for (const auto& kind : kTraffic) {
     const auto& sent = plan.traffic.*kind.kind;
     if (sent.calls > 0)
-      text += row(kind.text, bytes_text(sent.bytes) + " in " + std::to_string(sent.calls));
+      text += plan_row(kind.text, bytes_text(sent.bytes) + " in " + std::to_string(sent.calls));
   }
-  text += row("total", bytes_text(plan.traffic.bytes()));
+  text += plan_row("total", bytes_text(plan.traffic.bytes()));
   text += time_text(plan, cluster);
   for (const auto& note : plan.notes) text += "\nnote: " + note + "\n";
   return text;

@@ -64,6 +64,9 @@ struct RankPlan {
   std::vector<std::string> notes;
 };
 
+/// Which ranks would have nothing to do, in all of a step or at its end; nothing: none.
+std::optional<std::string> note_of_waiting_ranks(const config::TrainConfig& config, int ranks);
+
 /// Throws Error(kUsage) for ranks that the strategy cannot be spread over.
 RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const config::Cluster& cluster);
 

@@ -216,7 +216,7 @@ class Search {
     if (db_->run(*result_.run_id).experiment_digest == config::experiment_digest(config_).hex())
       return;
     throw_other_config(database_.string() + ", run " + *result_.run_id,
-                       Json::parse(db_->run(*result_.run_id).config), config_);
+                       recorded_config(*db_, *result_.run_id), config_);
   }
 
   [[nodiscard]] std::optional<fs::path> best_path() const {

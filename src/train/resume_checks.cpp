@@ -7,6 +7,7 @@
 
 #include "config/key_table.h"
 #include "core/error.h"
+#include "core/recorded_json.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
 
@@ -81,12 +82,13 @@ bool is_placement(const std::string& key) {
 }
 
 void check_policy(const Json& before, const Json& now, const std::optional<fs::path>& checkpoint) {
-  if (before.value("numerics", Json()) != now["numerics"]) {
-    throw Error(
-        ErrorKind::kUsage,
-        "numerics=" + now["numerics"].get<std::string>() +
-            ": the run was trained under numerics=" + before.value("numerics", std::string("?")) +
-            ", and one run keeps to one; set it as it was, " + way_on(checkpoint));
+  const Json numerics = before.value("numerics", Json("?"));
+  if (numerics != now["numerics"]) {
+    throw Error(ErrorKind::kUsage,
+                "numerics=" + now["numerics"].get<std::string>() +
+                    ": the run was trained under numerics=" +
+                    (numerics.is_string() ? numerics.get<std::string>() : numerics.dump()) +
+                    ", and one run keeps to one; set it as it was, " + way_on(checkpoint));
   }
   if (now["numerics"] != "fast") return;
   for (const auto& [key, is] : now.items()) {  // `fast` computes with what a user can set
@@ -96,6 +98,10 @@ void check_policy(const Json& before, const Json& now, const std::optional<fs::p
                                        was.dump() + ", is " + is.dump() + "; set it as it was, " +
                                        way_on(checkpoint));
   }
+}
+
+std::string place_of(const store::RunDb& db, const std::string& run_id) {
+  return db.path().string() + ", run " + run_id;
 }
 
 void collect(const std::string& path, const Json& before, const Json& now,
@@ -114,6 +120,10 @@ void collect(const std::string& path, const Json& before, const Json& now,
 }
 
 }  // namespace
+
+Json recorded_config(const store::RunDb& db, const std::string& run_id) {
+  return recorded_object(db.run(run_id).config, place_of(db, run_id) + ": its config");
+}
 
 std::string way_on(const std::optional<fs::path>& checkpoint) {
   if (!checkpoint) return "or choose another --run-dir for a run of its own";
@@ -151,11 +161,14 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   const auto attempts = store::read_attempts(db.records(), run_id);
   if (!attempts.empty()) {
     const auto& last = attempts.back();
-    Json before = Json::parse(last.policy), policy = store::policy_json(now.policy);
+    const std::string where = place_of(db, run_id);
+    Json before = recorded_object(last.policy, where + ": the policy of its last attempt");
+    Json policy = store::policy_json(now.policy);
     check_policy(before, policy, checkpoint);
     for (Json* each : {&before, &policy}) each->erase("switches");
     changes = differences(before, policy);
-    for (const auto& change : differences(Json::parse(last.build), store::build_json()))
+    const Json build = recorded_object(last.build, where + ": the build of its last attempt");
+    for (const auto& change : differences(build, store::build_json()))
       changes.push_back("build: " + change);
   }
   const auto recorded = store::read_inputs(db.records(), run_id);
@@ -164,7 +177,7 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   for (const auto& kind : kinds)
     check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
   if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
-  const Json config = now.start ? *now.start->contents.config : Json::parse(db.run(run_id).config);
+  const Json config = now.start ? *now.start->contents.config : recorded_config(db, run_id);
   for (auto& change :
        differences(without_placement(config), without_placement(to_json(now.config))))
     changes.push_back(std::move(change));

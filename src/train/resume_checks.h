@@ -38,6 +38,9 @@ struct Successor {
 std::vector<std::string> check_successor(const store::RunDb& db, const std::string& run_id,
                                          const Successor& now, data::BatchSource& batches);
 
+/// The config that the record has of a run. Throws Error(kDamaged) if it is none.
+Json recorded_config(const store::RunDb& db, const std::string& run_id);
+
 /// A config's JSON without what says where something lies or what computes.
 Json without_placement(const Json& config, const std::string& group = "");
 

@@ -27,11 +27,13 @@ Saver::Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ran
 
 void Saver::save_first() {
   require_finite_state(stepper_, recorder_);
-  try {
-    save_in_place();
-  } catch (const std::exception& error) {
-    note_failure(error);
-  }
+  writer_.save_beside([this] { return contents(); }, options(false));
+  saved_step_ = step();
+  first_in_flight_ = true;
+}
+
+void Saver::finish_first() {
+  if (std::exchange(first_in_flight_, false)) collect();
 }
 
 void Saver::save_if_due(bool has_ended) {
@@ -72,9 +74,9 @@ void Saver::save_last() {
 }
 
 void Saver::save_what_is_whole() {
-  if (step() == 0) return;
   try {
     settle();
+    if (step() == 0) return;
     dist::together(checkpoints_.ranks(), [&] { recorder_.require_held(); });
     if (saved_step_ == step()) return;
     require_finite_state(stepper_, recorder_);

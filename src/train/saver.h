@@ -21,8 +21,12 @@ class Saver {
   /// Every rank has one and makes the same calls.
   Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ranks, bool resumed);
 
-  /// Before the first step, from where the tensors are: nothing else needs the time or the memory.
+  /// Before the first step: begins a save of the tensors where they are, beside the computation of
+  /// that step, which does not write to them before its update.
   void save_first();
+  /// Before an update, and at the end: takes the result of save_first(), if it is not taken yet.
+  void finish_first();
+  [[nodiscard]] bool is_saving_first() const { return first_in_flight_; }
   /// After every step: begins a save in the background if one is due, and takes the result of the
   /// one before. `has_ended`: as has_ended(), on all ranks; they take a result after the same step.
   void save_if_due(bool has_ended);
@@ -60,6 +64,7 @@ class Saver {
   store::CheckpointWriter writer_;
   bool resumed_;
   std::int64_t saved_step_;
+  bool first_in_flight_ = false;
   std::int64_t failures_ = 0;  ///< in a row
   std::optional<std::filesystem::path> saved_;
 };

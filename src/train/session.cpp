@@ -1,13 +1,18 @@
 #include "train/session.h"
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
+#include "core/activity.h"
 #include "core/error.h"
+#include "core/fresh_pages.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/machine.h"
+#include "core/memory_error.h"
 #include "core/process_identity.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -15,18 +20,19 @@
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "model/model_config.h"
-#include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
 #include "store/run_folder.h"
 #include "train/agreement.h"
+#include "train/beginning.h"
 #include "train/placement.h"
 #include "train/preparation.h"
 #include "train/rank_checkpoint.h"
 #include "train/rank_plan.h"
 #include "train/resume.h"
 #include "train/resume_checks.h"
+#include "train/shared_inputs.h"
 #include "train/shared_order.h"
 #include "train/speed.h"
 #include "train/train_state.h"
@@ -39,85 +45,6 @@ namespace fs = std::filesystem;
 
 constexpr char kNothingTrained[] = "no step was trained yet, and nothing was recorded";
 
-/// OLMo's load_path: a new run that takes over weights, moments and counters.
-std::optional<Start> find_load_path(const config::TrainConfig& config,
-                                    const ReadStart& read = read_start) {
-  if (!config.load_path) return std::nullopt;
-  if (config.reset_optimizer_state != config.reset_trainer_state) {
-    throw Error(ErrorKind::kUsage,
-                "`reset_optimizer_state` and `reset_trainer_state` must be equal here: to keep one "
-                "without the other is not supported");
-  }
-  return read(store::resolve_checkpoint(*config.load_path));
-}
-
-/// A new run begins in a folder without checkpoints, be they whole or not.
-void require_free_folder(const SessionOptions& options, const config::TrainConfig& config) {
-  if (options.resume || config.save_overwrite) return;
-  const auto folders = store::list_step_folders(options.run_dir);
-  if (folders.whole.empty() && folders.broken.empty()) return;
-  if (folders.whole.empty()) {
-    throw Error(ErrorKind::kUsage, options.run_dir.string() +
-                                       ": already holds checkpoints, none of which can be read (" +
-                                       folders.broken.front().why + "): choose another --run-dir");
-  }
-  throw Error(ErrorKind::kUsage,
-              options.run_dir.string() + ": already holds checkpoints of a run (the last is " +
-                  folders.whole.front().path.filename().string() +
-                  "): go on with --resume latest, choose another --run-dir, or set "
-                  "save_overwrite=true");
-}
-
-/// Where a start finds itself, once the folder is its own.
-struct Beginning {
-  std::optional<std::string> continued;    ///< the run that goes on; nothing: a new one
-  std::optional<Start> start;              ///< a checkpoint: of that run, or load_path's
-  bool with_state = false;                 ///< its counters and moments, too
-  std::vector<store::InputRecord> inputs;  ///< whatever decides the result
-  std::vector<ResumeEvent> events;         ///< that the record must tell
-};
-
-fs::path database_of(const SessionOptions& options) {
-  return options.database.empty() ? options.run_dir / "run.db" : options.database;
-}
-
-/// The digests of everything that decides the result: with those of the weights, if they are read.
-std::vector<store::InputRecord> inputs_of(const Preparation& ready, const Resumption& resumption,
-                                          const config::TrainConfig& config) {
-  auto inputs = ready.inputs;
-  if (resumption.start || !config.load_weights) return inputs;
-  const auto weights = describe_weights(*config.load_weights);
-  inputs.insert(inputs.end(), weights.begin(), weights.end());
-  return inputs;
-}
-
-/// What a start would find in the run folder and the database; reads only.
-void check_start(const SessionOptions& options, const config::TrainConfig& config,
-                 Preparation& ready, Problems& problems) {
-  const fs::path database = database_of(options);
-  Resumption resumption;
-  problems.check([&] {
-    if (options.resume && (*options.resume != "latest" || fs::exists(options.run_dir)))
-      resumption = find_resumption(options, database, config);
-  });
-  problems.check([&] {
-    if (resumption.start || find_load_path(config)) return;
-    if (config.load_weights) models::read_weights(*config.load_weights, config.model);
-  });
-  problems.check([&] { require_writable_folder(options.run_dir); });
-  problems.check([&] { store::require_unlocked(options.run_dir); });
-  if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
-  problems.check([&] {
-    if (!store::holds_tables(database))
-      return require_writable_folder(fs::absolute(database).parent_path());
-    const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
-    if (!resumption.run_id || !ready.policy || !ready.batches) return;
-    const auto inputs = inputs_of(ready, resumption, config);
-    check_successor(db, *resumption.run_id, {config, *ready.policy, inputs, resumption.start},
-                    *ready.batches);
-  });
-}
-
 /// Sequences in the data, if it could be read.
 std::optional<std::int64_t> instances_of(const Preparation& ready) {
   if (!ready.batches) return std::nullopt;
@@ -125,9 +52,10 @@ std::optional<std::int64_t> instances_of(const Preparation& ready) {
 }
 
 /// What a start needs beside its folder; throws all that is wrong with it at once.
-Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options) {
+Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options,
+                          InputDigests digests) {
   Problems problems;
-  Preparation ready = prepare(loaded, problems);
+  Preparation ready = prepare(loaded, problems, digests);
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] {
     if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
@@ -136,36 +64,8 @@ Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptio
   return ready;
 }
 
-/// Looks into the run folder, which is locked by now, for what to go on with.
-Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,
-                         const Preparation& ready, const store::RunLock& lock,
-                         const ReadStart& read) {
-  Beginning beginning;
-  auto& events = beginning.events;
-  for (const auto& note : ready.notes) events.push_back({"note", note});
-  store::remove_stale(options.run_dir);
-  if (lock.broken()) events.push_back({"lock", *lock.broken()});
-  require_free_folder(options, config);
-  Resumption resumption;
-  if (options.resume) resumption = find_resumption(options, database_of(options), config, read);
-  events.insert(events.end(), resumption.events.begin(), resumption.events.end());
-  beginning.inputs = inputs_of(ready, resumption, config);
-  beginning.continued = resumption.run_id;
-  beginning.start = std::move(resumption.start);
-  beginning.with_state = beginning.start || !config.reset_trainer_state;
-  return beginning;
-}
-
-/// Compares the start with the run that it continues: what has changed is an event, or refused.
-void note_changes(Beginning& beginning, const store::RunDb& db, const config::TrainConfig& config,
-                  Preparation& ready) {
-  if (!beginning.continued) return;
-  const Successor successor{config, *ready.policy, beginning.inputs, beginning.start};
-  for (const auto& change : check_successor(db, *beginning.continued, successor, *ready.batches))
-    beginning.events.push_back({"change", change});
-}
-
-/// What must be the same on every rank before one of them touches the run folder.
+/// What must be the same on every rank before one of them touches the run folder; the input files
+/// come after it.
 std::vector<dist::Fact> facts_of(const config::TrainConfig& config, const Preparation& ready) {
   std::vector<dist::Fact> facts;
   facts.push_back({"config", json_text(without_placement(to_json(config)))});
@@ -176,13 +76,18 @@ std::vector<dist::Fact> facts_of(const config::TrainConfig& config, const Prepar
   if (policy["numerics"] == "fast")
     for (const char* key : {"device", "isa", "matrix_products"}) computes[key] = policy[key];
   facts.push_back({"policy", json_text(computes)});
-  for (std::size_t i = 0; i < ready.inputs.size(); ++i) {
-    const auto& [kind, path, bytes, sha256] = ready.inputs[i];
+  facts.push_back({"evaluators that are left out", json_text(Json(ready.evaluators->notes()))});
+  return facts;
+}
+
+std::vector<dist::Fact> facts_of(const std::vector<store::InputRecord>& inputs) {
+  std::vector<dist::Fact> facts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [kind, path, bytes, sha256] = inputs[i];
     facts.push_back(
         {kind + " " + std::to_string(i) + " (" + fs::path(path).filename().string() + ")",
          std::to_string(bytes) + " bytes, " + sha256});
   }
-  facts.push_back({"evaluators that are left out", json_text(Json(ready.evaluators->notes()))});
   return facts;
 }
 
@@ -207,11 +112,6 @@ int hosts_of(const std::vector<store::RankRecord>& world) {
   return static_cast<int>(hosts.size());
 }
 
-/// Ranks on the machine of rank 0, itself included.
-std::int64_t ranks_beside(const std::vector<store::RankRecord>& world) {
-  return std::ranges::count(world, world.front().host, &store::RankRecord::host);
-}
-
 /// A training from its config to its end, on one of its ranks.
 class Session {
  public:
@@ -223,23 +123,37 @@ class Session {
         place_(ranks),
         ranks_(ranks.communicator),
         signals_(signals),
-        database_(database_of(options)) {}
+        database_(database_of(options)),
+        activity_(ranks.communicator.rank() == 0) {}
 
   SessionResult run() {
-    dist::together(ranks_, [&] { ready_ = prepare_start(loaded_, options_); });
-    if (ranks_.size() > 1)
-      dist::require_same(ranks_, facts_of(config_, ready_), own_identity().host);
+    const bool alone = ranks_.size() == 1;
+    activity_.now("reading tokenizer and token files");
+    dist::together(ranks_, [&] {
+      ready_ = prepare_start(loaded_, options_, alone ? InputDigests::kNow : InputDigests::kLater);
+    });
+    if (!alone) require_same_everywhere();
+    activity_.now("looking for what to go on with in " + options_.run_dir.string());
     const auto world = describe_world(ranks_, *ready_.policy);
-    decide(ranks_, [&] { take_folder(world); });  // what follows reads and writes the folder
+    dist::decide(ranks_, [&] { take_folder(world); });  // what follows reads and writes the folder
     require_shared_folder(ranks_, options_.run_dir);
     find_start(hosts_of(world));
     end_if_asked();
 
+    activity_.now("measuring this machine");
     const PeakFlops peak(*ready_.policy);
     const PeakOfAll all = peak_of_all(ranks_, peak);
+    activity_.now(beginning_.start       ? "taking over the checkpoint"
+                  : config_.load_weights ? "reading " + *config_.load_weights
+                                         : "drawing the initial weights");
     Stepper stepper(config_, *ready_.policy, std::move(*ready_.batches), ranks_, hosts_of(world));
+    // Where every core computes, whoever writes first takes the pages.
+    const FreshPages pages(
+        stepper.reserve_memory(),
+        usable_cores().usable - stepper.policy().threads * ranks_beside(world, ranks_.rank()));
     begin_at(stepper, beginning_.start, beginning_.with_state);
     require_same_start(stepper);
+    activity_.done();
     const auto step = stepper.state().step;
     if (is_finished(stepper)) {
       return {{.step = step, .first_step = step + 1, .checkpoint = beginning_.start->path},
@@ -247,7 +161,7 @@ class Session {
               database_};
     }
     end_if_asked();
-    decide(ranks_, [&] {
+    dist::decide(ranks_, [&] {
       say_peak(all);
       begin_record(describe_attempt(stepper, all, store::devices_of(world)), stepper);
     });
@@ -265,14 +179,24 @@ class Session {
   }
 
  private:
+  void require_same_everywhere() {
+    const std::string host = own_identity().host;
+    dist::require_same(ranks_, facts_of(config_, ready_), host);
+    ready_.inputs = describe_shared_inputs(ranks_, ready_.input_files);
+    dist::require_same(ranks_, facts_of(ready_.inputs), host);
+  }
+
   /// Of rank 0: the right to the folder.
   void take_folder(const std::vector<store::RankRecord>& world) {
+    if (auto note = note_of_waiting_ranks(config_, ranks_.size()))
+      ready_.notes.push_back(*std::move(note));
+    if (!ready_.notes.empty()) activity_.done();
     for (const auto& note : ready_.notes) log_line("note: " + note);
-    const auto memory = memory_of(config_, {}, instances_of(ready_));
+    const auto memory = memory_of(config_, planned_steps(config_), instances_of(ready_));
     Needs needs = needs_of(config_, memory, options_.run_dir, {});
     if (ranks_.size() > 1)
-      needs.memory = plan_ranks(config_, ranks_.size(), {}).memory.total() * ranks_beside(world);
-    for (const auto& shortage : shortages(needs, options_.run_dir)) log_warning(shortage);
+      needs.memory = plan_ranks(config_, ranks_.size(), {}).memory.total() * ranks_beside(world, 0);
+    for (const auto& shortage : shortages(needs, config_, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
   }
 
@@ -293,7 +217,7 @@ class Session {
     } catch (const std::exception&) {  // of rank 0
       error = std::current_exception();
     }
-    decide(ranks_, [&] {
+    dist::decide(ranks_, [&] {
       if (error) std::rethrow_exception(error);
     });
     beginning_.start = search.share(std::move(beginning_.start));
@@ -337,7 +261,7 @@ class Session {
   bool is_finished(const Stepper& stepper) {
     if (!beginning_.continued || stepper.state().step < stepper.last_step()) return false;
     std::string status;
-    decide(ranks_, [&] { status = db_->run(*beginning_.continued).status; });
+    dist::decide(ranks_, [&] { status = db_->run(*beginning_.continued).status; });
     return dist::broadcast_text(ranks_, status, 0) == "finished";
   }
 
@@ -417,6 +341,7 @@ class Session {
   std::optional<store::RunLock> lock_;  ///< of rank 0, as is the database
   std::optional<store::RunDb> db_;
   Beginning beginning_;
+  Activity activity_;
 };
 
 }  // namespace
@@ -425,11 +350,11 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   const config::TrainConfig& config = loaded.config;
   Problems problems;
   Preparation ready = prepare(loaded, problems);
-  check_start(options, config, ready, problems);
+  check_beginning(options, config, ready, problems);
   TrainPlan plan = make_plan(loaded, instances_of(ready));
   plan.loaded.notes = ready.notes;
   plan.needs = needs_of(config, plan.memory, options.run_dir, plan.steps);
-  for (auto& shortage : shortages(*plan.needs, options.run_dir))
+  for (auto& shortage : shortages(*plan.needs, config, options.run_dir))
     problems.add(Error(ErrorKind::kUsage, shortage));
   plan.problems = problems.all();
   if (ready.policy) plan.step_time = estimate_step_time(config, *ready.policy);
@@ -438,13 +363,16 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
 
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
                           const Ranks& ranks, const StopSignals& signals) {
-  return Session(loaded, options, ranks, signals).run();
-}
-
-SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options) {
-  const StopSignals signals;  // from here on a signal ends the run in order, not the process
-  const auto alone = dist::alone();
-  return run_session(loaded, options, {.communicator = *alone}, signals);
+  const auto with_advice = [&](const std::string& problem) {
+    return MemoryError(problem + "; " + ways_to_need_less(loaded.config));
+  };
+  try {
+    return Session(loaded, options, ranks, signals).run();
+  } catch (const MemoryError& error) {
+    throw with_advice(error.what());
+  } catch (const std::bad_alloc&) {
+    throw with_advice("there is no memory left");
+  }
 }
 
 }  // namespace olmo::train

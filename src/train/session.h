@@ -48,7 +48,5 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
 /// the same AgreedError. `signals`: from before the call on they end the run in order.
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
                           const Ranks& ranks, const StopSignals& signals);
-/// In one process.
-SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options);
 
 }  // namespace olmo::train

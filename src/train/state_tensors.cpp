@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "core/hash.h"
 #include "core/parallel.h"
 #include "dist/exchange.h"
-#include "sharding/whole_tensors.h"
+#include "sharding/relay.h"
 #include "train/rank_trace.h"
 
 namespace olmo::train {
@@ -23,10 +22,10 @@ Digest hash_of(const Policy& policy, const at::Tensor& tensor) {
   return sha256(host_bytes(to_host(policy, tensor)));
 }
 
-/// The tensors of a state whose parts lie on several ranks, on their way to their owners.
-class Travelling {
+/// The tensors of a state whose parts lie on several ranks.
+class InParts {
  public:
-  Travelling(const sharding::RankUnits& units, const std::vector<StateTensor>& tensors) {
+  InParts(const sharding::RankUnits& units, const std::vector<StateTensor>& tensors) {
     const auto& layout = units.layout();
     const auto parts = layout.parts(units.groups().slice());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -38,38 +37,37 @@ class Travelling {
       ranges_.push_back({kFloat * part.begin, kFloat * (part.begin + part.size)});
       parts_.push_back(host_bytes(tensors[i].owned));
     }
-    whole_ = std::make_unique<sharding::WholeTensors>(units.groups().world(), sizes_, ranges_,
-                                                      sharding::Direction::kToOwners);
   }
 
-  /// Bytes of the whole tensor with this number in the state.
-  [[nodiscard]] std::int64_t size(std::size_t i) const {
-    return sizes_[static_cast<std::size_t>(std::ranges::find(numbers_, i) - numbers_.begin())];
-  }
-
-  /// Calls `use` with windows of tensors that are this rank's to use, in the order of their bytes,
-  /// and with the tensor's number in the state; from several threads, each with tensors of its own.
-  void collect(const std::function<void(std::size_t, std::span<const std::byte>)>& use) {
-    std::vector<std::size_t> held;  // those that need not travel
-    for (std::size_t k = 0; k < numbers_.size(); ++k)
-      if (whole_->stays(k) && whole_->is_mine(k)) held.push_back(k);
-    for_each_in_parallel(held.size(),
-                         [&](std::size_t i) { use(numbers_[held[i]], parts_[held[i]]); });
-    const auto error = whole_->collect(parts_, [&](const sharding::Windows& lanes) {
-      for_each_in_parallel(lanes.size(), [&](std::size_t lane) {
-        for (const auto& window : lanes[lane]) use(numbers_[window.tensor], window.bytes);
-      });
+  /// Updates a hash of each tensor, which `make(bytes)` begins, with the tensor's bytes. Calls
+  /// `done` with those that end on this rank, and the tensors' numbers in the state. Collective.
+  template <class Make, class Done>
+  void hash(const Policy& policy, dist::Communicator& ranks, const Make& make,
+            const Done& done) const {
+    std::vector<decltype(make(std::int64_t{0}))> hashes;
+    for (const auto size : sizes_) hashes.push_back(make(size));
+    sharding::Relay relay(ranks, sizes_, ranges_, policy.threads);
+    const auto error = relay.run(hashes, [&](const sharding::Stretch& stretch, auto& hash) {
+      const auto begin = stretch.range.begin - ranges_[stretch.tensor].begin;
+      update(hash, parts_[stretch.tensor].subspan(static_cast<std::size_t>(begin),
+                                                  static_cast<std::size_t>(stretch.range.size())));
     });
     if (error) std::rethrow_exception(error);
+    for (std::size_t k = 0; k < hashes.size(); ++k)
+      if (relay.ends(k)) done(numbers_[k], hashes[k]);
   }
 
  private:
+  static void update(Sha256& hash, std::span<const std::byte> bytes) {
+    hash.update(bytes.data(), bytes.size());
+  }
+  static void update(OutputHash& hash, std::span<const std::byte> bytes) { hash.update(bytes); }
+
   static constexpr std::int64_t kFloat = 4;
   std::vector<std::size_t> numbers_;  ///< in the state
   std::vector<std::int64_t> sizes_;
   std::vector<sharding::ByteRange> ranges_;
   std::vector<std::span<const std::byte>> parts_;
-  std::unique_ptr<sharding::WholeTensors> whole_;
 };
 
 /// Of tensors that are whole on this process.
@@ -110,24 +108,6 @@ std::vector<StateTensor> state_of_optimizer(const sharding::RankUnits& units,
   return tensors;
 }
 
-optim::OptimState owned_of(const sharding::RankUnits& units, const optim::OptimState& whole) {
-  if (units.groups().ranks() == 1) return whole;
-  const auto numbers = numbers_of(units);
-  const auto parts = units.layout().parts(units.groups().slice());
-  optim::OptimState owned{.tensors = {}, .limits = whole.limits};
-  for (const auto& [name, tensor] : whole.tensors) {
-    owned.tensors.push_back({name, tensor});
-    const auto parameter = optim::parameter_of_moment(name);
-    const auto found = parameter ? numbers.find(*parameter) : numbers.end();
-    if (found == numbers.end()) continue;
-    const auto& place = units.layout().place(units.layout().parameters()[found->second]);
-    const auto& part = parts[found->second];
-    if (tensor.sizes() == at::IntArrayRef(place.shape))
-      owned.tensors.back().tensor = tensor.reshape({-1}).narrow(0, part.begin, part.size);
-  }
-  return owned;
-}
-
 std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::RankUnits& units,
                                          const std::vector<StateTensor>& tensors) {
   std::vector<Digest> digests(tensors.size());
@@ -136,16 +116,12 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
     for (const StateTensor& tensor : tensors) whole.push_back(tensor.owned);
     digests = digests_of(policy, whole);
   } else {
-    Travelling travelling(units, tensors);
-    std::vector<std::optional<Sha256>> hashes(tensors.size());
-    travelling.collect([&](std::size_t i, std::span<const std::byte> bytes) {
-      if (!hashes[i]) hashes[i].emplace();
-      hashes[i]->update(bytes.data(), bytes.size());
-    });
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (hashes[i]) digests[i] = hashes[i]->finish();
+    InParts(units, tensors)
+        .hash(
+            policy, units.groups().world(), [](std::int64_t) { return Sha256(); },
+            [&](std::size_t i, const Sha256& hash) { digests[i] = hash.finish(); });
+    for (std::size_t i = 0; i < tensors.size(); ++i)
       if (!tensors[i].parameter) digests[i] = hash_of(policy, tensors[i].owned);
-    }
     digests = gather_digests(units.groups().world(), digests);
   }
   std::vector<store::StateHash> hashes;
@@ -157,11 +133,9 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
 void trace_state(const Policy& policy, const sharding::RankUnits& units, const std::string& prefix,
                  const std::vector<StateTensor>& tensors, OpTrace& trace) {
   std::vector<PlacedDigest> traced;
-  std::mutex mutex;
-  const auto add = [&](std::size_t i, const at::Tensor& whole) {
+  const auto add = [&](std::size_t i, auto&& output) {
     OpTrace own(trace.format());
-    own.add(prefix + tensors[i].name, whole);
-    const std::lock_guard lock(mutex);
+    own.add(prefix + tensors[i].name, output);
     traced.push_back({static_cast<std::int64_t>(i), own.digests().front()});
   };
   const bool alone = units.groups().ranks() == 1;
@@ -170,31 +144,12 @@ void trace_state(const Policy& policy, const sharding::RankUnits& units, const s
     if (is_mine) add(i, to_host(policy, tensors[i].owned));
   }
   if (!alone) {
-    Travelling travelling(units, tensors);
-    std::vector<at::Tensor> whole(tensors.size());
-    std::vector<std::size_t> filled(tensors.size());
-    travelling.collect([&](std::size_t i, std::span<const std::byte> bytes) {
-      if (filled[i] == 0) whole[i] = new_tensor({travelling.size(i)}, at::kByte);
-      const auto all = mutable_host_bytes(whole[i]);
-      std::ranges::copy(bytes, all.subspan(filled[i]).begin());
-      filled[i] += bytes.size();
-      if (filled[i] < all.size()) return;
-      add(i, whole[i]);
-      whole[i].reset();
-    });
+    const auto make = [&](std::int64_t size) {
+      return OutputHash(trace.format(), static_cast<std::uint64_t>(size));
+    };
+    InParts(units, tensors).hash(policy, units.groups().world(), make, add);
   }
   gather_trace(units.groups().world(), traced, trace);
-}
-
-std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
-                                           const NamedTensors& tensors) {
-  std::vector<at::Tensor> whole;
-  for (const auto& [name, tensor] : tensors) whole.push_back(tensor);
-  const auto digests = digests_of(policy, whole);
-  std::vector<store::StateHash> hashes;
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    hashes.push_back({part, tensors[i].name, digests[i].hex()});
-  return hashes;
 }
 
 }  // namespace olmo::train

@@ -29,9 +29,6 @@ std::vector<StateTensor> state_of_parameters(const std::string& part, const Name
 /// Those of an optimizer of the units' parameters.
 std::vector<StateTensor> state_of_optimizer(const sharding::RankUnits& units,
                                             const optim::OptimState& owned);
-/// What a rank owns of an optimizer's whole state. A tensor of another shape than its parameter's
-/// stays as it is.
-optim::OptimState owned_of(const sharding::RankUnits& units, const optim::OptimState& whole);
 
 /// SHA-256 of each tensor's bytes, in order, the same on every rank. Collective.
 std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::RankUnits& units,
@@ -40,9 +37,5 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
 /// Adds each whole tensor to every rank's trace under `prefix` and its name. Collective.
 void trace_state(const Policy& policy, const sharding::RankUnits& units, const std::string& prefix,
                  const std::vector<StateTensor>& tensors, OpTrace& trace);
-
-/// SHA-256 of every tensor's bytes, so that a difference has a name; several tensors at once.
-std::vector<store::StateHash> hash_tensors(const Policy& policy, const std::string& part,
-                                           const NamedTensors& tensors);
 
 }  // namespace olmo::train

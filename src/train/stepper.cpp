@@ -57,10 +57,6 @@ void Stepper::load_owned_weights(const NamedTensors& owned) {
   units_.parameters_changed();
 }
 
-void Stepper::restore(const TrainState& state, const optim::OptimState& whole) {
-  restore_owned(state, owned_of(units_, whole));
-}
-
 void Stepper::restore_owned(const TrainState& state, const optim::OptimState& owned) {
   state_ = state;
   optimizer_.load_state(owned);
@@ -68,6 +64,16 @@ void Stepper::restore_owned(const TrainState& state, const optim::OptimState& ow
 
 ParameterParts Stepper::parameter_parts() const {
   return parts_of_rank(config_, ranks().rank(), ranks().size(), nodes_);
+}
+
+std::vector<std::span<std::byte>> Stepper::reserve_memory() {
+  if (policy_.gpu != nullptr) return {};
+  auto memory = model_.reserve(config_.micro_batch() * config_.model.max_sequence_length);
+  for (const auto& gradient : units_.owned_gradients())
+    memory.push_back(mutable_host_bytes(gradient.tensor));
+  for (const auto& moment : optim_state().tensors)
+    memory.push_back(mutable_host_bytes(moment.tensor));
+  return memory;
 }
 
 optim::Progress Stepper::progress() const {
@@ -95,14 +101,17 @@ StepGradients Stepper::gradients(OpTrace* trace) {
   StepGradients step;
   step.batch = *std::exchange(next_batch_, std::nullopt);
   step.instances = batches_.indices(step.batch.step);
-  const auto micro_batches =
-      gather_dealt(ranks(), forward_backward(step.batch, trace), config_.micro_batches());
-  step.batch.digest = batch_digest_of(step.batch);
-  for (const MicroBatch& each : micro_batches) step.masked_instances += each.masked_instances;
-  step.losses = losses_of(micro_batches);
+  const auto losses = forward_backward(step.batch, trace);
+  // The one wait for a device that has all of the step's work before it: what comes after finds the
+  // losses there.
   step.plan = optimizer_.plan_clip(
       optim::norms_of_squares(units_.layout().names(), units_.squares_of_gradients()),
       state_.step + 1);
+  const auto micro_batches =
+      gather_dealt(ranks(), micro_batches_of(step.batch, losses), config_.micro_batches());
+  step.batch.digest = batch_digest_of(step.batch);
+  for (const MicroBatch& each : micro_batches) step.masked_instances += each.masked_instances;
+  step.losses = losses_of(micro_batches);
   if (trace != nullptr) {
     trace_state(policy_, units_, "gradient/",
                 state_of_parameters("gradient", units_.owned_gradients()), *trace);
@@ -124,7 +133,7 @@ store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace
   // This update clips by the plan, which the limits of the step before made; `next` is for the step
   // after, as in OLMo.
   optimizer_.step(policy_, gradients.plan, lr, next);
-  units_.parameters_changed();
+  units_.parameters_updated();
   const StepLosses& losses = gradients.losses;
   state_.chain =
       chain_next(state_.chain, {state_.step, gradients.batch.digest, losses.digest, losses.ce_loss,
@@ -162,13 +171,12 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
   return row;
 }
 
-std::vector<Stepper::MicroBatch> Stepper::forward_backward(const data::Batch& batch,
-                                                           OpTrace* trace) {
+std::vector<ops::TokenLosses> Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
   const std::int64_t size = config_.micro_batch(), count = config_.micro_batches();
   const model::LossWeights weights{
       static_cast<float>(1.0 / static_cast<double>(config_.tokens_per_step())),
       static_cast<float>(config_.z_multiplier())};
-  std::vector<MicroBatch> micro_batches;
+  std::vector<ops::TokenLosses> losses;
   std::vector<PlacedDigest> traced;
   for (std::int64_t first = 0; first < count; first += ranks().size()) {
     // Gradients of each micro-batch start from zero and are added along a tree: a chain of all of
@@ -180,21 +188,30 @@ std::vector<Stepper::MicroBatch> Stepper::forward_backward(const data::Batch& ba
       model_.idle_training_pass();
       continue;
     }
-    const std::int64_t begin = std::ssize(micro_batches) * size;
+    const std::int64_t begin = std::ssize(losses) * size;
     const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, size),
                                  batch.labels_BL.narrow(0, begin, size)};
     OpTrace own(trace == nullptr ? TraceFormat::kSums : trace->format());
     OpTrace* const into = trace == nullptr ? nullptr : &own;
     const OpScope scope(into, "micro_batch." + std::to_string(number) + "/");
-    const auto sums = model_.forward_backward(part, weights, into);
-    const auto masks =
-        std::span(batch.instance_mask)
-            .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
-    micro_batches.push_back({sums.ce_sum, sums.z_sum, sums.labels, std::ranges::count(masks, 0)});
+    losses.push_back(model_.forward_backward(part, weights, into));
     for (const OpDigest& entry : own.digests()) traced.push_back({number, entry});
   }
   units_.finish_rounds();
   if (trace != nullptr) gather_trace(ranks(), traced, *trace);
+  return losses;
+}
+
+std::vector<Stepper::MicroBatch> Stepper::micro_batches_of(
+    const data::Batch& batch, std::span<const ops::TokenLosses> losses) const {
+  const auto size = static_cast<std::size_t>(config_.micro_batch());
+  auto masks = std::span(batch.instance_mask);
+  std::vector<MicroBatch> micro_batches;
+  for (const auto& sums : ops::sums_of(policy_, losses)) {
+    micro_batches.push_back(
+        {sums.ce_sum, sums.z_sum, sums.labels, std::ranges::count(masks.first(size), 0)});
+    masks = masks.subspan(size);
+  }
   return micro_batches;
 }
 

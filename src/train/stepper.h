@@ -81,7 +81,8 @@ class Stepper {
   [[nodiscard]] const config::TrainConfig& config() const { return config_; }
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] dist::Communicator& ranks() const { return units_.groups().world(); }
-  /// The network over the weights of all ranks: they evaluate in lock step.
+  /// The network over the weights of all ranks: where these are sharded, all run a pass at the same
+  /// time, each over a batch of its own or none.
   [[nodiscard]] model::Olmo& model() { return model_; }
   [[nodiscard]] const model::Olmo& model() const { return model_; }
   [[nodiscard]] sharding::RankUnits& units() { return units_; }
@@ -105,16 +106,18 @@ class Stepper {
   /// Both, in the order of state_hashes().
   [[nodiscard]] std::vector<StateTensor> owned_state() const;
 
+  /// Host memory that the first step writes and nothing has written before, in that order:
+  /// activations, which are allocated here, gradients, moments.
+  std::vector<std::span<std::byte>> reserve_memory();
+
   /// The weights before the first step: drawn, or copied from whole tensors. Collective.
   void init_weights() { units_.init_parameters(config_.seed); }
   void load_weights(const NamedTensors& whole) { units_.load_parameters(whole); }
   /// The same from what this rank owns, shaped as parameters().
   void load_owned_weights(const NamedTensors& owned);
-  /// Starts at `state` instead of at step 0, with moments of which this rank takes its own; the
-  /// weights are set by load_weights.
-  void restore(const TrainState& state, const optim::OptimState& whole);
-  /// The same from what this rank owns, shaped as optim_state(). Weights that were written into
-  /// parameters() are made known by units().parameters_changed().
+  /// Starts at `state` instead of at step 0, with moments that this rank owns, shaped as
+  /// optim_state(). Weights that were written into parameters() are made known by
+  /// units().parameters_changed().
   void restore_owned(const TrainState& state, const optim::OptimState& owned);
 
   /// Reads this rank's rows of the next step's batch, which gradients() does where nobody has: what
@@ -139,8 +142,11 @@ class Stepper {
     double ce_sum = 0, z_sum = 0;
     std::int64_t labels = 0, masked_instances = 0;
   };
-  /// The losses of this rank's micro-batches.
-  std::vector<MicroBatch> forward_backward(const data::Batch& batch, OpTrace* trace);
+  /// Of this rank's micro-batches. A device may still be computing them.
+  std::vector<ops::TokenLosses> forward_backward(const data::Batch& batch, OpTrace* trace);
+  /// Waits for the device.
+  [[nodiscard]] std::vector<MicroBatch> micro_batches_of(
+      const data::Batch& batch, std::span<const ops::TokenLosses> losses) const;
   [[nodiscard]] Digest batch_digest_of(const data::Batch& mine) const;
   [[nodiscard]] StepLosses losses_of(const std::vector<MicroBatch>& micro_batches) const;
   [[nodiscard]] store::StepRecord row_of(const StepGradients& gradients, double lr) const;

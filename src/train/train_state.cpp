@@ -6,7 +6,11 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "dist/exchange.h"
+#include "dist/together.h"
 #include "models/read_weights.h"
+#include "store/safetensors.h"
+#include "train/rank_checkpoint.h"
 
 namespace olmo::train {
 namespace {
@@ -24,6 +28,24 @@ std::optional<double> optional_number(const Json& object, const char* key,
                                       const std::string& where) {
   if (!object.contains(key) || object.at(key).is_null()) return std::nullopt;
   return get<double>(object, key, where);
+}
+
+/// Ranks read their own parts; those of a checkpoint are verified as parts of whole tensors.
+void load_weights(Stepper& stepper, const std::filesystem::path& path) {
+  const model::ModelConfig& model = stepper.config().model;
+  dist::Communicator& ranks = stepper.ranks();
+  if (ranks.size() == 1) return stepper.load_weights(models::read_weights(path, model));
+  dist::together(ranks, [&] { models::require_weights(path); });
+  const ParameterParts parts = stepper.parameter_parts();
+  if (!dist::broadcast_value(ranks, store::holds_safetensors(path), 0)) {
+    RankCheckpoints checkpoints(ranks.split(0), {}, parts);
+    return stepper.load_owned_weights(checkpoints.read_weights(path));
+  }
+  std::vector<models::WeightSlice> slices;
+  for (const auto& part : parts) slices.push_back({part.begin, part.size});
+  NamedTensors owned;
+  dist::together(ranks, [&] { owned = models::read_safetensors_slices(path, model, slices); });
+  stepper.load_owned_weights(owned);
 }
 
 }  // namespace
@@ -111,15 +133,10 @@ void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
     stepper.load_owned_weights(start->contents.model);
     start->contents.model.clear();
   } else if (config.load_weights) {
-    stepper.load_weights(models::read_weights(*config.load_weights, config.model));
+    load_weights(stepper, *config.load_weights);
   } else {
     stepper.init_weights();
   }
-}
-
-void begin_at(Stepper& stepper, std::nullopt_t, bool with_state) {
-  std::optional<Start> none;
-  begin_at(stepper, none, with_state);
 }
 
 }  // namespace olmo::train

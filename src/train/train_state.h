@@ -41,10 +41,9 @@ Start read_start(const std::filesystem::path& checkpoint);
 Start read_start_documents(const store::CheckpointReader& reader);
 
 /// Gives the stepper its weights before the first step: the checkpoint's, of which `start` has what
-/// this rank owns, those of load_weights, or
-/// drawn ones; and, `with_state`, the checkpoint's counters and moments. The start's tensors are
-/// let go of as they have been copied, for both together take more than a step does.
+/// this rank owns, those of load_weights, or drawn ones; and, `with_state`, the checkpoint's
+/// counters and moments. The start's tensors are let go of as they have been copied, for both
+/// together take more than a step does.
 void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state);
-void begin_at(Stepper& stepper, std::nullopt_t none, bool with_state);
 
 }  // namespace olmo::train

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/activity.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "dist/agreement.h"
@@ -89,9 +90,12 @@ class Trainer {
     result.first_step = state_.step + 1;
     const auto start = Clock::now();
     const auto end = last_step();
-    begin();
+    Activity activity(recorder_.db() != nullptr);
+    begin(activity);
+    activity.now("computing step " + std::to_string(state_.step + 1) + ", the first of this start" +
+                 (saver_.is_saving_first() ? ", and saving what it starts from" : ""));
     double timed = 0;
-    clock_.begin(stepper_.traffic());
+    clock_.begin();
     std::optional<Outcome> asked = end_of_step(std::nullopt, 0, state_.step < end);
     while (state_.step < end && !asked) {
       // Someone may have given the folder to another process: then this one must not write a step.
@@ -103,6 +107,7 @@ class Trainer {
       if (row.step == result.first_step) result.first_loss = row.ce_loss;
       if (row.step > result.first_step) timed += row.seconds;
       result.last_loss = row.ce_loss;
+      activity.done();
       recorder_.show(progress_of(row, result.first_step, end));
       if (state_.is_multiple_of(config_.hash_interval)) record_state_hashes();
       save_if_due();
@@ -111,11 +116,13 @@ class Trainer {
       stepper_.note_loss(row.ce_loss);
     }
     recorder_.end_line();
+    activity.now("saving the last checkpoint");
     result.step = state_.step;
     if (timed > 0)
       result.tokens_per_second =
           static_cast<double>((result.step - result.first_step) * config_.tokens_per_step()) /
           timed;
+    saver_.finish_first();  // where no step was made
     const bool trained = state_.step >= result.first_step;
     if (trained || !asked) saver_.save_last();
     result.outcome = asked.value_or(is_at_end() ? Outcome::kFinished : Outcome::kStopped);
@@ -124,12 +131,14 @@ class Trainer {
     return result;
   }
 
-  /// Hashes of what the run begins from, by which branches of one checkpoint are told; the
-  /// checkpoint of step 0; the evaluation of what was loaded.
-  void begin() {
+  /// Hashes of what the run begins from, by which branches of one checkpoint are told; the save
+  /// of step 0 begins; the evaluation of what was loaded.
+  void begin(Activity& activity) {
+    activity.now("hashing the weights");
     if (state_.step == 0 || recorder_.attempt() == 1) record_state_hashes();
     if (state_.step == 0 && !config_.no_pre_train_checkpoint && config_.save_interval)
       saver_.save_first();
+    activity.done();
     if (resumed_ && config_.eval_on_load) evaluate();
   }
 
@@ -163,6 +172,7 @@ class Trainer {
     // Up to here no weight has changed: a loss or gradient that is not finite leaves the last state
     // whole. During the update the weights lie between two states, and no error may lead to a
     // checkpoint of them.
+    finish_first_save();
     is_whole_ = false;
     store::StepRecord row = stepper_.update(gradients, into);
     is_whole_ = true;
@@ -209,23 +219,36 @@ class Trainer {
 
   void record_state_hashes() {
     if (hashed_step_ == state_.step) return;
+    const auto hashing = clock_.aside();
     hashed_step_ = state_.step;
     recorder_.record_state_hashes(state_.step, stepper_.state_hashes(), state_.chain);
   }
 
+  [[nodiscard]] evaluation::RankPasses passes_of_evaluators() const {
+    const bool whole = stepper_.units().groups().shard().size() == 1;
+    return whole ? evaluation::RankPasses::kApart : evaluation::RankPasses::kInStep;
+  }
+
   void evaluate() {
     if (evaluators_.empty()) return;
+    const auto evaluating = clock_.aside();
     recorder_.end_line();
     const auto metrics = evaluators_.run(stepper_.model(), {.ranks = ranks_,
                                                             .weights = weights_digest(stepper_),
                                                             .step = state_.step,
                                                             .run = recorder_.db(),
-                                                            .signals = signals_});
+                                                            .signals = signals_,
+                                                            .passes = passes_of_evaluators()});
     for (const auto& [name, value] : metrics) {
       recorder_.record_metric(state_.step, name, value);
       recorder_.say("step " + std::to_string(state_.step) + "  " + name + " " +
                     std::to_string(value));
     }
+  }
+
+  void finish_first_save() {
+    const auto saving = clock_.in(Phase::kSave);
+    saver_.finish_first();
   }
 
   void save_if_due() {
@@ -236,8 +259,6 @@ class Trainer {
   void share_order() {
     const auto reading = clock_.in(Phase::kData);
     train::share_order(stepper_.batches(), ranks_, world_.is_first_of_machine(), state_.step + 1);
-    stepper_.batches().look_ahead(static_cast<std::uint64_t>(state_.step) + 1,
-                                  static_cast<std::uint64_t>(stepper_.last_step()));
   }
 
   /// The next step's batch is read before the ranks agree to compute it, so that a token id or a
@@ -260,7 +281,7 @@ class Trainer {
     if (goes_on) share_order();
     const std::exception_ptr failure = goes_on ? read_batch() : nullptr;
     StepReport mine = report_of(signals_);
-    mine.times = clock_.end(stepper_.traffic());
+    mine.times = clock_.end();
     mine.peak_flops = peak_.value().value_or(0);
     mine.time_is_over = config_.time_limit && seconds >= *config_.time_limit ? 1 : 0;
     mine.record_is_due = world_.is_due() ? 1 : 0;
@@ -277,8 +298,8 @@ class Trainer {
     if (ce_loss) world_.add(state_.step, reports);
     if (reports.front().record_is_due != 0) world_.record();
     const auto asked = wants_to_end(reports, ce_loss);
-    if (!asked && tell_failure(reports)) dist::throw_if_any(ranks_, failure);
-    clock_.begin(stepper_.traffic());
+    if (!asked && any_failed(reports)) dist::throw_if_any(ranks_, failure);
+    clock_.begin();
     return asked;
   }
 
@@ -319,7 +340,7 @@ class Trainer {
   std::int64_t hashed_step_ = -1;
   double flops_per_token_ = 0;
   std::optional<double> peak_of_all_;  ///< FLOP/s of all ranks
-  PhaseClock clock_;
+  PhaseClock clock_{[this] { return stepper_.traffic(); }};
   double reading_ = 0;  ///< seconds, of the batch that was read last
 };
 

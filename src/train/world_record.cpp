@@ -109,6 +109,11 @@ std::vector<store::RankRecord> describe_world(dist::Communicator& ranks, const P
   return describe_ranks(facts);
 }
 
+int ranks_beside(const std::vector<store::RankRecord>& world, int rank) {
+  const std::string& host = world[static_cast<std::size_t>(rank)].host;
+  return static_cast<int>(std::ranges::count(world, host, &store::RankRecord::host));
+}
+
 WorldRecord::WorldRecord(dist::Communicator& ranks, Recorder& recorder,
                          std::vector<store::RankRecord> world, energy::EnergySources sources)
     : ranks_(ranks),

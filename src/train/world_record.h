@@ -30,6 +30,8 @@ struct RankFacts {
 std::vector<store::RankRecord> describe_ranks(const std::vector<RankFacts>& facts);
 /// Of the ranks that call it, under `policy` here.
 std::vector<store::RankRecord> describe_world(dist::Communicator& ranks, const Policy& policy);
+/// Ranks on the machine of `rank`, itself included.
+int ranks_beside(const std::vector<store::RankRecord>& world, int rank);
 
 /// Adds up what the ranks of an attempt report of their steps, and records it about once a minute:
 /// a row for each rank, which is replaced, and a row for each phase and minute, however many ranks

@@ -113,6 +113,19 @@ TEST_CASE("an altered field of a step is named", "[cli]") {
       {"step 7: param_norm was recorded as", "it was altered or damaged after the training"});
 }
 
+TEST_CASE("an audit with other token files names them, and no operation", "[cli]") {
+  const Audited& scene = the_run();
+  const TemporaryDirectory elsewhere;
+  auto ids = token_ids<std::uint16_t>();
+  for (auto& id : ids) id = static_cast<std::uint16_t>((id + 1) % 400);
+  write_tokens(elsewhere / "tokens.npy", ids);
+  const auto ended =
+      scene.audit(scene / "run", {"--steps", "1..2", "--data", elsewhere.path().string()});
+  check_fails(ended, {"step 1: batch_hash was recorded as",
+                      (elsewhere / "tokens.npy").string() + " is not the file that the run read"});
+  CHECK(ended.out.find("first operation that differs") == std::string::npos);
+}
+
 TEST_CASE("an altered loss is found by the chain though its step was not asked for", "[cli]") {
   const Audited& scene = the_run();
   const auto run = scene.copy("altered-loss");
@@ -220,6 +233,7 @@ TEST_CASE("a run under fast passes with its own bits or within the envelope", "[
   const auto same = scene.audit(scene / "fast", {"--steps", "1..6", "--threads", "1"});
   INFO(same.out << same.err);
   CHECK(same.code == 0);
+  CHECK(same.out.find("first operation that differs") == std::string::npos);
   // A loss that rounding does not explain.
   const auto run = scene / "fast-altered";
   fs::copy(scene / "fast", run, fs::copy_options::recursive);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "cli/given_path.h"
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"
@@ -321,6 +322,15 @@ TEST_CASE("a database that is newer, damaged or foreign is refused", "[cli]") {
     fs::resize_file(database, 5000);
     check_damaged("run.db");
   }
+  SECTION("without a table or a column of its version") {
+    const std::string change =
+        GENERATE("DROP TABLE steps", "ALTER TABLE runs RENAME COLUMN config TO configuration");
+    store::Database(database, store::OpenMode::kReadWrite).execute(change);
+    const auto ended = harness(scene / "log", {"report", "run", database.string()});
+    CHECK(ended.code == 4);
+    check_one_sentence(ended);
+    CHECK(ended.says("its tables are not those of its version"));
+  }
 }
 
 TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
@@ -340,9 +350,23 @@ TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
     CHECK_THROWS_AS(store::SafetensorsFile(path), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kReadOnly), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kCreate), Error);
+    CHECK_FALSE(cli::is_database(path));
     CHECK_THROWS_AS(import::read_step_log(path, {}), Error);
     CHECK_THROWS_AS(import::read_instance_file(path), Error);
   }
+}
+
+TEST_CASE("a run that is a pipe or a device is refused before anybody waits for it", "[cli]") {
+  const TemporaryDirectory folder;
+  for (const char* name : {"pipe", "pipe.db", "run.db"})
+    REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
+  for (const auto& run : {(folder / "pipe").string(), (folder / "pipe.db").string() + ":a",
+                          folder.path().string(), std::string("/dev/zero")}) {
+    INFO(run);
+    CHECK_THROWS_WITH(cli::require_run("runs watch", run),
+                      Catch::Matchers::Contains("is not a regular file but a "));
+  }
+  CHECK_NOTHROW(cli::require_run("runs watch", (folder / "to_come.db").string()));
 }
 
 }  // namespace olmo::test

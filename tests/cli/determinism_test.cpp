@@ -142,6 +142,7 @@ TEST_CASE("a run that is killed at any moment and resumed ends with the same bit
       killed(step, often, temporary,
              [&] { return fs::exists(reference / step / temporary / file); });
     };
+    saving("step0", "checkpoint.h5");
     saving("step4", "");
     saving("step12", "manifest.json");
   }

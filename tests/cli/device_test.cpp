@@ -122,14 +122,19 @@ TEST_CASE("a training with the library's matrix products runs on a GPU, twice wi
           "[cli][gpu]") {
   const Scene scene;
   const Variables variables = cuda();
-  Words chains;
-  for (const char* name : {"first", "second"}) {
-    const auto ended = scene.train(name, {"device=cuda", "numerics=fast", "stop_at=2"});
-    INFO(ended.err);
-    REQUIRE(ended.code == 0);
-    chains.push_back(scene.record(name).proof().chain);
+  for (const std::string precision : {"fp32", "amp_bf16"}) {
+    INFO(precision);
+    Words chains;
+    for (const char* name : {"first", "second"}) {
+      const std::string run = name + precision;
+      const auto ended =
+          scene.train(run, {"device=cuda", "numerics=fast", "precision=" + precision, "stop_at=2"});
+      INFO(ended.err);
+      REQUIRE(ended.code == 0);
+      chains.push_back(scene.record(run).proof().chain);
+    }
+    CHECK(chains[0] == chains[1]);
   }
-  CHECK(chains[0] == chains[1]);
 }
 
 TEST_CASE("a run goes from the CPU to a GPU and back with the same chain and state", "[cli][gpu]") {
@@ -143,6 +148,29 @@ TEST_CASE("a run goes from the CPU to a GPU and back with the same chain and sta
   REQUIRE(go({"--resume", "latest"}).code == 0);
   CHECK(scene.record("run").proof() == the_run().proof);
   CHECK(scene.record("run").steps() == "1..20");
+}
+
+TEST_CASE("a run in amp_bf16 goes from the CPU to a GPU and back with the same chain and state",
+          "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = cuda();
+  for (const std::string strategy : {"fsdp", "ddp"}) {
+    INFO(strategy);
+    const auto go = [&](const std::string& run, const Words& more) {
+      const auto ended = scene.train(strategy + run,
+                                     with({"precision=amp_bf16", "distributed_strategy=" + strategy,
+                                           "stop_at=3", "hash_interval=3"},
+                                          more));
+      INFO(ended.err);
+      return ended.code;
+    };
+    REQUIRE(go("whole", {}) == 0);
+    REQUIRE(go("parts", {"stop_after=1"}) == 75);
+    REQUIRE(go("parts", {"stop_after=1", "device=cuda", "--resume", "latest"}) == 75);
+    REQUIRE(go("parts", {"--resume", "latest"}) == 0);
+    CHECK(scene.record(strategy + "parts").proof() == scene.record(strategy + "whole").proof());
+    CHECK(scene.record(strategy + "parts").steps() == "1..3");
+  }
 }
 
 TEST_CASE("tasks and texts evaluated on a GPU have the CPU's numbers", "[cli][gpu]") {
@@ -159,9 +187,13 @@ TEST_CASE("tasks and texts evaluated on a GPU have the CPU's numbers", "[cli][gp
     REQUIRE(ended.code == 0);
     return read_file(folder / (name + ".jsonl")) + Json::parse(ended.out).at("perplexity").dump();
   };
-  const auto expected = instances("cpu", {});
   const Variables variables = cuda();
-  CHECK(instances("cuda", {"--device", "cuda"}) == expected);
+  for (const std::string precision : {"fp32", "amp_bf16"}) {
+    INFO(precision);
+    const Words how = {"--precision", precision};
+    const auto expected = instances("cpu-" + precision, how);
+    CHECK(instances("cuda-" + precision, with(how, {"--device", "cuda"})) == expected);
+  }
 }
 
 TEST_CASE("a run is audited on another device than it was computed on", "[cli][gpu]") {
@@ -179,6 +211,26 @@ TEST_CASE("a run is audited on another device than it was computed on", "[cli][g
   };
   audit(scene / "gpu", {});
   audit(the_run() / "run", {"--device", "cuda"});
+}
+
+TEST_CASE("a run in amp_bf16 is audited on another device than it was computed on", "[cli][gpu]") {
+  const Scene scene;
+  const Variables variables = cuda();
+  for (const std::string strategy : {"fsdp", "ddp"}) {
+    for (const std::string device : {"cuda", "cpu"}) {
+      const std::string run = strategy + device, other = device == "cpu" ? "cuda" : "cpu";
+      INFO(run);
+      REQUIRE(scene
+                  .train(run, {"precision=amp_bf16", "distributed_strategy=" + strategy,
+                               "device=" + device, "trace_interval=2", "stop_at=2"})
+                  .code == 0);
+      const auto ended = harness(scene / (run + "-audit"), {"audit", scene / run, "--checkpoints",
+                                                            scene / run, "--device", other});
+      INFO(ended.out << ended.err);
+      CHECK(ended.code == 0);
+      CHECK(ended.out.find("AUDIT PASSED: every bit agrees") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE(

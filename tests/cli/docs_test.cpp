@@ -4,17 +4,15 @@
 // A block "```sh" is run, "```sh REASON" is not, for that reason. "exit code N" in a command's
 // comment is the exit code that it must have, 0 without it. A block "```text" shows lines of what
 // the block before it printed, "…" standing for anything.
-#include <iostream>
 #include <regex>
 #include <set>
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
 
-#include "cli/commands.h"
+#include "cli/said.h"
 #include "cli/training.h"
 #include "config/train_config.h"
-#include "core/error.h"
 #include "support/catch.h"
 #include "support/documents.h"
 #include "support/process.h"
@@ -133,7 +131,7 @@ void check_block(const Fence& fence, const std::string& output, const Fence* sho
 const PageScene& scene_after_all_pages() {
   static const auto kScene = [] {
     auto scene = std::make_unique<PageScene>();
-    for (const char* name : {"train", "evaluate", "compare", "audit", "formats", "clusters"}) {
+    for (const char* name : {"train", "export", "evaluate", "compare", "audit", "formats", "clusters"}) {
       const auto page = read_document(kRoot / "docs" / (std::string(name) + ".md"));
       std::string script;
       for (const auto& fence : page.fences)
@@ -204,20 +202,9 @@ Words words_of(const std::string& command) {
 
 /// What `--help` prints for these commands.
 std::string help_of(Words words) {
-  words.insert(words.begin(), "olmo-harness");
   words.emplace_back("--help");
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  std::ostringstream out;
-  auto* const before = std::cout.rdbuf(out.rdbuf());
-  int code = 0;
-  try {
-    code = cli::run(static_cast<int>(argv.size()), argv.data());
-  } catch (const Error& error) {
-    code = static_cast<int>(error.kind());
-  }
-  std::cout.rdbuf(before);
-  return code == 0 ? out.str() : "";
+  const Said said = say(words);
+  return said.code == 0 ? said.out : "";
 }
 
 /// Every command line of a document that begins with the program's name, in blocks and in the text.

@@ -33,6 +33,7 @@ TEST_CASE("doctor says what the machine has, and that its results agree", "[cli]
   CHECK(facts.at("measured").at("fma_gflops").get<double>() >=
         facts.at("measured").at("product_gflops").get<double>());
   CHECK(facts.at("measured").at("memory_gb_per_s").get<double>() > 0);
+  CHECK(fs::exists(facts.at("folders").at("libtorch").get<fs::path>() / "libtorch_cpu.so"));
   CHECK_FALSE(facts.at("sensors").empty());
   for (const auto& thing : facts.at("missing")) CHECK_FALSE(thing.at("command").empty());
 }

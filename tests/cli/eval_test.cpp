@@ -43,7 +43,7 @@ Json parsed(const Ended& ended, int code = 0) {
 
 /// A copy of the golden model's folder, to be damaged.
 fs::path copy_of_model(const EvaluationScene& scene) {
-  const auto copy = scene / "model";
+  auto copy = scene / "model";
   fs::copy(kGolden / "model", copy, fs::copy_options::recursive);
   return copy;
 }
@@ -258,6 +258,9 @@ TEST_CASE("evaluation within training gives the bits of evaluating its checkpoin
   CHECK(record.value("SELECT count(*) FROM metrics WHERE step = 20 AND name IN "
                      "('eval/downstream/arc_easy_acc', 'eval/downstream/winogrande_acc', "
                      "'eval/made/CrossEntropyLoss', 'eval/made/Perplexity')") == "4");
+  const std::string line = "step 20  eval/made/Perplexity ";
+  CHECK(ended.err.find(line) != std::string::npos);
+  CHECK(ended.err.find(line) == ended.err.rfind(line));  // once
   const auto offline =
       harness(scene / "log", {"eval", (scene / "run").string(), "--tasks", "arc_easy,winogrande",
                               "--perplexity", "made=" + (scene / "tokens.npy").string(), "--data",

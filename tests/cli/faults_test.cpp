@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/training.h"
+#include "store/plain_records.h"
 #include "support/catch.h"
 #include "support/stopping_child.h"
 
@@ -52,6 +53,19 @@ TEST_CASE("a signal before the first step ends a training at once, and nothing i
   const auto ended = at_moment(scene, "run", {}, "run.db", stop);
   INFO(ended.err);
   CHECK(ended.code == 75);
+  CHECK(scene.train("run", {"--resume", "latest"}).code == 0);
+  CHECK(scene.record("run").steps() == "1..20");
+}
+
+TEST_CASE("a training that ends before its first step has the checkpoint that it began to save",
+          "[cli]") {
+  const Scene scene;
+  const auto stop = [](const Child& child) { child.signal(SIGTERM); };
+  const auto ended = at_moment(scene, "run", {}, "MFU: ", stop);
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  CHECK(scene.record("run").value("SELECT path FROM checkpoints") ==
+        (scene / "run" / "step0").string());
   CHECK(scene.train("run", {"--resume", "latest"}).code == 0);
   CHECK(scene.record("run").steps() == "1..20");
 }
@@ -161,13 +175,7 @@ TEST_CASE("weights that an update makes infinite are a divergence, and no checkp
 TEST_CASE("a database copied without its journal, from a run that did not end, is named", "[cli]") {
   const TemporaryDirectory folder;
   auto db = store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
-  db.begin_run({.name = "run", .config = "{}", .experiment_digest = "d"},
-               {.resumed_from = {},
-                .command_line = "train",
-                .policy = "{}",
-                .build = "{}",
-                .environment = "{}"},
-               {});
+  db.begin_run(test::plain_run("run"), test::plain_attempt(), {});
   fs::copy_file(folder / "run.db", folder / "copy.db");
   const auto whole = harness(folder / "whole-log", {"runs", "list", (folder / "run.db").string()});
   CHECK(whole.code == 0);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "store/plain_records.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -11,19 +12,7 @@ namespace {
 std::string database_of(const fs::path& folder, const std::string& name) {
   const auto path = folder / "run.db";
   auto db = store::RunDb::open(path, store::OpenMode::kCreate);
-  db.begin_run({.name = name,
-                .config = "{}",
-                .experiment_digest = sha256("experiment").hex(),
-                .seed = 1,
-                .n_parameters = 1,
-                .max_steps = 1},
-               {.start_step = 0,
-                .resumed_from = {},
-                .command_line = "x",
-                .policy = "{}",
-                .build = "{}",
-                .environment = "{}"},
-               {});
+  db.begin_run(test::plain_run(name, 1), test::plain_attempt(), {});
   db.end_attempt("finished");
   return path.string();
 }

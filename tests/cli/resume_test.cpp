@@ -276,4 +276,23 @@ TEST_CASE("a finished run that is resumed says so and gets no attempt", "[cli]")
         "1 finished");
 }
 
+TEST_CASE("a stopped training says a command that goes on, however it began", "[cli]") {
+  const FourSteps scene;
+  const std::string older = (scene / "run" / "step2").string();
+  for (const auto& [name, words] : std::vector<std::pair<std::string, Words>>{
+           {"run", {"stop_after=1", "--resume=" + older}},
+           {"branch", {"stop_after=1", "--branch-from", older}}}) {
+    INFO(name);
+    const auto stopped = scene.train(name, words);
+    REQUIRE(stopped.code == 75);
+    const std::string words_before = "go on with: ";
+    const auto at = stopped.err.find(words_before);
+    REQUIRE(at != std::string::npos);
+    const auto begin = at + words_before.size();
+    const auto command = stopped.err.substr(begin, stopped.err.find('\n', begin) - begin);
+    CHECK(Child({"/bin/sh", "-c", command}, scene / "log").wait().code == 75);
+    CHECK(scene.record(name).steps().ends_with("..4"));
+  }
+}
+
 }  // namespace olmo::test

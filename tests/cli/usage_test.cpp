@@ -1,41 +1,14 @@
 // What a user meets who mistypes: one sentence, exit code 2, and the nearest name. Run in this
 // process, for nothing here comes as far as to compute.
-#include <iostream>
 #include <sstream>
 
-#include "cli/commands.h"
+#include "cli/said.h"
 #include "cli/training.h"
-#include "core/error.h"
 #include "core/terminal.h"
 #include "support/catch.h"
 
 namespace olmo::test {
 namespace {
-
-/// What the program says to these words: its error, or what it prints.
-struct Said {
-  int code = 0;
-  std::string error;
-  std::string out;
-};
-
-Said say(Words words) {
-  words.insert(words.begin(), "olmo-harness");
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  std::ostringstream out;
-  auto* const before = std::cout.rdbuf(out.rdbuf());
-  Said said;
-  try {
-    said.code = cli::run(static_cast<int>(argv.size()), argv.data());
-  } catch (const Error& error) {
-    said.code = static_cast<int>(error.kind());
-    said.error = error.what();
-  }
-  std::cout.rdbuf(before);
-  said.out = out.str();
-  return said;
-}
 
 /// Every command line is refused with 2, in one line that has the words.
 void check_refused(const std::vector<std::pair<Words, Words>>& cases) {
@@ -68,6 +41,18 @@ TEST_CASE("what help says of a key fits the terminal", "[cli]") {
   }
 }
 
+TEST_CASE("help tells the default of an option that takes a number", "[cli]") {
+  const auto said = say({"train", "--help"}).out;
+  const auto at = said.find("--rank-timeout N");
+  REQUIRE(at != std::string::npos);
+  CHECK(said.substr(at, said.find("--hang-timeout") - at).find("(default: 30)") !=
+        std::string::npos);
+}
+
+TEST_CASE("help begins each part after one empty line", "[cli]") {
+  CHECK(say({"--help"}).out.find("\n\n\n") == std::string::npos);
+}
+
 TEST_CASE("help explains a key of a config, and train prints the schema", "[cli]") {
   for (const Words& words : {Words{"train", "--help", "scheduler.t_warmup"},
                              {"help", "train", "scheduler.t_warmup"},
@@ -89,7 +74,7 @@ TEST_CASE("an unknown command names the nearest, one of another group, or those 
   check_refused({
       {{"trian"}, {"`trian`", "did you mean `olmo-harness train`?"}},
       {{"trian", "config.json", "--resume", "latest"}, {"olmo-harness train"}},
-      {{"runs", "watch"}, {"`watch`", "runs", "list, show, export, import and tag"}},
+      {{"runs", "frobnicate"}, {"`frobnicate`", "runs", "import and tag"}},
       {{"runs", "lst", "run.db"}, {"olmo-harness runs list"}},
       {{"chekpoint", "verify", "x"}, {"olmo-harness checkpoint"}},
       {{"tokenize", "a.jsonl"}, {"olmo-harness data tokenize"}},
@@ -208,7 +193,9 @@ TEST_CASE("help is found by every road, fits 80 columns and ends with an example
                                                {"checkpoint", "verify"},
                                                {"checkpoint", "diff"},
                                                {"checkpoint", "import"},
-                                               {"checkpoint", "export"}}) {
+                                               {"checkpoint", "export"},
+                                               {"completion"},
+                                               {"man"}}) {
     Words asked = words;
     asked.emplace_back("--help");
     const auto help = say(asked);

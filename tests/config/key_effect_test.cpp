@@ -16,8 +16,9 @@
 #include "report/identity.h"
 #include "store/run_db.h"
 #include "support/catch.h"
+#include "support/environment.h"
 #include "support/temporary_directory.h"
-#include "train/session.h"
+#include "train/session_alone.h"
 #include "train/stepper.h"
 #include "train/train_state.h"
 
@@ -220,7 +221,8 @@ class Scene {
     Policy policy = resolve_policy("portable", "auto", 1);
     policy.mixed_precision = config.mixed_precision();
     train::Stepper stepper(config, policy, data::BatchSource(batch_config(config)));
-    train::begin_at(stepper, std::nullopt, /*with_state=*/false);
+    std::optional<train::Start> none;
+    train::begin_at(stepper, none, /*with_state=*/false);
     store::RecordedRun run;
     run.config = json_text(to_json(config));
     run.experiment_digest = experiment_digest(config).hex();
@@ -247,12 +249,13 @@ class Scene {
   static constexpr std::size_t kInstances = 12;
 
   /// Three steps of four instances see them all. Odd tokens are 0, so that the file is one of
-  /// 32-bit ids, too; some instances repeat one token or two.
+  /// 32-bit ids, too, and has few ids, so that it is taken for either; some instances repeat one
+  /// token or two.
   static void write_tokens(const fs::path& path) {
     std::string bytes;
     for (std::size_t i = 0; i < kInstances * 16; ++i) {
       const std::size_t instance = i / 16;
-      const std::size_t any = (i * i * 2654435761U >> 9) % 60;
+      const std::size_t any = (i * i * 2654435761U >> 9) % 12;
       const std::size_t id = i % 2 == 1 || instance % 4 == 0 ? 0 : instance % 4 == 1 ? 7 : any;
       bytes.push_back(static_cast<char>(id));
       bytes.push_back('\0');
@@ -261,6 +264,7 @@ class Scene {
   }
 
   test::TemporaryDirectory folder_;
+  test::Environment cache_{"OLMO_HARNESS_CACHE", (folder_ / "cache").string()};
   int runs_ = 0;
 };
 
@@ -372,12 +376,14 @@ TEST_CASE("a key of the effect `precision` changes no digest in fp32", "[config]
 }
 
 TEST_CASE("a key without a member changes no config, or is refused", "[config]") {
-  const auto base = parse_config("{}", "c.json", {"data.paths=[a]", "load_path=p"});
+  const Words common = {"data.paths=[a]", "load_path=p", "precision=amp_bf16"};
+  const auto base = parse_config("{}", "c.json", common);
   for (const auto& row : key_table()) {
     if (!row.absent || row.absent->accepted == "*") continue;
     INFO(row.path);
-    const auto loaded =
-        parse_config("{}", "c.json", {"data.paths=[a]", "load_path=p", row.path + "=7"});
+    Words words = common;
+    words.push_back(row.path + "=7");
+    const auto loaded = parse_config("{}", "c.json", words);
     CHECK(to_json(loaded.config) == to_json(base.config));
     CHECK(experiment_digest(loaded.config) == experiment_digest(base.config));
     const bool refused = row.key.rule.effect == Effect::kRefused;
@@ -385,6 +391,20 @@ TEST_CASE("a key without a member changes no config, or is refused", "[config]")
     CHECK(loaded.notes.size() == (refused ? 0 : 1));
     CHECK((refused || row.key.rule.effect == Effect::kIgnored));
   }
+}
+
+TEST_CASE("rotations in bf16 are refused where OLMo would make them, and nowhere else",
+          "[config]") {
+  const auto blockers = [](const Words& words) {
+    return parse_config(R"({"data": {"paths": ["a"]}})", "c.json", words).blockers;
+  };
+  const std::string wish = "model.rope_full_precision=false";
+  CHECK(blockers({wish, "precision=fp32"}).empty());
+  CHECK(blockers({wish}).empty());
+  CHECK(blockers({"precision=amp_bf16"}).empty());
+  REQUIRE(blockers({wish, "precision=amp_bf16"}).size() == 1);
+  CHECK(blockers({wish, "precision=amp_bf16"})[0].find("always computed in fp32") !=
+        std::string::npos);
 }
 
 }  // namespace olmo::config

@@ -2,74 +2,23 @@
 
 #include "config/tokenizer_check.h"
 
-#include <cstdlib>
-#include <fstream>
-
 #include "core/error.h"
-#include "data/public/fetch.h"
 #include "support/catch.h"
-#include "support/temporary_directory.h"
+#include "support/tokenizer_cache.h"
 
 namespace olmo::config {
 namespace {
 
 namespace fs = std::filesystem;
-using olmo::test::TemporaryDirectory;
+using olmo::test::TokenizerCache;
 
-/// A cache of its own with one fetched tokenizer in it.
-class Cache {
- public:
-  Cache() {
-    ::setenv("OLMO_HARNESS_CACHE", folder_.path().c_str(), 1);
-    const auto tokenizers =
-        data::evaluation_data_folder(data::default_data_folder()) / "tokenizers";
-    fs::create_directories(tokenizers);
-    tokenizer_ = tokenizers / "allenai_gpt-neox-olmo-dolma-v1_5.json";
-    std::ofstream(tokenizer_) << "{}";
-  }
-  ~Cache() { ::unsetenv("OLMO_HARNESS_CACHE"); }
-  Cache(const Cache&) = delete;
-  Cache& operator=(const Cache&) = delete;
-  [[nodiscard]] const TemporaryDirectory& folder() const { return folder_; }
-  [[nodiscard]] const fs::path& tokenizer() const { return tokenizer_; }
-
- private:
-  TemporaryDirectory folder_;
-  fs::path tokenizer_;
-};
+const fs::path kConfigs = fs::path(OLMO_SOURCE_DIR) / "configs" / "train";
 
 }  // namespace
 
-TEST_CASE("a fetched tokenizer is found by OLMo's path, by its name and by its hub name",
-          "[config]") {
-  const Cache cache;
-  for (const char* identifier :
-       {"tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json",
-        "tokenizers/allenai_gpt-neox-olmo-dolma-v1_5", "allenai_gpt-neox-olmo-dolma-v1_5.json",
-        "allenai_gpt-neox-olmo-dolma-v1_5", "allenai/gpt-neox-olmo-dolma-v1_5.json",
-        "allenai/gpt-neox-olmo-dolma-v1_5"}) {
-    INFO(identifier);
-    CHECK(data::find_tokenizer(identifier) == cache.tokenizer());
-  }
-}
-
-TEST_CASE("a tokenizer's file wins over a fetched one of that name", "[config]") {
-  const Cache cache;
-  const auto own = cache.folder() / "allenai_gpt-neox-olmo-dolma-v1_5.json";
-  std::ofstream(own) << "{}";
-  CHECK(data::find_tokenizer(own.string()) == own);
-}
-
-TEST_CASE("an identifier that names no file here leads nowhere", "[config]") {
-  const Cache cache;
-  CHECK_FALSE(data::find_tokenizer("allenai/another").has_value());
-  CHECK_FALSE(data::find_tokenizer("none").has_value());
-  CHECK_FALSE(data::find_tokenizer("").has_value());
-}
-
 TEST_CASE("a tokenizer that is not here is noted, one that disagrees with the config refused",
           "[config]") {
-  const Cache cache;
+  const TokenizerCache cache;
   TrainConfig config;
   config.tokenizer.identifier = "none";
   CHECK(check_named_tokenizer(config).note.has_value());
@@ -77,6 +26,40 @@ TEST_CASE("a tokenizer that is not here is noted, one that disagrees with the co
   CHECK(check_named_tokenizer(config).path == config.tokenizer.identifier);
   config.model.embedding_size = 100;
   CHECK_THROWS_AS(check_named_tokenizer(config), Error);
+}
+
+TEST_CASE("the tokenizer must agree with the config about the end of a text", "[config]") {
+  const auto config =
+      load_config(kConfigs / "tiny.json", {"model.vocab_size=50280", "model.embedding_size=50304",
+                                           "model.eos_token_id=50279"})
+          .config;
+  CHECK_FALSE(check_tokenizer(config, {"t.json", 50279, 50280}));
+  CHECK_FALSE(check_tokenizer(config, {"t.json", std::nullopt, 50280}));
+  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 0, 50280}),
+                    Catch::Contains("allow_eos_mismatch=true"));
+  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 50279, 50305}),
+                    Catch::Contains("model.embedding_size"));
+  auto allowed = config;
+  allowed.allow_eos_mismatch = true;
+  CHECK(check_tokenizer(allowed, {"t.json", 0, 50280}));
+}
+
+TEST_CASE("OLMo's official disagreements about the end of a text pass with a note", "[config]") {
+  auto config = load_config(kConfigs / "olmo-1b.json", {"run_name=OLMo-1B"}).config;
+  const TokenizerFacts old{"tokenizers/allenai_eleuther-ai-gpt-neox-20b-pii-special.json", 0,
+                           50280};
+  const TokenizerFacts newer{"tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json", 50279, 50280};
+  CHECK(check_tokenizer(config, old)->find("official-0724/OLMo-1B.yaml") != std::string::npos);
+  config.model.n_layers = 1;  // made smaller to try it out
+  CHECK(check_tokenizer(config, old).has_value());
+  CHECK_FALSE(check_tokenizer(config, newer));
+  config.run_name = "mine";
+  CHECK_THROWS_AS(check_tokenizer(config, old), Error);
+  config.model.eos_token_id = 0;
+  CHECK_THROWS_AS(check_tokenizer(config, newer), Error);
+  auto tiny = load_config(kConfigs / "olmo-20m.json", {"run_name=OLMo-20M"}).config;
+  tiny.model.eos_token_id = 0;
+  CHECK(check_tokenizer(tiny, newer)->find("tiny/OLMo-20M.yaml") != std::string::npos);
 }
 
 }  // namespace olmo::config

@@ -5,57 +5,23 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/tokenizer_check.h"
+#include "config/config_errors.h"
 #include "core/error.h"
-#include "core/input_file.h"
-#include "model/recomputation.h"
 #include "support/catch.h"
 
 using olmo::Error;
 using olmo::ErrorKind;
 using olmo::Json;
 using namespace olmo::config;
+using olmo::test::config_errors;
+using olmo::test::has;
+using olmo::test::says;
 
 namespace {
 
 const std::filesystem::path kConfigs = std::filesystem::path(OLMO_SOURCE_DIR) / "configs" / "train";
 const std::filesystem::path kOfficialLike =
     std::filesystem::path(OLMO_TEST_DATA) / "train" / "official_like.yaml";
-
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t begin = 0;
-  for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  lines.push_back(text.substr(begin));
-  return lines;
-}
-
-std::vector<std::string> errors_of(const std::string& text,
-                                   const std::vector<std::string>& overrides = {},
-                                   const std::string& name = "c.json") {
-  try {
-    parse_config(text, name, overrides);
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kUsage);
-    return split_lines(error.what());
-  }
-  return {};
-}
-
-bool says(const std::string& line, const std::string& part) {
-  INFO(line);
-  return line.find(part) != std::string::npos;
-}
-
-bool has(const std::vector<std::string>& lines, const std::string& part) {
-  for (const auto& line : lines) {
-    if (line.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
 
 /// A config in which every key has another value than its default.
 std::string everything() {
@@ -131,24 +97,24 @@ TEST_CASE("a resolved config resolves to itself, bit for bit", "[config]") {
 }
 
 TEST_CASE("an unknown key names the nearest one, with its line", "[config]") {
-  CHECK(errors_of("{\n\"optimizer\": {\n\"learnig_rate\": 1}}") ==
+  CHECK(config_errors("{\n\"optimizer\": {\n\"learnig_rate\": 1}}") ==
         std::vector<std::string>{
             "c.json:3: `optimizer.learnig_rate` is not a key; did you mean `learning_rate`?"});
-  CHECK(has(errors_of("{\"learning_rate\": 1}"), "did you mean `optimizer.learning_rate`?"));
-  CHECK(has(errors_of("{\"optimzer\": {}}"), "did you mean `optimizer`?"));
-  CHECK(
-      has(errors_of("{\"model\": {\"flash_atention\": true}}"), "did you mean `flash_attention`?"));
-  CHECK(has(errors_of("{\"wandb\": {\"projct\": 1}}"),
+  CHECK(has(config_errors("{\"learning_rate\": 1}"), "did you mean `optimizer.learning_rate`?"));
+  CHECK(has(config_errors("{\"optimzer\": {}}"), "did you mean `optimizer`?"));
+  CHECK(has(config_errors("{\"model\": {\"flash_atention\": true}}"),
+            "did you mean `flash_attention`?"));
+  CHECK(has(config_errors("{\"wandb\": {\"projct\": 1}}"),
             "`wandb.projct` is not a key; did you mean `project`?"));
-  CHECK(errors_of("{\"qqqqqqqqqqqq\": 1}") ==
+  CHECK(config_errors("{\"qqqqqqqqqqqq\": 1}") ==
         std::vector<std::string>{"c.json:1: `qqqqqqqqqqqq` is not a key"});
-  CHECK(errors_of("{}", {"--model.n_headz=3"}) ==
+  CHECK(config_errors("{}", {"--model.n_headz=3"}) ==
         std::vector<std::string>{
             "command line: `model.n_headz` is not a key; did you mean `n_heads`?"});
 }
 
 TEST_CASE("all errors of a config are reported at once", "[config]") {
-  const auto errors = errors_of(R"({
+  const auto errors = config_errors(R"({
     "model": {"n_heads": "many", "n_layers": 0, "d_modle": 3},
     "optimizer": {"betas": [0.9], "name": "sgd"},
     "scheduler": 5,
@@ -156,7 +122,7 @@ TEST_CASE("all errors of a config are reported at once", "[config]") {
     "max_duration": "2 weeks",
     "save_folder": "${nowhere}"
   })",
-                                {"threads=a", "broken"});
+                                    {"threads=a", "broken"});
   REQUIRE(errors.size() == 11);
   CHECK(errors[0].rfind("c.json:2: ", 0) == 0);  // by line, the command line last
   CHECK(errors[8].rfind("c.json:7: ", 0) == 0);
@@ -171,79 +137,13 @@ TEST_CASE("all errors of a config are reported at once", "[config]") {
       has(errors, "c.json:6: `max_duration` expects steps (1000), tokens (2e12T) or epochs (2ep)"));
   CHECK(has(errors, "c.json:7: `save_folder` refers to `${nowhere}`, which is not set"));
   CHECK(has(errors, "command line: `threads` expects an integer, got `a`"));
-  CHECK(has(errors_of("{\"precision\": \"fp23\"}"), "expects one of fp32, amp_bf16"));
+  CHECK(has(config_errors("{\"precision\": \"fp23\"}"), "expects one of fp32, amp_bf16"));
   CHECK(has(errors, "command line: `broken` is not key.path=value"));
 }
 
 TEST_CASE("an error does not bring others that only follow from it", "[config]") {
-  CHECK(errors_of(R"({"model": {"n_heads": "x", "d_model": 100}})").size() == 1);
-  CHECK(errors_of(R"({"model": {"n_heds": 10, "d_model": 100}})").size() == 1);
-}
-
-TEST_CASE("ranges and relations between keys are checked", "[config]") {
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"device_train_microbatch_size=7",
-       "`device_train_microbatch_size` must divide `global_train_batch_size`"},
-      {"global_train_batch_size=0", "`global_train_batch_size` must lie in 1.."},
-      {"model.max_sequence_length=1", "`model.max_sequence_length` must be above 1"},
-      {"model.n_heads=7", "`model.n_heads` must divide `model.d_model`"},
-      {"model.eos_token_id=50304", "`model.eos_token_id` must lie in 0..50303"},
-      {"model.vocab_size=100278 model.embedding_size=100352",
-       "`data.memmap_dtype` is uint16, which cannot hold"},
-      {"optimizer.learning_rate=0", "`optimizer.learning_rate` must be above 0"},
-      {"optimizer.betas=[0.9,1.0]", "`optimizer.betas` must lie in [0, 1)"},
-      {"scheduler.t_warmup=-1", "`scheduler.t_warmup` must be a whole number from 0"},
-      {"scheduler.t_warmup=0.5", "`scheduler.t_warmup` must be a whole number"},
-      {"scheduler.t_warmup=0 scheduler.name=inverse_sqrt_with_warmup",
-       "`scheduler.t_warmup` must be at least 1, got 0: inverse_sqrt_with_warmup"},
-      {"scheduler.t_warmup=0 scheduler.alpha_f=0 scheduler.t_max=1",
-       "`scheduler.t_max` gives every step the learning rate 0"},
-      {"scheduler.t_warmup=0 scheduler.alpha_f=0 max_duration=1",
-       "`scheduler.alpha_f` gives every step the learning rate 0"},
-      {"optimizer.learning_rate=1e-60",
-       "`optimizer.learning_rate` must be a number that fp32 can hold"},
-      {"optimizer.eps=0", "`optimizer.eps` must be above 0"},
-      {"max_grad_norm_ratio=1e-60", "`max_grad_norm_ratio` must be a number that fp32 can hold"},
-      {"model.layer_norm_eps=1e-60", "`model.layer_norm_eps` must be a number that fp32 can hold"},
-      {"scheduler.t_max=100", "`scheduler.t_max` must be above `scheduler.t_warmup`"},
-      {"scheduler.warmup_min_lr=1",
-       "`scheduler.warmup_min_lr` must lie in [0, `optimizer.learning_rate`)"},
-      {"max_grad_norm=0", "`max_grad_norm` must be above 0"},
-      {"save_interval=0", "`save_interval` must lie in 1.."},
-      {"save_num_checkpoints_to_keep=-2", "`save_num_checkpoints_to_keep` must lie in -1.."},
-      {"save_failures_allowed=-1", "`save_failures_allowed` must lie in 0.."},
-      {"isa=sse", "`isa` is `sse`, expected one of auto, plain, avx2, avx512"},
-      {"device=tpu", "`device` is `tpu`, expected one of cpu, cuda, rocm"},
-      {"data.paths=[a] data.datasets={b: [c]}",
-       "`data.paths` and `data.datasets` exclude each other"},
-      {"data.paths=[a] data.label_mask_paths=[b,c]",
-       "must name one file for each of the 1 token files, got 2"},
-      {"data.instance_filter={repetition_min_period: 20}",
-       "`data.instance_filter.repetition_max_period` must lie in 20.."},
-      {"load_path=a load_weights=b", "`load_weights` and `load_path` exclude each other"},
-      {"auxiliary_loss_multiplier=null softmax_auxiliary_loss=true",
-       "`auxiliary_loss_multiplier` must be a number"},
-      {"max_duration=1e18 model.max_sequence_length=2048", "`max_duration` is beyond any run"},
-      {"model.n_layers=4096 model.d_model=1048576 model.n_heads=8192 "
-       "model.max_sequence_length=16777216",
-       "is beyond any memory"},
-      {"max_grad_norm=.inf", "`max_grad_norm` expects a finite number"},
-      {"model.d_model=9223372036854775808", "`model.d_model` expects an integer"}};
-  for (const auto& [settings, expected] : cases) {
-    INFO(settings);
-    std::vector<std::string> overrides;
-    for (std::size_t begin = 0; begin < settings.size();) {
-      // A space begins the next setting only before a key.
-      auto end = settings.find(' ', begin);
-      while (end != std::string::npos && settings.find('=', end) == std::string::npos)
-        end = settings.find(' ', end + 1);
-      overrides.push_back(settings.substr(begin, end - begin));
-      begin = end == std::string::npos ? settings.size() : end + 1;
-    }
-    const auto errors = errors_of("{}", overrides);
-    CHECK(errors.size() == 1);
-    CHECK(has(errors, expected));
-  }
+  CHECK(config_errors(R"({"model": {"n_heads": "x", "d_model": 100}})").size() == 1);
+  CHECK(config_errors(R"({"model": {"n_heds": 10, "d_model": 100}})").size() == 1);
 }
 
 TEST_CASE("overrides win over the file and take lists", "[config]") {
@@ -261,7 +161,7 @@ TEST_CASE("overrides win over the file and take lists", "[config]") {
 }
 
 TEST_CASE("text is no number in JSON, but is one in YAML", "[config]") {
-  CHECK(errors_of(R"({"seed": "5"})").size() == 1);
+  CHECK(config_errors(R"({"seed": "5"})").size() == 1);
   CHECK(parse_config("seed: \"5\"\nmodel: {}\n", "c.yaml").config.seed == 5);
   CHECK(parse_config(R"({"seed": "${threads}", "threads": 5})", "c.json").config.seed == 5);
 }
@@ -306,92 +206,13 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
             .blockers.empty());
 }
 
-TEST_CASE("a micro-batch is never larger than the batch of a step", "[config]") {
-  TrainConfig config;
-  config.global_train_batch_size = 24;
-  config.device_train_microbatch_size = 8;
-  CHECK(config.micro_batch() == 8);
-  CHECK(config.micro_batches() == 3);
-  config.device_train_microbatch_size = 32;
-  CHECK(config.micro_batch() == 24);
-  CHECK(config.micro_batches() == 1);
-}
-
-TEST_CASE("what amp_bf16 rounds follows from how OLMo would wrap the parameters", "[config]") {
-  const auto loaded = [](std::vector<std::string> settings) {
-    settings.insert(settings.end(), {"data.paths=[a]", "precision=amp_bf16"});
-    return parse_config("{}", "c.json", settings);
-  };
-  const auto mixed = loaded({"distributed_strategy=fsdp"});
-  CHECK(mixed.config.mixed_precision() == olmo::MixedPrecision::kMixed);
-  for (const std::string setting : {"distributed_strategy=ddp", "distributed_strategy=single",
-                                    "distributed_strategy=null", "fsdp.precision=null"}) {
-    INFO(setting);
-    const auto other = loaded({setting});
-    CHECK(other.blockers.empty());
-    CHECK(other.config.mixed_precision() == olmo::MixedPrecision::kAutocast);
-    CHECK(experiment_digest(other.config) != experiment_digest(mixed.config));
-  }
-  CHECK(experiment_digest(loaded({"distributed_strategy=ddp"}).config) ==
-        experiment_digest(loaded({"distributed_strategy=single"}).config));
-}
-
-TEST_CASE("what of FSDP and of a model amp_bf16 cannot be is refused with a reason", "[config]") {
-  const auto blocker = [](std::vector<std::string> settings) {
-    settings.insert(settings.end(), {"data.paths=[a]", "precision=amp_bf16"});
-    const auto blockers = parse_config("{}", "c.json", settings).blockers;
-    return blockers.size() == 1 ? blockers[0] : std::to_string(blockers.size()) + " blockers";
-  };
-  CHECK(says(blocker({"fsdp.precision=pure"}), "gradients of the processes in bf16"));
-  CHECK(says(blocker({"fsdp=null"}), "distributed_strategy=single"));
-  CHECK(says(blocker({"model.scale_logits=true"}), "rounds the logits twice"));
-  CHECK(says(blocker({"model.norm_after=true"}), "residual stream fp32 within the first block"));
-  CHECK(blocker({"model.norm_after=true", "distributed_strategy=ddp"}) == "0 blockers");
-  CHECK(blocker({"fsdp.precision=pure", "distributed_strategy=ddp"}) == "0 blockers");
-  CHECK(has(errors_of("{}", {"distributed_strategy=tensor"}), "fsdp, ddp, single"));
-  CHECK(has(errors_of("{}", {"fsdp.precision=half"}), "mixed, pure"));
-}
-
-TEST_CASE("how parameters are sharded is checked, and belongs to no experiment", "[config]") {
-  CHECK(has(errors_of("{}", {"fsdp.sharding_strategy=ZERO"}), "FULL_SHARD, SHARD_GRAD_OP"));
-  CHECK(has(errors_of("{}", {"fsdp.wrapping_strategy=by_layer"}), "by_block, by_block_and_size"));
-  CHECK(has(errors_of("{}", {"fsdp.wrapping_strategy=by_block_group"}),
-            "needs `model.block_group_size` to be 2 or more, got 1"));
-  CHECK(has(errors_of("{}", {"fsdp.hybrid_sharding_num_model_replicas=0"}), "got 0"));
-  CHECK(has(errors_of("{}", {"model.n_layers=6", "model.block_group_size=4"}),
-            "must divide `model.n_layers`, got 4 and 6"));
-  const auto base = parse_config("{}", "c.json", {"data.paths=[a]"}).config;
-  const auto grouped = parse_config(
-      "{}", "c.json",
-      {"data.paths=[a]", "model.block_group_size=2", "fsdp.wrapping_strategy=by_block_group",
-       "fsdp.sharding_strategy=HYBRID_SHARD", "fsdp.hybrid_sharding_num_model_replicas=4"});
-  CHECK(grouped.notes.empty());
-  CHECK(experiment_digest(grouped.config) == experiment_digest(base));
-}
-
-TEST_CASE("a YAML of OLMo's must say fsdp.precision where it matters, for its default is refused",
-          "[config]") {
-  const auto blockers = [](const std::string& yaml) {
-    auto lines = parse_config("data: {paths: [a]}\n" + yaml, "c.yaml").blockers;
-    std::erase_if(lines, [](const std::string& line) { return !says(line, "fsdp"); });
-    return lines;
-  };
-  CHECK(blockers("precision: fp32\n").empty());
-  CHECK(blockers("precision: amp_bf16\ndistributed_strategy: ddp\n").empty());
-  CHECK(blockers("precision: amp_bf16\nfsdp: {precision: mixed}\n").empty());
-  REQUIRE(blockers("precision: amp_bf16\n").size() == 1);
-  CHECK(says(blockers("precision: amp_bf16\n")[0],
-             "OLMo's default is pure, which is not supported: "
-             "give fsdp.precision=mixed"));
-}
-
 TEST_CASE("old keys of OLMo are honoured", "[config]") {
   const auto load = [](const std::vector<std::string>& overrides) {
     return parse_config("{}", "c.json", overrides).config;
   };
   CHECK(load({"model.multi_query_attention=true"}).model.n_kv_heads == 1);
   CHECK_FALSE(load({"model.multi_query_attention=false"}).model.n_kv_heads);
-  CHECK(has(errors_of("{}", {"model.multi_query_attention=true", "model.n_kv_heads=2"}),
+  CHECK(has(config_errors("{}", {"model.multi_query_attention=true", "model.n_kv_heads=2"}),
             "contradicts `model.n_kv_heads`"));
   const auto decay = load({"optimizer.no_decay_norm_and_bias=false"}).optimizer;
   CHECK(decay.decay_norm_and_bias);
@@ -399,23 +220,6 @@ TEST_CASE("old keys of OLMo are honoured", "[config]") {
   CHECK(load({"optimizer.name=decoupled_lionw"}).optimizer.name == "lionw");
   CHECK(load({"activation_checkpointing=true"}).activation_checkpointing == "whole_layer");
   CHECK_FALSE(load({"activation_checkpointing=false"}).activation_checkpointing);
-}
-
-TEST_CASE("activation_checkpointing is one of OLMo's words or null, in YAML as in JSON",
-          "[config]") {
-  const auto yaml = [](const std::string& value) {
-    const std::string text = "activation_checkpointing: " + value + "\n";
-    return parse_config(text, "c.yaml", {}).config.activation_checkpointing;
-  };
-  for (const auto word : olmo::model::kActivationCheckpointing)
-    CHECK(yaml(std::string(word)) == std::string(word));
-  CHECK_FALSE(yaml("null"));
-  CHECK_FALSE(yaml("~"));
-  CHECK(errors_of("{}", {"activation_checkpointing=all"}) ==
-        std::vector<std::string>{
-            "command line: `activation_checkpointing` is `all`, expected one of whole_layer, "
-            "one_in_two, one_in_three, one_in_four, one_in_eight, two_in_three, three_in_four, "
-            "fine_grained"});
 }
 
 TEST_CASE("an OLMo YAML that leaves out what OLMo turns on by default is stopped", "[config]") {
@@ -491,38 +295,4 @@ TEST_CASE("a config that is missing, a folder or far too large is refused", "[co
   CHECK_THROWS_AS(load_config("/no/such/file.json"), Error);
   CHECK_THROWS_AS(load_config(kConfigs), Error);
   CHECK_THROWS_AS(parse_config(std::string((std::size_t{16} << 20) + 1, ' '), "c.json"), Error);
-}
-
-TEST_CASE("the tokenizer must agree with the config about the end of a text", "[config]") {
-  const auto config =
-      load_config(kConfigs / "tiny.json", {"model.vocab_size=50280", "model.embedding_size=50304",
-                                           "model.eos_token_id=50279"})
-          .config;
-  CHECK_FALSE(check_tokenizer(config, {"t.json", 50279, 50280}));
-  CHECK_FALSE(check_tokenizer(config, {"t.json", std::nullopt, 50280}));
-  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 0, 50280}),
-                    Catch::Contains("allow_eos_mismatch=true"));
-  CHECK_THROWS_WITH(check_tokenizer(config, {"t.json", 50279, 50305}),
-                    Catch::Contains("model.embedding_size"));
-  auto allowed = config;
-  allowed.allow_eos_mismatch = true;
-  CHECK(check_tokenizer(allowed, {"t.json", 0, 50280}));
-}
-
-TEST_CASE("OLMo's official disagreements about the end of a text pass with a note", "[config]") {
-  auto config = load_config(kConfigs / "olmo-1b.json", {"run_name=OLMo-1B"}).config;
-  const TokenizerFacts old{"tokenizers/allenai_eleuther-ai-gpt-neox-20b-pii-special.json", 0,
-                           50280};
-  const TokenizerFacts newer{"tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json", 50279, 50280};
-  CHECK(check_tokenizer(config, old)->find("official-0724/OLMo-1B.yaml") != std::string::npos);
-  config.model.n_layers = 1;  // made smaller to try it out
-  CHECK(check_tokenizer(config, old).has_value());
-  CHECK_FALSE(check_tokenizer(config, newer));
-  config.run_name = "mine";
-  CHECK_THROWS_AS(check_tokenizer(config, old), Error);
-  config.model.eos_token_id = 0;
-  CHECK_THROWS_AS(check_tokenizer(config, newer), Error);
-  auto tiny = load_config(kConfigs / "olmo-20m.json", {"run_name=OLMo-20M"}).config;
-  tiny.model.eos_token_id = 0;
-  CHECK(check_tokenizer(tiny, newer)->find("tiny/OLMo-20M.yaml") != std::string::npos);
 }

@@ -71,7 +71,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path write_pages(const TemporaryDirectory& folder) {
-  const fs::path path = folder / "mapped";
+  fs::path path = folder / "mapped";
   std::ofstream(path) << std::string(40960, 'x');
   return path;
 }

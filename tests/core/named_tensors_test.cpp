@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "core/memory_error.h"
 #include "support/catch.h"
 
 namespace olmo {
@@ -38,6 +39,19 @@ TEST_CASE("a new tensor has the shape and type asked for and lies in one piece",
   CHECK(tensor.is_contiguous());
   CHECK(tensor.device().is_cpu());
   CHECK(new_tensor({}, at::kFloat).numel() == 1);
+}
+
+TEST_CASE("memory that is not there is told with the tensor that wanted it, in one line",
+          "[core]") {
+  constexpr std::int64_t kBeyondAnyAddress = std::int64_t{1} << 47;
+  try {
+    (void)new_tensor({kBeyondAnyAddress, 2}, at::kFloat);
+    FAIL("it was given");
+  } catch (const MemoryError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("tensor (140737488355328, 2) of type float on cpu") == 0);
+    CHECK(text.find('\n') == std::string::npos);
+  }
 }
 
 }  // namespace

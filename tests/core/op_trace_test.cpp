@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/named_tensors.h"
 #include "support/catch.h"
 
 namespace olmo {
@@ -66,6 +67,22 @@ TEST_CASE("flipped signs, exchanged and moved values change a digest", "[core]")
   std::swap(others[2].data_ptr<float>()[0], others[2].data_ptr<float>()[16]);
   others[3] = at::cat({at::zeros({1}), tensor.narrow(0, 0, 999)});
   for (const auto& other : others) CHECK(trace_of(other, other).digests().front().digest != digest);
+}
+
+TEST_CASE("the digest of an output does not depend on the parts in which it comes", "[core]") {
+  const auto format = GENERATE(TraceFormat::kSums, TraceFormat::kSha256);
+  for (const std::int64_t size : {0, 1, 1000, (1 << 18) + 3, 3 << 18}) {
+    const at::Tensor tensor = at::arange(size, at::kFloat);
+    OpTrace whole(format), in_parts(format);
+    whole.add("output", tensor);
+    const auto bytes = host_bytes(tensor);
+    OutputHash hash(format, bytes.size());
+    constexpr std::size_t kPart = 300'000 / kOutputBlock * kOutputBlock;
+    for (std::size_t at = 0; at < bytes.size(); at += kPart)
+      hash.update(bytes.subspan(at, std::min(kPart, bytes.size() - at)));
+    in_parts.add("output", hash);
+    CHECK(whole.digests().front().digest == in_parts.digests().front().digest);
+  }
 }
 
 TEST_CASE("the format of a trace is told by its digests, and both formats tell one bit", "[core]") {

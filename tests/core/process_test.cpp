@@ -1,9 +1,13 @@
 #include "core/process.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include <pwd.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "support/catch.h"
@@ -27,6 +31,14 @@ TEST_CASE("a program is looked for in the absolute folders of PATH alone", "[cor
   const test::Environment path("PATH", relative + "::.");
   CHECK_FALSE(find_program("tool"));
   CHECK(find_program("./tool") == "./tool");
+}
+
+TEST_CASE("words that a shell is to see are quoted, and show no control characters", "[core]") {
+  CHECK(shell_quoted("runs/a") == "runs/a");
+  CHECK(shell_quoted("").size() == 2);
+  CHECK(shell_quoted("two runs") == "'two runs'");
+  CHECK(shell_quoted("it's") == "'it'\\''s'");
+  CHECK(shell_quoted("\x1b[31m it's\n\x7f\\") == "$'\\033[31m it\\'s\\012\\177\\\\'");
 }
 
 }  // namespace olmo
@@ -56,8 +68,11 @@ class Restored {
 }  // namespace
 
 TEST_CASE("every signal that asks a process to end is noted by name", "[core]") {
-  for (const int signal :
-       {SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP, SIGPWR, SIGALRM, SIGVTALRM, SIGPROF, SIGINT}) {
+  const std::vector<std::pair<int, std::string>> all = {
+      {SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGXCPU, "SIGXCPU"},
+      {SIGHUP, "SIGHUP"},   {SIGPWR, "SIGPWR"},   {SIGALRM, "SIGALRM"}, {SIGVTALRM, "SIGVTALRM"},
+      {SIGPROF, "SIGPROF"}, {SIGINT, "SIGINT"}};
+  for (const auto& [signal, name] : all) {
     const Restored before(signal);
     std::signal(signal, SIG_DFL);
     const StopSignals signals;
@@ -65,7 +80,7 @@ TEST_CASE("every signal that asks a process to end is noted by name", "[core]") 
     signals.throw_if_requested("");
     std::raise(signal);
     CHECK(signals.requested() == (signal == SIGINT ? StopRequest::kInterrupt : StopRequest::kStop));
-    CHECK(signals.name() == std::string("SIG") + ::sigabbrev_np(signal));
+    CHECK(signals.name() == name);
     CHECK_THROWS_WITH(signals.throw_if_requested("nothing lost"),
                       "stopped by " + signals.name() + "; nothing lost");
   }
@@ -98,3 +113,46 @@ TEST_CASE("without a request signals are afterwards as they were", "[core]") {
 }
 
 }  // namespace olmo::test
+
+namespace olmo {
+
+TEST_CASE("programs that are started do not look for their libraries in LibTorch's folder",
+          "[core]") {
+  const test::Environment libtorch(kLibtorchVariable, "/torch/lib");
+  {
+    const test::Environment path("LD_LIBRARY_PATH", "/torch/lib:/mine");
+    hide_libtorch_from_children();
+    CHECK(std::getenv("LD_LIBRARY_PATH") == std::string("/mine"));
+  }
+  const test::Environment path("LD_LIBRARY_PATH", "/torch/lib");
+  hide_libtorch_from_children();
+  CHECK(std::getenv("LD_LIBRARY_PATH") == nullptr);
+}
+
+TEST_CASE("another process of this program gets LibTorch's folder again", "[core]") {
+  const test::Environment libtorch(kLibtorchVariable, "/torch/lib");
+  const test::Environment path("LD_LIBRARY_PATH", "/mine");
+  const auto variables = environment_of_own_kind();
+  CHECK(std::count(variables.begin(), variables.end(), "LD_LIBRARY_PATH=/torch/lib:/mine") == 1);
+  CHECK(std::count(variables.begin(), variables.end(), "LD_LIBRARY_PATH=/mine") == 0);
+}
+
+TEST_CASE("a build that knows LibTorch's folder leaves the loader's variable alone", "[core]") {
+  ::unsetenv(kLibtorchVariable);
+  const test::Environment path("LD_LIBRARY_PATH", "/mine:/torch/lib");
+  hide_libtorch_from_children();
+  CHECK(std::getenv("LD_LIBRARY_PATH") == std::string("/mine:/torch/lib"));
+}
+
+TEST_CASE("where HOME is not set the cache is in the home of the list of users", "[core]") {
+  const test::Environment ours("OLMO_HARNESS_CACHE", ""), xdg("XDG_CACHE_HOME", ""),
+      home("HOME", "");
+  const passwd* const user = ::getpwuid(::geteuid());
+  if (user == nullptr) {  // a container may run as a user that it does not list
+    CHECK_THROWS_AS(cache_directory(), Error);
+  } else {
+    CHECK(cache_directory() == std::filesystem::path(user->pw_dir) / ".cache/olmo-harness");
+  }
+}
+
+}  // namespace olmo

@@ -21,6 +21,19 @@ TEST_CASE("words are what lies between blanks, whatever their number", "[core]")
   CHECK(split_words("").empty());
 }
 
+TEST_CASE("of letters only those of ASCII are made small", "[core]") {
+  CHECK(ascii_lower("Z@[aZ 1 ÄÉ") == "z@[az 1 ÄÉ");
+}
+
+TEST_CASE("times and sizes are written in the unit that fits", "[core]") {
+  using std::chrono::milliseconds;
+  CHECK(seconds_text(milliseconds(500)) == "0.5 s");
+  CHECK(seconds_text(milliseconds(1'800'000)) == "1800 s");
+  CHECK(bytes_text(1 << 19) == "0.5 MiB");
+  CHECK(bytes_text(std::int64_t{3} << 29) == "1.50 GiB");
+  CHECK(bytes_text(std::int64_t{1} << 40) == "1.00 TiB");
+}
+
 }  // namespace
 }  // namespace olmo
 

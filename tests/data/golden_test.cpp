@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/random.h"
 #include "data/batch.h"
+#include "data/periodic_runs.h"
 #include "support/catch.h"
 
 using namespace olmo::data;
@@ -62,13 +63,10 @@ TEST_CASE("repetition filter and chunks of the reference", "[.golden]") {
   if (golden_dir().empty()) return;
   const Json filter = olmo::read_json_file(golden_dir() + "/data_order/repetition_filter.json");
   for (const Json& row : filter.at("find_periodic_sequences")) {
-    const auto ids = row.at("arr").get<std::vector<std::int64_t>>();
-    Json runs = Json::array();
-    for (const PeriodicRun& run :
-         find_periodic_runs(ids, row.at("max_period"), row.at("min_period"))) {
-      runs.push_back({run.start, run.end, run.period, run.times});
-    }
-    CHECK(runs == row.at("start_end_period_times"));
+    INFO(row.dump());
+    olmo::test::check_runs(row.at("arr").get<std::vector<std::int64_t>>(),
+                           row.at("start_end_period_times"), row.at("min_period"),
+                           row.at("max_period"));
   }
   const Json chunks = olmo::read_json_file(golden_dir() + "/memmap/chunks.json");
   DataConfig config;

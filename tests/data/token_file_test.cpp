@@ -60,6 +60,27 @@ TEST_CASE("a sidecar that states another dtype is believed over the config", "[d
             .says("says dtype uint32"));
 }
 
+TEST_CASE("ids of uint32 that would pass for uint16, half of them zeros, are refused", "[data]") {
+  const ScratchFolder folder;
+  std::mt19937 random(3);
+  for (const std::uint32_t vocabulary : {500U, 50280U, 100278U}) {
+    std::vector<std::uint32_t> ids(3000);
+    for (auto& id : ids) id = static_cast<std::uint32_t>(random() % vocabulary);
+    const auto path = folder.write_ids("wide.npy", ids);
+    const auto error = thrown_by([&] { TokenFile(path, TokenDtype::kUint16); });
+    REQUIRE(error);
+    CHECK(error->kind == ErrorKind::kInput);
+    CHECK(error->says("memmap_dtype=uint32"));
+    CHECK_NOTHROW(TokenFile(path, TokenDtype::kUint32));
+  }
+  // What pads a file, or has few ids, is no evidence.
+  CHECK_NOTHROW(TokenFile(folder.write_ids("padded.npy", std::vector<std::uint16_t>(5000, 1)),
+                          TokenDtype::kUint16));
+  std::vector<std::uint16_t> bits(5000);
+  for (auto& id : bits) id = static_cast<std::uint16_t>(random() % 2);
+  CHECK_NOTHROW(TokenFile(folder.write_ids("bits.npy", bits), TokenDtype::kUint16));
+}
+
 TEST_CASE("a sidecar that states another length shows that the file was cut", "[data]") {
   CHECK(refusal("abcd", TokenDtype::kUint16, R"({"dtype": "uint16", "tokens": 3})")
             .says("says 3 tokens"));

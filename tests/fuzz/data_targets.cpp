@@ -3,7 +3,9 @@
 #include <zstd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "data/arrow/arrow_stream.h"
+#include "data/order.h"
 #include "data/public/fetch.h"
 #include "data/text_reader.h"
 #include "data/token_file.h"
@@ -12,6 +14,8 @@
 
 namespace olmo::fuzz {
 namespace {
+
+using namespace std::string_literals;
 
 void parse_tokenizer(const std::string& input) {
   const auto tokenizer = data::Tokenizer::load(file_of(input, "tokenizer.json"));
@@ -70,7 +74,7 @@ std::vector<std::string> token_file_seeds() {
       "{\"dtype\": \"uint16\", \"tokens\": 4, \"eos_token_id\": 0, \"tokenizer\": {\"path\": "
       "\"t.json\", \"sha256\": \"00\"}}\n" +
           tokens,
-      "{}\n" + tokens, "{}\n\x93NUMPY\1\0v\0{'descr': '<u2', 'shape': (4,)}"};
+      "{}\n" + tokens, "{}\n\x93NUMPY\1\0v\0{'descr': '<u2', 'shape': (4,)}"s};
 }
 
 void parse_arrow(const std::string& input) {
@@ -111,6 +115,34 @@ std::vector<std::string> wheel_seeds() {
           number(zip.size(), 4) + number(0, 2)};
 }
 
+constexpr data::OrderConfig kOrder{.instances = 8, .seed = 7};
+
+/// The sidecar, then a zero byte, then the numbers.
+void parse_order(const std::string& input) {
+  const auto end = std::min(input.find('\0'), input.size());
+  const auto path = data::order_path(scratch_folder(), 0).filename().string();
+  file_of(input.substr(0, end), path + ".json");
+  file_of(input.substr(std::min(end + 1, input.size())), path);
+  if (const auto file = data::open_order_file(scratch_folder(), kOrder, 0)) {
+    std::vector<std::uint32_t> numbers(file->size());
+    try {
+      file->read(0, numbers);
+    } catch (const Error&) {  // altered
+    }
+  }
+  (void)data::make_order_file(scratch_folder(), kOrder, 0);
+  std::vector<std::uint32_t> numbers(kOrder.instances);
+  data::open_order_file(scratch_folder(), kOrder, 0).value().read(0, numbers);
+  if (numbers != data::build_order(kOrder, 0)) std::abort();  // what was altered was trusted
+}
+
+std::vector<std::string> order_seeds() {
+  const auto path = data::order_path(scratch_folder(), 0);
+  data::remove_order_file(scratch_folder(), 0);
+  data::make_order_file(scratch_folder(), kOrder, 0);
+  return {read_file(path.string() + ".json") + std::string(1, '\0') + read_file(path)};
+}
+
 }  // namespace
 
 std::vector<Target> data_targets() {
@@ -119,6 +151,7 @@ std::vector<Target> data_targets() {
           {"text", 1 << 13, parse_text, text_seeds},
           {"token_file", 1 << 10, parse_token_file, token_file_seeds},
           {"arrow", 1 << 13, parse_arrow, [] { return files_below("tests/data/data", ".arrow"); }},
+          {"order", 1 << 10, parse_order, order_seeds},
           {"wheel", 1 << 12, parse_wheel, wheel_seeds}};
 }
 

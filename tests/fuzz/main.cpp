@@ -31,7 +31,8 @@ struct Scratch {
 
 std::vector<Target> all_targets() {
   std::vector<Target> targets;
-  for (const auto& room : {data_targets(), store_targets(), eval_targets(), train_targets()})
+  for (const auto& room :
+       {data_targets(), store_targets(), eval_targets(), train_targets(), record_targets()})
     targets.insert(targets.end(), room.begin(), room.end());
   return targets;
 }
@@ -44,7 +45,7 @@ const fs::path& scratch_folder() {
 }
 
 fs::path file_of(const std::string& input, const std::string& name) {
-  const fs::path path = scratch_folder() / name;
+  fs::path path = scratch_folder() / name;
   std::ofstream(path, std::ios::binary | std::ios::trunc) << input;
   return path;
 }
@@ -61,6 +62,8 @@ std::vector<std::string> files_below(const std::string& folder, const std::strin
 }  // namespace olmo::fuzz
 
 using namespace olmo::fuzz;
+
+// NOLINTBEGIN(readability-identifier-naming): libFuzzer calls these.
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   static const auto kTargets = all_targets();
@@ -99,3 +102,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+// NOLINTEND(readability-identifier-naming)

@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
@@ -30,23 +32,40 @@ void parse_manifest(const std::string& input) {
   (void)store::tensors_digest(manifest.datasets);
 }
 
-std::vector<std::string> manifest_seeds() {
+/// A small checkpoint.
+store::SavedCheckpoint saved_checkpoint() {
   store::CheckpointContents contents;
   contents.trainer =
       Json{{"step", 1}, {"tokens_seen", 8}, {"run_id", "r"}, {"data", {{"seed", 1}}}};
   contents.model = {{"transformer.wte.weight", at::ones({3, 2})},
                     {"transformer.ln_f.weight", at::zeros({})}};
   contents.optim = {{"step/transformer.wte.weight", at::full({}, 1, at::kLong)}};
-  const auto saved =
-      store::save_checkpoint(scratch_folder() / "run", contents, {.overwrite = true});
-  return {read_file(saved.path / store::kManifestName)};
+  return store::save_checkpoint(scratch_folder() / "run", contents, {.overwrite = true});
+}
+
+std::vector<std::string> manifest_seeds() {
+  return {read_file(saved_checkpoint().path / store::kManifestName)};
+}
+
+/// The data file of a checkpoint whose manifest is another one's. Whatever differs must be found.
+void parse_checkpoint(const std::string& input) {
+  static const auto saved = saved_checkpoint();
+  static const std::string sound = read_file(saved.path / store::kDataFileName);
+  std::ofstream(saved.path / store::kDataFileName, std::ios::binary | std::ios::trunc) << input;
+  const store::CheckpointReader reader(saved.path);
+  (void)store::read_checkpoint(saved.path);
+  if (input != sound) std::abort();
+}
+
+std::vector<std::string> checkpoint_seeds() {
+  return {read_file(saved_checkpoint().path / store::kDataFileName)};
 }
 
 void parse_safetensors(const std::string& input) {
   const store::SafetensorsFile file(file_of(input, "model.safetensors"));
   for (const auto& entry : file.entries()) {
     try {
-      (void)file.float_tensor(entry.name);
+      (void)file.tensor(entry.name);
     } catch (const Error&) {  // of another dtype
     }
   }
@@ -108,6 +127,7 @@ void parse_name(const std::string& input) { (void)store::parse_run_name(input); 
 std::vector<Target> store_targets() {
   return {
       {"manifest", 1 << 13, parse_manifest, manifest_seeds},
+      {"checkpoint", 1 << 16, parse_checkpoint, checkpoint_seeds},
       {"safetensors", 1 << 13, parse_safetensors, safetensors_seeds},
       {"log", 1 << 12, parse_log, log_seeds},
       {"instances", 1 << 12, parse_instances, instance_seeds},

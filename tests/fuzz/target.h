@@ -20,6 +20,7 @@ std::vector<Target> data_targets();
 std::vector<Target> store_targets();
 std::vector<Target> eval_targets();
 std::vector<Target> train_targets();
+std::vector<Target> record_targets();
 
 /// A file of this process that holds `input`, in memory where the system has /dev/shm; the next
 /// call with this name replaces it.

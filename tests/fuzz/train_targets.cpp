@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "config/cluster.h"
 #include "config/file.h"
 #include "core/error.h"
 #include "fuzz/target.h"
@@ -26,6 +27,10 @@ void parse_override(const std::string& input) {
   (void)config::read_document(std::move(document), false, {input});
 }
 
+void parse_cluster(const std::string& input) {
+  (void)config::read_cluster(file_of(input, "cluster.json").string());
+}
+
 void parse_hf(const std::string& input) {
   const Json json = store::parse_untrusted(input, "config.json");
   (void)models::parse_hf_config(json, "config.json");
@@ -34,18 +39,20 @@ void parse_hf(const std::string& input) {
 }  // namespace
 
 std::vector<Target> train_targets() {
-  return {{"config_json", 1 << 12, parse_json_config,
-           [] { return files_below("configs/train", ".json"); }},
-          {"config_yaml", 1 << 13, parse_yaml_config,
-           [] { return files_below("tests/data/train", ".yaml"); }},
-          {"override", 256, parse_override,
-           [] {
-             return std::vector<std::string>{"model.n_heads=4", "data.paths=[a,b]",
-                                             "optimizer={name: adamw, betas: [0.9, 0.95]}",
-                                             "run_name=${oc.env:HOME,x}", "--seed=1"};
-           }},
-          {"hf_config", 1 << 12, parse_hf,
-           [] { return files_below("tests/data/train/hf", "config.json"); }}};
+  return {
+      {"config_json", 1 << 12, parse_json_config,
+       [] { return files_below("configs/train", ".json"); }},
+      {"config_yaml", 1 << 13, parse_yaml_config,
+       [] { return files_below("tests/data/train", ".yaml"); }},
+      {"override", 256, parse_override,
+       [] {
+         return std::vector<std::string>{"model.n_heads=4", "data.paths=[a,b]",
+                                         "optimizer={name: adamw, betas: [0.9, 0.95]}",
+                                         "run_name=${oc.env:HOME,x}", "--seed=1"};
+       }},
+      {"cluster", 1 << 12, parse_cluster, [] { return files_below("configs/clusters", ".json"); }},
+      {"hf_config", 1 << 12, parse_hf,
+       [] { return files_below("tests/data/train/hf", "config.json"); }}};
 }
 
 }  // namespace olmo::fuzz

@@ -19,9 +19,11 @@ Policy policy_of(int threads, MixedPrecision mixed = MixedPrecision::kNone) {
   return policy;
 }
 
-/// What the model holds after a forward and backward pass of the shape.
-BufferBytes held_after(const ModelConfig& config, const PassShape& shape, const Policy& policy) {
+/// What the model holds after a forward and backward pass of the shape. `reserves`: before it.
+BufferBytes held_after(const ModelConfig& config, const PassShape& shape, const Policy& policy,
+                       bool reserves = false) {
   Olmo model(config, policy, shape.activation_checkpointing);
+  if (reserves) model.reserve(shape.batch * shape.length);
   model.init_weights(1);
   const auto ids = olmo::new_tensor({shape.batch, shape.length}, at::kLong);
   for (auto& id : olmo::mutable_host_span<std::int64_t>(ids)) id = 1;
@@ -84,7 +86,19 @@ TEST_CASE("planned bytes of buffers are those that a model holds, for any config
     CHECK(held.scratch == planned.scratch);
     CHECK(held.head == planned.head);
     CHECK(held.workspace == planned.workspace);
+    CHECK(held_after(config, shape, policy, /*reserves=*/true) == held);
   }
+}
+
+TEST_CASE("what is reserved before a pass is nearly all that it keeps", "[model]") {
+  const auto config = olmo::test::tiny_config();
+  const Policy policy = policy_of(1);
+  Olmo model(config, policy);
+  std::size_t reserved = 0;
+  for (const auto& memory : model.reserve(60)) reserved += memory.size();
+  const auto planned = plan_buffers(config, {.batch = 3, .length = 20}, policy).saved_activations;
+  CHECK(model.held_bytes().saved_activations == static_cast<std::int64_t>(reserved));
+  CHECK(static_cast<double>(reserved) > 0.8 * static_cast<double>(planned));
 }
 
 TEST_CASE("threads reserve no more workspace than is planned", "[model]") {

@@ -213,7 +213,8 @@ void check_training(const ModelConfig& config, const std::optional<std::string>&
   Olmo model(config, policy, units, checkpointing);
   for (int pass = 0; pass < 2; ++pass) {
     OpTrace trace;
-    const LossSums sums = model.forward_backward(batch, kWeights, &trace);
+    const LossSums sums =
+        ops::sum_of(model.policy(), model.forward_backward(batch, kWeights, &trace));
     check_same(expected, sums, units.sums(), trace);
   }
 }

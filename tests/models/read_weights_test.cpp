@@ -57,6 +57,32 @@ TEST_CASE(
   check_equal(models::read_weights(folder.path(), small()), weights);
 }
 
+TEST_CASE("slices of weights are those of the whole tensors", "[models]") {
+  const test::TemporaryDirectory folder;
+  const NamedTensors weights = some_weights();
+  store::write_safetensors(folder / "olmo.safetensors", weights);
+  NamedTensors hf = model::to_hf_names(small(), weights);
+  for (auto& [name, tensor] : hf) tensor = tensor.contiguous();
+  store::write_safetensors(folder / "hf.safetensors", hf);
+  for (const std::int64_t rank : {0, 1, 2}) {
+    std::vector<models::WeightSlice> slices;
+    for (const auto& [name, tensor] : weights) {
+      const auto count = tensor.numel();
+      slices.push_back({rank * count / 3, (rank + 1) * count / 3 - rank * count / 3});
+    }
+    slices.back().size = 0;  // a rank has nothing of some
+    for (const char* file : {"olmo.safetensors", "hf.safetensors"}) {
+      const auto found = models::read_safetensors_slices(folder / file, small(), slices);
+      REQUIRE(found.size() == weights.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i].name == weights[i].name);
+        const auto& [begin, size] = slices[i];
+        CHECK(found[i].tensor.equal(weights[i].tensor.reshape({-1}).narrow(0, begin, size)));
+      }
+    }
+  }
+}
+
 TEST_CASE("a Python pickle is refused with the way to convert it", "[models]") {
   const test::TemporaryDirectory folder;
   std::ofstream(folder / "model.pt") << "x";

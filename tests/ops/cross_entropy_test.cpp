@@ -47,13 +47,13 @@ Result run(const Policy& policy, const HeadInput& input, std::int64_t chunk) {
            at::empty({tokens}, at::kLong),
            at::empty_like(input.h_MD),
            initial_dw(input)};
-  r.loss = head_loss_backward(policy, workspace, input,
-                              {.grad_scale = kScale,
-                               .z_multiplier = kZ,
-                               .dh_MD = r.dh,
-                               .dw_VD = r.dw,
-                               .rounding = is_bf16(input) ? Rounding::kBf16 : Rounding::kNone},
-                              {r.ce, r.lse, r.argmax});
+  const HeadGradients gradients{.grad_scale = kScale,
+                                .z_multiplier = kZ,
+                                .dh_MD = r.dh,
+                                .dw_VD = r.dw,
+                                .rounding = is_bf16(input) ? Rounding::kBf16 : Rounding::kNone};
+  r.loss = sum_of(policy,
+                  head_loss_backward(policy, workspace, input, gradients, {r.ce, r.lse, r.argmax}));
   return r;
 }
 
@@ -167,8 +167,9 @@ TEST_CASE(
                                 .dw_VD = at::zeros({384, 384}),
                                 .rounding = Rounding::kBf16};
   HeadWorkspace workspace;
+  const Policy policy = ref::plain_policy();
   const auto loss =
-      head_loss_backward(ref::plain_policy(), workspace, input, gradients, {ce, lse, {}});
+      sum_of(policy, head_loss_backward(policy, workspace, input, gradients, {ce, lse, {}}));
   const auto labelled = [](const at::Tensor& t) {
     return t.view({2, 80}).narrow(1, 0, 79).reshape({158});
   };
@@ -218,7 +219,7 @@ TEST_CASE("the head takes bf16 where both its factors are, and gives gradients o
   };
   CHECK_NOTHROW(loss(bf16.h_MD, bf16.w_VD));
   CHECK(workspace.logits.scalar_type() == at::kBFloat16);
-  CHECK(static_cast<std::int64_t>(workspace.logits.nbytes() + workspace.values.nbytes()) ==
+  CHECK(static_cast<std::int64_t>(workspace.logits.nbytes()) ==
         head_workspace_bytes(6, 40, at::kBFloat16));
   CHECK_NOTHROW(loss(fp32.h_MD, bf16.w_VD));  // in fp32, with weights that are stored in bf16
   CHECK(workspace.logits.scalar_type() == at::kFloat);

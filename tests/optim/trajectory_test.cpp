@@ -10,8 +10,8 @@
 #include "core/json.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
-#include "store/safetensors.h"
 #include "support/catch.h"
+#include "support/golden_tensors.h"
 
 namespace olmo::optim {
 namespace {
@@ -151,7 +151,7 @@ TEST_CASE("the trajectories' groups, schedules, limits and clipping are met", "[
     walk.check_clipping(step);
     walk.check_limits(step);
   }
-  const auto weights = store::read_safetensors(path / "final.safetensors");
+  const auto weights = test::read_golden_tensors(path / "final.safetensors").tensors;
   CHECK(
       grad_norms(Policy{}, weights).total ==
       Approx(walk.run.at("steps").back().at("param_norm_after_step").get<double>()).epsilon(1e-6));

@@ -32,3 +32,41 @@ TEST_CASE("repeats without evaluations leave the macro average of the setups ope
   CHECK(primary_missing({loss, macro}, {loss}) == std::vector<std::string>{"macro average"});
   CHECK(primary_missing({loss, macro}, {macro, loss}).empty());
 }
+
+TEST_CASE("a reader is told why equal losses are not IDENTICAL, and of one run given twice",
+          "[report]") {
+  ParityReport report;
+  report.a.run.emplace().run_id = "one";
+  report.b.run.emplace().run_id = "other";
+  report.identity.known = true;
+  report.identity.common_steps = report.identity.equal_steps = 3;
+  add_caveats(report);
+  CHECK(report.caveats.empty());
+  SECTION("a value that no chain is over") {
+    report.identity.first_different = 3;
+    report.identity.first_field = "lr";
+    add_caveats(report);
+    REQUIRE(report.caveats.size() == 1);
+    CHECK(report.caveats[0].find("step 3 differs in lr.") != std::string::npos);
+  }
+  SECTION("one within the chain needs no words") {
+    report.identity.first_different = 3;
+    report.identity.first_field = "ce_loss";
+    add_caveats(report);
+    CHECK(report.caveats.empty());
+  }
+  SECTION("an operation") {
+    TracedOperation& found = report.identity.operation.emplace();
+    found.traced = 2;
+    found.operation = "forward/loss";
+    add_caveats(report);
+    REQUIRE(report.caveats.size() == 1);
+    CHECK(report.caveats[0].find("operation forward/loss of step 2") != std::string::npos);
+  }
+  SECTION("the same run") {
+    report.b.run->run_id = "one";
+    add_caveats(report);
+    REQUIRE(report.caveats.size() == 1);
+    CHECK(report.caveats[0].find("records of one run (one)") != std::string::npos);
+  }
+}

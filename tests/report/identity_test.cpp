@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/hash.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -23,6 +25,7 @@ store::RecordedRun run_of_six() {
     run.steps.grad_norm.push_back(0.5);
     run.steps.batch.push_back(number);
     run.steps.chain.push_back(100 + number);
+    run.steps.values.push_back(200 + number);
   }
   run.last_chain = "c";
   return run;
@@ -86,24 +89,47 @@ store::AuditRecord audit(std::int64_t first, std::int64_t last, const std::strin
 class TraceFile {
  public:
   TraceFile() : db_(store::RunDb::open(directory_ / "run.db", store::OpenMode::kCreate)) {
-    id_ = db_.begin_run({.name = "test",
-                         .config = "{}",
-                         .experiment_digest = sha256("experiment").hex(),
-                         .seed = 1,
-                         .n_parameters = 1,
-                         .max_steps = 100},
-                        {.start_step = 0,
-                         .resumed_from = {},
-                         .command_line = "train",
-                         .policy = "{}",
-                         .build = "{}",
-                         .environment = "{}"},
-                        {});
+    id_ = db_.begin_run(test::plain_run("test"), test::plain_attempt(), {});
   }
   void trace(std::int64_t step, const std::string& loss = "same") {
     const std::vector<OpDigest> operations = {{"forward/embedding", sha256("embedding")},
                                               {"forward/loss", sha256(loss)}};
     store::record_trace(db_.records(), id_, {.attempt = 1, .audit = 0}, step, operations);
+  }
+  [[nodiscard]] TracedRun run() { return {db_.records(), id_}; }
+
+ private:
+  test::TemporaryDirectory directory_;
+  store::RunDb db_;
+  std::string id_;
+};
+
+/// A database with a run of one step, after which the weights have this norm.
+class StepFile {
+ public:
+  explicit StepFile(double param_norm)
+      : db_(store::RunDb::open(directory_ / "run.db", store::OpenMode::kCreate)) {
+    const Digest experiment = sha256("experiment");
+    store::RunRecord run = test::plain_run("test");
+    run.experiment_digest = experiment.hex();
+    run.chain_format = kChainFormat;
+    id_ = db_.begin_run(run, test::plain_attempt(), {});
+    const Digest batch = sha256("batch");
+    const Digest chain = chain_next(chain_start(experiment), {1, batch, batch, 2.0, {}, 0.5F});
+    store::StepRecord row{.step = 1,
+                          .tokens = 8,
+                          .ce_loss = 2,
+                          .z_loss = {},
+                          .grad_norm = 0.5,
+                          .max_grad_norm = {},
+                          .clipping_rate = {},
+                          .param_norm = param_norm,
+                          .mfu = {},
+                          .batch_hash = batch.hex(),
+                          .loss_hash = batch.hex(),
+                          .chain_hash = chain.hex()};
+    db_.record_step(row);
+    db_.flush();
   }
   [[nodiscard]] TracedRun run() { return {db_.records(), id_}; }
 
@@ -139,13 +165,56 @@ TEST_CASE("identity names the last step that agrees and the field that parts", "
     b.steps.grad_norm[3] = 0.25;
     CHECK(find_identity(a, b).first_field == "grad_norm");
   }
-  SECTION("in the z-loss, which is the only other thing in a chain") {
-    CHECK(find_identity(a, b).first_field == "z_loss");
+  SECTION("in the losses of micro-batches, which alone are in a chain and in no other column") {
+    CHECK(find_identity(a, b).first_field == "loss_hash");
+  }
+  SECTION("in another value of the step") {
+    b.steps.values[3] = 99;
+    CHECK(find_identity(a, b).first_field == kSomeValue);
   }
   const Identity found = find_identity(a, b);
   CHECK(found.first_different == 4);
   CHECK(found.equal_steps == 3);
   CHECK(found.common_steps == 6);
+}
+
+TEST_CASE("what the last update changed parts runs whose chains agree to the end", "[report]") {
+  const store::RecordedRun a = run_of_six();
+  store::RecordedRun b = a;
+  b.steps.values[5] = 99;
+  const Identity found = find_identity(a, b);
+  CHECK(found.first_different == 6);
+  CHECK(!found.in_chain());
+  CHECK(!found.same_training());
+}
+
+TEST_CASE("the column in which equal chains part is read from the rows", "[report]") {
+  StepFile file_a(1.0), file_b(1.5);
+  const auto a = store::read_run(file_a.run().records, file_a.run().run_id);
+  const auto b = store::read_run(file_b.run().records, file_b.run().run_id);
+  const Identity found = find_identity(a, b, file_a.run(), file_b.run());
+  CHECK(found.first_different == 1);
+  CHECK(found.first_field == "param_norm");
+  CHECK(find_identity(a, a, file_a.run(), file_a.run()).same_training());
+}
+
+TEST_CASE("an operation whose output differs parts runs of which nothing else tells", "[report]") {
+  const store::RecordedRun run = run_of_six();
+  TraceFile a, b;
+  a.trace(2);
+  SECTION("on both sides the same") {
+    b.trace(2);
+    const Identity found = find_identity(run, run, a.run(), b.run());
+    CHECK(found.same_training());
+    CHECK(!found.operation);
+  }
+  SECTION("another") {
+    b.trace(2, "other");
+    const Identity found = find_identity(run, run, a.run(), b.run());
+    CHECK(found.same_steps_and_states());
+    CHECK(!found.same_training());
+    CHECK(found.operation->operation == "forward/loss");
+  }
 }
 
 TEST_CASE("chains of two experiments begin apart, so only their fields are compared", "[report]") {

@@ -4,6 +4,7 @@
 #include "report/recorded_evaluation.h"
 #include "report/side.h"
 #include "store/evaluation_db.h"
+#include "store/plain_records.h"
 #include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
@@ -104,14 +105,7 @@ TEST_CASE(
     {
       auto db = store::RunDb::open(path, store::OpenMode::kReadWrite);
       CHECK(db.records().schema_version() == store::kSchemaVersion);
-      db.resume_run("x",
-                    {.start_step = 1,
-                     .resumed_from = {},
-                     .command_line = "train",
-                     .policy = "{}",
-                     .build = "{}",
-                     .environment = "{}"},
-                    1);
+      db.resume_run("x", test::plain_attempt(1), 1);
       db.records().check_pages();
     }
     auto after = rows_of(path, tables);

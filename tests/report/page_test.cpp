@@ -1,10 +1,12 @@
 #include <fstream>
 #include <limits>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/safe_text.h"
-#include "report/page/chart.h"
-#include "report/page/html.h"
+#include "page/chart.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 #include "report/synthetic_report.h"
 #include "support/catch.h"
@@ -22,39 +24,6 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-TEST_CASE("numbers on a page are short and the same everywhere", "[report]") {
-  using namespace page;
-  CHECK(number(0.00123456) == "0.0012346");
-  CHECK(number(1234567.0) == "1.2346×10⁶");
-  CHECK(number(-12345.6) == "−12,346");
-  CHECK(number(1e-9) == "1×10⁻⁹");
-  CHECK(number(std::nan("")) == "not finite");
-  CHECK(signed_number(0.5) == "+0.5");
-  CHECK(count(-1234567) == "−1,234,567");
-  CHECK(points(0.0012) == "+0.12");
-  CHECK(points(-0.000001) == "0.00");
-  CHECK(percent(0.4531) == "45.31 %");
-  CHECK(compact(1.5e9) == "1.5B");
-  CHECK(p_value(1e-7) == "< 0.0001");
-  CHECK(exact(0.1) == "0.1");
-}
-
-TEST_CASE("text of a record cannot become markup", "[report]") {
-  CHECK(page::escape("<b a='\"'>&") == "&lt;b a=&#39;&quot;&#39;&gt;&amp;");
-  CHECK(page::escape("é✓") == "é✓");
-  CHECK(page::escape("a\xff\xc0\xaf\xed\xa0\x80z").find_first_of("\xff\xc0") == std::string::npos);
-  CHECK(page::escape("\xE2\x80\xAE") == "\xEF\xBF\xBD");
-  CHECK(page::clip("ééé", 3) == "é…");
-  CHECK(markdown_text("a|b\n<i>") == "a\\|b &lt;i&gt;");
-  CHECK(markdown_text("*a* `b` \\") == "\\*a\\* \\`b\\` \\\\");
-  CHECK(markdown_text("_a_ [b](c) [d]: e [f]") == "\\_a\\_ [b\\](c) [d\\]: e [f\\]");
-}
-
-TEST_CASE("Markdown leaves alone what is no mark", "[report]") {
-  for (const char* plain : {"arc_challenge", "[−0.1, +0.3], inside", "OLMo's \"own\"", "1-2"})
-    CHECK(markdown_text(plain) == plain);
-}
 
 TEST_CASE("hostile names, paths and texts stay text on the page", "[report]") {
   const std::string hostile = "</script><script>alert(1)</script><img src=x onerror='a'>\"\xff";
@@ -118,26 +87,6 @@ TEST_CASE("a page is one file, small, and the same for the same report", "[repor
   for (const char* outside : {"src=", "@import", "url(", "<link"})
     CHECK_THAT(html, !Contains(outside));
   CHECK_THAT(html, Contains("id=\"report\""));
-}
-
-TEST_CASE("a curve keeps its spikes and its gaps when it is drawn in bins", "[report]") {
-  std::vector<std::int64_t> x;
-  std::vector<double> y;
-  for (int i = 0; i < 100'000; ++i) {
-    x.push_back(i);
-    y.push_back(i == 54'321 ? 9 : i == 77'777 ? -9 : 0);
-  }
-  y[20'000] = std::nan("");
-  const auto bins = page::binned(x, y);
-  CHECK(bins.size() <= 1100);
-  const auto most = std::max_element(bins.begin(), bins.end(),
-                                     [](const auto& a, const auto& b) { return a.high < b.high; });
-  const auto least = std::min_element(bins.begin(), bins.end(),
-                                      [](const auto& a, const auto& b) { return a.low < b.low; });
-  CHECK(most->high == 9);
-  CHECK(least->low == -9);
-  CHECK(std::count_if(bins.begin(), bins.end(), [](const auto& bin) { return bin.broken; }) == 1);
-  for (std::size_t i = 0; i < 64; ++i) CHECK(bins[i].x == static_cast<double>(i));
 }
 
 TEST_CASE("the line of a noisy curve is smooth, and its noise a band behind it", "[report]") {
@@ -321,7 +270,7 @@ TEST_CASE("a report of nothing, and of either side alone, is still a page", "[re
   const auto without = [](auto change) {
     ParityReport r = synthetic_report(50, 3);
     change(r);
-    const std::string html = parity_html(r);
+    std::string html = parity_html(r);
     CHECK_THAT(html, Contains("</html>"));
     CHECK(parity_markdown(r).size() > 100);
     return html;

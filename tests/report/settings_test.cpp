@@ -50,6 +50,7 @@ TEST_CASE("a reference that another trainer did not resolve is no value", "[repo
   CHECK(leaves_of(R"({"data":{"paths":["a"],"x":"${path}"},"n":null})", "a config") ==
         Settings{{"data.paths", R"(["a"])"}});
   CHECK_THROWS_AS(leaves_of("{", "a config"), Error);
+  CHECK_THROWS_AS(leaves_of(R"({"a":)" + std::string(1'000'000, '['), "a config"), Error);
 }
 
 TEST_CASE("values are shown without quotes", "[report]") {

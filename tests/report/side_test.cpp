@@ -2,9 +2,14 @@
 
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
+#include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/json.h"
 #include "report/run_of_losses.h"
+#include "store/plain_records.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -16,19 +21,7 @@ namespace {
 /// A database of one run with enough events to fill many pages.
 std::filesystem::path write_database(const std::filesystem::path& path) {
   auto db = store::RunDb::open(path, store::OpenMode::kCreate);
-  db.begin_run({.name = "test",
-                .config = "{}",
-                .experiment_digest = sha256("experiment").hex(),
-                .seed = 1,
-                .n_parameters = 1,
-                .max_steps = 1},
-               {.start_step = 0,
-                .resumed_from = {},
-                .command_line = "train",
-                .policy = "{}",
-                .build = "{}",
-                .environment = "{}"},
-               {});
+  db.begin_run(test::plain_run("test", 1), test::plain_attempt(), {});
   for (std::int64_t i = 0; i < 20; ++i) db.event(i, "note", std::string(2000, 'x'));
   return path;
 }
@@ -66,4 +59,20 @@ TEST_CASE("a log of steps gets tokens where it is said how many a step has", "[r
   give_tokens(run, 7);
   CHECK(run.steps.tokens == std::vector<std::int64_t>{7, 14});
   CHECK(run.tokens_known);
+}
+
+TEST_CASE("a config that is not the one of its digest is damage", "[report]") {
+  const auto loaded = config::parse_config("{}", "config.json");
+  Side side;
+  side.run.emplace().chain_format = kChainFormat;
+  side.run->config = json_text(config::to_json(loaded.config));
+  side.run->experiment_digest = config::experiment_digest(loaded.config).hex();
+  CHECK(damage_of(side).empty());
+  side.run->config = R"({"seed": 77})";
+  CHECK(damage_of(side).size() == 1);
+  side.run->config = R"({"a key of a newer program": 1})";
+  CHECK(damage_of(side).empty());  // it cannot be read here, which is no proof
+  side.run->config = R"({"seed": 77})";
+  side.run->chain_format = 1;
+  CHECK(damage_of(side).empty());  // other keys entered the digest then
 }

@@ -123,6 +123,38 @@ TEST_CASE("a unit's gradients travel while the next unit is computed", "[shardin
                                            "exchange 3 ends"});
 }
 
+TEST_CASE("between replicas a unit's gradients travel while two others are computed",
+          "[sharding]") {
+  const auto config = small_model();
+  std::vector<std::string> events;
+  dist::run_ranks(4, [&](dist::Communicator& world) {
+    std::vector<std::string> own;
+    auto& log = world.rank() == 0 ? events : own;
+    Recording recorded(world, log);
+    const RankGroups groups(recorded, 2);
+    const ModelLayout layout(config, model::UnitMap(config), 4);
+    GradientExchange exchange(config, Policy(), layout, groups);
+    exchange.begin({0, 4});
+    for (const std::size_t unit : {3U, 2U, 1U, 0U}) {
+      exchange.leaf(unit);
+      log.push_back("backward " + std::to_string(unit));
+      exchange.done(unit);
+    }
+    exchange.finish();
+  });
+  // Part 0 is the shard group, part 1 the replica group.
+  CHECK(events == std::vector<std::string>{
+                      "backward 3", "part 0 exchange 0 begins",                              //
+                      "backward 2", "part 0 exchange 0 ends", "part 1 exchange 0 begins",    //
+                      "part 0 exchange 1 begins",                                            //
+                      "backward 1", "part 1 exchange 0 ends", "part 0 exchange 1 ends",      //
+                      "part 1 exchange 1 begins", "part 0 exchange 2 begins",                //
+                      "backward 0", "part 1 exchange 1 ends", "part 0 exchange 2 ends",      //
+                      "part 1 exchange 2 begins", "part 0 exchange 3 begins",                //
+                      "part 1 exchange 2 ends", "part 0 exchange 3 ends",                    //
+                      "part 1 exchange 3 begins", "part 1 exchange 3 ends"});
+}
+
 TEST_CASE("leaves of bf16 take half the bytes", "[sharding]") {
   const auto config = small_model();
   const auto bytes_of = [&](MixedPrecision mixed) {

@@ -98,6 +98,29 @@ TEST_CASE("weights that are kept are gathered once until they change", "[shardin
   CHECK(events == joined({kFirstForward, rest, second, again, {"gather 6 ends"}}));
 }
 
+TEST_CASE("new weights of other replicas travel until a pass acquires their unit", "[sharding]") {
+  const auto config = small_model();
+  Events events;
+  dist::run_ranks(2, [&](dist::Communicator& world) {
+    Events own;
+    Events& log = world.rank() == 0 ? events : own;
+    Recording recorded(world, log);
+    const RankGroups groups(recorded, 1);
+    const ModelLayout layout(config, model::UnitMap(config), 2);
+    RankWeights weights(config, Policy(), layout, groups, false);
+    weights.changed();
+    log.emplace_back("changed");
+    weights.acquire(0, Pass::kForward);
+    log.emplace_back("forward 0");
+    weights.acquire(1, Pass::kForward);
+    log.emplace_back("forward 1");
+    weights.settle();
+  });
+  CHECK(events == Events{"gather 0 begins", "gather 1 begins", "gather 2 begins", "gather 3 begins",
+                         "changed", "gather 0 ends", "forward 0", "gather 1 ends", "forward 1",
+                         "gather 2 ends", "gather 3 ends"});
+}
+
 TEST_CASE("under mixed precision a rank keeps and gathers bf16, beside an fp32 master of its slice",
           "[sharding]") {
   const auto config = small_model();

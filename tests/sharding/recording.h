@@ -9,17 +9,26 @@
 
 namespace olmo::sharding {
 
-/// Notes "KIND N begins" and "KIND N ends", where N counts the collectives of a kind from 0.
+/// Notes "KIND N begins" and "KIND N ends", where N counts the collectives of a kind from 0. Those
+/// of the world's parts follow "part P ", where P counts the calls of split() from 0.
 class Recording final : public dist::Communicator {
  public:
   Recording(dist::Communicator& ranks, std::vector<std::string>& events)
       : Communicator(ranks.rank(), ranks.size()), ranks_(ranks), events_(events) {}
+  Recording(std::unique_ptr<dist::Communicator> part, std::vector<std::string>& events, int number)
+      : Communicator(part->rank(), part->size()),
+        own_(std::move(part)),
+        ranks_(*own_),
+        events_(events),
+        prefix_("part " + std::to_string(number) + " ") {}
 
-  std::unique_ptr<Communicator> split(int color) override { return ranks_.split(color); }
+  std::unique_ptr<Communicator> split(int color) override {
+    return std::make_unique<Recording>(ranks_.split(color), events_, parts_++);
+  }
 
  private:
   dist::Pending noted(const char* kind, int number, dist::Pending pending) {
-    const std::string what = std::string(kind) + " " + std::to_string(number);
+    const std::string what = prefix_ + kind + " " + std::to_string(number);
     events_.push_back(what + " begins");
     return dist::Pending([this, what, held = std::make_shared<dist::Pending>(std::move(pending))] {
       held->wait();
@@ -41,9 +50,11 @@ class Recording final : public dist::Communicator {
   }
   void run_barrier() override { ranks_.barrier(); }
 
+  std::unique_ptr<dist::Communicator> own_;
   dist::Communicator& ranks_;
   std::vector<std::string>& events_;
-  int gathers_ = 0, exchanges_ = 0;
+  std::string prefix_;
+  int gathers_ = 0, exchanges_ = 0, parts_ = 0;
 };
 
 }  // namespace olmo::sharding

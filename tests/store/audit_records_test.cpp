@@ -1,6 +1,7 @@
 #include "store/audit_records.h"
 
 #include "core/error.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -12,14 +13,7 @@ namespace {
 struct Scene {
   test::TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  std::string run = db.begin_run({.name = "run", .config = "{}", .experiment_digest = "digest"},
-                                 {.start_step = 0,
-                                  .resumed_from = {},
-                                  .command_line = "",
-                                  .policy = "{}",
-                                  .build = "{}",
-                                  .environment = "{}"},
-                                 {});
+  std::string run = db.begin_run(test::plain_run("run"), test::plain_attempt(), {});
 };
 
 std::vector<OpDigest> trace(const char* text) {

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "store/schema.h"
 #include "support/catch.h"
@@ -281,14 +282,7 @@ TEST_CASE("a run and its evaluations write through one connection", "[store]") {
   std::string id;
   {
     RunDb run = RunDb::open(folder / "run.db", OpenMode::kCreate);
-    run.begin_run({.name = "test", .config = "{}", .experiment_digest = "d"},
-                  {.start_step = 0,
-                   .resumed_from = {},
-                   .command_line = "train",
-                   .policy = "{}",
-                   .build = "{}",
-                   .environment = "{}"},
-                  {});
+    run.begin_run(test::plain_run("test"), test::plain_attempt(), {});
     EvaluationDb evaluations(run.records());
     EvaluationRecord record = an_evaluation();
     record.run_id = run.run_id();
@@ -341,7 +335,7 @@ TEST_CASE("the overview shows the latest score of each task and checkpoint", "[s
   CHECK(rows == 1);
 }
 
-TEST_CASE("instances for which two evaluations chose differently are found", "[store]") {
+TEST_CASE("a query of evaluation_choices finds what two evaluations chose differently", "[store]") {
   const TemporaryDirectory folder;
   RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
   EvaluationDb db(records);
@@ -354,13 +348,14 @@ TEST_CASE("instances for which two evaluations chose differently are found", "[s
     if (chosen == 0) db.record_options(an_instance(9, 0));  // only one of them has it
   }
   db.flush();
-  const auto flips = db.flips(ids[0], ids[1]);
-  REQUIRE(flips.size() == 1);
-  CHECK(flips[0].doc_id == 5);
-  CHECK(flips[0].chosen_a == 0);
-  CHECK(flips[0].chosen_b == 1);
-  CHECK(flips[0].native_id == "id-5");
-  CHECK(db.flips(ids[0], ids[0]).empty());
+  std::vector<std::string> flips;
+  records.query(
+      "SELECT a.native_id || ' ' || a.chosen || ' ' || b.chosen FROM evaluation_choices a JOIN "
+      "evaluation_choices b USING (task, doc_id) "
+      "WHERE a.evaluation_id = ?1 AND b.evaluation_id = ?2 AND a.chosen <> b.chosen",
+      {ids[0], ids[1]},
+      [&](const auto&, const auto& row) { flips.push_back(std::get<std::string>(row[0])); });
+  CHECK(flips == std::vector<std::string>{"id-5 0 1"});
 }
 
 TEST_CASE("an evaluation is found by an unambiguous prefix", "[store]") {

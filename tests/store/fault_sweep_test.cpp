@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "store/checkpoint_fixture.h"
 #include "store/checkpoint_folder.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/faults.h"
@@ -65,7 +66,7 @@ Count sweep_save(int action, long first, long stride) {
   const auto contents = example(2);
   for (long n = first;; n += stride) {
     const TempFolder folder;
-    const fs::path run_dir = folder.path();
+    const fs::path& run_dir = folder.path();
     save_checkpoint(run_dir, example(1));
     const int result = in_child([&] {
       shim.arm(run_dir.c_str(), "", n, action, 0);
@@ -103,7 +104,7 @@ Count sweep_memory(bool all_after, double factor, bool hdf5) {
   for (double at = 1;; at = std::max(at + 1, at * factor)) {
     const long n = static_cast<long>(at);
     const TempFolder folder;
-    const fs::path run_dir = folder.path();
+    const fs::path& run_dir = folder.path();
     save_checkpoint(run_dir, example(1));
     const int result = in_child([&] {
       shim.arm_memory(all_after ? -n : n, hdf5 ? "" : "libhdf5");
@@ -129,14 +130,7 @@ int write_steps(const fs::path& path, const std::string& run) {
   int kept = 0;
   try {
     RunDb db = RunDb::open(path, OpenMode::kReadWrite);
-    db.resume_run(run,
-                  {.start_step = 0,
-                   .resumed_from = {},
-                   .command_line = "train",
-                   .policy = "{}",
-                   .build = "{}",
-                   .environment = "{}"},
-                  3);
+    db.resume_run(run, olmo::test::plain_attempt(), 3);
     for (int step = 1; step <= 3; ++step) {
       StepRecord row;
       row.step = step;
@@ -163,14 +157,7 @@ Count sweep_record(int action, long first, long stride) {
     std::string run;
     {
       RunDb db = RunDb::open(path, OpenMode::kCreate);
-      run = db.begin_run({.name = "r", .config = "{}", .experiment_digest = "d"},
-                         {.start_step = 0,
-                          .resumed_from = {},
-                          .command_line = "train",
-                          .policy = "{}",
-                          .build = "{}",
-                          .environment = "{}"},
-                         {});
+      run = db.begin_run(olmo::test::plain_run("r"), olmo::test::plain_attempt(), {});
     }
     const int result = in_child([&] {
       shim.arm(folder.path().c_str(), "", n, action, 0);

@@ -173,6 +173,19 @@ TEST_CASE("an empty and a cut database are named as that", "[store]") {
   }
 }
 
+TEST_CASE("a glance at a database that nobody writes leaves no file beside it", "[store]") {
+  const TemporaryDirectory folder;
+  {
+    RecordDatabase written(folder / "run.db", OpenMode::kCreate);
+    written.write(a_row(1));
+    REQUIRE(written.journal_mode() == "wal");
+    CHECK(runs_in(RecordDatabase(folder / "run.db", OpenMode::kGlance)) == 1);
+  }
+  CHECK(runs_in(RecordDatabase(folder / "run.db", OpenMode::kGlance)) == 1);
+  CHECK_FALSE(fs::exists(folder / "run.db-wal"));
+  CHECK_FALSE(fs::exists(folder / "run.db-shm"));
+}
+
 TEST_CASE("the record of a killed run is read where nothing can be written", "[store]") {
   const TemporaryDirectory folder;
   const int code = with_small_disk(folder.path(), "size=8m", [&] {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "store/verify_record.h"
 #include "support/catch.h"
@@ -28,7 +29,7 @@ class RunFile {
                          .n_parameters = 10,
                          .max_steps = 100,
                          .chain_format = kChainFormat},
-                        attempt(start_step), {});
+                        test::plain_attempt(start_step), {});
     if (!experiment.empty())
       chain_.assign(static_cast<std::size_t>(start_step) + 1,
                     chain_start(Digest::from_hex(experiment)));
@@ -60,7 +61,9 @@ class RunFile {
     const std::vector<StateHash> hashes = {{"model", "weight", "1"}};
     db_.record_state_hashes(step, hashes, seal_of(hashes, chain_.back()).hex());
   }
-  void resume(std::int64_t start_step) { db_.resume_run(id_, attempt(start_step), 100); }
+  void resume(std::int64_t start_step) {
+    db_.resume_run(id_, test::plain_attempt(start_step), 100);
+  }
   void sql(const std::string& text) {
     db_.flush();
     db_.records().connection().execute(text);
@@ -79,15 +82,6 @@ class RunFile {
   [[nodiscard]] std::string last_chain() const { return chain_.back().hex(); }
 
  private:
-  static store::AttemptRecord attempt(std::int64_t start_step) {
-    return {.start_step = start_step,
-            .resumed_from = {},
-            .command_line = "train",
-            .policy = "{}",
-            .build = "{}",
-            .environment = "{}"};
-  }
-
   TemporaryDirectory directory_;
   store::RunDb db_;
   std::string id_;

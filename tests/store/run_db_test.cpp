@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "store/plain_records.h"
 #include "store/recorded_run.h"
 #include "store/schema.h"
 #include "support/catch.h"
@@ -30,15 +31,6 @@ RunRecord a_run() {
           .seed = 1,
           .n_parameters = 10,
           .max_steps = 100};
-}
-
-AttemptRecord an_attempt(std::int64_t start_step = 0) {
-  return {.start_step = start_step,
-          .resumed_from = {},
-          .command_line = "train",
-          .policy = "{}",
-          .build = "{}",
-          .environment = "{}"};
 }
 
 StepRecord a_step(std::int64_t step, double ce_loss = 1.0) {
@@ -75,7 +67,7 @@ ErrorKind kind_of_open(const std::filesystem::path& path, OpenMode mode) {
 TEST_CASE("a peak that turns out higher corrects the mfu of the attempt's steps", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  auto attempt = an_attempt();
+  auto attempt = test::plain_attempt();
   attempt.environment = R"({"host": "h", "peak_flops": 1e9, "peak_source": "measured: a"})";
   const auto run_id = db.begin_run(a_run(), attempt, {});
   const auto record_step = [&db](std::int64_t step) {
@@ -107,7 +99,7 @@ TEST_CASE("a step comes back with the same bits", "[store]") {
   const double tiny = std::numeric_limits<double>::denorm_min();
   {
     RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-    db.begin_run(a_run(), an_attempt(), {});
+    db.begin_run(a_run(), test::plain_attempt(), {});
     StepRecord row = a_step(1, odd);
     row.grad_norm = tiny;
     db.record_step(row);
@@ -123,7 +115,7 @@ TEST_CASE("a step comes back with the same bits", "[store]") {
 TEST_CASE("every column of a step comes back as it was written", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  const auto id = db.begin_run(a_run(), test::plain_attempt(), {});
   StepRecord row{.attempt = 0,
                  .step = 1,
                  .epoch = 2,
@@ -168,7 +160,7 @@ TEST_CASE("every column of a step comes back as it was written", "[store]") {
 TEST_CASE("an attempt's ranks and phases come back as they were written last", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  auto attempt = an_attempt();
+  auto attempt = test::plain_attempt();
   attempt.world_size = 2;
   attempt.strategy = "FULL_SHARD";
   attempt.launch = "torchrun";
@@ -222,7 +214,7 @@ TEST_CASE("an attempt's ranks and phases come back as they were written last", "
 TEST_CASE("the same sensor of two hosts has two rows", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  const auto id = db.begin_run(a_run(), test::plain_attempt(), {});
   EnergyRecord node{.source = "pm_counters", .device = "node", .covers = "node", .joules = 1.0};
   std::vector<EnergyRecord> rows;
   for (const char* host : {"b", "a"}) {
@@ -240,7 +232,7 @@ TEST_CASE("the same sensor of two hosts has two rows", "[store]") {
 TEST_CASE("the run is on disk before its first step", "[store]") {
   const TemporaryDirectory folder;
   RunDb writer = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  const auto id = writer.begin_run(a_run(), an_attempt(), {{"tokens", "a.npy", 2, "ff"}});
+  const auto id = writer.begin_run(a_run(), test::plain_attempt(), {{"tokens", "a.npy", 2, "ff"}});
   const RunDb reader = RunDb::open(folder / "run.db", OpenMode::kReadOnly);
   CHECK(reader.find_run("") == id);
   CHECK(reader.run(id).config == R"({"seed":1})");
@@ -250,10 +242,10 @@ TEST_CASE("the run is on disk before its first step", "[store]") {
 TEST_CASE("a resumed run continues its record and keeps what it abandoned", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  const auto id = db.begin_run(a_run(), an_attempt(), {});
+  const auto id = db.begin_run(a_run(), test::plain_attempt(), {});
   for (int step = 1; step <= 5; ++step) db.record_step(a_step(step));
   db.flush();
-  db.resume_run(id, an_attempt(3), 200);
+  db.resume_run(id, test::plain_attempt(3), 200);
   CHECK(db.run(id).max_steps == 200);  // as the latest attempt has it
   db.record_step(a_step(4, 2.0));
   db.flush();
@@ -268,7 +260,7 @@ TEST_CASE("two processes write their runs into one database", "[store]") {
   const TemporaryDirectory folder;
   const auto write = [&] {
     RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-    db.begin_run(a_run(), an_attempt(), {});
+    db.begin_run(a_run(), test::plain_attempt(), {});
     for (int step = 1; step <= 50; ++step) {
       db.record_step(a_step(step));
       db.flush();
@@ -296,7 +288,7 @@ TEST_CASE("a killed writer loses no flushed row and leaves a sound database", "[
   if (child == 0) {
     try {
       RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-      db.begin_run(a_run(), an_attempt(), {});
+      db.begin_run(a_run(), test::plain_attempt(), {});
       for (int step = 1;; ++step) {
         db.record_step(a_step(step));
         db.flush();
@@ -321,8 +313,8 @@ TEST_CASE("a killed writer loses no flushed row and leaves a sound database", "[
 TEST_CASE("a run is found by an unambiguous prefix", "[store]") {
   const TemporaryDirectory folder;
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-  const auto first = db.begin_run(a_run(), an_attempt(), {});
-  db.begin_run(a_run(), an_attempt(), {});  // both ids begin with the year
+  const auto first = db.begin_run(a_run(), test::plain_attempt(), {});
+  db.begin_run(a_run(), test::plain_attempt(), {});  // both ids begin with the year
   CHECK(db.find_run(first) == first);
   CHECK_THROWS_AS(db.find_run("2"), Error);
   CHECK_THROWS_AS(db.find_run("nothing"), Error);
@@ -372,7 +364,7 @@ TEST_CASE("a flipped byte anywhere is an error or harmless, never a crash", "[st
   const TemporaryDirectory folder;
   {
     RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
-    db.begin_run(a_run(), an_attempt(), {});
+    db.begin_run(a_run(), test::plain_attempt(), {});
     for (int step = 1; step <= 20; ++step) db.record_step(a_step(step));
   }
   const std::string sound = read_file(folder / "run.db");

@@ -1,10 +1,13 @@
 #include "store/run_folder.h"
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <future>
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -290,4 +293,34 @@ TEST_CASE("a holder is read back as it was written", "[store]") {
   CHECK(to_text(*read) == to_text(holder));
   CHECK(says(describe(holder), "nid007"));
   for (const char* bad : {"", "{}", "[1]", "null", "{\"host\": 1}"}) CHECK_FALSE(parse_holder(bad));
+}
+
+TEST_CASE("who writes to a run folder is seen: none, a process that runs, one that was killed",
+          "[store]") {
+  using State = FolderWriter::State;
+  const TemporaryDirectory folder;
+  CHECK(writer_of(folder.path()).state == State::kNone);
+  {
+    const RunLock lock(folder.path());
+    const auto writer = writer_of(folder.path());
+    CHECK(writer.state == State::kRuns);
+    CHECK(says(writer.words, std::to_string(::getpid())));
+  }
+  CHECK(writer_of(folder.path()).state == State::kNone);
+  in_a_killed_child([&] { static const RunLock kLock(folder.path()); });
+  CHECK(writer_of(folder.path()).state == State::kGone);
+}
+
+TEST_CASE("a pipe in place of a run folder's lock makes nobody wait", "[store]") {
+  const TemporaryDirectory folder;
+  REQUIRE(::mkfifo((folder / kRunLockName).c_str(), 0600) == 0);
+  const auto looked = std::async(std::launch::async, [&] {
+    require_unlocked(folder.path());
+    return writer_of(folder.path()).state;
+  });
+  const bool waits = looked.wait_for(std::chrono::seconds(60)) != std::future_status::ready;
+  CHECK_FALSE(waits);
+  const int writer = waits ? ::open((folder / kRunLockName).c_str(), O_RDWR) : -1;  // ends the wait
+  looked.wait();
+  if (waits) ::close(writer);
 }

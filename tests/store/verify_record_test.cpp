@@ -43,7 +43,8 @@ struct SoundRecord {
     std::vector<Finding> findings;
     StepVerifier verifier(run, first);
     for (const auto& [step, row] : steps) verifier.add(row, findings);
-    verify_seals(seals, hashes, links, findings);
+    verify_seals({hashes, seals, links, run.chain_format > 1, first}, findings);
+    verify_end(run, verifier.step(), findings);
     return findings;
   }
 };
@@ -120,6 +121,53 @@ TEST_CASE("an altered, added or missing hash of the state breaks its seal", "[st
   CHECK(broken([](auto& hashes) { hashes[1].name = "exp_avg/b"; }));
   CHECK(broken([](auto& hashes) { hashes.pop_back(); }));
   CHECK(broken([](auto& hashes) { hashes.push_back({"model", "b", "4"}); }));
+}
+
+TEST_CASE("a seal, the hashes below it or their step that is gone is named", "[store]") {
+  const auto sentence = [](const auto& remove, std::int64_t format = kChainFormat) {
+    SoundRecord record(format);
+    remove(record);
+    const auto findings = record.verify();
+    return findings.empty() ? "" : findings.back().sentence;
+  };
+  const auto no_seal = [](SoundRecord& record) { record.seals.clear(); };
+  CHECK(sentence(no_seal) == "step 2: the seal of the state's hashes is missing");
+  CHECK(sentence(no_seal, 1).empty());  // older records have none
+  CHECK(sentence([](SoundRecord& record) { record.hashes.clear(); }).find("are missing") !=
+        std::string::npos);
+  CHECK(sentence([](SoundRecord& record) { record.links.erase(2); }).find("the step itself") !=
+        std::string::npos);
+}
+
+TEST_CASE("a finished run that lacks its last steps is damaged, one that was stopped is not",
+          "[store]") {
+  SoundRecord record;
+  record.run.max_steps = 6;
+  record.run.status = "stopped";
+  CHECK(record.verify().empty());
+  record.run.status = "finished";
+  const auto findings = record.verify();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].sentence == "the run finished at step 6, and the record ends at step 5");
+}
+
+TEST_CASE("every value that the training decides enters the digest of a step, and is named",
+          "[store]") {
+  StepRecord row;
+  row.step = 1;
+  row.max_grad_norm = 1.0;
+  row.clipping_rate = 0.0;
+  visit_computed_values([&](const char* column, auto member) {
+    StepRecord other = row;
+    other.*member = 3;
+    const bool setting = column == std::string("max_grad_norm");
+    INFO(column);
+    CHECK((digest_of_values(other) == digest_of_values(row)) == setting);
+    CHECK(first_value_that_differs(row, other) == (setting ? "" : column));
+  });
+  StepRecord other = row;
+  other.seconds = 7;
+  CHECK(digest_of_values(other) == digest_of_values(row));
 }
 
 }  // namespace olmo::store

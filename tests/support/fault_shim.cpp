@@ -258,10 +258,20 @@ ssize_t write_at(const char* name, int fd, const void* data, std::size_t size,
 extern "C" {
 
 // glibc's own, under the names that it keeps for such libraries.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t n, size_t size);
 void* __libc_realloc(void* old, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
+
+static char* copy_of(const char* text, size_t size) {
+  auto* copy = static_cast<char*>(__libc_malloc(size + 1));
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, text, size);
+  copy[size] = 0;
+  return copy;
+}
 
 void* malloc(size_t size) {
   return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_malloc(size);
@@ -274,6 +284,15 @@ void* realloc(void* old, size_t size) {
 }
 void* aligned_alloc(size_t alignment, size_t size) {
   return out_of_memory(__builtin_return_address(0)) ? nullptr : __libc_memalign(alignment, size);
+}
+/// glibc's own would call malloc from glibc, and the library that asked would not be known: HDF5,
+/// which does not look at the answer, would be ended by a signal.
+char* strndup(const char* text, size_t most) noexcept {
+  const size_t size = ::strnlen(text, most);
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : copy_of(text, size);
+}
+char* strdup(const char* text) noexcept {
+  return out_of_memory(__builtin_return_address(0)) ? nullptr : copy_of(text, std::strlen(text));
 }
 int posix_memalign(void** memory, size_t alignment, size_t size) {
   void* found =
@@ -416,6 +435,7 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
     const Call call("mmap", path_of(fd));
     if (call.fails()) return MAP_FAILED;
   }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): every system call returns a number
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, size, protection, flags, fd, offset));
 }
 void* mmap64(void* address, size_t size, int protection, int flags, int fd,

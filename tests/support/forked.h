@@ -4,12 +4,12 @@
 
 namespace olmo::test {
 
-/// fork() for a child that goes on with the tests' own code. A signal ends it after two minutes, so
+/// fork() for a child that goes on with the tests' own code. A signal ends it after ten minutes, so
 /// that a child that waits for something that never comes (a lock that another thread held at the
 /// fork, a pipe) does not hold up the test that waits for it.
 inline pid_t fork_briefly() {
   const pid_t child = ::fork();
-  if (child == 0) ::alarm(120);
+  if (child == 0) ::alarm(600);
   return child;
 }
 

@@ -42,6 +42,14 @@ class Processes {
 
   void send(int rank, int signal) const { ::kill(pids_[static_cast<std::size_t>(rank)], signal); }
 
+  /// Returns when it stands still.
+  void stop(int rank) const {
+    send(rank, SIGSTOP);
+    siginfo_t change{};
+    ::waitid(P_PID, static_cast<id_t>(pids_[static_cast<std::size_t>(rank)]), &change,
+             WSTOPPED | WEXITED | WNOWAIT);
+  }
+
   Ended wait(int rank) {
     Ended ended;
     int status = 0;

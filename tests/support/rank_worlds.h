@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dist/gloo_ranks.h"
+#include "dist/memory_store.h"
 #include "dist/thread_ranks.h"
 
 namespace olmo::test {

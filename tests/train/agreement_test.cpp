@@ -1,10 +1,8 @@
 #include "train/agreement.h"
 
-#include <atomic>
 #include <csignal>
 
 #include "core/error.h"
-#include "dist/agreement.h"
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
 
@@ -13,36 +11,6 @@ namespace {
 
 using dist::Communicator;
 using dist::run_ranks;
-
-/// What a rank throws that calls `work`, as "kind: message"; empty: nothing.
-template <class Work>
-std::string thrown_by(const Work& work) {
-  try {
-    work();
-  } catch (const dist::AgreedError& error) {
-    return std::to_string(static_cast<int>(error.kind())) + ": " + error.what();
-  }
-  return {};
-}
-
-TEST_CASE("what rank 0 decides alone fails on all ranks", "[train]") {
-  std::atomic<int> calls{0};
-  run_ranks(3, [&](Communicator& ranks) {
-    const auto thrown = thrown_by([&] {
-      decide(ranks, [&] {
-        ++calls;
-        throw Error(ErrorKind::kUsage, "the folder is locked");
-      });
-    });
-    OLMO_CHECK(thrown == "2: the folder is locked");
-  });
-  CHECK(calls == 1);
-}
-
-TEST_CASE("one process throws its own error", "[train]") {
-  const auto alone = dist::alone();
-  CHECK_THROWS_AS(decide(*alone, [] { throw std::bad_alloc(); }), std::bad_alloc);
-}
 
 TEST_CASE("the signal of the lowest rank that has one holds for all", "[train]") {
   std::vector<StepReport> reports(3);
@@ -68,9 +36,9 @@ TEST_CASE("a report tells the signal that came", "[train]") {
 TEST_CASE("what one rank could not do is told by its report", "[train]") {
   run_ranks(3, [](Communicator& ranks) {
     StepReport report;
-    OLMO_CHECK(!tell_failure(exchange_reports(ranks, report)));
+    OLMO_CHECK(!any_failed(exchange_reports(ranks, report)));
     report.failed = ranks.rank() == 1 ? 1 : 0;
-    OLMO_CHECK(tell_failure(exchange_reports(ranks, report)));
+    OLMO_CHECK(any_failed(exchange_reports(ranks, report)));
   });
 }
 

@@ -4,8 +4,12 @@
 #include <random>
 
 #include "core/policy.h"
+#include "core/text.h"
 #include "data/batch.h"
 #include "model/recomputation.h"
+#include "ops/cross_entropy.h"
+#include "ops/gpu/emulated.h"
+#include "ops/gpu/fake/device.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 #include "train/stepper.h"
@@ -14,6 +18,8 @@
 namespace olmo::train {
 namespace {
 
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 using Words = std::vector<std::string>;
 
 config::TrainConfig config_of(const Words& settings) {
@@ -43,7 +49,7 @@ std::int64_t bytes_of_moments(const optim::OptimState& state) {
 MemoryPlan held_after_two_steps(const config::TrainConfig& config) {
   Stepper stepper(config, resolve_policy("portable", "auto", 1),
                   data::BatchSource(config::batch_config(config)));
-  begin_at(stepper, std::nullopt, /*with_state=*/false);
+  stepper.init_weights();
   stepper.update(stepper.gradients());
   const auto gradients = stepper.gradients();
   stepper.update(gradients);
@@ -56,7 +62,7 @@ MemoryPlan held_after_two_steps(const config::TrainConfig& config) {
   held.moments = bytes_of_moments(stepper.optim_state());
   held.saved_activations = buffers.saved_activations;
   held.scratch = buffers.scratch;
-  held.head = buffers.head;
+  held.head = buffers.head + ops::kTokenLossBytes * gradients.batch.labels_BL.numel();
   held.workspace = buffers.workspace;
   const auto instances = static_cast<std::int64_t>(stepper.batches().dataset().size());
   held.data = 4 * instances + bytes_of({{"ids", gradients.batch.input_ids_BL},
@@ -94,6 +100,39 @@ TEST_CASE("the plan is what a training holds, for any cut of the batch, mode and
   }
 }
 
+TEST_CASE("the plan of a GPU's memory is what its allocator gives out at most", "[train][gpu]") {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "tokens.npy", std::ios::binary)
+      << std::string(std::size_t{2} * 64 * 24, '\0');
+  const ops::emulated::Mode now("now");
+  for (const Words& more :
+       {Words{}, Words{"precision=amp_bf16"},
+        Words{"precision=amp_bf16", "distributed_strategy=ddp"},
+        Words{"activation_checkpointing=whole_layer"}, Words{"device_train_microbatch_size=2"}}) {
+    Words settings = {"data.paths=[" + (folder / "tokens.npy").string() + "]",
+                      "device=cuda",
+                      "model.d_model=64",
+                      "model.max_sequence_length=64",
+                      "model.vocab_size=512",
+                      "global_train_batch_size=4",
+                      "device_train_microbatch_size=4"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    INFO(settings.back());
+    const auto config = config_of(settings);
+    Policy policy = ops::emulated::policy_of(Device::kCuda);
+    policy.mixed_precision = config.mixed_precision();
+    fake::begin_peak();
+    const auto before = static_cast<std::int64_t>(fake::peak());
+    Stepper stepper(config, policy, data::BatchSource(config::batch_config(config)));
+    stepper.init_weights();
+    for (int step = 0; step < 2; ++step) stepper.update(stepper.gradients());
+    const auto peak = static_cast<double>(static_cast<std::int64_t>(fake::peak()) - before);
+    const auto planned = static_cast<double>(memory_of(config, 3, 24).on_device());
+    CHECK(planned <= peak);
+    CHECK(peak <= 1.03 * planned);
+  }
+}
+
 TEST_CASE("the total is the sum of all kinds, and each has a name of its own", "[train]") {
   MemoryPlan plan;
   std::int64_t power = 1;
@@ -114,6 +153,26 @@ TEST_CASE("a run that saves in the background holds a copy of its state", "[trai
   CHECK(copy({"save_interval=10", "save_num_checkpoints_to_keep=0"}, 10) == 0);
   CHECK(copy({"save_interval=null", "save_interval_ephemeral=2"}, 10) == state);
   CHECK(copy({"save_interval=null", "save_interval_unsharded=2"}, 10) == state);
+}
+
+TEST_CASE("the settings that need less memory are named with what they need, while there are any",
+          "[train]") {
+  const auto needed = [](const Words& settings) {
+    return "(" + bytes_text(memory_of(config_of(settings)).total()) + ")";
+  };
+  const auto ways = [](const Words& settings) { return ways_to_need_less(config_of(settings)); };
+  const std::string batch = "global_train_batch_size=64", large = "model.max_sequence_length=4096",
+                    micro = "device_train_microbatch_size=",
+                    recompute = "activation_checkpointing=whole_layer";
+  CHECK_THAT(ways({batch, large, micro + "64"}),
+             Contains(recompute + " " + needed({batch, large, micro + "64", recompute})));
+  CHECK_THAT(ways({batch, large, micro + "64", recompute}),
+             Contains(micro + "1 with " + recompute) &&
+                 Contains(needed({batch, large, micro + "1", recompute})));
+  CHECK_THAT(ways({batch, large, micro + "1", recompute}), StartsWith("only a smaller model"));
+  // Of large weights and short sequences the sums of gradients are most.
+  const std::string wide = "model.d_model=512", wider = "model.mlp_hidden_size=16384";
+  CHECK_THAT(ways({batch, wide, wider, micro + "1", recompute}), Contains(micro + "64 with "));
 }
 
 TEST_CASE("each thread has a workspace of its own", "[train]") {

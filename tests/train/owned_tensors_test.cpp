@@ -1,14 +1,22 @@
 #include "train/owned_tensors.h"
 
+#include <algorithm>
+#include <atomic>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
 #include "core/input_file.h"
 #include "core/named_tensors.h"
+#include "dist/exchange.h"
+#include "dist/thread_ranks.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 
 namespace olmo::train {
 namespace {
 
-TEST_CASE("owners write whole pages alone, and rank 0 what shares a page with others", "[train]") {
+TEST_CASE("ranks write whole pages alone, and rank 0 what shares a page with others", "[train]") {
   const test::TemporaryDirectory folder;
   const at::Tensor large = store::test::patterned({2050}, 3),
                    small = store::test::patterned({5}, 4);
@@ -18,19 +26,55 @@ TEST_CASE("owners write whole pages alone, and rank 0 what shares a page with ot
   const SharedFile file{folder / "file", {4096, 4096 + 8200}};
   store::reserve_space(file.path, 16384);
   const auto ranks = dist::alone();
-  const sharding::WholeTensors whole(*ranks, held.sizes, held.ranges,
-                                     sharding::Direction::kToOwners);
-  OwnedTensors own(file, held);
-  own.write_those_held(whole, 1);
+  sharding::Relay relay(*ranks, held.sizes, held.ranges, 1);
+  HeldWriter writer(file, held, relay);
+  CHECK(writer.write() == nullptr);
   const auto pages = std::string(reinterpret_cast<const char*>(host_bytes(large).data()), 8192);
   CHECK(read_file(file.path) == std::string(4096, '\0') + pages + std::string(4096, '\0'));
 
-  const auto digests = own.write_tails({own.proofs(whole)}, whole);
+  const auto digests = writer.write_tails({writer.proofs()});
   CHECK((digests == std::vector{sha256(host_bytes(large)), sha256(host_bytes(small))}));
   const std::string bytes = read_file(file.path);
   CHECK(sha256(bytes.substr(4096, 8200)) == digests[0]);
   CHECK(sha256(bytes.substr(4096 + 8200, 20)) == digests[1]);
   CHECK(bytes.substr(4096 + 8220) == std::string(4096 - 28, '\0'));
+}
+
+TEST_CASE("a tensor in parts is written and read by its holders", "[train]") {
+  const test::TemporaryDirectory folder;
+  const at::Tensor whole = store::test::patterned({5000}, 3);
+  store::CheckpointContents contents;
+  contents.kind = store::CheckpointKind::kWeights;
+  contents.trainer = Json{{"step", 1}};
+  contents.model = {{"w", whole}};
+  const store::CheckpointReader reader(store::save_checkpoint(folder / "run", contents).path);
+  const auto dataset = std::ranges::find_if(
+      reader.datasets(), [](const auto& each) { return each.path == "/model/w"; });
+  REQUIRE(dataset != reader.datasets().end());
+  const SharedFile file{folder / "file", {4096}};
+  store::reserve_space(file.path, 24576);
+
+  std::atomic<int> equal = 0;
+  dist::run_ranks(2, [&](dist::Communicator& ranks) {
+    const std::int64_t begin = ranks.rank() == 0 ? 0 : 2048, size = ranks.rank() == 0 ? 2048 : 2952;
+    const ParameterPart part{"w", {5000}, begin, size};
+    const at::Tensor mine = whole.narrow(0, begin, size);
+    HeldTensors held, read;
+    held.add(part, mine);
+    sharding::Relay out(ranks, held.sizes, held.ranges, 1);
+    HeldWriter writer(file, held, out);
+    OLMO_CHECK(!writer.write());
+    const auto proofs = dist::all_gather_text(ranks, writer.proofs());
+    if (ranks.rank() == 0) OLMO_CHECK(writer.write_tails(proofs).front() == dataset->sha256);
+
+    const at::Tensor got = new_tensor({size}, at::kFloat).zero_();
+    read.add(part, got);
+    sharding::Relay in(ranks, read.sizes, read.ranges, 1);
+    OLMO_CHECK(!HeldReader(reader, {&*dataset}, read).read(in));
+    if (std::ranges::equal(host_bytes(got), host_bytes(mine))) ++equal;  // there are NaNs
+  });
+  CHECK(equal == 2);
+  CHECK(sha256(read_file(file.path).substr(4096, 20000)) == dataset->sha256);
 }
 
 }  // namespace

@@ -141,6 +141,26 @@ TEST_CASE("a tensor that the model does not have, or of another shape, is refuse
              Contains("has 4 parameters, expected 5"));
 }
 
+TEST_CASE("of weights alone each rank holds its parts, and owners verify the whole tensors",
+          "[train]") {
+  const TempFolder folder;
+  const auto whole = whole_state(1);
+  const auto path = store::save_checkpoint(folder.path(), whole).path;
+  const auto read = [&](dist::Communicator& ranks) {
+    const NamedTensors mine = checkpoints_of(ranks, folder.path()).read_weights(folder.path());
+    const auto expected = held_by(ranks.rank(), ranks.size(), whole).model;
+    if (!store::test::same_bits(mine, expected)) throw Error(ErrorKind::kFailure, "other tensors");
+  };
+  for (const int world : {1, 2, 3, 5}) {
+    for (const auto& error : errors_on(world, read)) CHECK(error == "");
+  }
+  const auto datasets = store::CheckpointReader(path).datasets();
+  const auto tensor = std::ranges::find_if(
+      datasets, [](const auto& dataset) { return dataset.path.starts_with("/model/"); });
+  flip(path / "checkpoint.h5", tensor->offset + tensor->bytes - 1);
+  for (const auto& error : errors_on(3, read)) CHECK_THAT(error, Contains(" is damaged"));
+}
+
 TEST_CASE("a rank without its state fails the save on all, and the next one works", "[train]") {
   const TempFolder folder;
   save_on(3, folder.path(), whole_state(1));

@@ -18,24 +18,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-config::TrainConfig small_config(const std::filesystem::path& tokens, const Words& settings) {
-  Words all = {"model.d_model=64",
-               "model.n_heads=2",
-               "model.n_layers=4",
-               "model.vocab_size=128",
-               "model.embedding_size=null",
-               "model.max_sequence_length=8",
-               "model.eos_token_id=1",
-               "model.pad_token_id=1",
-               "model.weight_tying=true",
-               "optimizer.name=adamw",
-               "optimizer.learning_rate=0.01",
-               "max_duration=4",
-               "threads=1",
-               "device_train_microbatch_size=2",
-               "data.paths=[" + tokens.string() + "]"};
+/// Of four blocks, in micro-batches of two sequences.
+config::TrainConfig config_of(const std::filesystem::path& tokens, const Words& settings) {
+  Words all = {"model.n_layers=4", "device_train_microbatch_size=2"};
   all.insert(all.end(), settings.begin(), settings.end());
-  return config::parse_config("{}", "c.json", all).config;
+  return small_config(tokens, all);
 }
 
 bool equal(const sharding::StepTraffic::Kind& planned, const dist::Traffic& before,
@@ -58,7 +45,7 @@ void run_and_compare(const config::TrainConfig& config, int size, int nodes, Agr
     Policy policy = resolve_policy("portable", "auto", 1);
     policy.mixed_precision = config.mixed_precision();
     Stepper stepper(config, policy, data::BatchSource(config::batch_config(config)), ranks, nodes);
-    begin_at(stepper, std::nullopt, /*with_state=*/false);
+    stepper.init_weights();
     stepper.update(stepper.gradients());
     const dist::Traffic before = stepper.traffic();
     stepper.update(stepper.gradients());
@@ -114,10 +101,19 @@ TEST_CASE("the counters and the memory of real steps equal the plan, under every
     settings.push_back(strategy == "ddp" ? "distributed_strategy=ddp"
                                          : "fsdp.sharding_strategy=" + strategy);
     Agreeing agreeing;
-    run_and_compare(small_config(tokens, settings), size, nodes, agreeing);
+    run_and_compare(config_of(tokens, settings), size, nodes, agreeing);
     CHECK(agreeing.traffic == size);
     CHECK(agreeing.memory == size);
   }
+}
+
+TEST_CASE("a rank's copy for checkpoints is that of a run that saves", "[train]") {
+  const auto plan = [](const Words& settings) {
+    return plan_ranks(config_of("tokens.npy", settings), 2, {}).memory;
+  };
+  const auto saves = plan({"save_interval=4"}), saves_none = plan({"save_interval=5"});
+  CHECK(saves.checkpoint_copy > 0);
+  CHECK(saves_none.checkpoint_copy == 0);
 }
 
 TEST_CASE("a plan that does not fit says which setting would", "[train]") {
@@ -133,6 +129,12 @@ TEST_CASE("a plan that does not fit says which setting would", "[train]") {
       official("olmo-7b", {"precision=amp_bf16", "distributed_strategy=ddp"}), 216, cluster);
   REQUIRE(copies.problems.size() == 1);
   CHECK_THAT(copies.problems[0], Catch::Matchers::Contains("fsdp.sharding_strategy=FULL_SHARD"));
+  // Nothing is enough by itself.
+  const auto large = plan_ranks(official("olmo-65b", {}), 16, cluster_named("lumi-mi250x"));
+  REQUIRE(large.problems.size() == 1);
+  CHECK_THAT(large.problems[0],
+             Catch::Matchers::Contains("activation_checkpointing=whole_layer on ") &&
+                 Catch::Matchers::EndsWith(" ranks"));
 }
 
 TEST_CASE("the time of a step is the longer of computing and sending, and the update", "[train]") {

@@ -6,6 +6,9 @@
 #include "dist/thread_ranks.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_fixture.h"
+#include "store/checkpoint_folder.h"
+#include "store/safetensors.h"
+#include "store/sqlite.h"
 #include "support/catch.h"
 #include "train/session.h"
 
@@ -111,6 +114,30 @@ TEST_CASE("ranks of another model take nothing over", "[train]") {
                     Contains("was made with another config") && Contains("n_layers"));
 }
 
+TEST_CASE("a record that is no JSON object, or a deep one, is named by what resumes it",
+          "[train]") {
+  Tiny tiny;
+  tiny.train(1, "run", {"stop_after=2"});
+  const std::string deep(100, '['), ends(100, ']');
+  for (const auto& [change, named] :
+       {std::pair{"attempts SET policy = '7'", "the policy of its last attempt: is no JSON object"},
+        {"attempts SET build = '{\"a\": DEEP}'", "the build of its last attempt: is no JSON"},
+        {"runs SET experiment_digest = '', config = '[]'", "its config: is no JSON object"}}) {
+    INFO(change);
+    fs::remove_all(tiny.folder / "copy");
+    fs::copy(tiny.folder / "run", tiny.folder / "copy",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    // Without a checkpoint the config is the record's.
+    for (const auto& step : store::list_checkpoints(tiny.folder / "copy"))
+      fs::remove_all(step.path);
+    std::string sql = change;
+    if (const auto at = sql.find("DEEP"); at != std::string::npos) sql.replace(at, 4, deep + ends);
+    store::Database(tiny.folder / "copy/run.db", store::OpenMode::kReadWrite)
+        .execute("UPDATE " + sql);
+    CHECK_THROWS_WITH(tiny.train(1, "copy", {}, /*resume=*/true), Contains(named));
+  }
+}
+
 TEST_CASE("a new run on ranks takes over another run's checkpoint", "[train]") {
   Tiny tiny;
   tiny.train(1, "first", {"stop_after=2"});
@@ -118,6 +145,27 @@ TEST_CASE("a new run on ranks takes over another run's checkpoint", "[train]") {
   tiny.train(1, "one", {from});
   tiny.train(3, "three", {from});
   CHECK(tiny.proof("three") == tiny.proof("one"));
+}
+
+TEST_CASE("ranks begin from weights, of which each reads its part", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "first", {"stop_after=1"});
+  const auto file = tiny.folder / "weights.safetensors", checkpoint = tiny.folder / "first";
+  store::write_safetensors(file, store::read_checkpoint(checkpoint / "step1").model);
+  const std::string from = "load_weights=" + GENERATE_COPY(file, checkpoint).string();
+  tiny.train(1, "one", {from});
+  const auto world = GENERATE(2, 3, 4);
+  tiny.train(world, "ranks", {from});
+  CHECK(tiny.proof("ranks") == tiny.proof("one"));
+}
+
+TEST_CASE("weights that ranks cannot begin from are refused by all alike", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "first", {"stop_after=1", "model.n_layers=1"});
+  const std::string from = "load_weights=" + (tiny.folder / "first").string();
+  CHECK_THROWS_WITH(tiny.train(2, "run", {from}), Contains("parameters, expected"));
+  CHECK_THROWS_WITH(tiny.train(2, "run", {"load_weights=" + (tiny.folder / "none").string()}),
+                    Contains("there are no such weights"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "cli/training.h"
 #include "config/train_config.h"
+#include "core/hash.h"
 #include "core/named_tensors.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
@@ -37,7 +38,7 @@ struct Training {
     db->begin_run({.name = "run", .config = "{}", .experiment_digest = ""}, attempt, {});
     stepper.emplace(config, resolve_policy("portable", "auto", 1),
                     data::BatchSource(config::batch_config(config)));
-    begin_at(*stepper, std::nullopt, true);
+    stepper->init_weights();
     recorder.emplace(folder / "run", *lock, *db);
   }
 
@@ -46,6 +47,16 @@ struct Training {
     return store::list_checkpoints(folder / "run").size();
   }
 };
+
+Digest digest_of(const NamedTensors& tensors) {
+  std::string bytes;
+  for (const auto& [name, tensor] : tensors) {
+    const auto of_tensor = host_bytes(tensor);
+    bytes += name;
+    bytes.append(reinterpret_cast<const char*>(of_tensor.data()), of_tensor.size());
+  }
+  return sha256(bytes);
+}
 
 TEST_CASE("the state after the last step is saved, unless a checkpoint holds it", "[train]") {
   Training training({"save_interval=2"});
@@ -69,8 +80,23 @@ TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
   Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
   training.step();
   std::ofstream(training.folder / "run" / "step1") << "in the way";
-  CHECK_NOTHROW(saver.save_first());
-  CHECK_THROWS_WITH(saver.save_first(), Contains("`save_failures_allowed` is 1"));
+  saver.save_first();
+  CHECK_NOTHROW(saver.finish_first());
+  saver.save_first();
+  CHECK_THROWS_WITH(saver.finish_first(), Contains("`save_failures_allowed` is 1"));
+}
+
+TEST_CASE("the first save holds what step 1 starts from, which is computed meanwhile", "[train]") {
+  Training training;
+  const auto initial = digest_of(training.stepper->parameters());
+  Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
+  saver.save_first();
+  const StepGradients gradients = training.stepper->gradients();
+  saver.finish_first();
+  training.stepper->update(gradients);
+  REQUIRE(saver.saved());
+  CHECK(digest_of(store::CheckpointReader(*saver.saved()).read("model")) == initial);
+  CHECK(digest_of(training.stepper->parameters()) != initial);
 }
 
 TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {

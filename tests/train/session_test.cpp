@@ -10,6 +10,8 @@
 #include "dist/thread_ranks.h"
 #include "store/recorded_run.h"
 #include "support/catch.h"
+#include "support/happens.h"
+#include "train/rank_plan.h"
 
 namespace olmo::train {
 namespace {
@@ -32,10 +34,7 @@ class Trainings {
   [[nodiscard]] fs::path tokens() const { return folder_ / "tokens.npy"; }
   [[nodiscard]] fs::path operator/(const std::string& name) const { return folder_ / name; }
 
-  /// By rank. An error of one rank by itself is thrown.
-  std::vector<RankEnd> run(int size, const std::string& name, const Words& more = {},
-                           const std::function<void(int rank, std::int64_t step)>& at_step = {},
-                           const std::optional<std::string>& resume = {}) const {
+  [[nodiscard]] config::LoadedConfig config(const Words& more) const {
     Words words = {"data.paths=[" + tokens().string() + "]",
                    "threads=1",
                    "stop_at=6",
@@ -43,7 +42,14 @@ class Trainings {
                    "hash_interval=3",
                    "device_train_microbatch_size=2"};
     words.insert(words.end(), more.begin(), more.end());
-    const auto loaded = config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words);
+    return config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words);
+  }
+
+  /// By rank. An error of one rank by itself is thrown.
+  std::vector<RankEnd> run(int size, const std::string& name, const Words& more = {},
+                           const std::function<void(int rank, std::int64_t step)>& at_step = {},
+                           const std::optional<std::string>& resume = {}) const {
+    const auto loaded = config(more);
     const SessionOptions options{folder_ / name, {}, resume, "train"};
     std::vector<RankEnd> ends(static_cast<std::size_t>(size));
     const StopSignals signals;
@@ -120,6 +126,21 @@ TEST_CASE("ranks record what one process does, and who they were", "[train]") {
             .starts_with("1|"));
 }
 
+TEST_CASE("a run says which ranks have no micro-batch, as its plan does", "[train]") {
+  const Trainings trainings;
+  const auto notes = [&](int ranks) {
+    const std::string name = std::to_string(ranks);
+    trainings.run(ranks, name);
+    return trainings.record(name).rows(
+        "SELECT message FROM events WHERE kind = 'note' AND message LIKE '%rank%'");
+  };
+  CHECK(notes(2).empty());
+  CHECK(notes(3) == Words{"the last round of a step has 1 micro-batch for 3 ranks; the others "
+                          "wait"});
+  CHECK(notes(5) == Words{"no work for 1 rank: a step has 4 micro-batches; a smaller "
+                          "device_train_microbatch_size makes more"});
+}
+
 TEST_CASE("one process is a world of one rank in the record", "[train]") {
   const Trainings trainings;
   REQUIRE(trainings.run(1, "one").front().result);
@@ -127,6 +148,32 @@ TEST_CASE("one process is a world of one rank in the record", "[train]") {
   CHECK(record.value("SELECT world_size, strategy FROM attempts") == "1|single");
   CHECK(record.value("SELECT rank, steps, slowest_steps, gathered_bytes, exchanged_bytes, "
                      "gather_seconds + exchange_seconds > 0 FROM ranks") == "0|6|6|0|0|0");
+}
+
+TEST_CASE("the bytes that ranks record are those of the plan, whatever is done between steps",
+          "[train]") {
+  const Trainings trainings;
+  const auto strategy = GENERATE(as<std::string>(), "FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD");
+  Words settings = {"trace_interval=0", "hash_interval=2", "save_interval=2",
+                    "fsdp.sharding_strategy=" + strategy};
+  // Where weights are shared, a step finds those that an evaluation has gathered.
+  if (strategy == "NO_SHARD") {
+    settings.push_back("evaluators=[{label: held, data: {paths: [" + trainings.tokens().string() +
+                       "]}, subset_num_batches: 1}]");
+    settings.emplace_back("eval_interval=2");
+  }
+  Words first = settings;
+  first.emplace_back("stop_at=4");
+  CHECK(agreed_error(trainings.run(3, "run", first)).empty());
+  CHECK(agreed_error(trainings.run(3, "run", settings, {}, "latest")).empty());
+  // Four micro-batches on three ranks: in the second round two have none.
+  const auto traffic = plan_ranks(trainings.config(settings).config, 3, {}).traffic;
+  const auto bytes = [&](std::int64_t steps) {
+    return std::to_string(steps * traffic.all_gathers().bytes) + "|" +
+           std::to_string(steps * traffic.all_to_alls().bytes);
+  };
+  CHECK(trainings.record("run").rows("SELECT gathered_bytes, exchanged_bytes FROM ranks WHERE rank "
+                                     "= 0 ORDER BY attempt") == Words{bytes(4), bytes(2)});
 }
 
 TEST_CASE("a run goes on at any other number of ranks", "[train]") {
@@ -190,7 +237,7 @@ TEST_CASE("a rank that fails by itself is named in the record, and the run goes 
   const Trainings trainings;
   const auto fail = [&](int rank, std::int64_t step) {
     if (rank != 2 || step != 5) return;
-    while (!fs::exists(trainings / "run" / "step3")) std::this_thread::yield();
+    test::happens([&] { return fs::exists(trainings / "run" / "step3"); });
     throw Error(ErrorKind::kFailure, "a fault of this rank");
   };
   CHECK_THROWS_WITH(trainings.run(3, "run", {}, fail), Contains("a fault of this rank"));

@@ -2,18 +2,27 @@
 
 #include <cmath>
 
+#include <ATen/ATen.h>
+
+#include "sharding/small_model.h"
 #include "support/catch.h"
 
 using namespace olmo;
 using namespace olmo::train;
 
 TEST_CASE("tensors are hashed by their bytes, each under its name", "[train]") {
+  const auto alone = dist::alone();
+  const auto model = sharding::small_model();
+  const sharding::RankUnits units(model, Policy{}, model::UnitMap(model), *alone, {1, false});
   const at::Tensor a = at::ones({3});
   at::Tensor b = at::ones({3});
   b.data_ptr<float>()[2] = std::nextafterf(1.0F, 2.0F);
-  const auto hashes = hash_tensors(Policy{}, "model", {{"a", a}, {"same", a.clone()}, {"b", b}});
+  const auto hashes = hash_state(
+      Policy{}, units,
+      {{"model", "a", 0, a}, {"model", "same", 1, a.clone()}, {"optim", "b", std::nullopt, b}});
   REQUIRE(hashes.size() == 3);
   CHECK(hashes[0].part == "model");
+  CHECK(hashes[2].part == "optim");
   CHECK(hashes[2].name == "b");
   CHECK(hashes[0].sha256 == hashes[1].sha256);
   CHECK(hashes[0].sha256 != hashes[2].sha256);

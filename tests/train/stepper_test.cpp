@@ -1,9 +1,15 @@
 // Training steps on ranks: every bit is that of one process.
 #include "train/stepper.h"
 
+#include <mutex>
+
 #include "config/keys.h"
 #include "core/policy.h"
 #include "data/batch.h"
+#include "evaluation/evaluation.h"
+#include "evaluation/session.h"
+#include "ops/gpu/emulated.h"
+#include "ops/gpu/fake/device.h"
 #include "support/catch.h"
 #include "support/rank_worlds.h"
 #include "support/temporary_directory.h"
@@ -15,29 +21,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A model whose tensors are cut anywhere: up to eight chunks each.
 config::TrainConfig config_of(const std::filesystem::path& tokens, const Words& settings) {
-  Words all = {"model.d_model=64",
-               "model.n_heads=2",
-               "model.n_layers=3",
-               "model.vocab_size=128",
-               "model.embedding_size=null",
-               "model.max_sequence_length=8",
-               "model.eos_token_id=1",
-               "model.pad_token_id=1",
-               "model.weight_tying=true",
-               "model.layer_norm_type=rms",
-               "model.layer_norm_with_affine=true",
-               "optimizer.name=adamw",
-               "optimizer.learning_rate=0.01",
-               "max_duration=4",
-               "max_grad_norm=1",
-               "softmax_auxiliary_loss=true",
-               "threads=1",
-               "device_train_microbatch_size=1",
-               "data.paths=[" + tokens.string() + "]"};
+  Words all = {"model.layer_norm_type=rms", "model.layer_norm_with_affine=true", "max_grad_norm=1",
+               "softmax_auxiliary_loss=true", "device_train_microbatch_size=1"};
   all.insert(all.end(), settings.begin(), settings.end());
-  return config::parse_config("{}", "c.json", all).config;
+  return small_config(tokens, all);
 }
 
 /// What a training of two steps gave.
@@ -54,7 +42,7 @@ Policy policy_of(const config::TrainConfig& config) {
 }
 
 Trained trained(Stepper& stepper) {
-  begin_at(stepper, std::nullopt, /*with_state=*/false);
+  stepper.init_weights();
   Trained result;
   result.rows.push_back(stepper.update(stepper.gradients()));
   OpTrace trace;
@@ -117,6 +105,25 @@ std::string batch_of(std::int64_t micro_batches) {
 constexpr const char* kDdp = "distributed_strategy=ddp";
 
 }  // namespace
+
+TEST_CASE("a step waits for a GPU three times, however many micro-batches it has", "[train][gpu]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const ops::emulated::Mode delayed("delayed");
+  for (const std::string instances : {"8", "2", "1"}) {
+    INFO(instances << " instances a micro-batch");
+    const auto config = config_of(
+        tokens, {"global_train_batch_size=8", "device_train_microbatch_size=" + instances});
+    Stepper stepper(config, ops::emulated::policy_of(Device::kCuda),
+                    data::BatchSource(config::batch_config(config)));
+    stepper.init_weights();
+    const int before = fake::waits();
+    stepper.update(stepper.gradients());
+    // For the norms of the gradients, which are the end of the backward pass; for the losses, which
+    // are there by then; for the norm of the updated weights.
+    CHECK(fake::waits() - before == 3);
+  }
+}
 
 TEST_CASE("ranks train with the bits of one process, however many micro-batches they share",
           "[train]") {
@@ -196,42 +203,7 @@ TEST_CASE("neither the units, the optimizer nor clipping by averages depend on t
   for (const auto& rank : on_ranks(3, config)) check_equal(rank, one);
 }
 
-TEST_CASE("a state is taken over by any number of ranks", "[train]") {
-  const test::TemporaryDirectory folder;
-  const auto config = config_of(
-      write_tokens(folder), {"distributed_strategy=fsdp", batch_of(5), "max_grad_norm_ratio=0.5"});
-  const auto source = [&] { return data::BatchSource(config::batch_config(config)); };
-  Stepper one(config, policy_of(config), source());
-  one.init_weights();
-  one.update(one.gradients());
-  one.update(one.gradients());
-  NamedTensors weights = one.parameters();
-  for (auto& weight : weights) weight.tensor = weight.tensor.clone();
-  const auto state = one.state();
-  optim::OptimState optim = one.optim_state();
-  for (auto& each : optim.tensors) each.tensor = each.tensor.clone();
-  const auto row = one.update(one.gradients());
-  const auto hashes = one.state_hashes();
-  std::vector<store::StepRecord> rows(4);
-  std::vector<std::vector<store::StateHash>> found(4);
-  dist::run_ranks(4, [&](dist::Communicator& ranks) {
-    at::set_num_threads(1);
-    const auto me = static_cast<std::size_t>(ranks.rank());
-    Stepper stepper(config, policy_of(config), source(), ranks);
-    stepper.restore(state, optim);
-    stepper.load_weights(weights);
-    rows[me] = stepper.update(stepper.gradients());
-    found[me] = stepper.state_hashes();
-  });
-  for (std::size_t rank = 0; rank < 4; ++rank) {
-    CHECK(rows[rank].chain_hash == row.chain_hash);
-    REQUIRE(found[rank].size() == hashes.size());
-    for (std::size_t i = 0; i < hashes.size(); ++i)
-      CHECK(found[rank][i].sha256 == hashes[i].sha256);
-  }
-}
-
-TEST_CASE("ranks evaluate in lock step over gathered weights, those that have nothing to do, too",
+TEST_CASE("ranks evaluate over gathered weights at the same time, with those that have no batch",
           "[train]") {
   const test::TemporaryDirectory folder;
   const auto tokens = write_tokens(folder);
@@ -264,6 +236,46 @@ TEST_CASE("ranks evaluate in lock step over gathered weights, those that have no
   });
   CHECK(losses[0] == std::vector<double>{before, after});
   CHECK(losses[2] == std::vector<double>{before, after});
+}
+
+TEST_CASE("whatever the strategy, ranks that share an evaluation out find the rows of one process",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const std::string strategy =
+      GENERATE("SHARD_GRAD_OP", "FULL_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2");
+  const auto config = config_of(
+      tokens, {"distributed_strategy=fsdp", batch_of(4), "fsdp.sharding_strategy=" + strategy});
+  const auto source = [&] { return data::BatchSource(config::batch_config(config)); };
+  evaluation::EvaluationPlan plan;
+  plan.suites = {eval::open_perplexity_suite("texts", tokens, std::nullopt)};
+  plan.max_length = 16;
+  plan.limit = 10;
+  plan.queue.forest_rows = 15;  // an instance
+  const auto rows_of = [&](Stepper& stepper, const evaluation::EvaluationRanks& among) {
+    store::RecordDatabase records(store::kInMemory, store::OpenMode::kCreate);
+    store::EvaluationDb db(records);
+    db.begin(evaluation::describe_evaluation(stepper.model(), Digest(), nullptr, plan));
+    evaluation::evaluate(stepper.model(), nullptr, plan, &db, {}, among);
+    db.flush();
+    std::vector<double> losses;
+    for (const auto& row : db.documents(db.evaluation_id(), "texts")) losses.push_back(row.nll);
+    return losses;
+  };
+  Stepper one(config, policy_of(config), source());
+  one.init_weights();
+  const auto expected = rows_of(one, {});
+  REQUIRE(expected.size() == 10);
+  std::mutex mutex;
+  dist::run_ranks(4, [&](dist::Communicator& ranks) {
+    at::set_num_threads(1);
+    Stepper stepper(config, policy_of(config), source(), ranks, /*nodes=*/2);
+    stepper.init_weights();
+    const auto rows =
+        rows_of(stepper, {.ranks = &ranks, .passes = evaluation::RankPasses::kInStep, .check = {}});
+    const std::lock_guard lock(mutex);
+    CHECK(rows == expected);
+  });
 }
 
 }  // namespace olmo::train

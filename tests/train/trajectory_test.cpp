@@ -11,11 +11,10 @@
 #include "data/batch.h"
 #include "store/checkpoint.h"
 #include "store/run_db.h"
-#include "store/safetensors.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/temporary_directory.h"
-#include "train/session.h"
+#include "train/session_alone.h"
 
 namespace olmo::train {
 namespace {
@@ -230,7 +229,8 @@ Trajectory from_golden_dir(const fs::path& golden, const std::string& name) {
   Trajectory trajectory;
   trajectory.config = config::parse_config(config.dump(), name + ".json");
   trajectory.steps = run.at("steps");
-  trajectory.final = store::read_safetensors(golden / "train" / name / "final.safetensors");
+  trajectory.final =
+      test::read_golden_tensors(golden / "train" / name / "final.safetensors").tensors;
   set_tolerances(trajectory, run.at("fp64_divergence"));
   if (name == "olmo7b0724_like") allow_the_other_side(trajectory);
   return trajectory;
@@ -272,7 +272,7 @@ void check_bf16_trajectory(const fs::path& golden, const std::string& name,
   check("grad_norm max", norm.max, same.at("total_grad_norm_max_rel"));
   const auto weights = [&](const std::string& step, const std::string& file) {
     return spread_of(store::read_checkpoint(folder / step, true).model,
-                     store::read_safetensors(files / file))
+                     test::read_golden_tensors(files / file).tensors)
         .rms();
   };
   if (variant == "mixed")

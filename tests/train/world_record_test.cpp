@@ -22,6 +22,8 @@ TEST_CASE("ranks are numbered on each machine, and machines of one name told apa
   for (const auto& row : rows) places.push_back(row.host + " " + std::to_string(row.local_rank));
   CHECK(places == std::vector<std::string>{"a 0", "b 0", "a 1", "a (2) 0"});
   CHECK(store::devices_of(rows) == 3);
+  CHECK(ranks_beside(rows, 2) == 2);
+  CHECK(ranks_beside(rows, 3) == 1);
 }
 
 TEST_CASE("containers of one machine share its sensors", "[train]") {

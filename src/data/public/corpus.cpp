@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/output_file.h"
+#include "core/recorded_json.h"
 #include "data/text_reader.h"
 
 namespace olmo::data {
@@ -55,7 +56,7 @@ void for_each_doc(const fs::path& path, std::unordered_set<std::string>& seen, c
       throw Error(ErrorKind::kInput, path.string() + ":" + std::to_string(line.number) +
                                          ": expected a request with a `doc`");
     if (!seen.insert(std::string(*text)).second) continue;
-    const Json doc = Json::parse(*text, nullptr, false);
+    const Json doc = recorded_json(*text);
     if (!doc.is_object())
       throw Error(ErrorKind::kInput,
                   path.string() + ":" + std::to_string(line.number) + ": `doc` is not valid JSON");

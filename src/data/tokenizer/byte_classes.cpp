@@ -37,7 +37,7 @@ ByteMasks byte_masks(const char* p) {
     return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(static_cast<char>(span - 1))), offset);
   };
   for (int i = 0; i < 4; ++i) {
-    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + std::ptrdiff_t{16} * i));
     const __m128i blank = _mm_cmpeq_epi8(x, _mm_set1_epi8(' '));
     const int shift = 16 * i;
     masks.high |= bits(x) << shift;

@@ -53,7 +53,7 @@ struct Workspace {
 };
 
 struct Tokenizer::State {
-  explicit State(TokenizerFile file);
+  explicit State(const TokenizerFile& file);
 
   void encode(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
   void encode_part(std::string_view text, Workspace& work, std::vector<std::uint32_t>& ids) const;
@@ -109,7 +109,7 @@ std::vector<AddedToken> added_tokens(const UnicodeTable& table, const TokenizerF
 
 }  // namespace
 
-Tokenizer::State::State(TokenizerFile file)
+Tokenizer::State::State(const TokenizerFile& file)
     : digest(file.digest),
       nfc(file.nfc),
       split(file.split),

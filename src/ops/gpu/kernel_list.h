@@ -66,6 +66,9 @@ inline constexpr GpuKernel<LossRows<Element>, Index> kLossRows{
 template <class Element>
 inline constexpr GpuKernel<const Element*, Index, Index, float*, float*> kLogSums{
     name_for<Element>("olmo_log_sums", "olmo_log_sums_bf16")};
+template <class Element>
+inline constexpr GpuKernel<ScoredRows<Element>, Index> kScoreLabels{
+    name_for<Element>("olmo_score_labels", "olmo_score_labels_bf16")};
 inline constexpr GpuKernel<const SquaresPart*, Index, float*, Index> kBlockSquares{
     "olmo_block_squares"};
 inline constexpr GpuKernel<const AdamWPart*, Index> kAdamW{"olmo_adamw"};

@@ -227,6 +227,16 @@ OLMO_KERNEL olmo_log_sums_bf16(const Bf16* logits, std::int64_t rows, std::int64
   log_sums(logits, columns, maxima, sums, c.begin, c.end);
 }
 
+OLMO_KERNEL olmo_score_labels(ScoredRows<float> rows, std::int64_t labels) {
+  const Chunk c = row(labels);
+  score_labels(rows, c.begin, c.end);
+}
+
+OLMO_KERNEL olmo_score_labels_bf16(ScoredRows<Bf16> rows, std::int64_t labels) {
+  const Chunk c = row(labels);
+  score_labels(rows, c.begin, c.end);
+}
+
 // Over a list of tensors, whose parts are numbered through.
 OLMO_KERNEL olmo_block_squares(const SquaresPart* parts, std::int64_t count, float* sums,
                                std::int64_t blocks) {

@@ -43,6 +43,8 @@ GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
   g.n = even_block(n, max(kTileColumns, b_floats / g.k), kTileColumns);
   std::int64_t rows = k > g.k ? min(m, kMaxRows) : m;
   if (n > g.n) {
+    // The next block of B is fetched while panels of A pass: all three share the cache.
+    g.n = even_block(n, max(kTileColumns, b_floats * 3 / 8 / g.k), kTileColumns);
     g.a_kept = GemmBlocking::kAllK;
     const std::int64_t fitting = kMaxPackedA / max(k, 1);
     if (fitting < kMinK) g.a_kept = GemmBlocking::kOneBlock;
@@ -227,8 +229,12 @@ class NextSource {
   Prefetch take() {
     const std::int64_t c = chunk_++;
     if (segments_ == 0)
-      return {first_ + c % 4 * (k_ / 4) * row_ + c / 4 * 16, k_ / 16 * row_, row_};
-    return {first_ + c / segments_ * 4 * row_ + c % segments_ * k_, row_, 16};
+      return {.first = first_ + c % 4 * (k_ / 4) * row_ + c / 4 * 16,
+              .stream = k_ / 16 * row_,
+              .step = row_};
+    return {.first = first_ + c / segments_ * 4 * row_ + c % segments_ * k_,
+            .stream = row_,
+            .step = 16};
   }
 
  private:
@@ -243,34 +249,35 @@ struct Upcoming {
 
   Prefetch take() {
     if (!a.done()) return a.take();
-    return b.done() ? Prefetch{idle, 0, 0} : b.take();
+    return b.done() ? Prefetch{.first = idle, .stream = 0, .step = 0} : b.take();
   }
 };
 
-// The next tile of C, while this one is computed.
-void fetch_tile(const Destination& to, std::int64_t rows) {
-  for (std::int64_t i = 0; i < rows; ++i) {
-    if (to.sums != nullptr) {
-      for (int v = 0; v < kTileVectors; ++v)
-        __builtin_prefetch(to.sums + kTileColumns + i * to.sums_row + 16 * v, 1);
-    }
-    if (to.bf16 != nullptr) __builtin_prefetch(to.bf16 + kTileColumns + i * to.bf16_row, 1);
+// `lines`, and the tile of C at `c`: its sums, which are read first, or where they go.
+Prefetch and_of_c(Prefetch lines, const Destination& c) {
+  if (c.sums != nullptr) {
+    lines.c = reinterpret_cast<const char*>(c.sums);
+    lines.c_row = c.sums_row * static_cast<std::int64_t>(sizeof(float));
+  } else if (c.bf16 != nullptr) {
+    lines.c = reinterpret_cast<const char*>(c.bf16);
+    lines.c_row = c.bf16_row * static_cast<std::int64_t>(sizeof(Bf16));
   }
+  return lines;
 }
 
 // One packed panel of A (rows <= kTileRows) times a packed block of B; b of `t` and `to` are those
-// of the first tile.
+// of the first tile, `below` is the destination of the panel that follows.
 void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, bool accumulate,
-                    TileOperands t, const Destination& to, Upcoming& next) {
+                    TileOperands t, const Destination& to, const Destination& below,
+                    Upcoming& next) {
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
-    const std::int64_t columns = min(kTileColumns, n - j);
+    const std::int64_t columns = min(kTileColumns, n - j), after = j + kTileColumns;
     const Destination here = to.columns_from(j);
+    const Prefetch prefetch = and_of_c(next.take(), after < n ? to.columns_from(after) : below);
     if (columns < kTileColumns || to.sums == nullptr) {
-      if (columns == kTileColumns) fetch_tile(here, rows);
-      buffered_tile(kernel, rows, columns, accumulate, t, here, next.take());
+      buffered_tile(kernel, rows, columns, accumulate, t, here, prefetch);
     } else {
-      fetch_tile(here, rows);
-      whole_tile(kernel, rows, t, here, next.take());
+      whole_tile(kernel, rows, t, here, prefetch);
     }
     t.b += kTileColumns * t.k;
   }
@@ -391,7 +398,8 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
                                       : pick_tile<1, true>(rows, accumulate);
     multiply_panel(kernel, rows, n, accumulate,
                    {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns, nullptr, 0},
-                   destination(g, by, at, i, packed.sums), next);
+                   destination(g, by, at, i, packed.sums),
+                   destination(g, by, at, i + rows < m ? i + rows : i, packed.sums), next);
   }
 }
 

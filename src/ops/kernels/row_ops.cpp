@@ -242,6 +242,16 @@ bool has_nan(const Element* x, std::int64_t n) {
   return tree_max(found) > 0.0F;
 }
 
+template <typename Element>
+bool has_equal(const Element* x, std::int64_t n, float wanted) {
+  F32x16 found = zero();
+  for_row(n, [&] OLMO_STEP {
+    const F32x16 value = load_some(x + i, count);
+    found = select(value != broadcast(wanted), found, keep(broadcast(1.0F), count));
+  });
+  return tree_max(found) > 0.0F;
+}
+
 /// exp(x - max) for each x of a row, and its sum. In fp32 the exponentials replace the row until
 /// they become its gradient. A row of bf16 has no room for them: they are computed again, which is
 /// cheap beside the matrix products around it.
@@ -317,6 +327,19 @@ void log_sums(const Element* logits, std::int64_t columns, float* maxima, float*
   }
 }
 
+template <typename Element>
+void score_labels(const ScoredRows<Element>& rows, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto [row, label] = rows.labels[i];
+    const Element* x = rows.logits + row * rows.columns;
+    const float logit = value_of(x[label]), top = rows.maxima[row], log_sum = rows.log_sums[row];
+    const float ce = log_sum - (logit - top);
+    const bool is_likeliest =
+        logit == top && !has_equal(x, label, top) && !has_nan(x, rows.columns);
+    rows.scores[i] = {-ce, logit, is_likeliest ? 1 : 0};
+  }
+}
+
 }  // namespace
 
 #ifndef OLMO_GPU
@@ -330,8 +353,8 @@ const NormKernels norm_kernels = {forward<true>,
                                   block_squares};
 
 extern const LossKernels loss_kernels;
-const LossKernels loss_kernels = {{loss_rows<float>, log_sums<float>},
-                                  {loss_rows<Bf16>, log_sums<Bf16>}};
+const LossKernels loss_kernels = {{loss_rows<float>, log_sums<float>, score_labels<float>},
+                                  {loss_rows<Bf16>, log_sums<Bf16>, score_labels<Bf16>}};
 #endif
 
 }  // namespace olmo::ops::OLMO_ISA

@@ -73,12 +73,33 @@ struct LossRows {
   float grad_scale, z_multiplier;
 };
 
+/// A label of a row of logits, and what is said of it.
+struct LabelOfRow {
+  std::int64_t row, label;  ///< both checked
+};
+struct LabelScore {
+  float log_prob, logit;
+  std::int32_t is_likeliest;
+};
+
+/// A chunk of rows of logits, with what log_sums gave for them, and labels to score in it.
+template <class Element>
+struct ScoredRows {
+  const Element* logits;
+  std::int64_t columns;
+  const float *maxima, *log_sums;
+  const LabelOfRow* labels;
+  LabelScore* scores;  ///< one a label
+};
+
 template <class Element>
 struct LossKernelsOf {
   void (*loss_rows)(const LossRows<Element>& rows, std::int64_t begin, std::int64_t end);
   /// Of rows [begin, end): the maximum, and log(sum) of exp(x - max).
   void (*log_sums)(const Element* logits, std::int64_t columns, float* maxima, float* log_sums,
                    std::int64_t begin, std::int64_t end);
+  /// Of labels [begin, end).
+  void (*score_labels)(const ScoredRows<Element>& rows, std::int64_t begin, std::int64_t end);
 };
 
 struct LossKernels {

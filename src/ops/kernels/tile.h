@@ -33,10 +33,14 @@ struct TileOperands {
   std::int64_t c_row;
 };
 
-/// Cache lines to fetch while a tile is computed: in every 16 steps of k, line s of four streams.
+/// Cache lines to fetch while a tile is computed: in every 16 steps of k, line s of four streams,
+/// to be read, and some rows of the tile of C that comes next, to be written. They are spread over
+/// the tile, because lines asked for at once fill the buffers that the tile's own loads need.
 struct Prefetch {
   const float* first;
   std::int64_t stream, step;  ///< floats between the streams, and between the lines of one
+  const char* c = nullptr;    ///< null: none
+  std::int64_t c_row = 0;     ///< bytes between its rows
 };
 
 template <int kRows, int kARow>
@@ -48,9 +52,45 @@ OLMO_INLINE void tile_step(const float* a, const float* b, F32x16 (&sum)[kRows][
   for (int i = 0; i < kRows; ++i) {
     const F32x16 value = broadcast(a[i * kARow]);
 #pragma GCC unroll 2
-    for (int j = 0; j < kTileVectors; ++j) sum[i][j] = fma(value, row[j], sum[i][j]);
+    for (int j = 0; j < kTileVectors; ++j) accumulate(sum[i][j], value, row[j]);
   }
 }
+
+/// Four steps of k.
+template <int kRows, int kARow>
+OLMO_INLINE void tile_steps(const float*& a, const float*& b, const TileOperands& t,
+                            F32x16 (&sum)[kRows][kTileVectors]) {
+#pragma GCC unroll 4
+  for (int step = 0; step < 4; ++step) {
+    tile_step<kRows, kARow>(a, b, sum);
+    a += t.a_k;
+    b += t.b_k;
+  }
+}
+
+/// The lines of the next tile of C, two at a time: both of a row, or those of two rows.
+template <int kRows>
+class LinesToWrite {
+ public:
+  OLMO_INLINE explicit LinesToWrite(const Prefetch& prefetch)
+      : line_(prefetch.c),
+        second_(kTileVectors == 2 ? kLine : prefetch.c_row),
+        pair_(kTileVectors == 2 ? prefetch.c_row : 2 * prefetch.c_row),
+        left_(prefetch.c == nullptr ? 0 : (kRows * kTileVectors + 1) / 2) {}
+
+  OLMO_INLINE void fetch_first() {
+    if (left_ > 0) __builtin_prefetch(line_, 1);
+  }
+  OLMO_INLINE void fetch_second() {
+    if (left_-- > 0) __builtin_prefetch(line_ + second_, 1);
+    line_ += pair_;
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+  const char* line_;
+  std::int64_t second_, pair_, left_;
+};
 
 template <int kRows, int kARow, bool kAccumulate, bool kPrefetch>
 void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
@@ -68,15 +108,15 @@ void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
   std::int64_t p = 0;
   if constexpr (kPrefetch) {
     const float* line = prefetch.first;
+    LinesToWrite<kRows> next(prefetch);
     for (; p + 16 <= t.k; p += 16) {
-      for (int stream = 0; stream < 4; ++stream) {
+      for (int stream = 0; stream < 4; stream += 2) {
         __builtin_prefetch(line + stream * prefetch.stream, 0, 2);
-#pragma GCC unroll 4
-        for (int step = 0; step < 4; ++step) {
-          tile_step<kRows, kARow>(a, b, sum);
-          a += t.a_k;
-          b += t.b_k;
-        }
+        next.fetch_first();
+        tile_steps<kRows, kARow>(a, b, t, sum);
+        __builtin_prefetch(line + (stream + 1) * prefetch.stream, 0, 2);
+        next.fetch_second();
+        tile_steps<kRows, kARow>(a, b, t, sum);
       }
       line += prefetch.step;
     }
@@ -175,7 +215,7 @@ void pack_copied(const Bf16* src, std::int64_t src_stride, std::int64_t rows, st
     float* to = dst + p * kWidth;
     if (rows != kWidth) {
       for (std::int64_t r = 0; r < kWidth; ++r) to[r] = r < rows ? widen(from[r]) : 0.0F;
-    } else if constexpr (kWidth % 16 == 0) {
+    } else if constexpr (kWidth % 16 == 0) {  // NOLINT(bugprone-branch-clone): discarded ones
 #pragma GCC unroll 2
       for (int r = 0; r < kWidth; r += 16) store(to + r, load(from + r));
     } else if constexpr (kWidth > 8) {

@@ -1,7 +1,7 @@
 // What is claimed, the tests that a claim rests on, and how they work.
 #include <algorithm>
 
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {

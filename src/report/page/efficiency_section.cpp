@@ -1,7 +1,7 @@
 #include <functional>
 
+#include "page/html.h"
 #include "report/efficiency.h"
-#include "report/page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {

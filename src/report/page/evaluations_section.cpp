@@ -5,8 +5,8 @@
 #include <map>
 
 #include "core/safe_text.h"
-#include "report/page/chart.h"
-#include "report/page/html.h"
+#include "page/chart.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -15,10 +15,6 @@ namespace {
 constexpr std::array<const char*, 6> kScoreColumns = {"Task", "Metric", "Step",
                                                       "n",    "Score",  "95 % interval"};
 using ScoreRow = std::array<std::string, kScoreColumns.size()>;
-
-std::string score_text(const Score& score, double value) {
-  return score.is_share ? fixed(100 * value, 2) : number(value, 5);
-}
 
 ScoreRow row_of(const EvaluationScores& evaluation, const Score& score) {
   const auto& interval = score.interval95;
@@ -101,8 +97,7 @@ std::string score_chart(const ScoreCurve& curve, std::span<const ScoredSide> sid
   Chart chart(curve.title, "Scores with 95 % intervals by step.", x,
               axis_over(values, Axis::Scale::kLinear, curve.unit));
   for (std::size_t i = 0; i < sides.size(); ++i)
-    chart.curve(curve.of_side[i], sides[i].letter == 'B' ? "b" : "a",
-                std::string(1, sides[i].letter), {}, Spread::kBars);
+    chart.curve(curve.of_side[i], sides[i].look, {}, Spread::kBars);
   return chart.html();
 }
 
@@ -137,22 +132,28 @@ std::string markdown_row(const auto& cells) {
 
 }  // namespace
 
-std::string score_charts(std::span<const ScoredSide> sides) {
-  constexpr std::size_t kCharts = 24;
+Look side_look(char side) { return {side == 'B' ? "b" : "a", std::string(1, side)}; }
+
+std::string score_text(const Score& score, double value) {
+  return score.is_share ? fixed(100 * value, 2) : number(value, 5);
+}
+
+std::string score_charts(std::span<const ScoredSide> sides, std::size_t most, const char* heading) {
   const auto curves = score_curves(sides);
   if (curves.empty()) return {};
   std::string html;
-  for (std::size_t i = 0; i < std::min(curves.size(), kCharts); ++i)
+  for (std::size_t i = 0; i < std::min(curves.size(), most); ++i)
     html += score_chart(curves[i], sides);
-  html = "<h3>Over the checkpoints</h3>\n" + element("div", "grid2", html) + "\n";
-  if (curves.size() > kCharts)
-    html += note("and " + count(static_cast<std::int64_t>(curves.size() - kCharts)) +
+  html = element(heading, "", "Over the checkpoints") + "\n" + element("div", "grid2", html) + "\n";
+  if (curves.size() > most)
+    html += note("and " + count(static_cast<std::int64_t>(curves.size() - most)) +
                  " more scores; <code>--json</code> has them");
+  if (sides.size() == 1) return html + note("Bars: 95 % intervals of each score.");
   return html +
          note(
-             "Bars: 95 % intervals of each score by itself. The intervals of the "
-             "<i>difference</i> stand with the tests: both sides answer the same questions, so "
-             "bars that overlap do not show that the sides agree.");
+             "Bars: 95 % intervals of each score by itself. All answer the same questions, so bars "
+             "that overlap do not show that the scores agree; the intervals of the "
+             "<i>difference</i> tell, which stand with the tests of a parity report.");
 }
 
 std::string scores_section(const RunReport& report) {
@@ -167,7 +168,7 @@ std::string scores_section(const RunReport& report) {
   }
   const auto problems = problems_of(report);
   std::string html = table.empty() ? "" : table.html() + note(kAboutScores);
-  const std::array<ScoredSide, 1> sides = {{{'A', report.evaluations}}};
+  const std::array<ScoredSide, 1> sides = {{{side_look('A'), report.evaluations}}};
   html += score_charts(sides);
   if (report.evaluations.empty())
     return empty_section("scores", "Evaluations", escape(kNotEvaluated));

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -66,7 +66,9 @@ Finding of_identity(const Identity& identity) {
   if (const auto& state = identity.parted_state; identical && state)
     finding.text += ", but another state after step " + count(state->step);
   if (const auto& found = identity.operation; found && !found->operation.empty())
-    finding.text += ", first operation " + found->operation;
+    finding.text +=
+        std::string(identity.same_steps_and_states() ? ", but another output of" : ", first") +
+        " operation " + found->operation;
   return finding;
 }
 
@@ -155,7 +157,7 @@ Finding of_efficiency(const ParityReport& report) {
     if (!e || (!e->tokens_per_second && !e->tokens_per_second_per_device)) return "not measured";
     if (e->tokens_per_second && e->devices == 1.0)
       return number(*e->tokens_per_second, 4) + " tokens/s on 1 device";
-    const std::string each = e->tokens_per_second_per_device
+    std::string each = e->tokens_per_second_per_device
                                  ? number(*e->tokens_per_second_per_device, 4) + " per device"
                                  : "number of devices not known";
     if (!e->tokens_per_second) return each;

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/safe_text.h"
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -42,7 +42,9 @@ std::string markdown_of(const Sentence& sentence) {
 }
 
 Sentence chain_sentence(const Identity& identity) {
-  const std::string what = identity.same_format ? "hash chains" : "losses and gradient norms";
+  const std::string what = !identity.same_format   ? "losses and gradient norms"
+                           : identity.in_chain()   ? "hash chains"
+                                                   : "records";
   if (!identity.same_format && identity.first_different == 0)
     return {{"Losses and gradient norms have the same bits in all "},
             strong(identity.common_steps),
@@ -50,7 +52,8 @@ Sentence chain_sentence(const Identity& identity) {
   if (identity.first_different == 0)
     return {{"The hash chains agree for all "},
             strong(identity.common_steps),
-            {" common steps: batch, loss and gradient norm have the same bits."}};
+            {" common steps: batch, loss and gradient norm have the same bits, and so has whatever "
+             "else the records tell of a step but its time."}};
   Sentence sentence;
   if (identity.equal_steps == 0)
     sentence = {{"The " + what + " agree at no step; "}};

@@ -6,7 +6,7 @@
 
 #include "core/json.h"
 #include "core/safe_text.h"
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/json_parts.h"
 #include "report/page/sections.h"
 #include "report/side.h"
@@ -72,12 +72,17 @@ std::string title_of(const Side& side) {
   return side.run && !side.run->name.empty() ? side.run->name : side.label;
 }
 
+/// A record that was not ended may be that of a killed training: a report looks at nothing else.
+std::string status_of(const store::RecordedRun& run) {
+  return run.status == "running" ? "running by its record" : run.status;
+}
+
 std::string header(const RunReport& report) {
   const auto damage = damage_of(report.side);
-  std::string html = "<header>\n<p class=\"kicker\">One run" +
-                     (report.side.run ? ": " + shown(report.side.run->status, 60) : std::string()) +
-                     "</p>\n<h1>" + shown(title_of(report.side), 200) + "</h1>\n" +
-                     list_of(summary(report));
+  std::string html =
+      "<header>\n<p class=\"kicker\">One run" +
+      (report.side.run ? ": " + shown(status_of(*report.side.run), 60) : std::string()) +
+      "</p>\n<h1>" + shown(title_of(report.side), 200) + "</h1>\n" + list_of(summary(report));
   if (!damage.empty()) html += "<h2 class=\"bad\">What is damaged</h2>\n" + list_of(damage);
   return html + "</header>\n";
 }
@@ -114,7 +119,7 @@ std::string run_html(const RunReport& report) {
 }
 
 nlohmann::ordered_json run_json(const RunReport& report) {
-  nlohmann::ordered_json json = {{"schema", "olmo-harness/run@1"}};
+  nlohmann::ordered_json json = {{"schema", kRunSchema}};
   json.update(json_of(report.side));
   json["damage"] = damage_of(report.side);
   json["marks"] = json_list(report.marks);

@@ -10,9 +10,13 @@
 
 namespace olmo::report {
 
+// What the JSON of either report calls its form, as its key `schema`.
+inline constexpr const char* kParitySchema = "olmo-harness/parity@1";
+inline constexpr const char* kRunSchema = "olmo-harness/run@1";
+
 /// One HTML file without any outside resource, at most 2 MB; the same bytes for the same report.
 std::string parity_html(const ParityReport& report);
-/// Every number that the page shows (schema "olmo-harness/parity@1"). Curves are left out.
+/// Every number that the page shows (kParitySchema). Curves are left out.
 nlohmann::ordered_json parity_json(const ParityReport& report);
 /// A summary for an issue or a log.
 std::string parity_markdown(const ParityReport& report);

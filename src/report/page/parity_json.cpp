@@ -347,7 +347,7 @@ Ordered perplexity_json(const PerplexityComparison& p) {
 
 nlohmann::ordered_json parity_json(const ParityReport& r) {
   return {
-      {"schema", "olmo-harness/parity@1"},
+      {"schema", kParitySchema},
       {"verdict", to_string(r.verdict)},
       {"exit_code", exit_code(r.verdict)},
       {"claim", r.claim.empty() ? Ordered(nullptr) : Ordered(r.claim)},

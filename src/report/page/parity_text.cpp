@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/safe_text.h"
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/pages.h"
 #include "report/page/sections.h"
 

@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "report/page/html.h"
+#include "core/recorded_json.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -13,40 +14,33 @@ namespace {
 using Json = nlohmann::json;
 using Facts = std::map<std::string, std::string>;
 
-constexpr int kDeepest = 5;
-
 std::string scalar_text(const Json& json) {
   if (json.is_string()) return json.get_ref<const std::string&>();
   return json.is_structured() ? "…" : json_text(json);
 }
 
-/// The leaves of a record as `a.b.c` → text; lists of plain values are one leaf.
-void flatten(const Json& json, const std::string& path, int depth, Facts& facts) {
-  if (facts.size() >= 4 * kShownRows) return;
-  if (json.is_object() && depth < kDeepest) {
-    for (const auto& [key, value] : json.items())
-      flatten(value, path + "." + clip(key, 80), depth + 1, facts);
-    return;
-  }
-  if (!json.is_array()) {
-    facts[path] = clip(scalar_text(json));
-    return;
-  }
+/// Lists of plain values are one text.
+std::string leaf_text(const Json& json) {
+  if (!json.is_array()) return scalar_text(json);
   std::string text;
   for (const Json& item : json) {
     if (text.size() > kShownText) break;
     text += (text.empty() ? "" : ", ") + scalar_text(item);
   }
-  facts[path] = clip(text);
+  return text;
 }
 
 void add_record(const std::string& name, const std::string& text, Facts& facts) {
   if (text.empty()) return;
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded())
+  const Json json = recorded_json(text);
+  if (json.is_discarded()) {
     facts[name] = "(not readable)";
-  else
-    flatten(json, name, 0, facts);
+    return;
+  }
+  for_each_leaf(json, name, [&](const std::string& place, const Json& value) {
+    if (!value.is_object() && facts.size() < 4 * kShownRows)
+      facts[clip(place)] = clip(leaf_text(value));
+  });
 }
 
 /// Of the last attempt, or of the evaluation where there is no run.

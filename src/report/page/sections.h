@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "page/chart.h"
+#include "page/html.h"
 #include "report/claim.h"
 #include "report/identity.h"
 #include "report/parity.h"
@@ -12,6 +14,8 @@
 #include "report/side.h"
 
 namespace olmo::report::page {
+
+using namespace olmo::page;  // what sections are made of
 
 // The summary below the verdict: one line for each part of the evidence.
 
@@ -75,11 +79,17 @@ std::string perplexity_section(const ParityReport& report);
 
 /// The evaluations of a side's checkpoints, by step.
 struct ScoredSide {
-  char letter = 'A';
+  Look look;
   std::span<const EvaluationScores> evaluations;
 };
-/// A small chart for each score that is known at two steps or more; "" if there is none.
-std::string score_charts(std::span<const ScoredSide> sides);
+/// The letter of a side as its look.
+Look side_look(char side);
+/// "45.31" of a share, in percent; else five digits.
+std::string score_text(const Score& score, double value);
+/// A small chart for each score that is known at two steps or more, at most so many; "" if there is
+/// none.
+std::string score_charts(std::span<const ScoredSide> sides, std::size_t most = 24,
+                         const char* heading = "h3");
 
 // What the checkpoints of one run scored, and what its audits found.
 std::string scores_section(const RunReport& report);

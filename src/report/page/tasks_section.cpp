@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "report/page/chart.h"
-#include "report/page/html.h"
+#include "page/chart.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -236,7 +236,8 @@ std::string sources_table(const PerplexityComparison& perplexity) {
 }  // namespace
 
 std::string tasks_section(const ParityReport& report) {
-  const std::array<ScoredSide, 2> sides = {{{'A', report.scores_a}, {'B', report.scores_b}}};
+  const std::array<ScoredSide, 2> sides = {
+      {{side_look('A'), report.scores_a}, {side_look('B'), report.scores_b}}};
   const std::string charts = score_charts(sides);
   if (!report.tasks)
     return charts.empty() ? empty_section("tasks", "Tasks", "No evaluation of tasks on both sides.")

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "report/page/chart.h"
-#include "report/page/html.h"
+#include "page/chart.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {
@@ -100,8 +100,9 @@ std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& qua
   for (const NamedSide& named : sides) {
     if (named.side == nullptr || !named.side->run) continue;
     const store::StepColumns& steps = named.side->run->steps;
-    chart.curve(binned(steps.tokens, steps.*quantity.values), named.letter == 'B' ? "b" : "a",
-                std::string(1, named.letter), steps_at(*named.side));
+    chart.curve(binned(steps.tokens, steps.*quantity.values),
+                {named.letter == 'B' ? "b" : "a", std::string(1, named.letter)},
+                steps_at(*named.side));
   }
   return chart.empty() ? std::string() : chart.html();
 }
@@ -121,11 +122,11 @@ std::string difference_chart(const Trajectory& t, std::span<const Point> steps) 
   chart.rule(-t.margin, "edge");
   chart.rule(0, "zero");
   draw_marks(chart, t.marks);
-  chart.curve(binned(t.loss.tokens, t.loss.values), "diff", "B − A", steps);
+  chart.curve(binned(t.loss.tokens, t.loss.values), {"diff", "B − A"}, steps);
   if (t.last.points > 0) {
     const std::array<Point, 2> mean = {
         {{static_cast<double>(t.last.from_tokens), t.last.mean}, {chart.x().high, t.last.mean}}};
-    chart.line(mean, "mean", "mean");
+    chart.line(mean, {"mean", "mean"});
   }
   return chart.html();
 }
@@ -156,13 +157,13 @@ std::string growth_chart(const Trajectory& t, const NoiseFloor& noise,
                        : "Too few points for a fit.",
               axis_of_steps(t.loss.tokens, Scale::kLog, t.tokens_known),
               axis_over(all, Scale::kLog, "|difference|, nats"));
-  chart.curve(binned(t.loss.tokens, sizes), "diff", "|B − A|", steps);
+  chart.curve(binned(t.loss.tokens, sizes), {"diff", "|B − A|"}, steps);
   std::vector<Point> envelope;
   for (std::size_t i = 0; i < std::min(noise.envelope.size(), noise.envelope_tokens.size()); ++i)
     envelope.push_back(
         {noise.envelope_tokens[i], noise.envelope[i] > 0 ? noise.envelope[i] : std::nan("")});
-  chart.line(envelope, "noise", "largest among repeats");
-  if (t.growth) chart.line(fitted(*t.growth, chart.x()), "fit", "fit");
+  chart.line(envelope, {"noise", "largest among repeats"});
+  if (t.growth) chart.line(fitted(*t.growth, chart.x()), {"fit", "fit"});
   return chart.html();
 }
 

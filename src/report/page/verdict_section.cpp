@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "report/page/html.h"
+#include "page/html.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/interval.h"
 
 // What all statistics share: error rates, intervals, the verdict of two one-sided tests, several
 // tests at once, and what each asks of its arguments.
@@ -17,14 +18,6 @@ namespace olmo::report {
 inline constexpr double kAlpha = 0.05;
 /// The power for which margins and sample sizes are planned.
 inline constexpr double kPower = 0.8;
-
-/// A confidence interval, both ends included.
-struct Interval {
-  double low = 0;
-  double high = 0;
-
-  [[nodiscard]] bool inside(double margin) const { return -margin < low && high < margin; }
-};
 
 /// Two one-sided tests (Schuirmann 1987): "the difference is at most -margin" and "at least margin"
 /// must both be rejected at `alpha`, which is the same as the (1 - 2·alpha) interval lying inside

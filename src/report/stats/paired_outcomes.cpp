@@ -166,13 +166,6 @@ Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin
   return result;
 }
 
-double certifiable_margin(double d, std::int64_t n, double alpha, double power) {
-  check(d, n);
-  const auto count = static_cast<double>(n);
-  return std::max(equivalence_factor(alpha, power) * std::sqrt(d / count),
-                  1 - std::pow(alpha, 1 / count));
-}
-
 double paired_power(double d, std::int64_t n, double margin, double alpha) {
   check(d, n);
   check_equivalence(margin, alpha);

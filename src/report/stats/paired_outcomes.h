@@ -65,11 +65,6 @@ Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin
 // variance). Shares and margins are fractions. Throws Error(kUsage) unless n >= 1, 0 <= d <= 1,
 // 0 < alpha < 0.5, 0 < power < 1.
 
-/// The smallest margin that paired_equivalence certifies with probability `power` when the runs do
-/// not differ: (z(1 - alpha) + z((1 + power)/2)) · sqrt(d/n), 2.926 · sqrt(d/n) by default; but not
-/// below 1 - alpha^(1/n), about 3/n, which is what n instances without any discordance certify.
-double certifiable_margin(double d, std::int64_t n, double alpha = kAlpha, double power = kPower);
-
 /// The probability that paired_equivalence certifies ±margin when the runs do not differ: exactly,
 /// over all tables.
 double paired_power(double d, std::int64_t n, double margin, double alpha = kAlpha);
@@ -81,7 +76,10 @@ double paired_power(double d, std::int64_t n, double margin, double alpha = kAlp
 std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n,
                                  double alpha = kAlpha);
 
-/// The number of instances from which certifiable_margin is at most `margin`, 0 < margin < 1.
+/// The number of instances from which on paired_equivalence certifies `margin`, 0 < margin < 1,
+/// with probability `power` when the runs do not differ. The smallest margin that n instances
+/// certify so is (z(1 - alpha) + z((1 + power)/2)) · sqrt(d/n), 2.926 · sqrt(d/n) by default; but
+/// not below 1 - alpha^(1/n), about 3/n, which is what n instances without any discordance certify.
 std::int64_t instances_to_certify(double d, double margin, double alpha = kAlpha,
                                   double power = kPower);
 

@@ -16,7 +16,7 @@ namespace {
 
 std::filesystem::path write_zip(const ScratchFolder& folder,
                                 const std::vector<std::pair<std::string, std::string>>& entries) {
-  const auto path = folder / "some.whl";
+  auto path = folder / "some.whl";
   int code = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
   REQUIRE(archive != nullptr);
@@ -100,4 +100,14 @@ TEST_CASE("fetch starts Python apart from the current folder and the environment
   CHECK((error->kind == ErrorKind::kFailure && error->says("status 7")));
   CHECK(olmo::read_file(said).starts_with("-I -m pip download "));
   CHECK(std::filesystem::is_empty(folder / "data"));
+}
+
+TEST_CASE("a download that fails is tried once more", "[data]") {
+  const ScratchFolder folder;
+  const auto calls = (folder / "calls").string();
+  const auto python = folder.write("python3", "#!/bin/sh\necho >> " + calls + "\nexit 7\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const olmo::test::Environment path("PATH", folder.path().string() + ":/usr/bin:/bin");
+  REQUIRE(thrown_by([&] { fetch({.folder = folder / "data", .wheels = {}}); }));
+  CHECK(olmo::read_file(calls) == "\n\n");
 }

@@ -156,15 +156,19 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk,
                                   values(policy, {vocabulary, kWidth}, 4),
                                   type == at::kFloat ? Rounding::kNone : Rounding::kBf16};
     const HeadLoss loss = head_loss(policy, workspace, input, tokens);
-    const HeadLoss same = head_loss_backward(policy, workspace, input, gradients, tokens);
+    const HeadLoss same =
+        sum_of(policy, head_loss_backward(policy, workspace, input, gradients, tokens));
     CHECK(loss.ce_sum == same.ce_sum);
     std::vector<TokenTarget> targets;
     for (std::int64_t i = 0; i < kTokens; ++i) targets.push_back({i, i % vocabulary});
     std::vector<TokenScore> scores(targets.size());
     head_scores(policy, workspace, input.h_MD, input.w_VD, targets, scores);
-    const at::Tensor log_probs = at::empty({kTokens});
-    for (std::size_t i = 0; i < scores.size(); ++i)
-      log_probs.data_ptr<float>()[i] = scores[i].log_prob;
+    const at::Tensor said = at::empty({kTokens, 3});
+    for (std::int64_t i = 0; i < kTokens; ++i) {
+      const TokenScore& score = scores[static_cast<std::size_t>(i)];
+      const float parts[] = {score.log_prob, score.logit, score.is_likeliest ? 1.0F : 0.0F};
+      std::ranges::copy(parts, said[i].data_ptr<float>());
+    }
     return Tensors{at::tensor(std::vector<float>{static_cast<float>(loss.ce_sum),
                                                  static_cast<float>(loss.z_sum)}),
                    tokens.ce_M,
@@ -172,7 +176,7 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk,
                    tokens.argmax_M,
                    gradients.dh_MD,
                    gradients.dw_VD,
-                   log_probs};
+                   said};
   });
 }
 

@@ -179,12 +179,13 @@ TEST_CASE("the interval covers the true difference as often as it says", "[repor
 }
 
 TEST_CASE("the planned margin is certified with the planned power", "[report][simulation]") {
-  for (const auto& [n, d] :
-       {std::pair<std::int64_t, double>{1000, 0.05}, {500, 0.10}, {1838, 0.05}}) {
-    const double margin = certifiable_margin(d, n);
-    const double power = expectation(n, d / 2, d / 2, [&](const PairedCounts& counts) {
-      return paired_equivalence(counts, margin).certified;
-    });
+  for (const auto& [margin, d] :
+       {std::pair{0.0207, 0.05}, std::pair{0.0414, 0.10}, std::pair{0.01526, 0.05}}) {
+    const auto n = instances_to_certify(d, margin);
+    const double power =
+        expectation(n, d / 2, d / 2, [margin = margin](const PairedCounts& counts) {
+          return paired_equivalence(counts, margin).certified;
+        });
     INFO("n = " << n << ", d = " << d << ": " << power);
     CHECK(power == Approx(kPower).margin(0.03));
   }
@@ -205,7 +206,8 @@ TEST_CASE("the eight tasks certify the margins of the planning table", "[report]
   for (const Row& row : table) {
     for (std::size_t i = 0; i < kTasks.size(); ++i) {
       INFO("d = " << row.d << ", n = " << kTasks[i]);
-      CHECK(100 * certifiable_margin(row.d, kTasks[i]) == Approx(row.margins[i]).margin(0.006));
+      CHECK(instances_to_certify(row.d, (row.margins[i] + 0.006) / 100) <= kTasks[i]);
+      CHECK(instances_to_certify(row.d, (row.margins[i] - 0.006) / 100) > kTasks[i]);
     }
   }
 }
@@ -248,21 +250,25 @@ TEST_CASE("the macro average certifies one point where eight tasks at once do no
 }
 
 TEST_CASE("the instances needed are the first that certify the margin", "[report]") {
+  const auto certified = [](double d, std::int64_t n) {  // z(0.95) + z(0.9)
+    const auto count = static_cast<double>(n);
+    return std::max(2.926405192 * std::sqrt(d / count), 1 - std::pow(0.05, 1 / count));
+  };
   for (const double d : {0.0, 0.001, 0.02, 0.2}) {
     for (const double margin : {0.002, 0.01, 0.05}) {
       const auto n = instances_to_certify(d, margin);
       INFO("d = " << d << ", margin = " << margin << ": " << n);
-      CHECK(certifiable_margin(d, n) <= margin * (1 + 1e-12));
-      CHECK(certifiable_margin(d, n - 1) > margin);
+      CHECK(certified(d, n) <= margin * (1 + 1e-8));
+      CHECK(certified(d, n - 1) > margin);
     }
   }
   CHECK(instances_to_certify(0, 0.01) == 299);
 }
 
 TEST_CASE("impossible shares and sizes are refused", "[report]") {
-  CHECK_THROWS_AS(certifiable_margin(0.1, 0), Error);
-  CHECK_THROWS_AS(certifiable_margin(-0.1, 10), Error);
-  CHECK_THROWS_AS(certifiable_margin(std::nan(""), 10), Error);
+  CHECK_THROWS_AS(detectable_difference(0.1, 0), Error);
+  CHECK_THROWS_AS(instances_to_certify(-0.1, 0.01), Error);
+  CHECK_THROWS_AS(instances_to_certify(std::nan(""), 0.01), Error);
   CHECK_THROWS_AS(instances_to_certify(0.1, 0), Error);
   CHECK_THROWS_AS(detectable_difference(0.1, 10, 0.5), Error);
 }

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "report/golden_file.h"
-#include "report/stats/bootstrap.h"
+#include "report/stats/random_curves.h"
 #include "support/catch.h"
 
 namespace olmo::report {
@@ -15,22 +15,8 @@ namespace {
 
 using Tokens = std::vector<std::int64_t>;
 using Values = std::vector<double>;
-
-Values noise(std::uint64_t seed, std::size_t n) {
-  ResampleDraws draws(31, seed);
-  Values values(n);
-  for (double& value : values) {
-    for (int i = 0; i < 12; ++i) value += draws.uniform();
-    value -= 6;
-  }
-  return values;
-}
-
-Tokens every(std::int64_t tokens, std::size_t n) {
-  Tokens counts(n);
-  for (std::size_t i = 0; i < n; ++i) counts[i] = tokens * static_cast<std::int64_t>(i + 1);
-  return counts;
-}
+using test::every;
+using test::noise;
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,12 @@ struct State {
   char* arena = nullptr;
   std::size_t used = 0;  ///< of the arena, from its start
   std::size_t live = 0;
-  std::map<char*, std::size_t> allocated;
+  std::size_t asked = 0, peak = 0;  ///< of that, without what fills pages up
+  int waits = 0;
+  struct Block {
+    std::size_t bytes, asked;
+  };
+  std::map<char*, Block> allocated;
   std::multimap<std::size_t, char*> free;
   std::deque<std::function<void()>> queue;
   std::map<std::string, int> launches;
@@ -102,7 +108,7 @@ char* take(std::size_t bytes) {
   if (const auto found = s.free.lower_bound(bytes);
       found != s.free.end() && found->first <= 2 * bytes) {
     char* memory = found->second;
-    s.allocated[memory] = found->first;
+    s.allocated[memory] = {found->first, 0};
     s.free.erase(found);
     return memory;
   }
@@ -116,7 +122,7 @@ char* take(std::size_t bytes) {
   char* memory = s.arena + s.used;
   if (s.readable) ::mprotect(memory, bytes, PROT_READ | PROT_WRITE);
   s.used += bytes;
-  s.allocated[memory] = bytes;
+  s.allocated[memory] = {bytes, 0};
   return memory;
 }
 
@@ -149,8 +155,12 @@ void* allocate(std::size_t bytes) {
   // Whole pages: mprotect knows no less.
   char* memory = take((bytes + 4095) / 4096 * 4096);
   if (memory == nullptr) return nullptr;
-  const std::size_t whole = s.allocated[memory];
+  State::Block& block = s.allocated[memory];
+  const std::size_t whole = block.bytes;
+  block.asked = bytes;
   s.live += whole;
+  s.asked += bytes;
+  s.peak = std::max(s.peak, s.asked);
   submit([memory, whole] { std::memset(memory, 0xFF, whole); });  // what nobody wrote shows
   return memory;
 }
@@ -163,8 +173,9 @@ void release(void* memory) {
     std::fprintf(stderr, "GPU emulator: memory is freed that was not allocated\n");
     std::abort();
   }
-  s.live -= found->second;
-  s.free.emplace(found->second, found->first);
+  s.live -= found->second.bytes;
+  s.asked -= found->second.asked;
+  s.free.emplace(found->second.bytes, found->first);
   s.allocated.erase(found);
 }
 
@@ -175,7 +186,7 @@ bool owns(const void* address) {
   auto found = s.allocated.upper_bound(at);
   if (found == s.allocated.begin()) return false;
   --found;
-  return at < found->first + found->second;
+  return at < found->first + found->second.bytes;
 }
 
 void submit(std::function<void()> work) {
@@ -194,6 +205,27 @@ int wait() {
   const std::scoped_lock lock(state().mutex);
   drain();
   return state().error;
+}
+
+int wait_of_host() {
+  const std::scoped_lock lock(state().mutex);
+  ++state().waits;
+  return wait();
+}
+
+int waits() {
+  const std::scoped_lock lock(state().mutex);
+  return state().waits;
+}
+
+std::size_t peak() {
+  const std::scoped_lock lock(state().mutex);
+  return state().peak;
+}
+
+void begin_peak() {
+  const std::scoped_lock lock(state().mutex);
+  state().peak = state().asked;
 }
 
 int known_error() {

@@ -28,6 +28,10 @@ FAKE_SHARED void release(void* memory);
 /// True for an address within memory that is allocated.
 FAKE_SHARED bool owns(const void* address);
 
+/// The most bytes that were asked for and in use at a time since begin_peak().
+FAKE_SHARED std::size_t peak();
+FAKE_SHARED void begin_peak();
+
 /// Queues work that may use the device's memory.
 FAKE_SHARED void submit(std::function<void()> work);
 /// Queues a kernel.
@@ -35,6 +39,9 @@ FAKE_SHARED void submit(const std::string& kernel, unsigned blocks, unsigned thr
                         std::function<void()> thread);
 /// Runs what is queued. The error of that or of what ran before: a device that has failed stays so.
 FAKE_SHARED int wait();
+/// The same where the host's program asks for it, which waits() counts.
+FAKE_SHARED int wait_of_host();
+FAKE_SHARED int waits();
 /// The error that the host can know of without waiting.
 FAKE_SHARED int known_error();
 /// Waits for all that is queued, makes the memory of the device readable here and runs `work`.

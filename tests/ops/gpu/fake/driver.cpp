@@ -50,7 +50,7 @@ EXPORTED int NAME(cuDeviceGetName, hipDeviceGetName)(char* text, int size, int d
   return 0;
 }
 EXPORTED int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
-  return context_is_current && is_stream(stream) ? wait() : kInvalid;
+  return context_is_current && is_stream(stream) ? wait_of_host() : kInvalid;
 }
 
 EXPORTED int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {

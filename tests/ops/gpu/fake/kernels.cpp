@@ -61,6 +61,8 @@ constexpr Kernel kEntries[] = {
     OLMO_ENTRY(kLossRows<ops::Bf16>, olmo_loss_rows_bf16),
     OLMO_ENTRY(kLogSums<float>, olmo_log_sums),
     OLMO_ENTRY(kLogSums<ops::Bf16>, olmo_log_sums_bf16),
+    OLMO_ENTRY(kScoreLabels<float>, olmo_score_labels),
+    OLMO_ENTRY(kScoreLabels<ops::Bf16>, olmo_score_labels_bf16),
     OLMO_ENTRY(kBlockSquares, olmo_block_squares),
     OLMO_ENTRY(kAdamW, olmo_adamw),
     OLMO_ENTRY(kLionW, olmo_lionw),

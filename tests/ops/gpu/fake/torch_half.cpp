@@ -9,8 +9,10 @@
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
@@ -97,7 +99,7 @@ IValue on_host(const IValue& value) {
 }
 
 at::Tensor on_device(const at::Tensor& t) {
-  const at::Tensor out = at::detail::empty_strided_generic(
+  at::Tensor out = at::detail::empty_strided_generic(
       t.sizes(), t.strides(), c10::GetAllocator(at::kCUDA),
       c10::DispatchKeySet(c10::DispatchKey::CUDA), t.scalar_type());
   with_memory([&] { std::memcpy(out.data_ptr(), t.data_ptr(), out.storage().nbytes()); });
@@ -181,6 +183,39 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
   return to;
 }
 
+/// The products that a GPU alone has: of bf16, with sums that stay in fp32.
+void check_widening(const at::Tensor& a, const at::Tensor& b, at::ScalarType type,
+                    const at::Tensor& out) {
+  TORCH_CHECK(a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16,
+              "mat1 and mat2 must be bf16 here");
+  TORCH_CHECK(type == at::kFloat && out.scalar_type() == type, "out must have out_dtype");
+}
+
+at::Tensor& widening_mm(const at::Tensor& a, const at::Tensor& b, at::ScalarType type,
+                        at::Tensor& out) {
+  check_widening(a, b, type, out);
+  check_device(known_error());
+  submit([=] {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    on_host(out).copy_(at::mm(on_host(a).to(type), on_host(b).to(type)));
+  });
+  return out;
+}
+
+at::Tensor& widening_addmm(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                           at::ScalarType type, const at::Scalar& beta, const at::Scalar& alpha,
+                           at::Tensor& out) {
+  check_widening(a, b, type, out);
+  TORCH_CHECK(self.scalar_type() == type, "self must have out_dtype");
+  check_device(known_error());
+  submit([=] {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    on_host(out).copy_(
+        at::addmm(on_host(self), on_host(a).to(type), on_host(b).to(type), beta, alpha));
+  });
+  return out;
+}
+
 /// What the flash kernels of a GPU demand of a tensor (batch, heads, length, head_dim).
 void check_flash(const at::Tensor& t) {
   TORCH_CHECK(t.is_cuda() && t.scalar_type() == at::kBFloat16, "flash attention wants bf16");
@@ -225,6 +260,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("_scaled_dot_product_flash_attention", &flash_attention);
   library.impl("_scaled_dot_product_flash_attention_backward", &flash_attention_backward);
+  library.impl("mm.dtype_out", &widening_mm);
+  library.impl("addmm.dtype_out", &widening_addmm);
   library.impl("empty.memory_format", &empty);
   library.impl("empty_strided", &empty_strided);
   library.impl("copy_", &copy);

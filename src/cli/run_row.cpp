@@ -1,0 +1,48 @@
+#include "cli/run_row.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+
+namespace olmo::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using store::RunOverview;
+using store::SqlValue;
+
+OrderedJson to_json(const SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return nullptr;
+}
+
+}  // namespace
+
+OrderedJson overview_json(const RunOverview& run) {
+  const auto known = [](const auto& value) { return value ? OrderedJson(*value) : OrderedJson(); };
+  OrderedJson row;
+  row["run_id"] = run.run_id;
+  row["name"] = run.name;
+  row["status"] = run.status;
+  row["created_utc"] = run.created_utc;
+  row["n_parameters"] = run.n_parameters;
+  row["max_steps"] = known(run.max_steps);
+  row["attempts"] = run.attempts;
+  row["step"] = known(run.step);
+  row["tokens"] = known(run.tokens);
+  row["ce_loss"] = known(run.ce_loss);
+  row["tokens_per_second"] = known(run.tokens_per_second);
+  row["chain_hash"] = run.chain_hash.empty() ? OrderedJson() : OrderedJson(run.chain_hash);
+  row["tags"] = run.tags.empty() ? OrderedJson() : OrderedJson(joined(run.tags, " "));
+  return row;
+}
+
+OrderedJson row_json(const std::vector<std::string>& names, const std::vector<SqlValue>& values) {
+  OrderedJson object = OrderedJson::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json(values[i]);
+  return object;
+}
+
+}  // namespace olmo::cli

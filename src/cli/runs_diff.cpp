@@ -1,0 +1,228 @@
+// `olmo-harness runs diff`: in what two recorded runs differ, as a list. What that means for their
+// results is for `report parity` to say.
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/table.h"
+#include "config/key_table.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/process.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "report/gate.h"
+#include "report/identity.h"
+#include "report/side.h"
+
+namespace olmo::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct Options {
+  std::string a, b;
+  bool json = false;
+};
+
+/// What a difference is of, in the order in which a reader asks for it.
+enum class Part { kDeciding, kInputs, kOtherKeys, kRanks, kPolicy, kBuild, kEnvironment };
+
+struct PartWords {
+  Part part;
+  const char* key;  ///< in the JSON object
+  const char* title;
+};
+
+constexpr PartWords kParts[] = {
+    {Part::kDeciding, "config", "Config: keys that decide what is computed"},
+    {Part::kInputs, "inputs", "Inputs and start"},
+    {Part::kOtherKeys, "config_other", "Config: paths, limits and records, which change no bit"},
+    {Part::kRanks, "ranks", "Ranks"},
+    {Part::kPolicy, "policy", "Policy of the last start"},
+    {Part::kBuild, "build", "Build of the last start"},
+    {Part::kEnvironment, "environment", "Machine of the last start"},
+};
+
+Part part_of(const std::string& what) {
+  if (what == "ranks") return Part::kRanks;
+  if (what.starts_with("policy")) return Part::kPolicy;
+  if (what.starts_with("build")) return Part::kBuild;
+  if (what.starts_with("environment")) return Part::kEnvironment;
+  for (const char* input : {"tokenizer", "token files", "order of the token files", "label masks",
+                            "tokens of a step", "data order", "initial weights"})
+    if (what == input) return Part::kInputs;
+  using config::Effect;
+  const Effect effect = config::rule_of(what).effect;
+  const bool decides =
+      effect == Effect::kIdentity || effect == Effect::kPrecision || effect == Effect::kRefused;
+  return decides ? Part::kDeciding : Part::kOtherKeys;
+}
+
+struct Compared {
+  report::Side a, b;
+  report::Gate gate;
+  report::Identity identity;
+
+  [[nodiscard]] bool equal() const {
+    return gate.mismatches.empty() && (!identity.known || identity.same_training()) &&
+           a.run->steps.size() == b.run->steps.size();
+  }
+};
+
+/// Reads the run into `side`; what is wrong with its record is told, as a list of differences says
+/// little about a record that was altered.
+report::SideRecords read_side(const std::string& text, report::Side& side) {
+  const auto name = store::parse_run_name(text);
+  auto records = report::open_records(name);
+  side = report::name_side(text, name);
+  report::add_run(side, records);
+  if (!side.run) throw Error(ErrorKind::kUsage, text + ": is an evaluation, and no run");
+  for (const auto& sentence : report::damage_of(side)) log_warning(side.label + ": " + sentence);
+  return records;
+}
+
+Compared compare(const Options& options) {
+  Compared found;
+  const auto records_a = read_side(options.a, found.a);
+  const auto records_b = read_side(options.b, found.b);
+  // Of independent trainings nothing is taken for granted: a start that differs is listed, too.
+  found.gate = report::compare_settings(found.a, found.b, report::Kind::kOutcome);
+  found.identity =
+      report::find_identity(*found.a.run, *found.b.run, {records_a.database(), records_a.run_id},
+                            {records_b.database(), records_b.run_id});
+  return found;
+}
+
+std::string steps_of(const store::RecordedRun& run) {
+  if (run.steps.size() == 0) return "none";
+  return std::to_string(run.steps.step.front()) + " to " + std::to_string(run.steps.step.back());
+}
+
+/// One sentence: how far the records agree.
+std::string agreement_of(const report::Identity& identity) {
+  if (!identity.known)
+    return "A side has no hash chain, so the records do not tell where their bits part.";
+  if (identity.common_steps == 0) return "The records have no step in common.";
+  const std::string common = counted(identity.common_steps, "common step");
+  if (identity.same_training()) return "All bits of the " + common + " are equal.";
+  if (const auto& parted = identity.parted_state; parted && identity.first_different == 0)
+    return "The " + common + " have equal bits, and " + counted(parted->different, "tensor") +
+           " of the state after step " + std::to_string(parted->step) +
+           " differ, the first being " + parted->names.front() + ".";
+  if (identity.first_different == 0)
+    return "The " + common + " have equal bits" +
+           (identity.same_format
+                ? ", and in step " + std::to_string(*identity.operation->traced) +
+                      " the output of " + identity.operation->operation + " differs."
+                : " as far as losses tell: their chains have two formats.");
+  return "The records part at step " + std::to_string(identity.first_different) + ", in " +
+         identity.first_field + ": of " + common + " the first " +
+         std::to_string(identity.equal_steps) + " have equal bits.";
+}
+
+/// As this program was started, so that a shell finds it.
+std::string parity_command(const Options& options) {
+  const auto words = command_words();
+  const std::string program = words.empty() ? "olmo-harness" : shell_quoted(words.front());
+  return program + " report parity " + shell_quoted(options.a) + " " + shell_quoted(options.b);
+}
+
+OrderedJson run_json(const report::Side& side) {
+  return {{"run_id", side.run->run_id},
+          {"name", side.run->name},
+          {"status", side.run->status},
+          {"database", side.database},
+          {"steps", side.run->steps.size()}};
+}
+
+void print_json(const Compared& found, const Options& options) {
+  OrderedJson json = {{"equal", found.equal()}, {"a", run_json(found.a)}, {"b", run_json(found.b)}};
+  OrderedJson differences = OrderedJson::object();
+  for (const auto& words : kParts) differences[words.key] = OrderedJson::array();
+  for (const auto& mismatch : found.gate.mismatches)
+    for (const auto& words : kParts)
+      if (words.part == part_of(mismatch.what))
+        differences[words.key].push_back({{"what", mismatch.what},
+                                          {"a", mismatch.a},
+                                          {"b", mismatch.b},
+                                          {"reason", mismatch.reason}});
+  json["differences"] = differences;
+  json["equal_parts"] = found.gate.equal;
+  OrderedJson unknown = OrderedJson::array();
+  for (const auto& fact : found.gate.unknown)
+    unknown.push_back({{"what", fact.key}, {"a", fact.a}, {"b", fact.b}});
+  json["unknown"] = unknown;
+  const auto& identity = found.identity;
+  json["records"] = {{"known", identity.known},
+                     {"common_steps", identity.common_steps},
+                     {"equal_steps", identity.equal_steps},
+                     {"first_different", nullptr},
+                     {"first_field", nullptr}};
+  if (identity.first_different > 0) {
+    json["records"]["first_different"] = identity.first_different;
+    json["records"]["first_field"] = identity.first_field;
+  }
+  json["verdict"] = parity_command(options);
+  std::cout << json_text(json, 2) << "\n";
+}
+
+void print_text(const Compared& found, const Options& options) {
+  const auto& a = *found.a.run;
+  const auto& b = *found.b.run;
+  TextTable runs({"", "run", "name", "status", "steps"});
+  runs.add({"A", a.run_id, text_of(a.name), a.status, steps_of(a)});
+  runs.add({"B", b.run_id, text_of(b.name), b.status, steps_of(b)});
+  runs.print(std::cout);
+  for (const auto& words : kParts) {
+    TextTable table({"what", "A", "B"});
+    bool any = false;
+    for (const auto& mismatch : found.gate.mismatches) {
+      if (part_of(mismatch.what) != words.part) continue;
+      const bool untold = mismatch.a.empty() && mismatch.b.empty();
+      table.add(
+          {text_of(mismatch.what), untold ? "differs" : text_of(mismatch.a), text_of(mismatch.b)});
+      any = true;
+    }
+    if (!any) continue;
+    std::cout << "\n" << words.title << "\n";
+    table.print(std::cout, 2);
+  }
+  std::cout << "\n";
+  if (!found.gate.equal.empty()) std::cout << fitted("Equal: " + joined(found.gate.equal) + ".");
+  std::vector<std::string> unknown;
+  for (const auto& fact : found.gate.unknown) unknown.push_back(fact.key);
+  if (!unknown.empty()) std::cout << fitted("Not told by both: " + joined(unknown) + ".");
+  std::cout << fitted(agreement_of(found.identity))
+            << "This is a list and no verdict: " << parity_command(options) << "\n";
+}
+
+int diff(const Options& options) {
+  const Compared found = compare(options);
+  if (options.json) {
+    print_json(found, options);
+  } else {
+    print_text(found, options);
+  }
+  return found.equal() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+}
+
+}  // namespace
+
+void add_runs_diff(const Command& runs) {
+  const Command comparing =
+      runs.add("diff", "List in what two runs differ: config, inputs, machine, first step");
+  auto& options = comparing.options<Options>();
+  comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:RUN_ID or a run folder").required();
+  comparing.run(options.b, "RUN_B", "The other one").required();
+  comparing.json(options.json);
+  comparing.footer(
+      "Exit code 0: nothing differs, 5: something does. It is a list and no verdict; `report "
+      "parity` gives one.\n"
+      "Example: olmo-harness runs diff runs/a runs/b");
+  comparing.action([&options] { return diff(options); });
+}
+
+}  // namespace olmo::cli

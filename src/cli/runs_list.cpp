@@ -1,0 +1,241 @@
+// `olmo-harness runs list`: the runs of databases, and of all databases below a folder.
+#include <algorithm>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/given_path.h"
+#include "cli/run_row.h"
+#include "cli/table.h"
+#include "cli/usage.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "store/find_runs.h"
+#include "store/run_db.h"
+
+namespace olmo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+using store::RunOverview;
+
+struct Options {
+  std::vector<std::string> places;
+  std::vector<std::string> filters;
+  std::string sort;
+  bool reverse = false;
+  bool json = false;
+};
+
+struct ListedRun {
+  fs::path database;
+  RunOverview run;
+  std::string name;  ///< by which other commands find it
+};
+
+/// A condition that a run must meet.
+struct Filter {
+  std::string key;
+  std::string value;
+
+  [[nodiscard]] bool takes(const RunOverview& run) const {
+    if (key == "status") return run.status == value;
+    if (key == "tag") return std::ranges::find(run.tags, value) != run.tags.end();
+    return run.name.find(value) != std::string::npos;
+  }
+};
+
+Filter parse_filter(const std::string& text) {
+  const auto at = text.find_first_of("=~");
+  const std::string key = text.substr(0, at);
+  const bool known = (at != std::string::npos) && at + 1 < text.size() &&
+                     (text[at] == '~' ? key == "name" : key == "status" || key == "tag");
+  if (!known)
+    throw Error(
+        ErrorKind::kUsage,
+        "runs list: --filter must be status=STATUS, tag=TAG or name~PART, got '" + text + "'");
+  Filter filter{.key = key, .value = text.substr(at + 1)};
+  const std::vector<std::string> statuses = {"running", "finished", "stopped", "diverged",
+                                             "failed"};
+  if (key == "status" && std::ranges::find(statuses, filter.value) == statuses.end())
+    throw Error(ErrorKind::kUsage, "runs list: --filter status: there is no '" + filter.value +
+                                       "', a run is " + listed(statuses));
+  return filter;
+}
+
+/// A number by which runs are sorted; nothing: not known, which comes last.
+using SortNumber = std::optional<double> (*)(const RunOverview&);
+
+template <class T>
+std::optional<double> number(const std::optional<T>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+struct SortKey {
+  const char* name;
+  std::string (*text)(const RunOverview&);  ///< null: sorted by the number
+  SortNumber number;
+};
+
+constexpr SortKey kSortKeys[] = {
+    {"created", [](const RunOverview& run) { return run.created_utc; }, nullptr},
+    {"name", [](const RunOverview& run) { return run.name; }, nullptr},
+    {"status", [](const RunOverview& run) { return run.status; }, nullptr},
+    {"step", nullptr, [](const RunOverview& run) { return number(run.step); }},
+    {"tokens", nullptr, [](const RunOverview& run) { return number(run.tokens); }},
+    {"ce_loss", nullptr, [](const RunOverview& run) { return number(run.ce_loss); }},
+    {"tokens_per_second", nullptr,
+     [](const RunOverview& run) { return number(run.tokens_per_second); }},
+};
+
+std::vector<std::string> sort_keys() {
+  std::vector<std::string> names;
+  for (const auto& key : kSortKeys) names.emplace_back(key.name);
+  return names;
+}
+
+void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse) {
+  const auto* key = std::ranges::find_if(kSortKeys, [&](const auto& k) { return by == k.name; });
+  if (key == std::end(kSortKeys)) {
+    if (reverse) std::ranges::reverse(runs);
+    return;
+  }
+  std::ranges::stable_sort(runs, [&](const ListedRun& left, const ListedRun& right) {
+    const auto& [a, b] = reverse ? std::tie(right.run, left.run) : std::tie(left.run, right.run);
+    if (key->text) return key->text(a) < key->text(b);
+    const auto x = key->number(a), y = key->number(b);
+    if (!x || !y) return key->number(left.run).has_value() && !key->number(right.run).has_value();
+    return *x < *y;
+  });
+}
+
+/// The shortest words that name a run: its folder, or its database with its id where that has
+/// several.
+std::string name_of(const fs::path& database, const std::string& run_id, bool only) {
+  fs::path place = database;
+  if (database.filename() == "run.db" && database.has_parent_path()) place = database.parent_path();
+  return only ? place.string() : place.string() + ":" + run_id;
+}
+
+class Listing {
+ public:
+  explicit Listing(const Options& options) : options_(options) {
+    for (const auto& text : options.filters) filters_.push_back(parse_filter(text));
+    std::vector<fs::path> places;
+    for (const auto& text : options.places) places.push_back(place_of(text));
+    auto found = store::find_databases(places);
+    for (const auto& warning : found.warnings) failures_.emplace_back(ErrorKind::kInput, warning);
+    for (const auto& database : found.databases) read(database);
+    // What was asked for by name and cannot be shown at all is an error as in any other command.
+    if (databases_ == 0 && failures_.size() == 1) throw failures_.front();
+    sort_runs(runs_, options.sort, options.reverse);
+  }
+
+  /// Returns the exit code.
+  int print() const {
+    if (options_.json) {
+      print_json();
+    } else {
+      if (!runs_.empty()) print_table();
+      std::cout.flush();  // a person reads the warnings below the table
+      for (const auto& failure : failures_) log_warning(failure.what());
+      if (runs_.empty() && failures_.empty())
+        log_line("no " + std::string(filters_.empty() ? "runs" : "such runs") + " in " +
+                 joined(options_.places));
+    }
+    const bool damaged = std::ranges::any_of(
+        failures_, [](const Error& error) { return error.kind() == ErrorKind::kDamaged; });
+    if (damaged) return static_cast<int>(ErrorKind::kDamaged);
+    return failures_.empty() ? 0 : static_cast<int>(ErrorKind::kInput);
+  }
+
+ private:
+  static fs::path place_of(const std::string& text) {
+    std::error_code none;  // a text that cannot be a path names nothing
+    if (fs::is_directory(text, none) && !is_checkpoint(text)) return text;
+    require_run("runs list", text);
+    fs::path database = store::parse_run_name(text).database;
+    if (!fs::exists(database, none))
+      throw Error(ErrorKind::kUsage, text + ": there is no such folder or run database");
+    return database;
+  }
+
+  void read(const fs::path& database) {
+    try {
+      const store::RecordDatabase records(database, store::OpenMode::kReadOnly);
+      auto overviews = store::read_overviews(records);
+      ++databases_;
+      for (auto& run : overviews) {
+        if (!std::ranges::all_of(filters_, [&](const Filter& f) { return f.takes(run); })) continue;
+        std::string name = name_of(database, run.run_id, overviews.size() == 1);
+        runs_.push_back({.database = database, .run = std::move(run), .name = std::move(name)});
+      }
+    } catch (const Error& error) {
+      std::error_code none;
+      if (fs::exists(database, none)) failures_.push_back(error);  // else it is gone by now
+    }
+  }
+
+  void print_json() const {
+    OrderedJson runs = OrderedJson::array();
+    for (const auto& listed : runs_) {
+      auto row = overview_json(listed.run);
+      row["database"] = listed.database.string();
+      row["evaluations"] = listed.run.evaluations;
+      row["run"] = listed.name;
+      runs.push_back(std::move(row));
+    }
+    OrderedJson unreadable = OrderedJson::array();
+    for (const auto& failure : failures_) unreadable.push_back(failure.what());
+    std::cout << json_text(OrderedJson{{"runs", runs}, {"unreadable", unreadable}}, 2) << "\n";
+  }
+
+  void print_table() const {
+    TextTable table(
+        {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
+    for (const auto& listed : runs_) {
+      const auto row = overview_json(listed.run);
+      table.add({text_of(listed.name), text_of(row["name"]), text_of(row["status"]),
+                 text_of(row["step"]), text_of(row["max_steps"]), text_of(row["tokens"]),
+                 text_of(row["ce_loss"]), text_of(row["tokens_per_second"]),
+                 std::to_string(listed.run.evaluations), text_of(row["tags"])});
+    }
+    table.print(std::cout);
+  }
+
+  const Options& options_;
+  std::vector<Filter> filters_;
+  std::vector<ListedRun> runs_;
+  std::vector<Error> failures_;
+  int databases_ = 0;  ///< that could be read
+};
+
+}  // namespace
+
+void add_runs_list(const Command& runs) {
+  const Command listing = runs.add("list", "List runs, one line each");
+  auto& options = listing.options<Options>();
+  listing
+      .option("PLACE", options.places,
+              "Run folders, run databases, or folders below which all of these are looked for")
+      .required();
+  listing.option("--sort KEY", options.sort, listed(sort_keys()) + " (default: as they are found)")
+      .one_of(sort_keys());
+  listing.flag("--reverse", options.reverse, "The last first");
+  listing
+      .option("--filter WHICH", options.filters,
+              "Only runs that are so: status=running, tag=WORD, name~PART. Several: all of them")
+      .one_at_a_time();
+  listing.json(options.json);
+  listing.footer(
+      "What cannot be read is named, the rest is shown, and the exit code is 3, or 4 where a "
+      "database is damaged.\n"
+      "Example: olmo-harness runs list runs --filter status=running --sort created");
+  listing.action([&options] { return Listing(options).print(); });
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,136 @@
+#include "cli/watch_table.h"
+
+#include <set>
+#include <sstream>
+
+#include "cli/table.h"
+#include "core/safe_text.h"
+#include "core/terminal.h"
+#include "page/html.h"
+
+namespace olmo::cli {
+namespace {
+
+using monitor::FollowedRun;
+using monitor::RunView;
+
+Lines table_lines(const TextTable& table, std::size_t columns) {
+  Lines lines;
+  std::istringstream text(table.text(columns));
+  for (std::string line; std::getline(text, line);) lines.push_back(shortened(line, columns));
+  return lines;
+}
+
+/// For a cell, which TextTable then sets flush right.
+std::string cell_of(const std::optional<double>& value) {
+  return value ? page::short_number(*value) : "";
+}
+
+/// "120 of 1,000".
+std::string steps_of(const RunView& view) {
+  if (!view.last) return "none yet";
+  return page::count(view.last->step) +
+         (view.run.max_steps > 0 ? " of " + page::count(view.run.max_steps) : "");
+}
+
+void add_numbers(TextTable& table, const FollowedRun& a, const FollowedRun& b) {
+  const auto last = [](const FollowedRun& run) {
+    return run.view()->last.value_or(monitor::LastStep{});
+  };
+  const auto at_a = last(a), at_b = last(b);
+  const auto row = [&](const char* what, const std::optional<double>& left,
+                       const std::optional<double>& right, const std::string& difference = "") {
+    if (left || right) table.add({what, cell_of(left), cell_of(right), difference});
+  };
+  table.add({"step", steps_of(*a.view()), steps_of(*b.view()), ""});
+  const auto differences = monitor::difference(a.curves().bins(), b.curves().bins(), 0);
+  std::string difference, faster;
+  if (!differences.empty())
+    difference = page::signed_number(differences.back().mean, 3) + " at step " +
+                 page::count(static_cast<std::int64_t>(differences.back().x));
+  if (at_a.tokens_per_second && at_b.tokens_per_second && *at_a.tokens_per_second > 0)
+    faster = page::signed_number(100 * (*at_b.tokens_per_second / *at_a.tokens_per_second - 1), 3) +
+             " %";
+  row("loss", at_a.loss, at_b.loss, difference);
+  row("gradient norm", at_a.grad_norm, at_b.grad_norm);
+  row("learning rate", at_a.lr, at_b.lr);
+  row("tokens/s", at_a.tokens_per_second, at_b.tokens_per_second, faster);
+}
+
+/// Tasks on which both were evaluated.
+void add_evaluations(TextTable& table, const RunView& a, const RunView& b) {
+  for (const auto& left : a.evaluations) {
+    for (const auto& right : b.evaluations) {
+      if (left.task != right.task || left.metric != right.metric) continue;
+      table.add({safe_line(left.task + " " + left.metric), cell_of(left.value),
+                 cell_of(right.value),
+                 left.step == right.step ? page::signed_number(right.value - left.value, 3)
+                                         : "of other steps"});
+    }
+  }
+}
+
+}  // namespace
+
+std::string name_of(const FollowedRun& run) {
+  return safe_line(run.view() ? run.view()->run.name : run.name());
+}
+
+Lines labels_of(Runs runs) {
+  Lines labels;
+  std::set<std::string> different;
+  for (const FollowedRun* run : runs) {
+    labels.push_back(name_of(*run));
+    different.insert(labels.back());
+  }
+  if (different.size() < runs.size())
+    for (std::size_t i = 0; i < runs.size(); ++i) labels[i] = safe_line(runs[i]->name());
+  return labels;
+}
+
+std::string state_of(const FollowedRun& run) {
+  if (!run.problem().empty()) return run.view() ? "not readable now" : "waiting";
+  return run.view()->state;
+}
+
+Lines table_of(Runs runs, std::size_t columns) {
+  const Lines labels = labels_of(runs);
+  TextTable table(
+      {"run", "state", "step", "of", "loss", "grad norm", "lr", "tokens/s", "MFU", "eta"});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const FollowedRun* run = runs[i];
+    if (!run->view()) {
+      table.add({labels[i], state_of(*run), "", "", "", "", "", "", "", ""});
+      continue;
+    }
+    const RunView& view = *run->view();
+    const auto last = view.last.value_or(monitor::LastStep{});
+    table.add({labels[i], state_of(*run), view.last ? std::to_string(last.step) : "",
+               view.run.max_steps > 0 ? std::to_string(view.run.max_steps) : "", cell_of(last.loss),
+               cell_of(last.grad_norm), cell_of(last.lr), cell_of(last.tokens_per_second),
+               last.mfu ? page::percent(*last.mfu) : "",
+               view.eta_seconds ? format_duration(*view.eta_seconds) : ""});
+  }
+  return table_lines(table, columns);
+}
+
+Comparison comparison_of(Runs runs, std::size_t columns) {
+  const FollowedRun &a = *runs[0], &b = *runs[1];
+  const Lines labels = labels_of(runs);
+  TextTable table({"", labels[0], labels[1], "second minus first"});
+  table.add({"state", state_of(a), state_of(b), ""});
+  const bool both = a.view() && b.view();
+  if (both) add_numbers(table, a, b);
+  Comparison comparison{.numbers = table_lines(table, columns), .evaluations = {}};
+  if (!both) return comparison;
+  const std::size_t rows = comparison.numbers.size();
+  add_evaluations(table, *a.view(), *b.view());
+  comparison.evaluations = table_lines(table, columns);
+  comparison.numbers.assign(comparison.evaluations.begin(),
+                            comparison.evaluations.begin() + static_cast<std::ptrdiff_t>(rows));
+  comparison.evaluations.erase(comparison.evaluations.begin(),
+                               comparison.evaluations.begin() + static_cast<std::ptrdiff_t>(rows));
+  return comparison;
+}
+
+}  // namespace olmo::cli

@@ -1,0 +1,78 @@
+// trackio's database: one file a project (store/trackio_db.h).
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/output_file.h"
+#include "core/recorded_json.h"
+#include "core/text.h"
+#include "exports/tools.h"
+#include "store/trackio_db.h"
+
+namespace olmo::exports {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The name of a project's file as trackio makes it; only ASCII, which it is on every system.
+std::string file_of(const std::string& project) {
+  std::string name;
+  for (const char c : project) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80 && (std::isalnum(byte) != 0 || c == '-' || c == '_')) name += c;
+  }
+  return (name.empty() ? "default" : name) + ".db";
+}
+
+std::string iso_time(double unix_seconds) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const double fraction = unix_seconds - static_cast<double>(seconds);
+  return text.data() + formatted(".%06d+00:00", static_cast<int>(fraction * 1e6));
+}
+
+/// Numbers that JSON lacks are texts to trackio.
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+}  // namespace
+
+Exported write_trackio(const Source& source, const fs::path& folder, const std::string& project) {
+  const RunFacts& facts = source.facts;
+  make_folders(folder);
+  Exported exported;
+  exported.path = folder / file_of(project);
+  Json config = recorded_json(facts.config);
+  if (!config.is_object()) config = Json::object();
+  config["_Created"] = iso_time(facts.begin);
+  config["_Username"] = "olmo-harness";
+  config["olmo_harness_status"] = facts.status;
+  config["olmo_harness_tags"] = facts.tags;
+  for (const auto& fact : facts.machine) config["olmo_harness"][fact.name] = fact.text;
+  store::TrackioDb db(exported.path);
+  db.begin_run({.run_id = facts.run_id,
+                .name = facts.name,
+                .config = json_text(config),
+                .created = iso_time(facts.begin)});
+  source.points([&](const Point& point) {
+    Json numbers = Json::object();
+    for (const auto& number : point.numbers) numbers[number.name] = json_number(number.value);
+    db.add_step(point.step, iso_time(point.unix_seconds), json_text(numbers));
+    ++exported.steps;
+    exported.numbers += std::ssize(point.numbers);
+  });
+  db.commit();
+  return exported;
+}
+
+}  // namespace olmo::exports

@@ -1,0 +1,197 @@
+// W&B's record of an offline run, as `wandb sync` reads it: a file of LevelDB's log format, whose
+// checksums are zlib's CRC-32, with a Record of wandb_internal.proto in each entry. The format is
+// not documented; these are the fields that wandb 0.19.11 reads.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/output_file.h"
+#include "core/recorded_json.h"
+#include "core/text.h"
+#include "exports/tools.h"
+#include "exports/wire.h"
+
+namespace olmo::exports {
+namespace {
+
+namespace record {
+enum : std::uint32_t {
+  kNumber = 1,
+  kHistory = 2,
+  kSummary = 3,
+  kRun = 17,
+  kExit = 18,
+  kHeader = 21,
+  kFooter = 22
+};
+}
+namespace run {
+enum : std::uint32_t {
+  kId = 1,
+  kProject = 3,
+  kConfig = 4,
+  kName = 8,
+  kTags = 10,
+  kHost = 13,
+  kStartTime = 17
+};
+}
+namespace item {  // of config, history and summary
+enum : std::uint32_t { kKey = 1, kJson = 16 };
+constexpr std::uint32_t kInHistory = 1, kInUpdate = 1;
+constexpr std::uint32_t kStepOfHistory = 2, kNumberOfStep = 1;
+}  // namespace item
+
+/// LevelDB's log: blocks of 32 KiB, entries cut at their ends, each piece with a checksum, its
+/// length and which part of its entry it is.
+class RecordLog {
+ public:
+  explicit RecordLog(const std::filesystem::path& path) : file_(path) {
+    std::string head = ":W&B";
+    append_little_endian(head, 0xBEE1, 2);
+    append_little_endian(head, 0, 1);  // version
+    put(head);
+  }
+  void add(std::uint32_t kind, const Message& message) {
+    Message whole;
+    whole.integer(record::kNumber, ++number_).message(kind, message);
+    append(whole.bytes());
+  }
+  void publish() { file_.publish(); }
+
+ private:
+  static constexpr std::size_t kBlock = 32768, kHead = 7;
+  enum Part : std::uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+
+  void append(std::string_view data) {
+    std::size_t room = kBlock - at_ % kBlock;
+    if (room < kHead) {
+      put(std::string(room, '\0'));
+      room = kBlock;
+    }
+    if (data.size() + kHead <= room) return piece(kFull, data);
+    piece(kFirst, data.substr(0, room - kHead));
+    data.remove_prefix(room - kHead);
+    for (; data.size() > kBlock - kHead; data.remove_prefix(kBlock - kHead))
+      piece(kMiddle, data.substr(0, kBlock - kHead));
+    piece(kLast, data);
+  }
+  void piece(Part part, std::string_view data) {
+    const char type = static_cast<char>(part);
+    std::string head;
+    append_little_endian(head, crc_.sum(data, crc_.sum({&type, 1})), 4);
+    append_little_endian(head, data.size(), 2);
+    head += type;
+    put(head);
+    put(data);
+  }
+  void put(std::string_view bytes) {
+    file_.append(bytes);
+    at_ += bytes.size();
+  }
+
+  OutputFile file_;
+  Crc32 crc_{Crc32::kZlib};
+  std::size_t at_ = 0;
+  std::int64_t number_ = 0;
+};
+
+Message item_of(const std::string& key, const std::string& json) {
+  return Message().text(item::kKey, key).text(item::kJson, json);
+}
+
+/// As Python writes numbers that JSON lacks, which W&B reads.
+std::string json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return number_text(value);
+}
+
+std::string time_text(double unix_seconds, const char* format) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+}
+
+/// W&B allows letters, digits, dashes and underscores, at most 64 of them.
+std::string id_of(const RunFacts& facts) {
+  std::string id = file_name_of(facts.run_id).substr(0, 64);
+  std::ranges::replace(id, '.', '_');
+  return id;
+}
+
+Message timestamp(double unix_seconds) {
+  return Message().integer(1, static_cast<std::int64_t>(unix_seconds));
+}
+
+Message run_record(const RunFacts& facts, const std::string& project) {
+  Message config, message;
+  const Json json = recorded_json(facts.config);
+  if (json.is_object())
+    for (const auto& [key, value] : json.items())
+      config.message(item::kInUpdate, item_of(key, json_text(value)));
+  Json machine = Json::object();
+  for (const auto& fact : facts.machine) machine[fact.name] = fact.text;
+  config.message(item::kInUpdate, item_of("olmo_harness", json_text(machine)));
+  message.text(run::kId, id_of(facts))
+      .text(run::kProject, project)
+      .message(run::kConfig, config)
+      .text(run::kName, facts.name);
+  for (const auto& tag : facts.tags) message.text(run::kTags, tag);
+  for (const auto& fact : facts.machine)
+    if (fact.name == "environment.host") message.text(run::kHost, fact.text);
+  return message.message(run::kStartTime, timestamp(facts.begin));
+}
+
+Message history_record(const Point& point, double begin) {
+  Message message;
+  const auto add = [&](const std::string& key, double value) {
+    message.message(item::kInHistory, item_of(key, json_number(value)));
+  };
+  for (const auto& number : point.numbers) add(number.name, number.value);
+  add("_step", static_cast<double>(point.step));
+  add("_runtime", point.unix_seconds - begin);
+  add("_timestamp", point.unix_seconds);
+  return message.message(item::kStepOfHistory, Message().integer(item::kNumberOfStep, point.step));
+}
+
+}  // namespace
+
+Exported write_wandb(const Source& source, const std::filesystem::path& folder,
+                     const std::string& project) {
+  const RunFacts& facts = source.facts;
+  const std::string id = id_of(facts);
+  Exported exported;
+  exported.path = folder / ("offline-run-" + time_text(facts.begin, "%Y%m%d_%H%M%S") + "-" + id);
+  OutputFolder output(exported.path, OutputFolder::Existing::kReplaced);
+  make_folders(output.path() / "files");
+  RecordLog log(output.path() / ("run-" + id + ".wandb"));
+  const Message version = Message().text(1, "olmo-harness").text(2, "0.12.0");
+  log.add(record::kHeader, Message().message(1, version));
+  log.add(record::kRun, run_record(facts, project));
+  std::map<std::string, double> last;
+  source.points([&](const Point& point) {
+    log.add(record::kHistory, history_record(point, facts.begin));
+    for (const auto& number : point.numbers) last[number.name] = number.value;
+    ++exported.steps;
+    exported.numbers += std::ssize(point.numbers);
+  });
+  Message summary;
+  for (const auto& [name, value] : last)
+    summary.message(item::kInUpdate, item_of(name, json_number(value)));
+  log.add(record::kSummary, summary);
+  log.add(record::kExit, Message().integer(1, facts.status == "finished" ? 0 : 1));
+  log.add(record::kFooter, Message());
+  log.publish();
+  output.publish();
+  return exported;
+}
+
+}  // namespace olmo::exports

@@ -1,0 +1,58 @@
+// One run, looked at again and again while another process may write it, move it or replace it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "monitor/run_curves.h"
+#include "monitor/run_view.h"
+#include "store/record_database.h"
+
+namespace olmo::monitor {
+
+/// What looking at a run found. An error of one look is a sentence; what was seen before stays.
+class FollowedRun {
+ public:
+  /// `name`: a RUN as the command line names it (store::parse_run_name).
+  explicit FollowedRun(std::string name);
+
+  /// Looks again; reads at most `rows` rows for the curves. Never throws for what the database is.
+  void look(std::size_t rows);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// As of the last look that succeeded; nothing: none has.
+  [[nodiscard]] const std::optional<RunView>& view() const { return view_; }
+  [[nodiscard]] const RunCurves& curves() const { return curves_; }
+  /// Why the last look failed; empty: it did not.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  /// The exit code that belongs to it.
+  [[nodiscard]] ErrorKind problem_kind() const { return problem_kind_; }
+  /// Whether nothing more is to come, as its record says.
+  [[nodiscard]] bool has_ended() const;
+
+ private:
+  /// Tells one file from another that took its place. Where this process may not write beside the
+  /// file, SQLite cannot follow it (store/sqlite.h): then each change counts as another file.
+  struct Stamp {
+    std::uint64_t device = 0, inode = 0;
+    std::int64_t bytes = 0, changed = 0, journal_bytes = 0, journal_changed = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  static std::optional<Stamp> stamp_of(const std::filesystem::path& database);
+  void open_if_new();
+
+  std::string name_;
+  store::RunName where_;
+  std::unique_ptr<store::RecordDatabase> records_;
+  std::optional<Stamp> stamp_;
+  std::string run_id_;  ///< empty: not yet known
+  std::optional<RunView> view_;
+  RunCurves curves_;
+  std::string problem_;
+  ErrorKind problem_kind_ = ErrorKind::kUsage;
+};
+
+}  // namespace olmo::monitor

@@ -1,0 +1,63 @@
+#include "store/run_facts.h"
+
+#include <algorithm>
+
+#include "store/run_tables.h"
+
+namespace olmo::store {
+namespace {
+
+constexpr char kOfRun[] = "WHERE run_id = ? ";
+
+}  // namespace
+
+std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
+                                     std::size_t most) {
+  auto events = read_all(records, kEvents, std::string(kOfRun) + "ORDER BY event_id DESC LIMIT ?",
+                         {run_id, static_cast<std::int64_t>(most)});
+  std::ranges::reverse(events);
+  return events;
+}
+
+std::vector<CheckpointRecord> read_checkpoints(const RecordDatabase& records,
+                                               const std::string& run_id) {
+  return read_all(records, kCheckpoints, std::string(kOfRun) + "ORDER BY step, attempt", {run_id});
+}
+
+std::vector<RankRecord> last_ranks(const RecordDatabase& records, const std::string& run_id) {
+  return read_all(records, kRanks,
+                  std::string(kOfRun) +
+                      "AND attempt = (SELECT max(attempt) FROM ranks WHERE "
+                      "run_id = ?) ORDER BY rank",
+                  {run_id, run_id});
+}
+
+std::vector<EvaluationPoint> evaluation_points(const RecordDatabase& records,
+                                               const std::string& run_id) {
+  std::vector<EvaluationPoint> points;
+  if (records.schema_version() < 2) return points;
+  const auto lock = records.lock();
+  Statement row = records.connection().prepare(
+      "SELECT e.step, t.task, t.primary_metric, m.value, m.low, m.high, m.n, e.evaluation_id FROM "
+      "evaluations e JOIN evaluation_tasks t ON t.evaluation_id = e.evaluation_id AND t.status = "
+      "'finished' JOIN evaluation_metrics m ON m.evaluation_id = t.evaluation_id AND m.task = "
+      "t.task AND m.scope = '' AND m.metric = t.primary_metric WHERE e.run_id = ? ORDER BY "
+      "e.rowid, t.rowid");
+  row.bind_all({run_id});
+  const auto number = [&](int column) {
+    return row.is_null(column) ? std::nullopt : std::optional(row.real(column));
+  };
+  while (row.step()) {
+    points.push_back({.step = row.is_null(0) ? std::nullopt : std::optional(row.integer(0)),
+                      .task = row.text(1),
+                      .metric = row.text(2),
+                      .value = row.real(3),
+                      .low = number(4),
+                      .high = number(5),
+                      .n = row.integer(6),
+                      .evaluation_id = row.text(7)});
+  }
+  return points;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,44 @@
+// Where a training begins: what the run folder, the database and `load_path` hold to go on with.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/run_folder.h"
+#include "train/preparation.h"
+#include "train/resume.h"
+
+namespace olmo::train {
+
+/// Where a start finds itself, once the folder is its own.
+struct Beginning {
+  std::optional<std::string> continued;    ///< the run that goes on; nothing: a new one
+  std::optional<Start> start;              ///< a checkpoint: of that run, or load_path's
+  bool with_state = false;                 ///< its counters and moments, too
+  std::vector<store::InputRecord> inputs;  ///< whatever decides the result
+  std::vector<ResumeEvent> events;         ///< that the record must tell
+};
+
+/// The options' database, else the folder's own.
+std::filesystem::path database_of(const SessionOptions& options);
+
+/// OLMo's load_path: a new run that takes over weights, moments and counters.
+std::optional<Start> find_load_path(const config::TrainConfig& config,
+                                    const ReadStart& read = read_start);
+
+/// Adds what would keep a start from beginning in the run folder and the database. Reads only.
+void check_beginning(const SessionOptions& options, const config::TrainConfig& config,
+                     Preparation& ready, Problems& problems);
+
+/// Looks into the run folder, which is locked by now, for what to go on with.
+Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,
+                         const Preparation& ready, const store::RunLock& lock,
+                         const ReadStart& read);
+
+/// Compares the start with the run that it continues: what has changed is an event, or refused.
+void note_changes(Beginning& beginning, const store::RunDb& db, const config::TrainConfig& config,
+                  Preparation& ready);
+
+}  // namespace olmo::train

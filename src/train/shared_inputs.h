@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dist/communicator.h"
+#include "store/run_records.h"
+#include "train/preparation.h"
+
+namespace olmo::train {
+
+/// As describe_inputs() on each rank. Those of one machine that have the very same files (by inode,
+/// size and time of the last change) share the work: each file is hashed by one of them. Throws on
+/// all ranks alike if one cannot read its files, or a sidecar disagrees. Collective.
+std::vector<store::InputRecord> describe_shared_inputs(dist::Communicator& ranks,
+                                                       const std::vector<InputFile>& files);
+
+/// The rank that hashes each file for rank `rank`: one of those that have its key. `sizes`: of the
+/// files, which are dealt so that those ranks read about as much.
+std::vector<int> readers_of(int rank, const std::vector<std::string>& keys,
+                            std::span<const std::uint64_t> sizes);
+
+}  // namespace olmo::train

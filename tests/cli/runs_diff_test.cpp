@@ -1,0 +1,56 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/training.h"
+#include "support/catch.h"
+
+namespace olmo::test {
+namespace {
+
+struct TwoRuns : Scene {
+  TwoRuns() {
+    REQUIRE(train("a", {"stop_at=3", "run_name=first"}).code == 0);
+    REQUIRE(train("b", {"stop_at=3", "run_name=second", "optimizer.learning_rate=0.5"}).code == 0);
+  }
+  [[nodiscard]] Ended diff(const std::string& b, const Words& more = {}) const {
+    Words words = {"runs", "diff", (*this / "a").string(), (*this / b).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return harness(*this / "log", words);
+  }
+};
+
+Words whats(const Json& rows) {
+  Words found;
+  for (const auto& row : rows) found.push_back(row.at("what"));
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("runs diff lists what decides the result apart from what does not, and where bits part",
+          "[cli]") {
+  const TwoRuns runs;
+  const auto ended = runs.diff("b", {"--json"});
+  CHECK(ended.code == 5);
+  const Json found = Json::parse(ended.out);
+  CHECK(found["equal"] == false);
+  CHECK(whats(found["differences"]["config"]) == Words{"optimizer.learning_rate"});
+  CHECK(whats(found["differences"]["config_other"]) == Words{"run_name", "save_folder"});
+  CHECK(found["differences"]["inputs"].empty());
+  CHECK(found["differences"]["environment"].empty());
+  CHECK(found["records"]["first_different"] == 1);
+  CHECK(found["records"]["first_field"] == "lr");
+  CHECK(found["records"]["common_steps"] == 3);
+  const auto text = runs.diff("b");
+  CHECK(text.code == 5);
+  CHECK(text.out.find("The records part at step 1, in lr") != std::string::npos);
+  CHECK(text.out.find("olmo-harness report parity " + (runs / "a").string()) != std::string::npos);
+}
+
+TEST_CASE("runs diff of a run and itself finds nothing", "[cli]") {
+  const TwoRuns runs;
+  const auto ended = runs.diff("a");
+  CHECK(ended.code == 0);
+  CHECK(ended.out.find("All bits of the 3 common steps are equal.") != std::string::npos);
+}
+
+}  // namespace olmo::test

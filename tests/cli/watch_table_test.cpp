@@ -1,0 +1,40 @@
+#include "cli/watch_table.h"
+
+#include "cli/followed_runs.h"
+#include "support/catch.h"
+
+using namespace olmo;
+
+namespace {
+
+std::vector<const monitor::FollowedRun*> pointers(const std::vector<monitor::FollowedRun>& runs) {
+  std::vector<const monitor::FollowedRun*> list;
+  for (const auto& run : runs) list.push_back(&run);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("two runs beside each other have their difference", "[cli]") {
+  test::RecordedCurve a, b;
+  a.steps(1, 50);
+  b.steps(1, 40, 12);
+  const auto runs = test::followed({&a, &b});
+  std::string text;
+  for (const auto& line : cli::comparison_of(pointers(runs), 120).numbers) text += line + "\n";
+  INFO(text);
+  CHECK(text.find("second minus first") != std::string::npos);
+  CHECK(text.find("+0.05 at step 40") != std::string::npos);
+}
+
+TEST_CASE("more than two runs are a table of a line each", "[cli]") {
+  test::RecordedCurve a, b, c;
+  a.steps(1, 50);
+  b.steps(1, 7);
+  const auto runs = test::followed({&a, &b, &c});
+  const auto lines = cli::table_of(pointers(runs), 120);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0].find("grad norm") != std::string::npos);
+  CHECK(lines[1].find("50") != std::string::npos);
+  CHECK(lines[2].find('7') != std::string::npos);
+}

@@ -1,0 +1,22 @@
+#include "core/error.h"
+#include "core/input_file.h"
+#include "exports/export_fixture.h"
+#include "exports/tools.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::exports;
+using namespace olmo::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("MLflow's files hold a line a number, and parameters and tags as texts", "[exports]") {
+  const TemporaryDirectory folder;
+  const auto written = write_mlflow(a_source(), folder.path(), "project");
+  CHECK(read_file(written.path / "metrics/train/CrossEntropyLoss") ==
+        "1767323046000 2.5 1\n1767323047000 nan 2\n");
+  CHECK(read_file(written.path / "params/model.d_model") == "64");
+  CHECK(read_file(written.path / "tags/mlflow.runName") == "tiny");
+  CHECK(read_file(written.path / "meta.yaml").find("status: 3\n") != std::string::npos);
+  CHECK(read_file(written.path.parent_path() / "meta.yaml").find("name: 'project'\n") !=
+        std::string::npos);
+}

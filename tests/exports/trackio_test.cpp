@@ -1,0 +1,24 @@
+#include "core/error.h"
+#include "core/input_file.h"
+#include "exports/export_fixture.h"
+#include "exports/tools.h"
+#include "store/sqlite.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::exports;
+using namespace olmo::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("trackio's database has a row a step and the config of each run", "[exports]") {
+  const TemporaryDirectory folder;
+  write_trackio(a_source(), folder.path(), "my project");
+  const store::Database db(folder / "myproject.db", store::OpenMode::kReadOnly);
+  CHECK(std::get<std::string>(db.value("SELECT metrics FROM metrics WHERE step = 2")) ==
+        R"({"train/CrossEntropyLoss":"NaN"})");
+  CHECK(std::get<std::string>(db.value("SELECT timestamp FROM metrics WHERE step = 1")) ==
+        "2026-01-02T03:04:06.000000+00:00");
+  CHECK(std::get<std::string>(
+            db.value("SELECT json_extract(config, '$.model.d_model') || run_name FROM configs")) ==
+        "64tiny");
+}

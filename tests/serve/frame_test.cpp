@@ -1,0 +1,47 @@
+#include "serve/frame.h"
+
+#include "support/catch.h"
+
+namespace serve = olmo::serve;
+
+namespace {
+
+bool holds(const std::string& html, const std::string& part) {
+  return html.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("titles, headings, tabs and sentences are text, whatever they hold", "[serve]") {
+  const std::string hostile = "</title><script>alert(1)</script>\"'&";
+  const auto html = serve::framed({.title = hostile,
+                                   .heading = hostile,
+                                   .tabs = {{.text = hostile, .address = "/run/\"><script>"}}},
+                                  "<p>body</p>") +
+                    serve::sentence_page(hostile, hostile);
+  CHECK_FALSE(holds(html, "<script>"));
+  CHECK(holds(html, "&lt;script&gt;alert(1)"));
+  CHECK(holds(html, "<p>body</p>"));
+}
+
+TEST_CASE("the tab that is shown is marked", "[serve]") {
+  const auto html =
+      serve::framed({.title = "a",
+                     .tabs = {{.text = "Overview", .address = "/run/1"},
+                              {.text = "Curves", .address = "/run/1/curves", .here = true}}},
+                    "");
+  CHECK(holds(html, "<a href=\"/run/1\">Overview</a>"));
+  CHECK(holds(html, "<a href=\"/run/1/curves\" aria-current=\"page\">Curves</a>"));
+}
+
+TEST_CASE("a page is fetched again only if it says so", "[serve]") {
+  CHECK_FALSE(holds(serve::framed({.title = "a"}, ""), "data-refresh"));
+  CHECK(holds(serve::framed({.title = "a", .refresh_seconds = 5}, ""), "data-refresh=\"5\""));
+}
+
+TEST_CASE("style and scripts are served by this server", "[serve]") {
+  const auto html = serve::framed({.title = "a", .scripts = {"/curves.js"}}, "");
+  CHECK(holds(html, "<script src=\"/script.js\"></script>\n<script src=\"/curves.js\"></script>"));
+  CHECK(serve::style_response().content_type == "text/css; charset=utf-8");
+  CHECK(serve::common_script_response().content_type == "text/javascript; charset=utf-8");
+}

@@ -1,0 +1,86 @@
+#include "serve/page_maker.h"
+
+#include <atomic>
+#include <future>
+
+#include "core/error.h"
+#include "store/run_fixture.h"
+#include "support/catch.h"
+
+namespace serve = olmo::serve;
+
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+std::string header(const serve::Response& response, const std::string& name) {
+  for (const auto& [key, value] : response.headers)
+    if (key == name) return value;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a page that takes long is a page that says so, until it is there", "[serve]") {
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  serve::PageMaker maker;
+  const auto make = [gone] {
+    gone.wait();
+    return serve::html_response("made");
+  };
+  const auto early = maker.page("a", "<b>A & B", {}, make, std::chrono::milliseconds(1));
+  CHECK(early.status == 200);
+  CHECK(header(early, "Refresh") == "2");
+  CHECK(early.body.find("This is being computed") != std::string::npos);
+  CHECK(early.body.find("&lt;b&gt;A &amp; B") != std::string::npos);
+  go.set_value();
+  CHECK(maker.page("a", "A", {}, make, kPatience).body == "made");
+}
+
+TEST_CASE("a page is made once while its databases are as they were", "[serve]") {
+  olmo::test::RecordedCurve run;
+  int made = 0;
+  serve::PageMaker maker;
+  const auto ask = [&] {
+    return maker
+        .page(
+            "a", "A", {run.path()}, [&] { return serve::html_response(std::to_string(++made)); },
+            kPatience)
+        .body;
+  };
+  CHECK(ask() == "1");
+  CHECK(ask() == "1");
+  run.steps(1, 1);
+  CHECK(ask() == "1");  // a run that goes on changes every second: what is new is not made at once
+}
+
+TEST_CASE("an error of making a page is told to who asked, and the next one tries again",
+          "[serve]") {
+  serve::PageMaker maker;
+  const auto fail = []() -> serve::Response {
+    throw olmo::Error(olmo::ErrorKind::kUsage, "report parity: no such kind");
+  };
+  CHECK_THROWS_WITH(maker.page("a", "A", {}, fail, kPatience), "report parity: no such kind");
+  const auto make = [] { return serve::html_response("made"); };
+  CHECK(maker.page("a", "A", {}, make, kPatience).body == "made");
+}
+
+TEST_CASE("many pages that wait are bounded", "[serve]") {
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  serve::PageMaker maker;
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    const auto response = maker.page(
+        std::to_string(i), "page", {},
+        [gone] {
+          gone.wait();
+          return serve::html_response("made");
+        },
+        std::chrono::milliseconds(0));
+    if (response.status == 503) ++refused;
+  }
+  CHECK(refused >= 30);
+  go.set_value();
+}

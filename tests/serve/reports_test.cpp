@@ -1,0 +1,75 @@
+// The pages of reports, as the site answers them.
+#include "site_pages.h"
+
+#include "store/run_fixture.h"
+#include "support/catch.h"
+#include "support/happens.h"
+
+namespace serve = olmo::serve;
+using namespace olmo::test;
+
+namespace {
+
+/// The page once it is made: it may be computed for a while.
+serve::Response made(const serve::Site& site, const std::string& target) {
+  serve::Response page;
+  CHECK(happens([&] {
+    page = answer(site, target);
+    return !holds(page.body, "This is being computed");
+  }));
+  return page;
+}
+
+}  // namespace
+
+TEST_CASE("two runs have the page of report parity, whose script alone may run", "[serve]") {
+  RecordedCurve a, b;
+  a.steps(1, 5);
+  b.steps(1, 5, 20);
+  KnownSite site({a.path(), b.path()});
+  const auto page = made(
+      site, "/parity?a=" + key_of(site, a.id()) + "&b=" + key_of(site, b.id()) + "&kind=outcome");
+  CHECK(page.status == 200);
+  CHECK(holds(page.body, "Make this page again"));
+  CHECK(holds(page.body, "--kind outcome"));
+  CHECK(holds(page.content_policy, "script-src 'sha256-"));
+  CHECK_FALSE(holds(page.content_policy, "script-src 'unsafe-inline'"));
+}
+
+TEST_CASE("ticked runs are compared in their order", "[serve]") {
+  RecordedCurve a, b;
+  a.steps(1, 5);
+  b.steps(1, 5);
+  KnownSite site({a.path(), b.path()});
+  const auto key_a = key_of(site, a.id()), key_b = key_of(site, b.id());
+  CHECK(made(site, "/parity?run=" + key_a + "&run=" + key_b).status == 200);
+  for (const std::string& query :
+       {std::string(), "?a=" + key_a, "?run=" + key_a,
+        "?run=" + key_a + "&run=" + key_b + "&run=" + key_a, "?a=" + key_a + "&b=nothing"}) {
+    INFO(query);
+    CHECK(made(site, "/parity" + query).status == 404);
+  }
+}
+
+TEST_CASE("a kind or margin that there is not is one sentence", "[serve]") {
+  RecordedCurve a;
+  KnownSite site({a.path()});
+  const auto key = key_of(site, a.id());
+  for (const std::string what : {"&kind=%3Cb%3E", "&margin=%3Cb%3E=1", "&margin=loss=x"}) {
+    INFO(what);
+    const auto page = made(site, "/parity?a=" + key + "&b=" + key + what);
+    CHECK(page.status == 422);
+    CHECK_FALSE(holds(page.body, "<b>"));
+  }
+}
+
+TEST_CASE("a run has the page of report run", "[serve]") {
+  RecordedCurve run;
+  run.steps(1, 5);
+  run.sql("UPDATE runs SET name = '<script>alert(1)</script>'");
+  KnownSite site({run.path()});
+  const auto page = made(site, "/report?run=" + key_of(site, run.id()));
+  CHECK(page.status == 200);
+  CHECK(holds(page.body, "5 steps"));
+  CHECK_FALSE(holds(page.body, "<script>alert"));
+}

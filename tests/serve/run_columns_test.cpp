@@ -1,0 +1,27 @@
+#include "serve/run_columns.h"
+
+#include <set>
+
+#include "support/catch.h"
+
+namespace serve = olmo::serve;
+
+TEST_CASE("each column of the table of runs has a name of its own and takes a run without values",
+          "[serve]") {
+  const serve::RunEntry nothing;
+  std::set<std::string> ids;
+  for (const auto& column : serve::run_columns()) {
+    INFO(column.id);
+    CHECK(ids.insert(column.id).second);
+    CHECK(serve::run_column(column.id) == &column);
+    CHECK_NOTHROW(column.html(nothing));
+    CHECK_NOTHROW(column.value(nothing));
+  }
+  CHECK(serve::run_column("<b>") == nullptr);
+}
+
+TEST_CASE("a recorded time is shown to the minute, what is none as it is", "[serve]") {
+  CHECK(serve::short_time("2026-01-31T23:59:59.123Z") == "2026-01-31 23:59");
+  CHECK(serve::short_time("<yesterday>") == "<yesterday>");
+  CHECK(serve::short_time("").empty());
+}

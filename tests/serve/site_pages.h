@@ -1,0 +1,19 @@
+// What the tests of pages share: a site over some runs, and its answers.
+#pragma once
+
+#include <string>
+
+#include "serve/served_runs.h"
+
+namespace olmo::test {
+
+inline serve::Response answer(const serve::Site& site, const std::string& target) {
+  const auto request = serve::parse_target(target);
+  return request ? site.answer(*request) : serve::Response{.status = 400};
+}
+
+inline bool holds(const std::string& html, const std::string& part) {
+  return html.find(part) != std::string::npos;
+}
+
+}  // namespace olmo::test
