@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Sets up what is missing (Debian packages, LibTorch) and builds. The last line printed is the path of the binary.
-#   scripts/build.sh [--libtorch DIR] [--tests] [--bench] [--build-dir DIR]
+# Sets up what is missing and builds. The last line printed is the path of the binary.
+#   scripts/build.sh [--libtorch DIR] [--tests] [--bench] [--build-dir DIR] [--no-root]
+# Missing packages are installed by apt, where there are apt and root or sudo. Elsewhere, and with --no-root, missing libraries are built
+# into the cache.
 # An existing LibTorch (>= 2.6; CPU, CUDA or ROCm) is taken from --libtorch DIR or from $Torch_DIR; otherwise the PyPI wheel
 # is unpacked, without its GPU dependencies, into the cache ($OLMO_HARNESS_CACHE, else ~/.cache/olmo-harness).
 set -euo pipefail
@@ -12,6 +14,7 @@ source scripts/needs.sh
 libtorch=""
 targets=(olmo-harness)
 bench=OFF
+no_root=""
 build_dir=$root/build/release
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -19,21 +22,34 @@ while [ $# -gt 0 ]; do
     --build-dir) build_dir=${2:?--build-dir needs a folder}; shift ;;
     --tests) targets+=(olmo_tests) ;;
     --bench) bench=ON; targets+=(bench_all) ;;
-    *) refuse "unknown option '$1' (known: --libtorch DIR, --build-dir DIR, --tests, --bench)" ;;
+    --no-root) no_root=1 ;;
+    *) refuse "unknown option '$1' (known: --libtorch DIR, --build-dir DIR, --tests, --bench, --no-root)" ;;
   esac
   shift
 done
 
-packages=(g++ cmake ninja-build git pkg-config ca-certificates "${libraries[@]}")
+packages=(g++ cmake ninja-build git ca-certificates "${libraries[@]}")
 [ "$bench" = ON ] && packages+=(libbenchmark-dev)
 if [ -z "$libtorch" ] && [ -n "${Torch_DIR:-}" ]; then libtorch=$(cd "$Torch_DIR/../../.." && pwd); fi
 [ -n "$libtorch" ] || packages+=(python3 python3-pip)
-install "${packages[@]}"
+options=()
+if [ -z "$no_root" ] && command -v dpkg-query >/dev/null && { is_installed "${packages[@]}" || may_install; }; then
+  # Tests want a terminal of their own, and skip what needs it where there is none.
+  if [[ " ${targets[*]} " == *" olmo_tests "* ]] && may_install; then packages+=(tmux); fi
+  install "${packages[@]}"
+else
+  source scripts/libraries.sh
+  [ "$bench" = OFF ] || say "--bench needs Google Benchmark, which is not built here"
+  [ -n "$libtorch" ] || find_pip
+  find_tools
+  provide_libraries
+  options+=("-DCMAKE_PREFIX_PATH=$libraries_prefix")
+fi
 if [ -z "$libtorch" ]; then
   libtorch=$cache/libtorch-$torch_version/torch
   fetch_libtorch "$cache/libtorch-$torch_version"
 fi
 [ -f "$libtorch/lib/libtorch_cpu.so" ] || [ -f "$libtorch/torch/lib/libtorch_cpu.so" ] || refuse "$libtorch is no LibTorch: it has no lib/libtorch_cpu.so"
 
-build "$build_dir" "-DOLMO_LIBTORCH=$libtorch" "-DOLMO_BENCH=$bench" -- "${targets[@]}"
+build "$build_dir" "-DOLMO_LIBTORCH=$libtorch" "-DOLMO_BENCH=$bench" "${options[@]}" -- "${targets[@]}"
 echo "$build_dir/olmo-harness"

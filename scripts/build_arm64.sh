@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-install g++-aarch64-linux-gnu qemu-user-static mmdebstrap cmake ninja-build pkg-config python3-pip
+install g++-aarch64-linux-gnu qemu-user-static mmdebstrap cmake ninja-build python3-pip
 
 place=$cache/arm64
 sysroot=$place/sysroot

@@ -1,88 +1,53 @@
-# What builds need, for build.sh and build_arm64.sh: Debian packages with the libraries, the version of LibTorch, and the functions
-# that install and fetch. Whoever sources it defines `script`, the name that its messages begin with.
+# What builds need, for build.sh, build_arm64.sh and package.sh: Debian packages with the libraries, LibTorch, and the functions that install,
+# fetch and build. Without root, libraries.sh stands for the packages. Whoever sources it defines `script`, the name that its messages begin with.
 libraries=(libhdf5-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev catch2 libyaml-cpp-dev zlib1g-dev libzstd-dev libssl-dev
            libutf8proc-dev libzip-dev libboost-dev)
-torch_version=2.11.0
-# The CUDA wheel's CPU library needs these two small libraries and nothing else of CUDA.
-torch_cuda_libraries=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*")
-torch_megabytes=2500  # the wheel (700) and what is in it (1200), while both are there
+source scripts/libtorch.sh
 
-say() { echo "== $*" >&2; }
-fail() { echo "$script: $*" >&2; exit 1; }
-# Wrong use, or something that the user has to change.
-refuse() { echo "$script: $*" >&2; exit 2; }
-
-home=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-[ -n "${OLMO_HARNESS_CACHE:-$home}" ] || refuse "neither HOME nor OLMO_HARNESS_CACHE is set; OLMO_HARNESS_CACHE=DIR says where the cache may be"
-cache=${OLMO_HARNESS_CACHE:-$home/olmo-harness}
-
-# The end of a log without apt's lines of progress.
-show_failure() { tail -n 200 "$1" | grep -vE '^(Get:|Hit:|Ign:|Reading |Building dep|Selecting |Preparing |Unpacking |Setting up |\(Reading|debconf:|[[:space:]]*$)' | tail -n 30 >&2; }
-
-unreachable='resolv|Temporary failure|Failed to fetch|Unable to (connect|locate)|unreachable|timed out|Connection|No matching distribution|Could not connect|no installation candidate'
-
-# install PACKAGE...: installs those that are missing by apt. What apt prints is shown only if it fails.
-install() {
-  local missing=() package log sudo="" why
-  if ! command -v dpkg-query >/dev/null; then
-    say "this is not Debian or the like; it must have what these packages of Debian hold: $*"
-    return
-  fi
+# is_installed PACKAGE...: sets `missing` to those that are not.
+is_installed() {
+  local package
+  missing=()
   for package in "$@"; do
     # A pip that is there by other means is as good as Debian's.
     [ "$package" = python3-pip ] && python3 -I -m pip --version >/dev/null 2>&1 && continue
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] && return
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || refuse "packages are missing, and installing them needs root or sudo; let an administrator run: apt-get install ${missing[*]}"
-    sudo=sudo
+  [ ${#missing[@]} -eq 0 ]
+}
+
+# Whether apt may be used: as root, or by a sudo that asks nothing, or that asks on a terminal somebody whom its groups allow.
+may_install() {
+  sudo=""
+  [ "$(id -u)" -ne 0 ] || return 0
+  sudo=sudo
+  command -v sudo >/dev/null || return 1
+  sudo -n true 2>/dev/null && return
+  [ -t 0 ] && [ -t 2 ] && id -nG | grep -qwE 'sudo|wheel|admin'
+}
+
+install_missing() {
+  $sudo apt-get update -q &&
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "${missing[@]}"
+}
+
+# install PACKAGE...: installs those that are missing by apt. What apt prints is shown only if it fails.
+install() {
+  local missing log sudo why
+  if ! command -v dpkg-query >/dev/null; then
+    say "this is not Debian or the like; it must have what these packages of Debian hold: $*"
+    return
   fi
+  if is_installed "$@"; then return; fi
+  may_install || refuse "packages are missing, and installing them needs root or sudo; let an administrator run: apt-get install ${missing[*]}"
   say "installing ${#missing[@]} packages: ${missing[*]}"
   log=$(mktemp)
-  if ! { $sudo apt-get update -q &&
-         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
-    why="Debian's package archive could not be reached"
+  if ! over_network "the package archive" "$log" install_missing; then
+    why="the package archive could not be reached"
     grep -qE "$unreachable" "$log" || { show_failure "$log"; why="apt could not install all packages"; }
     fail "$why; install these by other means, then run this again: ${missing[*]} (apt's own words: $log)"
   fi
   rm -f "$log"
-}
-
-# fetch_libtorch PLACE [PIP OPTION...]: unpacks the wheel into PLACE unless it is there. Two at once wait for each other; what an
-# interrupted one left is not taken for the whole.
-fetch_libtorch() {
-  local place=$1 log free why
-  shift
-  [ -f "$place/torch/lib/libtorch_cpu.so" ] && return
-  mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] ||
-    refuse "the cache $cache cannot be written; OLMO_HARNESS_CACHE=DIR puts it elsewhere, and --libtorch DIR takes a LibTorch that is there already"
-  mkdir -p "$(dirname "$place")"
-  exec 9>"$place.lock"
-  flock -n 9 || { say "waiting for another build that is fetching LibTorch"; flock 9; }
-  if [ ! -f "$place/torch/lib/libtorch_cpu.so" ]; then
-    rm -rf "$place.part" "$place"
-    free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
-    [ "$free" -ge "$torch_megabytes" ] ||
-      fail "fetching LibTorch needs $torch_megabytes MB in $cache, and $free MB are free; OLMO_HARNESS_CACHE=DIR puts it elsewhere"
-    say "fetching LibTorch $torch_version (700 MB, once, into $cache)"
-    mkdir -p "$place.part/temporary"
-    log=$(mktemp)
-    # Its libraries are the same for every Python, so the machine's own version does not matter. pip unpacks in TMPDIR first.
-    if ! TMPDIR=$place.part/temporary PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -I -m pip install -q --no-deps \
-        --no-cache-dir --retries 2 --target "$place.part/all" --only-binary=:all: --python-version 3.11 "$@" \
-        "torch==$torch_version" "${torch_cuda_libraries[@]}" >"$log" 2>&1 9>&-; then
-      rm -rf "$place.part"
-      if grep -q 'No space left' "$log"; then fail "the disk of $cache is full; OLMO_HARNESS_CACHE=DIR puts the cache elsewhere"; fi
-      why="PyPI could not be reached"
-      grep -qE "$unreachable" "$log" || { show_failure "$log"; why="pip could not fetch LibTorch from PyPI"; }
-      fail "$why; give a LibTorch that is there already with --libtorch DIR (the folder with lib/ and include/; pip's own words: $log)"
-    fi
-    rm -f "$log"
-    mv "$place.part/all" "$place"
-    rm -rf "$place.part"
-  fi
-  exec 9>&-
 }
 
 # Reads ninja's output into the log and shows how far it is: on a terminal in one line, elsewhere in a line every ten seconds.

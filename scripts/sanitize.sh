@@ -16,7 +16,8 @@ case "$kind" in
 esac
 command -v clang++ >/dev/null || { echo "sanitize.sh: needs clang++ (Debian: apt-get install clang libclang-rt-14-dev libomp-dev)" >&2; exit 2; }
 rooms=("$@")
-[ ${#rooms[@]} -gt 0 ] || rooms=(core dist ops data model optim store sharding config import energy models eval evaluation report train audit gpu)
+# All rooms that CMake makes an entry of, and the emulated GPU.
+[ ${#rooms[@]} -gt 0 ] || read -ra rooms <<<"$(sed -n 's/^foreach(room \(.*\))$/\1/p' tests/CMakeLists.txt) gpu"
 
 build=build/$kind
 torch=${OLMO_LIBTORCH:-$cache/libtorch-$torch_version/torch}

@@ -1,0 +1,75 @@
+# How LibTorch gets into the cache, for scripts that build and, in a package, for bin/olmo-harness-libtorch. Whoever sources it defines
+# `script`, the name that messages begin with, and may define `python` and `other_libtorch`.
+torch_version=2.11.0
+# The CUDA wheel's CPU library needs these two small libraries and nothing else of CUDA.
+torch_cuda_libraries=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*")
+torch_megabytes=2500  # the wheel (700) and what is in it (1200), while both are there
+python=${python:-python3}
+pip=("$python" -I -m pip)
+other_libtorch=${other_libtorch:---libtorch DIR}  # how the user names one that is there
+
+say() { echo "== $*" >&2; }
+fail() { echo "$script: $*" >&2; exit 1; }
+# Wrong use, or something that the user has to change.
+refuse() { echo "$script: $*" >&2; exit 2; }
+
+home=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+[ -n "${OLMO_HARNESS_CACHE:-$home}" ] || refuse "neither HOME nor OLMO_HARNESS_CACHE is set; OLMO_HARNESS_CACHE=DIR says where the cache may be"
+cache=${OLMO_HARNESS_CACHE:-$home/olmo-harness}
+
+# The end of a log without apt's lines of progress.
+show_failure() { tail -n 200 "$1" | grep -vE '^(Get:|Hit:|Ign:|Reading |Building dep|Selecting |Preparing |Unpacking |Setting up |\(Reading|debconf:|[[:space:]]*$)' | tail -n 30 >&2; }
+
+# What apt, pip and downloaders say where the network failed them, at the start or half-way.
+unreachable='resolv|Temporary failure|Failed to (fetch|connect)|Unable to (connect|locate)|unreachable|timed out|Connection|No matching distribution|Could not connect'
+unreachable+='|no installation candidate|IncompleteRead|transfer closed|retrieval incomplete|Recv failure|DO NOT MATCH THE HASHES|Hash Sum mismatch|[ (]5[0-9][0-9] '
+
+# over_network WHO LOG COMMAND...: a command that asks WHO over the network, its output in LOG. Where the network fails, it gets two more tries.
+over_network() {
+  local who=$1 log=$2 pause
+  shift 2
+  for pause in 3 10 ""; do
+    "$@" >"$log" 2>&1 </dev/null && return
+    [ -n "$pause" ] && grep -qE "$unreachable" "$log" || return 1
+    say "$who does not answer as it should; trying again in $pause s"
+    sleep "$pause"
+  done
+}
+
+# fetch_libtorch PLACE [PIP OPTION...]: unpacks the wheel into PLACE unless it is there. Two at once wait for each other, also for a pip
+# whose script was killed; what an interrupted one left is not taken for the whole.
+fetch_libtorch() {
+  local place=$1 log free why wanted
+  shift
+  [ -f "$place/torch/lib/libtorch_cpu.so" ] && return
+  mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] ||
+    refuse "the cache $cache cannot be written; OLMO_HARNESS_CACHE=DIR puts it elsewhere, and $other_libtorch takes a LibTorch that is there already"
+  mkdir -p "$(dirname "$place")"
+  exec 9>"$place.lock"
+  flock -n 9 || { say "waiting for another process that is fetching LibTorch"; flock 9; }
+  if [ ! -f "$place/torch/lib/libtorch_cpu.so" ]; then
+    rm -rf "$place.part" "$place"
+    free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
+    [ "$free" -ge "$torch_megabytes" ] ||
+      fail "fetching LibTorch needs $torch_megabytes MB in $cache, and $free MB are free; OLMO_HARNESS_CACHE=DIR puts it elsewhere"
+    say "fetching LibTorch $torch_version (700 MB, once, into $cache)"
+    mkdir -p "$place.part/temporary"
+    log=$(mktemp)
+    # Its libraries are the same for every Python, so the machine's own version does not matter (pip 20.3 would refuse 3.9). pip unpacks in TMPDIR first.
+    wanted=(--no-deps --no-cache-dir --retries 2 --target "$place.part/all" --only-binary=:all: --python-version 3.11 --ignore-requires-python "$@"
+            "torch==$torch_version" "${torch_cuda_libraries[@]}")
+    if ! over_network PyPI "$log" env "TMPDIR=$place.part/temporary" PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 \
+        "${pip[@]}" install -q "${wanted[@]}"; then
+      rm -rf "$place.part"
+      ! grep -qE 'cancelled by user|KeyboardInterrupt' "$log" || { rm -f "$log" && say "stopped; nothing is left of it" && exit 130; }
+      if grep -qE 'No space left|quota exceeded' "$log"; then fail "the disk of $cache is full, or your share of it; OLMO_HARNESS_CACHE=DIR puts the cache elsewhere"; fi
+      why="PyPI could not be reached"
+      grep -qE "$unreachable" "$log" || { show_failure "$log"; why="pip could not fetch LibTorch from PyPI"; }
+      fail "$why; $other_libtorch takes a LibTorch that is there already (the folder with lib/ and include/; pip's own words: $log)"
+    fi
+    rm -f "$log"
+    mv "$place.part/all" "$place"
+    rm -rf "$place.part"
+  fi
+  exec 9>&-
+}
