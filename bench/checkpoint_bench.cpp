@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -157,7 +158,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const fs::path folder = fs::path(argc > 1 ? argv[1] : ".") / "olmo-checkpoint-bench";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   const int blocks = argc > 3 ? std::atoi(argv[3]) : 8;
@@ -228,4 +229,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%s\n", result.dump(1).c_str());
   return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "olmo_checkpoint_bench: %s\n", error.what());
+  return 1;
 }

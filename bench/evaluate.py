@@ -6,7 +6,8 @@ Needs: ai2-olmo==0.6.0 lm_eval==0.4.13 transformers tokenizers torch accelerate,
 Run:   python3 bench/evaluate.py --binary build/release/olmo-harness --data DIR --out bench/results/evaluate.md
 
 All score the same requests, the first --docs documents of each task's oe_eval_tasks/TASK/rc_0shot without the unconditional
-ones, with the same random weights (d_model 512, 8 layers, 8 heads, vocabulary 50304, tied, length 2048) in fp32 on the CPU.
+ones, with the same random weights (d_model 512, 8 layers, 8 heads, vocabulary 50304, tied, length 2048) in fp32 on the CPU; on a GPU
+(--device) OLMo-1B's shape in bf16, ours with numerics=fast, and without OLMo's evaluator.
 lm-eval gets all requests in one call, as its evaluator does; OLMo's takes batches of 32 in the order of the data, with the
 cross-entropy over the whole batch that its trainer computes. Each is a process of its own; "scoring s" leaves out its start:
 imports, model and data. "first s" is from the start of the process until the first batch went through the model (ours: until
@@ -26,12 +27,14 @@ import sys
 import tempfile
 import time
 
-from trainings import processor, spread, watch
+from trainings import gpu_name, processor, spread, watch
 
 TASKS = ["arc_easy", "arc_challenge", "boolq", "hellaswag", "openbookqa", "piqa", "sciq", "winogrande"]
 SIZE = dict(hidden_size=512, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=8, vocab_size=50304,
             max_position_embeddings=2048, tie_word_embeddings=True, eos_token_id=50279, pad_token_id=1, bos_token_id=None)
+SIZE_ON_GPU = SIZE | dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=16)
 TOKENIZER = "tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json"
+SETTING = {"cpu": "fp32, d_model 512, 8 layers, 8 heads", "gpu": "bf16, d_model 2048, 16 layers, 16 heads"}
 NAMES = {"ours": "olmo-harness eval", "ours+unconditional": "olmo-harness eval, unconditional requests too",
          "olmo": "OLMo's OEEvalTask and ICLMetric, batch 32"}
 
@@ -41,6 +44,7 @@ def parse_arguments():
     parser.add_argument("--binary", help="the olmo-harness to measure")
     parser.add_argument("--data", type=pathlib.Path, required=True, help="fetched folder with oe_eval_tasks and tokenizers")
     parser.add_argument("--docs", type=int, default=50, help="documents of each task")
+    parser.add_argument("--device", choices=["cpu", "cuda", "rocm"], default="cpu")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch-sizes", default="1,8,32", help="of lm-eval")
@@ -64,12 +68,13 @@ def requests_of(data, docs):
 # ---------------------------------------------------------------- the peers, each in a process of its own
 
 
-def make_model(folder):
+def make_model(arguments, folder):
     import torch
     from transformers import OlmoConfig, OlmoForCausalLM
 
     torch.manual_seed(0)
-    OlmoForCausalLM(OlmoConfig(**SIZE, dtype="float32")).save_pretrained(folder)
+    size = SIZE if arguments.device == "cpu" else SIZE_ON_GPU
+    OlmoForCausalLM(OlmoConfig(**size, dtype="float32")).save_pretrained(folder)
 
 
 def count_positions(module, counts):
@@ -93,8 +98,9 @@ def run_lm_eval(arguments, folder, batch_size):
 
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(arguments.data / TOKENIZER), eos_token="<|endoftext|>",
                                         pad_token="<|padding|>")
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32")
-    lm = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, max_length=2048, device="cpu")
+    device, dtype = ("cpu", "float32") if arguments.device == "cpu" else ("cuda", "bfloat16")  # torch calls ROCm's so, too
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device)
+    lm = HFLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, max_length=2048, device=device)
     keys = list(requests_of(arguments.data, arguments.docs))
     counts = {}
     count_positions(lm.model, counts)
@@ -173,7 +179,7 @@ def run_peer(arguments):
 
     torch.set_num_threads(arguments.threads)
     if name == "model":
-        make_model(folder)
+        make_model(arguments, folder)
         return
     if name == "olmo":
         result = run_olmo(arguments, folder)
@@ -187,7 +193,7 @@ def run_peer(arguments):
 
 def peer_command(arguments, name, model, out):
     return [arguments.peer_python, __file__, "--data", str(arguments.data), "--docs", str(arguments.docs), "--threads",
-            str(arguments.threads), "--peer", name, str(model), str(out)]
+            str(arguments.threads), "--device", arguments.device, "--peer", name, str(model), str(out)]
 
 
 def measure_peer(arguments, name, model, folder):
@@ -219,6 +225,8 @@ def evaluate_ours(arguments, name, model, folder):
                str(database), "--json"]
     if name == "ours":
         command.append("--no-unconditional")
+    if arguments.device != "cpu":
+        command += ["--device", arguments.device, "--numerics", "fast", "--precision", "amp_bf16"]
     result = watch(command, arguments.threads, lambda _line: False, lambda: has_scores(database))
     report = json.loads("".join(result["lines"]["stdout"]))
     rows = [(r["task"], r["doc_id"], r["cont_id"], r["logprob"], r["ctx_tokens"], r["cont_tokens"])
@@ -249,8 +257,9 @@ def summarize(name, rounds, base):
 
 
 def versions(python):
-    code = ("import importlib.metadata as m; print(', '.join(f'{p} {m.version(p)}' for p in "
-            "('torch', 'transformers', 'lm_eval', 'ai2-olmo')))")
+    code = ("import importlib.metadata as m; has = {d.metadata['Name'].lower().replace('-', '_') for d in m.distributions()}; "
+            "print(', '.join(f'{p} {m.version(p)}' for p in ('torch', 'transformers', 'lm_eval', 'ai2-olmo') "
+            "if p.replace('-', '_') in has))")
     return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -258,10 +267,10 @@ def report(arguments, names, rounds):
     base = "ours" if "ours" in names else names[0]
     head = [
         "# Evaluation against lm-eval and OLMo's evaluator", "",
-        f"`python3 bench/evaluate.py --docs {arguments.docs} --rounds {len(rounds)} --threads {arguments.threads}` on "
-        f"{processor()}, {time.strftime('%Y-%m-%d')}.",
-        f"{len(rounds[0][base]['rows'])} requests: the first {arguments.docs} documents of each of the eight tasks. fp32, "
-        f"d_model 512, 8 layers, 8 heads, vocabulary 50304, tied. Peers: {versions(arguments.peer_python)}.",
+        f"`python3 bench/evaluate.py --docs {arguments.docs} --rounds {len(rounds)} --threads {arguments.threads} --device "
+        f"{arguments.device}` on {processor() if arguments.device == 'cpu' else gpu_name(arguments.device)}, {time.strftime('%Y-%m-%d')}.",
+        f"{len(rounds[0][base]['rows'])} requests: the first {arguments.docs} documents of each of the eight tasks. "
+        f"{SETTING['cpu' if arguments.device == 'cpu' else 'gpu']}, vocabulary 50304, tied. Peers: {versions(arguments.peer_python)}.",
         f"Columns of three: min / median / max. Times and log-likelihoods are compared with the row of {NAMES.get(base, base)}; "
         "“encoded otherwise” requests have other numbers of tokens and are not compared.", "",
         "| implementation | whole process s | scoring s | requests/s | process, ratio per round | scoring, ratio per round | "
@@ -275,7 +284,7 @@ def main():
         run_peer(arguments)
         return
     names = (["ours", "ours+unconditional"] if arguments.binary else []) + [
-        f"lm-eval-{size}" for size in arguments.batch_sizes.split(",")] + ["olmo"]
+        f"lm-eval-{size}" for size in arguments.batch_sizes.split(",")] + (["olmo"] if arguments.device == "cpu" else [])
     if arguments.only:
         names = arguments.only.split(",")
     rounds = []

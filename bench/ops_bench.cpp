@@ -22,7 +22,7 @@ using namespace olmo;
 
 Policy policy_for(const std::string& numerics, int threads) {
   const char* isa = std::getenv("OLMO_BENCH_ISA");
-  const auto policy = resolve_policy(numerics, isa == nullptr ? "auto" : isa, threads);
+  auto policy = resolve_policy(numerics, isa == nullptr ? "auto" : isa, threads);
   apply_policy(policy);
   return policy;
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Kills and stops ranks of a small training at random moments, and resumes it with another number of ranks.
 
-Each row is one trial of `olmo-harness train --nproc 3`: a random rank gets SIGKILL or SIGSTOP at a random moment,
-start-up and saving included. It holds if all ranks have ended within the limit, with exit code 75 and a message that
-names that rank, and if the same command with another --nproc then goes on to the hash chain and the weights of a
-training that nobody disturbed. Exit code 5 if a trial does not hold.
+Each row is one trial of `olmo-harness train --nproc N`: a random rank gets SIGKILL or SIGSTOP at a random moment, or
+when the run is seen to do what the column "moment" says: `start` (its record exists, and no step: the first step is the
+one that is traced), `save` (a checkpoint is being written), `evaluation` (one is under way). It holds if all ranks
+have ended within the limit, with exit code 75 and a message that names that rank, if the last checkpoint verifies, and
+if the same command with another --nproc then goes on to the hash chain, the weights and the evaluations of a training
+that nobody disturbed. Exit code 5 if a trial does not hold.
 
     bench/rank_faults.py build/release/olmo-harness --trials 20
 """
@@ -20,7 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-RANKS = 3
+SIZES = [2, 3, 4]
+MOMENTS = ["any", "start", "save", "evaluation"]
 TIMEOUT = 3  # --rank-timeout
 # A stopped rank is silent for TIMEOUT; --nproc then gives the others 2 * TIMEOUT + 10 s.
 LIMIT = 3 * TIMEOUT + 10
@@ -36,7 +39,9 @@ def command(binary, tokens, run_dir, *more):
     return [
         binary, "train", str(Path(__file__).parent.parent / "configs/train/tiny.json"), f"data.paths=[{tokens}]",
         "threads=1", "max_duration=1000000000", "save_interval=7", "save_num_checkpoints_to_keep=2",
-        "hash_interval=1", "--run-dir", str(run_dir), *more]
+        "hash_interval=1", "eval_interval=5",
+        f"evaluators=[{{label: held, data: {{paths: [{tokens}]}}, subset_num_batches: 4, device_eval_batch_size: 4}}]",
+        "--run-dir", str(run_dir), *more]
 
 
 def rank_pids(parent):
@@ -56,39 +61,85 @@ def rank_pids(parent):
     return ranks
 
 
-def last_step(run_dir):
+def first_value(run_dir, query):
+    """Of the run's record; nothing as long as there is none."""
     database = run_dir / "run.db"
     if not database.exists():
-        return 0
+        return None
     try:
         with sqlite3.connect(database) as connection:
-            return connection.execute("SELECT coalesce(max(step), 0) FROM steps").fetchone()[0]
+            return connection.execute(query).fetchone()[0]
     except sqlite3.Error:
-        return 0
+        return None
+
+
+def last_step(run_dir):
+    return first_value(run_dir, "SELECT coalesce(max(step), 0) FROM steps") or 0
+
+
+def is_seen(run_dir, moment):
+    if moment == "start":
+        return first_value(run_dir, "SELECT (SELECT count(*) FROM attempts) > 0 AND NOT EXISTS (SELECT 1 FROM steps)") == 1
+    if moment == "save":
+        return any(run_dir.glob("step*-tmp"))
+    if moment == "evaluation":
+        return bool(first_value(run_dir, "SELECT count(*) FROM evaluations WHERE status = 'running'"))
+    return True
+
+
+def wait_for(training, run_dir, moment):
+    """Whether it was seen before the training ended or ten seconds went by."""
+    until = time.monotonic() + 10
+    while not is_seen(run_dir, moment):
+        if training.poll() is not None or time.monotonic() > until:
+            return False
+        time.sleep(0.0005)
+    return True
 
 
 def proof(run_dir, step):
-    """The hash chain at a step and the hashes of all weights and moments after it."""
+    """The hash chain at a step, the hashes of all weights and moments after it, and what the evaluations up to it gave."""
     with sqlite3.connect(run_dir / "run.db") as connection:
         chain = connection.execute("SELECT chain_hash FROM surviving_steps WHERE step = ?", (step,)).fetchall()
         state = connection.execute(
             "SELECT DISTINCT part, name, sha256 FROM state_hashes WHERE step = ? ORDER BY part, name", (step,)).fetchall()
-    return chain, state
+        scores = connection.execute(
+            "SELECT DISTINCT e.step, m.task, m.metric, m.value FROM evaluation_metrics m JOIN evaluations e "
+            "USING (evaluation_id) WHERE e.step <= ? AND e.step % 5 = 0 AND e.status = 'finished'", (step,)).fetchall()
+    return chain, state, set(scores)
+
+
+def is_equal(found, expected):
+    """Evaluations that were cut short are missing; those that are there must be the same."""
+    return found[:2] == expected[:2] and len(found[0]) == 1 and len(found[1]) > 0 and found[2] <= expected[2]
+
+
+def verifies(binary, run_dir):
+    """The last checkpoint, if one was published."""
+    steps = [each for each in run_dir.glob("step*") if re.fullmatch(r"step\d+", each.name)]
+    if not steps:
+        return True
+    last = max(steps, key=lambda each: int(each.name[4:]))
+    return subprocess.run([binary, "checkpoint", "verify", str(last)], capture_output=True).returncode == 0
 
 
 def disturb(arguments, place, number, number_of_signal, rng):
     """One trial: its row, and whether it held."""
     run_dir, log_path = place / f"run-{number}", place / f"log-{number}"
-    after = rng.uniform(0.05, arguments.longest)
-    rank = rng.randrange(RANKS)
-    more = ["--nproc", str(RANKS), "--rank-timeout", str(TIMEOUT)]
+    ranks, moment = SIZES[number % len(SIZES)], MOMENTS[number // len(SIZES) % len(MOMENTS)]
+    after = 0 if moment == "start" else rng.uniform(0.05, arguments.longest)
+    rank = rng.randrange(ranks)
+    more = ["--nproc", str(ranks), "--rank-timeout", str(TIMEOUT)]
     with open(log_path, "w") as log:
         training = subprocess.Popen(
             command(arguments.binary, place / "tokens.npy", run_dir, *more), stderr=log, stdout=log)
+        begin = time.monotonic()
         time.sleep(after)
+        seen = wait_for(training, run_dir, moment)
         while rank not in (pids := rank_pids(training.pid)):
             time.sleep(0.01)
         os.kill(pids[rank], number_of_signal)
+        after = time.monotonic() - begin
         begin = time.monotonic()
         try:
             code = training.wait(LIMIT + 20)
@@ -100,16 +151,18 @@ def disturb(arguments, place, number, number_of_signal, rng):
     named = re.findall(r"error: rank (\d+) \(process \d+ on [^)]*\) (has|hangs|was)", text)
     named = sorted({int(found[0]) for found in named})
     step = last_step(run_dir)
-    size = rng.choice([1, 2, 4])
+    sound = verifies(arguments.binary, run_dir)
+    size = rng.choice([each for each in (1, 2, 3, 4) if each != ranks])
     end = step + 3
     resumed = subprocess.run(
         command(arguments.binary, place / "tokens.npy", run_dir, "--resume", "latest", f"stop_at={end}", "--nproc",
                 str(size)), capture_output=True, text=True)
-    same = resumed.returncode in (0, 75) and end <= LONGEST and proof(run_dir, end) == proof(place / "whole", end)
-    holds = code == 75 and named == [rank] and seconds <= LIMIT and same
+    same = resumed.returncode in (0, 75) and end <= LONGEST and is_equal(
+        proof(run_dir, end), proof(place / "whole", end))
+    holds = code == 75 and named == [rank] and seconds <= LIMIT and sound and same
     name = signal.Signals(number_of_signal).name
-    print(f"| {number} | {name} | {rank} | {after:.2f} s | {step} | {code} | {seconds:.1f} s | "
-          f"{', '.join(map(str, named)) or 'nobody'} | {size} | {'equal' if same else 'OTHER'} | "
+    print(f"| {number} | {name} | {rank} of {ranks} | {moment if seen else 'any'} | {after:.2f} s | {step} | {code} | {seconds:.1f} s | "
+          f"{', '.join(map(str, named)) or 'nobody'} | {'sound' if sound else 'DAMAGED'} | {size} | {'equal' if same else 'OTHER'} | "
           f"{'holds' if holds else 'FAILS'} |", flush=True)
     if not holds:
         print(text[-2000:], resumed.stderr[-2000:], file=sys.stderr)
@@ -130,8 +183,8 @@ def main():
         write_tokens(place / "tokens.npy")
         subprocess.run(command(arguments.binary, place / "tokens.npy", place / "whole", f"stop_at={LONGEST}"),
                        check=False, capture_output=True)
-        print("| trial | signal | rank | after | steps | exit | ended after | named | resumed with | hashes | |")
-        print("|---|---|---|---|---|---|---|---|---|---|---|")
+        print("| trial | signal | rank | moment | after | steps | exit | ended after | named | checkpoint | resumed with | hashes | |")
+        print("|---|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
         for number in range(2 * arguments.trials):
             kind = signal.SIGKILL if number < arguments.trials else signal.SIGSTOP
             holds, seconds = disturb(arguments, place, number, kind, rng)

@@ -27,7 +27,7 @@ using namespace olmo;
 
 Policy bench_policy() {
   const char* isa = std::getenv("OLMO_BENCH_ISA");
-  const auto policy = resolve_policy("portable", isa == nullptr ? "auto" : isa, 1);
+  auto policy = resolve_policy("portable", isa == nullptr ? "auto" : isa, 1);
   apply_policy(policy);
   return policy;
 }

@@ -15,16 +15,16 @@ import tempfile
 import threading
 import time
 
-import numpy as np
-
 VOCABULARY = 50280
 EMBEDDING = 50304
 SHAPES = {
+    "XS": dict(d_model=64, n_layers=1, n_heads=2, length=32, batch=2),  # to try a script
     "T": dict(d_model=128, n_layers=4, n_heads=4, length=256, batch=8),
     "S": dict(d_model=512, n_layers=8, n_heads=8, length=512, batch=4),
     "M": dict(d_model=768, n_layers=12, n_heads=12, length=1024, batch=2),
+    "1B": dict(d_model=2048, n_layers=16, n_heads=16, length=2048, batch=8),  # OLMo-1B, for GPUs
 }
-STEPS = {"T": 8, "S": 4, "M": 3}
+STEPS = {"XS": 3, "T": 8, "S": 4, "M": 3, "1B": 8}
 # Both of OLMo's ways to mix precisions; the strategy decides which.
 PRECISIONS = {
     "fp32": {"precision": "fp32"},
@@ -91,6 +91,8 @@ def watch(command, threads, is_first_step, is_first_done=None, look=None):
 
 
 def make_tokens(folder, shape):
+    import numpy as np
+
     count = 16 * SHAPES[shape]["batch"] * SHAPES[shape]["length"]
     path = pathlib.Path(folder) / f"tokens-{shape}.npy"  # OLMo's: raw uint16, no header
     np.random.default_rng(1).integers(0, VOCABULARY - 1, count).astype(np.uint16).tofile(path)
@@ -161,6 +163,28 @@ def measure_ours(arguments, config, ranks=1, look=None):
     if result["first_step"] is None:  # no line said so: all but the other steps is an upper bound
         result["first_step"] = result["wall"] - sum(result["seconds"][1:])
     return result
+
+
+# ---------------------------------------------------------------- GPUs
+
+
+def gpu_name(device):
+    """As the driver's own tool says."""
+    tools = {"cuda": ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], "rocm": ["rocm-smi", "--showproductname", "--csv"]}
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        lines = subprocess.run(tools[device], check=True, capture_output=True, text=True, timeout=60).stdout.split("\n")
+        return [line for line in lines if line][-1].strip()
+    return "unknown GPU"
+
+
+def dense_peak(name):
+    """Dense bf16 FLOP/s by configs/clusters, of the first device there of which a word with a digit is in `name`; else None."""
+    for path in sorted((pathlib.Path(__file__).parent.parent / "configs/clusters").glob("*.json")):
+        cluster = json.loads(path.read_text())
+        models = [word.strip(",") for word in cluster.get("device", "").split() if re.fullmatch(r"[A-Z]+\d+[A-Z]*,?", word)]
+        if cluster.get("peak_flops") and any(model in name for model in models):
+            return float(cluster["peak_flops"])
+    return None
 
 
 # ---------------------------------------------------------------- tables
