@@ -164,7 +164,7 @@ void BatchSource::keep_orders_in(std::filesystem::path folder, OrderRole role,
 }
 
 bool BatchSource::needs_order_file(std::uint64_t step) const {
-  return order_folder_ && order_epoch_ != epoch_of(step);
+  return order_folder_ && shared_epoch_ != epoch_of(step);
 }
 
 bool BatchSource::finds_order_file(std::uint64_t step) const {
@@ -175,6 +175,7 @@ std::optional<std::string> BatchSource::make_order_file(std::uint64_t step) {
   OLMO_CHECK(order_folder_);
   order_role_ = OrderRole::kMaker;
   const std::uint64_t epoch = epoch_of(step);
+  if (made_epoch_ == epoch) return std::nullopt;
   if (next_epoch_ != epoch) next_order_.request_stop();
   if (next_order_.joinable()) next_order_.join();
   next_epoch_.reset();

@@ -95,13 +95,16 @@ class BatchSource {
   /// step only when the maker has returned from make_order_file.
   void keep_orders_in(std::filesystem::path folder, OrderRole role,
                       std::uint64_t in_memory = kInstancesInMemory);
-  /// Whether the step's order is in a file that this process has not opened yet. A training asks
-  /// before each step; all ranks get the same answer.
+  /// Whether the step's order is in a file that the processes have not shared yet. A training asks
+  /// before each step; all ranks get the same answer, whatever batches each has looked at before.
   [[nodiscard]] bool needs_order_file(std::uint64_t step) const;
+  /// Every process finds the step's file.
+  void order_file_is_shared(std::uint64_t step) { shared_epoch_ = epoch_of(step); }
   /// Whether the step's file can be seen here. For the first rank of a node, which becomes a maker
   /// if its node does not see the folder of rank 0.
   [[nodiscard]] bool finds_order_file(std::uint64_t step) const;
-  /// Makes the step's order file unless a sound one is there; this process is a maker from now on.
+  /// Makes the step's order file unless a sound one is there; this process is a maker from now on,
+  /// and looks at each file once.
   /// Returns what to tell the user, if anything.
   std::optional<std::string> make_order_file(std::uint64_t step);
   /// Near the end of an epoch, a maker begins to make the next one's order in a thread of its own,
@@ -119,8 +122,9 @@ class BatchSource {
   std::uint64_t steps_per_epoch_ = 0;
   std::optional<std::filesystem::path> order_folder_;  ///< if orders lie in files
   OrderRole order_role_ = OrderRole::kMaker;
-  std::optional<std::uint64_t> made_epoch_;   ///< whose file this process has made or checked
-  std::optional<std::uint64_t> order_epoch_;  ///< whose order one of the next two holds
+  std::optional<std::uint64_t> made_epoch_;    ///< whose file this process has made or checked
+  std::optional<std::uint64_t> shared_epoch_;  ///< whose file every process finds
+  std::optional<std::uint64_t> order_epoch_;   ///< whose order one of the next two holds
   std::vector<std::uint32_t> order_;
   std::optional<OrderFile> order_file_;
   std::optional<std::uint64_t> next_epoch_;  ///< whose order the thread makes

@@ -1,6 +1,7 @@
 #include "train/shared_order.h"
 
 #include "core/terminal.h"
+#include "dist/together.h"
 
 namespace olmo::train {
 
@@ -8,13 +9,14 @@ void share_order(data::BatchSource& batches, dist::Communicator& ranks, bool fir
                  std::int64_t step) {
   const auto number = static_cast<std::uint64_t>(step);
   if (!batches.needs_order_file(number)) return;
-  if (ranks.rank() == 0) {
+  dist::decide(ranks, [&] {
     const auto why = batches.make_order_file(number);
     if (why) log_line("note: the order of the data was written: " + *why);
-  }
-  ranks.barrier();
-  if (first_of_node && !batches.finds_order_file(number)) batches.make_order_file(number);
-  ranks.barrier();
+  });
+  dist::together(ranks, [&] {
+    if (first_of_node && !batches.finds_order_file(number)) batches.make_order_file(number);
+  });
+  batches.order_file_is_shared(number);
 }
 
 }  // namespace olmo::train

@@ -12,7 +12,7 @@ namespace olmo::train {
 /// lies in a file: rank 0 makes the file, and then the first rank of each node that does not see
 /// it, in the same place on its own disk. Every rank calls it before the first step and before each
 /// later one, after BatchSource::keep_orders_in; where there is nothing to do, it costs nothing and
-/// sends nothing.
+/// sends nothing. Where a file cannot be made, all ranks throw the same AgreedError.
 void share_order(data::BatchSource& batches, dist::Communicator& ranks, bool first_of_node,
                  std::int64_t step);
 

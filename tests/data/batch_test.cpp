@@ -241,6 +241,7 @@ TEST_CASE("an order in a file that processes share gives the batches of one in m
       CHECK_FALSE(reader.finds_order_file(step));
       CHECK(maker.make_order_file(step));
       CHECK(reader.finds_order_file(step));
+      for (auto* source : {&maker, &reader}) source->order_file_is_shared(step);
     }
     CHECK(maker.batch(step).digest == memory.batch(step).digest);
     CHECK(reader.batch(step).digest == memory.batch(step).digest);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "dist/agreement.h"
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -29,8 +30,9 @@ data::BatchConfig config_in(const fs::path& folder) {
 }
 
 /// The number of steps, of two epochs, in which a rank's batch differed from one process's.
-/// `nodes`: ranks of a node see one folder, and no other node's.
-int wrong_steps(const fs::path& folder, int ranks, int nodes) {
+/// `nodes`: ranks of a node see one folder, and no other node's. Rank 0 looks at the first `seen`
+/// batches before the others do.
+int wrong_steps(const fs::path& folder, int ranks, int nodes, std::uint64_t seen = 0) {
   const auto config = config_in(folder);
   std::atomic<int> wrong{0};
   dist::run_ranks(ranks, [&](dist::Communicator& communicator) {
@@ -40,6 +42,7 @@ int wrong_steps(const fs::path& folder, int ranks, int nodes) {
     data::BatchSource alone(config), batches(config);
     batches.keep_orders_in(folder / std::to_string(node), rank == 0 ? Role::kMaker : Role::kReader,
                            0);
+    for (std::uint64_t step = 1; rank == 0 && step <= seen; ++step) batches.batch(step);
     for (std::int64_t step = 1; step <= 8; ++step) {
       train::share_order(batches, communicator, first_of_node, step);
       const auto number = static_cast<std::uint64_t>(step);
@@ -62,4 +65,28 @@ TEST_CASE("a node that does not see rank 0's folder makes the order for itself",
   const test::TemporaryDirectory folder;
   CHECK(wrong_steps(folder.path(), 4, 2) == 0);
   CHECK(fs::exists(data::order_path(folder.path() / "1", 1)));
+}
+
+TEST_CASE("rank 0 shares an order of which it has looked at a batch, as before a resume",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  CHECK(wrong_steps(folder.path(), 3, 1, 1) == 0);
+}
+
+TEST_CASE("an order that cannot be written ends all ranks with the same sentence", "[train]") {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "0") << "in the way";
+  const auto config = config_in(folder.path());
+  std::atomic<int> told{0};
+  dist::run_ranks(3, [&](dist::Communicator& ranks) {
+    using Role = data::BatchSource::OrderRole;
+    data::BatchSource batches(config);
+    batches.keep_orders_in(folder / "0", ranks.rank() == 0 ? Role::kMaker : Role::kReader, 0);
+    try {
+      train::share_order(batches, ranks, ranks.rank() == 0, 1);
+    } catch (const dist::AgreedError&) {
+      ++told;
+    }
+  });
+  CHECK(told == 3);
 }
