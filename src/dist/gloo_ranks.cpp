@@ -150,8 +150,10 @@ class World {
       while (done.wait_for(kBetweenChecks) != std::future_status::ready) {
         if (options_.check) options_.check("");
         if (Clock::now() - begin > options_.limit) {
-          throw Error(ErrorKind::kFailure, in_world() + ": " + what + " has waited " +
-                                               seconds_text(options_.limit) + " for another rank");
+          const std::string trouble = in_world() + ": " + what + " has waited " +
+                                      seconds_text(options_.limit) + " for another rank";
+          if (options_.check) options_.check(trouble);
+          throw Error(ErrorKind::kFailure, trouble);
         }
       }
       done.get();
@@ -203,9 +205,12 @@ class World {
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(int rank, int size, std::unique_ptr<Store> store, std::shared_ptr<World> world)
-      : Communicator(rank, size), store_(std::move(store)), world_(std::move(world)) {}
+      : Communicator(rank, size), store_(std::move(store)), world_(std::move(world)) {
+    follow([this] { return position(); });
+  }
 
   ~GlooCommunicator() override {
+    follow({});
     try {
       if (last_.valid()) world_->wait(last_, "the last collective");
     } catch (const std::exception&) {  // whoever could have handled it did not wait
@@ -222,6 +227,10 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
+  void follow(std::function<Position()> position) {
+    if (world_->options().follow) world_->options().follow(world_->name(), std::move(position));
+  }
+
   Pending start(Operation operation) {
     operation.step.number = ++number_;
     const auto what = to_string(operation.step);

@@ -26,6 +26,9 @@ struct GlooOptions {
   /// at the address of the host's name.
   bool one_machine = false;
   FailureCheck check = {};
+  /// Told of every communicator, those of split() too, by its name: where this rank stands in it.
+  /// Told once more, with nothing, before the communicator goes.
+  std::function<void(const std::string& name, std::function<Position()>)> follow = {};
 };
 
 /// Meets the other ranks in `store`, under keys that begin with `name`, and connects with each.

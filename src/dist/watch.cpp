@@ -64,14 +64,14 @@ void enlist(Store& store, int rank, const ProcessIdentity& who) {
                                        "another place to meet for each attempt");
   }
   // The other ranks of this attempt would call that process dead.
-  throw Error(ErrorKind::kUsage,
-              post_failure(store, {.rank = rank,
-                                   .kind = ErrorKind::kUsage,
-                                   .message = before +
-                                              " and has ended since, in an earlier attempt: "
-                                              "expected another place to meet for each attempt",
-                                   .reporter = rank})
-                  .message);
+  throw Error(
+      ErrorKind::kUsage,
+      post_failure(store, {.rank = rank,
+                           .kind = ErrorKind::kUsage,
+                           .message = before + " and has ended since, in an earlier attempt: "
+                                               "expected another place to meet for each attempt",
+                           .reporter = rank})
+          .message);
 }
 
 std::optional<ProcessIdentity> enlisted(Store& store, int rank) {
@@ -103,10 +103,25 @@ std::optional<Watch::Place> Watch::parse_place(const std::string& beat) {
   std::istringstream in(beat);
   std::int64_t beats = 0, kind = 0;
   Place place;
-  in >> beats >> place.position.number >> kind >> place.position.bytes >> place.step;
+  in >> beats >> place.step;
   if (!in) return std::nullopt;
-  place.position.kind = static_cast<Collective>(kind);
+  for (std::string name; in >> name;) {
+    auto& [number, of_kind, bytes] = place.in[name].position;
+    in >> number >> kind >> bytes;
+    if (!in) return std::nullopt;
+    of_kind = static_cast<Collective>(kind);
+  }
   return place;
+}
+
+void Watch::Place::update(const Place& now, Time time) {
+  step = now.step;
+  std::erase_if(in, [&](const auto& known) { return !now.in.contains(known.first); });
+  for (const auto& [name, standing] : now.in) {
+    const auto [known, is_new] = in.try_emplace(name);
+    if (is_new || known->second.position.number != standing.position.number)
+      known->second = {standing.position, time};
+  }
 }
 
 Watch::Watch(const Store& store, int rank, int size, WatchLimits limits, std::optional<int> host)
@@ -117,12 +132,12 @@ Watch::Watch(const Store& store, int rank, int size, WatchLimits limits, std::op
       self_(own_identity()),
       store_(store.again()) {
   const auto now = limits_.now();
-  looked_ = moved_ = now;
+  looked_ = now;
   const auto add = [&](int other) {
     if (other == rank_) return;
     for (const auto& known : neighbours_)
       if (known.rank == other) return;
-    neighbours_.push_back({.rank = other, .changed = now, .moved = now});
+    neighbours_.push_back({.rank = other, .changed = now});
   };
   add((rank + size - 1) % size);
   add((rank + 1) % size);
@@ -138,9 +153,13 @@ Watch::~Watch() {
   thread_.join();
 }
 
-void Watch::follow(std::function<Position()> position) {
+void Watch::follow(const std::string& name, std::function<Position()> position) {
   const std::lock_guard lock(mutex_);
-  position_ = std::move(position);
+  if (position) {
+    followed_[name] = std::move(position);
+  } else {
+    followed_.erase(name);
+  }
 }
 
 void Watch::at_step(std::int64_t step) {
@@ -220,8 +239,12 @@ void Watch::look(Store& store) {
   // to here, so that whoever was stopped between this and its reading finds nobody silent.
   const bool was_away = now - looked_ > std::max(3 * pause(), limits_.dead / 2);
   looked_ = now;
-  if (was_away)
-    for (auto& neighbour : neighbours_) neighbour.changed = neighbour.moved = now;
+  if (was_away) {
+    for (auto& neighbour : neighbours_) {
+      neighbour.changed = now;
+      for (auto& [name, standing] : neighbour.place.in) standing.since = now;
+    }
+  }
   if (!failure()) write_beat(store);
   std::optional<Failure> to_post;
   {
@@ -239,17 +262,19 @@ void Watch::look(Store& store) {
 }
 
 void Watch::write_beat(Store& store) {
-  const std::int64_t before = place_.position.number;
+  Place now;
   {
     const std::lock_guard lock(mutex_);
-    if (position_) place_.position = position_();
-    place_.step = step_;
+    for (const auto& [name, position] : followed_) now.in[name].position = position();
+    now.step = step_;
   }
-  const auto& [number, kind, bytes] = place_.position;
-  if (number != before) moved_ = limits_.now();
+  place_.update(now, limits_.now());
   std::ostringstream beat;
-  beat << ++beats_ << ' ' << number << ' ' << static_cast<int>(kind) << ' ' << bytes << ' '
-       << place_.step;
+  beat << ++beats_ << ' ' << place_.step;
+  for (const auto& [name, standing] : place_.in) {
+    const auto& [number, kind, bytes] = standing.position;
+    beat << ' ' << name << ' ' << number << ' ' << static_cast<int>(kind) << ' ' << bytes;
+  }
   store.set(beat_key(rank_), beat.str());
 }
 
@@ -268,7 +293,10 @@ void Watch::judge(Store& store, Neighbour& neighbour, const std::optional<std::s
   const bool gone =
       neighbour.who && sees(self_, *neighbour.who) && life_of(*neighbour.who) == Life::kEnded;
   if (gone || looked_ - neighbour.changed > limits_.dead) return judge_silence(store, neighbour);
-  if (const auto place = parse_place(*beat)) judge_place(store, neighbour, *place);
+  if (const auto place = parse_place(*beat)) {
+    neighbour.place.update(*place, limits_.now());
+    judge_place(store, neighbour);
+  }
 }
 
 void Watch::judge_silence(Store& store, const Neighbour& neighbour) {
@@ -289,31 +317,38 @@ void Watch::judge_silence(Store& store, const Neighbour& neighbour) {
                        .reporter = rank_});
 }
 
-void Watch::judge_place(Store& store, Neighbour& neighbour, const Place& theirs) {
-  if (theirs.position.number != neighbour.number) {
-    neighbour.number = theirs.position.number;
-    neighbour.moved = limits_.now();
+void Watch::judge_place(Store& store, const Neighbour& neighbour) {
+  for (const auto& [name, theirs] : neighbour.place.in) {
+    const auto mine = place_.in.find(name);
+    if (mine == place_.in.end()) continue;  // a group of which only one of us is
+    judge_standing(store, neighbour, name, theirs, mine->second);
+    if (failure()) return;
   }
-  const auto text = [](const Place& place) {
-    return to_string(place.position) +
-           (place.step < 0 ? "" : " in step " + std::to_string(place.step));
+}
+
+void Watch::judge_standing(Store& store, const Neighbour& neighbour, const std::string& name,
+                           const Standing& theirs, const Standing& mine) {
+  const auto text = [&](const Standing& standing, std::int64_t step) {
+    return to_string(standing.position) + (name == kWorld ? "" : " in `" + name + "`") +
+           (step < 0 ? "" : " in step " + std::to_string(step));
   };
-  const std::int64_t number = place_.position.number;
-  const std::string name = name_of_rank(neighbour.rank, neighbour.who);
+  const std::int64_t number = mine.position.number;
+  const std::string who = name_of_rank(neighbour.rank, neighbour.who);
   const std::string here = "rank " + std::to_string(rank_);
+  const auto there = [&] { return text(theirs, neighbour.place.step); };
   if (number > 0 && theirs.position.number == number &&
-      theirs.position.kind != place_.position.kind) {
+      theirs.position.kind != mine.position.kind) {
     post_failure(store, {.rank = neighbour.rank,
                          .kind = ErrorKind::kFailure,
-                         .message = name + " is out of step with " + here + ": it is at " +
-                                    text(theirs) + ", " + here + " at " + text(place_),
+                         .message = who + " is out of step with " + here + ": it is at " + there() +
+                                    ", " + here + " at " + text(mine, place_.step),
                          .reporter = rank_});
-  } else if (theirs.position.number < number && looked_ - neighbour.moved > limits_.hung &&
-             looked_ - moved_ > limits_.hung) {
+  } else if (theirs.position.number < number && looked_ - theirs.since > limits_.hung &&
+             looked_ - mine.since > limits_.hung) {
     post_failure(store, {.rank = neighbour.rank,
-                         .message = name + " hangs: for " + seconds_text(limits_.hung) + " " +
-                                    here + " has waited for it at " + text(place_) +
-                                    ", and it is at " + text(theirs),
+                         .message = who + " hangs: for " + seconds_text(limits_.hung) + " " + here +
+                                    " has waited for it at " + text(mine, place_.step) +
+                                    ", and it is at " + there(),
                          .reporter = rank_});
   }
 }

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,8 @@ struct Failure {
   int reporter = 0;          ///< that has found it; kNobody: each rank did by itself
 };
 inline constexpr int kNobody = -1;
+/// The communicator of all ranks, whose name goes without saying.
+inline constexpr char kWorld[] = "world";
 
 /// A failure as an exception, on whatever rank it is thrown.
 class RankFailure : public Error {
@@ -76,9 +79,10 @@ class Watch {
 
   // What a transport tells and asks. Any thread may.
 
-  /// Where this rank stands; asked by the watch's thread. Of the world's communicator alone, so
-  /// that equal numbers mean the same collective on every rank. Empty: nobody knows any more.
-  void follow(std::function<Position()> position);
+  /// Where this rank stands in a communicator; asked by the watch's thread. `name` is the same on
+  /// all its ranks, and no other's, so that equal numbers mean the same collective on each. Empty:
+  /// the communicator is gone.
+  void follow(const std::string& name, std::function<Position()> position);
   /// Throws RankFailure if a rank is known to have failed.
   void check() const;
   /// What the transport met (a connection that broke) has a cause: waits until it is known and
@@ -102,19 +106,27 @@ class Watch {
 
  private:
   using Time = WatchLimits::Clock::time_point;
+  /// Where a rank stands in a communicator, and since when this one has known it.
+  struct Standing {
+    Position position = {};
+    Time since = {};
+  };
+  using Standings = std::map<std::string, Standing>;  ///< by the communicator's name
+  /// A rank, as its beats tell it.
+  struct Place {
+    Standings in = {};
+    std::int64_t step = -1;
+
+    /// `now`: where the rank stands. What has not changed since is so for as long as before.
+    void update(const Place& now, Time time);
+  };
   /// A rank beside this one.
   struct Neighbour {
     int rank = 0;
     std::optional<ProcessIdentity> who = {};
-    std::string beat = {};     ///< the last one
-    Time changed = {};         ///< its beat
-    Time moved = {};           ///< its place
-    std::int64_t number = -1;  ///< of its last collective
-  };
-  /// Where a rank stands.
-  struct Place {
-    Position position = {};
-    std::int64_t step = -1;
+    std::string beat = {};  ///< the last one
+    Time changed = {};
+    Place place = {};
   };
 
   void loop();
@@ -123,7 +135,9 @@ class Watch {
   void read_failure(Store& store);
   void judge(Store& store, Neighbour& neighbour, const std::optional<std::string>& beat);
   void judge_silence(Store& store, const Neighbour& neighbour);
-  void judge_place(Store& store, Neighbour& neighbour, const Place& theirs);
+  void judge_place(Store& store, const Neighbour& neighbour);
+  void judge_standing(Store& store, const Neighbour& neighbour, const std::string& name,
+                      const Standing& theirs, const Standing& mine);
   void lose_store(const std::string& why);
   Failure post_failure(Store& store, const Failure& failure);
   void learn_from(Store& store, const Failure& failure);
@@ -139,14 +153,13 @@ class Watch {
   std::unique_ptr<Store> store_;  ///< of the thread
   std::vector<Neighbour> neighbours_;
   Time looked_ = {};  ///< when the last look began
-  Time moved_ = {};
   Place place_ = {};  ///< as the last beat told it
   std::int64_t beats_ = 0;
   std::optional<Time> trouble_ = {};  ///< of the store, since
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::function<Position()> position_;
+  std::map<std::string, std::function<Position()>> followed_;  ///< by the communicator's name
   std::int64_t step_ = -1;
   std::optional<Failure> failure_, to_post_;
   Time learned_ = {};

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 
 #include "core/error.h"
+#include "core/safe_text.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "dist/agreement.h"
@@ -26,6 +27,7 @@ using std::chrono::milliseconds;
 
 constexpr char kAllHere[] = "all-here";
 constexpr char kOver[] = "over";  ///< for rank 0
+constexpr char kSize[] = "size";  ///< as the first rank that came knows it
 
 std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits) {
   const Rendezvous& at = launch.rendezvous;
@@ -93,13 +95,19 @@ World::World(const Launch& launch, const RankLimits& limits)
       launch.rendezvous.kind == Kind::kTcp ? std::optional(0) : std::nullopt);
 }
 
-World::~World() {
-  if (watch_) watch_->follow({});
-  ranks_.reset();
-}
+World::~World() = default;
 
 void World::at_step(std::int64_t step) {
   if (watch_) watch_->at_step(step);
+}
+
+/// Ranks that count themselves differently would wait for some that nobody started.
+void World::require_one_size() {
+  const std::string mine = std::to_string(launch_.size), stands = store_->set_first(kSize, mine);
+  if (stands == mine) return;
+  throw Error(ErrorKind::kUsage, "was started as one of " + mine +
+                                     " ranks, and another rank as one of " + safe_line(stands) +
+                                     ": expected the same number for all");
 }
 
 void World::wait_for_all() {
@@ -142,6 +150,7 @@ void World::exchange_places() {
 }
 
 void World::connect() {
+  require_one_size();
   wait_for_all();
   GlooOptions options;
   // The watch finds who hangs before the transport gives up.
@@ -151,8 +160,10 @@ void World::connect() {
     if (trouble.empty()) return watch->check();
     watch->explain(trouble);
   };
-  ranks_ = join_gloo(*store_, "world", launch_.rank, launch_.size, options);
-  watch_->follow([ranks = ranks_.get()] { return ranks->position(); });
+  options.follow = [watch = watch_.get()](const std::string& name, auto position) {
+    watch->follow(name, std::move(position));
+  };
+  ranks_ = join_gloo(*store_, kWorld, launch_.rank, launch_.size, options);
   exchange_places();
 }
 

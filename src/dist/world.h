@@ -47,6 +47,7 @@ class World {
   World(const Launch& launch, const RankLimits& limits);
   /// Waits for all ranks, and connects with them.
   void connect();
+  void require_one_size();
   void wait_for_all();
   void exchange_places();
   /// When all ranks have come here, none needs another any more.

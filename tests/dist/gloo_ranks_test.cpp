@@ -1,5 +1,8 @@
 #include "dist/gloo_ranks.h"
 
+#include <map>
+#include <mutex>
+
 #include "core/error.h"
 #include "dist/memory_store.h"
 #include "ops/gpu/emulated.h"
@@ -81,6 +84,36 @@ TEST_CASE("a rank waits for another no longer than the limit", "[dist]") {
     std::this_thread::sleep_for(1s);
   };
   CHECK_THROWS_AS(run_gloo_ranks(2, work, options), Error);
+}
+
+TEST_CASE("who watches a rank can follow it in every part of the world, as long as that is there",
+          "[dist]") {
+  std::mutex mutex;
+  std::map<std::string, int> ranks_in, while_there;
+  std::function<Position()> of_part;
+  std::int64_t number = 0;
+  GlooOptions options;
+  options.follow = [&](const std::string& name, const std::function<Position()>& position) {
+    const std::lock_guard lock(mutex);
+    ranks_in[name] += position ? 1 : -1;
+    if (position && name == "world/2.0") of_part = position;
+  };
+  run_gloo_ranks(
+      3,
+      [&](Communicator& ranks) {
+        const auto half = ranks.split(ranks.rank() / 2), all = ranks.split(0);
+        all->barrier();
+        if (ranks.rank() == 0) {
+          while_there = ranks_in;
+          number = of_part().number;
+        }
+        all->barrier();
+      },
+      options);
+  CHECK(while_there ==
+        std::map<std::string, int>{{"world", 3}, {"world/1.0", 2}, {"world/2.0", 3}});
+  CHECK(number >= 1);
+  for (const auto& [name, count] : ranks_in) CHECK(count == 0);
 }
 
 /// Three processes that exchange 16 MB for ever, each this program again.

@@ -225,7 +225,7 @@ TEST_CASE("a rank whose process cannot be seen from here is named when it is sil
 
 TEST_CASE("ranks that live, wait for each other and leave in order are no failure", "[dist]") {
   Ranks ranks(3);
-  ranks[0].follow(at(1, Collective::kBarrier));
+  ranks[0].follow(kWorld, at(1, Collective::kBarrier));
   ranks.pass(milliseconds(400));
   for (const int rank : {0, 1, 2}) CHECK_FALSE(ranks[rank].failure());
   for (const int rank : {0, 1, 2}) ranks[rank].leave();
@@ -243,9 +243,9 @@ TEST_CASE("a rank that has not come yet is waited for", "[dist]") {
 TEST_CASE("a rank that is in another collective than the others is named with both", "[dist]") {
   Ranks ranks(3);
   for (const int rank : {0, 1, 2}) ranks[rank].at_step(7);
-  ranks[0].follow(at(1, Collective::kBarrier));
-  ranks[1].follow(at(2, Collective::kBroadcast));
-  ranks[2].follow(at(2, Collective::kAllGather));
+  ranks[0].follow(kWorld, at(1, Collective::kBarrier));
+  ranks[1].follow(kWorld, at(2, Collective::kBroadcast));
+  ranks[2].follow(kWorld, at(2, Collective::kAllGather));
   const auto failure = learned(ranks[0]);
   CHECK(says(failure, "is out of step with rank"));
   CHECK(says(failure, "all-gather 2 of 8 bytes in step 7"));
@@ -255,8 +255,8 @@ TEST_CASE("a rank that is in another collective than the others is named with bo
 
 TEST_CASE("a rank that lives and does not come hangs, with what it did last", "[dist]") {
   Ranks ranks(3, [](auto& limits) { limits.hung = milliseconds(50); });
-  for (const int rank : {0, 1}) ranks[rank].follow(at(2, Collective::kAllGather));
-  ranks[2].follow(at(1, Collective::kBroadcast));
+  for (const int rank : {0, 1}) ranks[rank].follow(kWorld, at(2, Collective::kAllGather));
+  ranks[2].follow(kWorld, at(1, Collective::kBroadcast));
   ranks.pass(milliseconds(100));
   const auto failure = learned(ranks[1]);
   CHECK(failure.rank == 2);
@@ -264,6 +264,31 @@ TEST_CASE("a rank that lives and does not come hangs, with what it did last", "[
   CHECK(says(failure, "hangs: for 0.05 s rank "));
   CHECK(
       says(failure, " has waited for it at all-gather 2 of 8 bytes, and it is at broadcast 1 of"));
+}
+
+TEST_CASE("a rank that does not come to a part of the world hangs, too", "[dist]") {
+  Ranks ranks(3, [](auto& limits) { limits.hung = milliseconds(50); });
+  for (const int rank : {0, 1, 2}) ranks[rank].follow(kWorld, at(9, Collective::kAllGather));
+  for (const int rank : {0, 1}) ranks[rank].follow("world/4.0", at(2, Collective::kAllToAll));
+  ranks[2].follow("world/4.0", at(1, Collective::kBroadcast));
+  ranks.pass(milliseconds(100));
+  const auto failure = learned(ranks[0]);
+  CHECK(failure.rank == 2);
+  CHECK(failure.kind == ErrorKind::kStopped);
+  CHECK(says(failure,
+             " has waited for it at all-to-all 2 of 8 bytes in `world/4.0`, and it is at "
+             "broadcast 1 of 8 bytes in `world/4.0`"));
+}
+
+TEST_CASE("a part of the world that is gone, or another one, is not waited for", "[dist]") {
+  Ranks ranks(2, [](auto& limits) { limits.hung = milliseconds(50); });
+  ranks[0].follow("world/4.0", at(2, Collective::kAllToAll));
+  ranks[1].follow("world/4.1", at(1, Collective::kBroadcast));
+  ranks[1].follow("world/5.0", at(1, Collective::kBroadcast));
+  ranks[0].follow("world/5.0", at(2, Collective::kBroadcast));
+  ranks[0].follow("world/5.0", {});
+  ranks.pass(milliseconds(100));
+  for (const int rank : {0, 1}) CHECK_FALSE(ranks[rank].failure());
 }
 
 TEST_CASE("what the transport met is explained by the rank behind it", "[dist]") {

@@ -207,6 +207,26 @@ TEST_CASE("a rank that is stopped is named when its time is over", "[dist]") {
   CHECK(stopped.code == 75);
 }
 
+TEST_CASE("a rank that hangs while others wait for it in a part of the world is named", "[dist]") {
+  auto limits = quick();
+  limits.watch.hung = std::chrono::seconds(3);
+  InFolder ranks(
+      3,
+      [](World& world) {
+        const auto part = world.ranks().split(0);  // as for saves in the background
+        while (world.launch().rank == 1) ::pause();
+        part->barrier();
+        return 0;
+      },
+      limits);
+  const auto first = ranks->wait(0), last = ranks->wait(2);
+  INFO(first.err << last.err);
+  CHECK(first.says("error: rank 1 (process "));
+  CHECK(first.says(") hangs: for 3 s rank "));
+  CHECK(first.code == 75);
+  CHECK(last.code == 75);
+}
+
 TEST_CASE("ranks that never start are named, and those that wait for them end", "[dist]") {
   auto limits = quick();
   limits.join = milliseconds(200);
@@ -221,6 +241,26 @@ TEST_CASE("ranks that never start are named, and those that wait for them end", 
   CHECK(first.code == 75);
   CHECK(second.code == 75);
   CHECK(second.err.empty());
+}
+
+TEST_CASE("ranks that were told different numbers of ranks end at once", "[dist]") {
+  for (const int larger : {0, 1}) {
+    INFO("rank " << larger << " is told the larger number");
+    const test::TemporaryDirectory folder;
+    Processes ranks(2, [&](int rank) {
+      return run_world(launch_in(folder.path(), rank, rank == larger ? 3 : 2), quick(),
+                       [](World&) { return 0; });
+    });
+    std::string said;
+    for (const int rank : {0, 1}) {
+      const auto ended = ranks.wait(rank);
+      CHECK(ended.code == 2);
+      said += ended.err;
+    }
+    INFO(said);
+    CHECK((said.find("was started as one of 3 ranks, and another rank as one of 2") != said.npos ||
+           said.find("was started as one of 2 ranks, and another rank as one of 3") != said.npos));
+  }
 }
 
 TEST_CASE("a folder in which an earlier attempt met is refused", "[dist]") {
