@@ -76,18 +76,8 @@ std::vector<dist::Fact> facts_of(const config::TrainConfig& config, const Prepar
   if (policy["numerics"] == "fast")
     for (const char* key : {"device", "isa", "matrix_products"}) computes[key] = policy[key];
   facts.push_back({"policy", json_text(computes)});
+  facts.push_back({"load_weights", config.load_weights ? "given" : "none"});
   facts.push_back({"evaluators that are left out", json_text(Json(ready.evaluators->notes()))});
-  return facts;
-}
-
-std::vector<dist::Fact> facts_of(const std::vector<store::InputRecord>& inputs) {
-  std::vector<dist::Fact> facts;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [kind, path, bytes, sha256] = inputs[i];
-    facts.push_back(
-        {kind + " " + std::to_string(i) + " (" + fs::path(path).filename().string() + ")",
-         std::to_string(bytes) + " bytes, " + sha256});
-  }
   return facts;
 }
 
@@ -183,7 +173,7 @@ class Session {
     const std::string host = own_identity().host;
     dist::require_same(ranks_, facts_of(config_, ready_), host);
     ready_.inputs = describe_shared_inputs(ranks_, ready_.input_files);
-    dist::require_same(ranks_, facts_of(ready_.inputs), host);
+    dist::require_same(ranks_, facts_of_inputs(ready_.inputs), host);
   }
 
   /// Of rank 0: the right to the folder.
@@ -214,7 +204,8 @@ class Session {
     std::exception_ptr error;
     try {
       search.run([&] { look_for_start(search); });
-    } catch (const std::exception&) {  // of rank 0
+    } catch (const std::exception&) {
+      if (!first) throw;  // the others wait for this rank in the search: their watch tells them
       error = std::current_exception();
     }
     dist::decide(ranks_, [&] {

@@ -74,6 +74,27 @@ std::vector<int> readers_of(int rank, const std::vector<std::string>& keys,
   return readers;
 }
 
+std::vector<dist::Fact> facts_of_inputs(const std::vector<store::InputRecord>& inputs) {
+  std::vector<dist::Fact> facts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [kind, path, bytes, sha256] = inputs[i];
+    facts.push_back({kind + " " + std::to_string(i) + " (" +
+                         std::filesystem::path(path).filename().string() + ")",
+                     std::to_string(bytes) + " bytes, " + sha256});
+  }
+  return facts;
+}
+
+void require_same_files(dist::Communicator& ranks, const std::vector<InputFile>& files) {
+  Sight sight;
+  dist::together(ranks, [&] { sight = look_at(files); });
+  const auto keys = dist::all_gather_text(ranks, sight.key);
+  if (std::ranges::all_of(keys, [&](const std::string& key) { return key == keys.front(); }))
+    return;
+  dist::require_same(ranks, facts_of_inputs(describe_shared_inputs(ranks, files)),
+                     own_identity().host);
+}
+
 std::vector<store::InputRecord> describe_shared_inputs(dist::Communicator& ranks,
                                                        const std::vector<InputFile>& files) {
   Sight sight;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/agreement.h"
 #include "dist/communicator.h"
 #include "store/run_records.h"
 #include "train/preparation.h"
@@ -16,6 +17,12 @@ namespace olmo::train {
 /// all ranks alike if one cannot read its files, or a sidecar disagrees. Collective.
 std::vector<store::InputRecord> describe_shared_inputs(dist::Communicator& ranks,
                                                        const std::vector<InputFile>& files);
+
+/// Throws Error(kUsage) on all ranks, which names rank and file, unless the files of all ranks hold
+/// the same. Nothing is read where all ranks see the very same files. Collective.
+void require_same_files(dist::Communicator& ranks, const std::vector<InputFile>& files);
+/// What require_same_files compares, for dist::require_same.
+std::vector<dist::Fact> facts_of_inputs(const std::vector<store::InputRecord>& inputs);
 
 /// The rank that hashes each file for rank `rank`: one of those that have its key. `sizes`: of the
 /// files, which are dealt so that those ranks read about as much.

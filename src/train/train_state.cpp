@@ -11,6 +11,7 @@
 #include "models/read_weights.h"
 #include "store/safetensors.h"
 #include "train/rank_checkpoint.h"
+#include "train/shared_inputs.h"
 
 namespace olmo::train {
 namespace {
@@ -30,7 +31,16 @@ std::optional<double> optional_number(const Json& object, const char* key,
   return get<double>(object, key, where);
 }
 
-/// Ranks read their own parts; those of a checkpoint are verified as parts of whole tensors.
+/// The files from which safetensors weights are read.
+std::vector<InputFile> files_of(const std::filesystem::path& weights) {
+  std::vector<InputFile> files;
+  for (const auto& file : store::open_safetensors(weights))
+    files.push_back({"weights", file.map().path()});
+  return files;
+}
+
+/// Ranks read their own parts; those of a checkpoint are verified as parts of whole tensors, and
+/// the files of other weights must be the same everywhere.
 void load_weights(Stepper& stepper, const std::filesystem::path& path) {
   const model::ModelConfig& model = stepper.config().model;
   dist::Communicator& ranks = stepper.ranks();
@@ -41,6 +51,9 @@ void load_weights(Stepper& stepper, const std::filesystem::path& path) {
     RankCheckpoints checkpoints(ranks.split(0), {}, parts);
     return stepper.load_owned_weights(checkpoints.read_weights(path));
   }
+  std::vector<InputFile> files;
+  dist::together(ranks, [&] { files = files_of(path); });
+  require_same_files(ranks, files);
   std::vector<models::WeightSlice> slices;
   for (const auto& part : parts) slices.push_back({part.begin, part.size});
   NamedTensors owned;

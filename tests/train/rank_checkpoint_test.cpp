@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "dist/dying_rank.h"
 #include "dist/together.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
@@ -214,40 +215,6 @@ TEST_CASE("whatever call of a save by ranks fails, all refuse it alike or it is 
   }
 }
 
-/// A rank's communicator that dies, without a word to the others, at its n-th collective.
-class Dying final : public dist::Communicator {
- public:
-  Dying(std::unique_ptr<dist::Communicator> ranks, int at)
-      : Communicator(ranks->rank(), ranks->size()), ranks_(std::move(ranks)), left_(at) {}
-  std::unique_ptr<dist::Communicator> split(int color) override { return ranks_->split(color); }
-
- private:
-  void live() {
-    if (--left_ == 0) throw Error(ErrorKind::kFailure, "killed");
-  }
-  dist::Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
-    live();
-    return ranks_->all_gather(mine, all);
-  }
-  dist::Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> counts,
-                                 const at::Tensor& receive,
-                                 std::span<const std::int64_t> receive_counts) override {
-    live();
-    return ranks_->all_to_all(send, counts, receive, receive_counts);
-  }
-  dist::Pending start_broadcast(const at::Tensor& tensor, int root) override {
-    live();
-    return ranks_->broadcast(tensor, root);
-  }
-  void run_barrier() override {
-    live();
-    ranks_->barrier();
-  }
-
-  std::unique_ptr<dist::Communicator> ranks_;
-  int left_;
-};
-
 TEST_CASE("a rank that dies at any moment of a save leaves the last checkpoint whole", "[train]") {
   const auto whole = whole_state(2);
   for (const int dying : {0, 1}) {
@@ -259,7 +226,7 @@ TEST_CASE("a rank that dies at any moment of a save leaves the last checkpoint w
       const auto save = [&] {
         dist::run_ranks(3, [&](dist::Communicator& ranks) {
           auto own = ranks.split(0);
-          if (ranks.rank() == dying) own = std::make_unique<Dying>(std::move(own), moment);
+          if (ranks.rank() == dying) own = std::make_unique<dist::Dying>(std::move(own), moment);
           RankCheckpoints(std::move(own), folder.path(), parts_of(ranks.rank(), 3))
               .save({held_by(ranks.rank(), 3, whole), nullptr}, {});
         });

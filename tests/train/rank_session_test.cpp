@@ -37,17 +37,28 @@ struct Tiny {
   }
 
   void train(int world, const std::string& name, const Words& more, bool resume = false) {
+    train_each(
+        world, name, [&](int /*rank*/) { return more; }, resume);
+  }
+  /// With settings for each rank.
+  void train_each(int world, const std::string& name, const std::function<Words(int rank)>& more,
+                  bool resume = false) {
+    SessionOptions options;
+    options.run_dir = folder / name;
+    if (resume) options.resume = "latest";
+    std::vector<config::LoadedConfig> configs;
+    for (int rank = 0; rank < world; ++rank) configs.push_back(config_of(world, more(rank)));
+    dist::run_ranks(world, [&](dist::Communicator& ranks) {
+      const auto& config = configs[static_cast<std::size_t>(ranks.rank())];
+      run_session(config, options, {.communicator = ranks}, signals);
+    });
+  }
+  [[nodiscard]] config::LoadedConfig config_of(int world, const Words& more) const {
     Words words = {"data.paths=[" + (folder / "tokens.npy").string() + "]",
                    "device_train_microbatch_size=1", "save_interval=2", "stop_at=4", "threads=1"};
     for (const auto& each : {strategy(world), more})
       words.insert(words.end(), each.begin(), each.end());
-    const auto config = config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words);
-    SessionOptions options;
-    options.run_dir = folder / name;
-    if (resume) options.resume = "latest";
-    dist::run_ranks(world, [&](dist::Communicator& ranks) {
-      run_session(config, options, {.communicator = ranks}, signals);
-    });
+    return config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", words);
   }
   [[nodiscard]] test::Proof proof(const std::string& name) const {
     return test::Record(folder / name / "run.db").proof();
@@ -157,6 +168,29 @@ TEST_CASE("ranks begin from weights, of which each reads its part", "[train]") {
   const auto world = GENERATE(2, 3, 4);
   tiny.train(world, "ranks", {from});
   CHECK(tiny.proof("ranks") == tiny.proof("one"));
+}
+
+TEST_CASE("ranks do not begin from weights of which one rank has others", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "first", {"stop_after=2"});
+  for (const auto& [place, step] :
+       {std::pair{"a", "step0"}, {"same", "step0"}, {"other", "step2"}}) {
+    fs::create_directories(tiny.folder / place);
+    store::write_safetensors(tiny.folder / place / "model.safetensors",
+                             store::read_checkpoint(tiny.folder / "first" / step).model);
+  }
+  const auto train_from = [&](const std::string& name, const std::string& of_rank_1) {
+    tiny.train_each(3, name, [&](int rank) -> Words {
+      const std::string place = rank == 1 ? of_rank_1 : "a";
+      if (place.empty()) return {};
+      return {"load_weights=" + (tiny.folder / place).string()};
+    });
+  };
+  CHECK_NOTHROW(train_from("equal", "same"));
+  CHECK_THROWS_WITH(train_from("unequal", "other"),
+                    Contains("rank 1 (on ") && Contains("weights 0 (model.safetensors) is "));
+  CHECK_THROWS_WITH(train_from("lacking", ""),
+                    Contains("rank 1 (on ") && Contains("load_weights is none there"));
 }
 
 TEST_CASE("weights that ranks cannot begin from are refused by all alike", "[train]") {

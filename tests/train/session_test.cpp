@@ -7,6 +7,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "dist/agreement.h"
+#include "dist/dying_rank.h"
 #include "dist/thread_ranks.h"
 #include "store/recorded_run.h"
 #include "support/catch.h"
@@ -249,6 +250,28 @@ TEST_CASE("a rank that fails by itself is named in the record, and the run goes 
   CHECK(agreed_error(trainings.run(2, "run", {}, {}, "latest")).empty());
   CHECK(record.value("SELECT resumed_from FROM attempts WHERE attempt = 2").ends_with("step3"));
   CHECK(trainings.record("run").proof() == trainings.record("one").proof());
+}
+
+TEST_CASE(
+    "a rank that fails while the ranks look for a checkpoint says so and keeps nobody waiting",
+    "[train]") {
+  const Trainings trainings;
+  REQUIRE(agreed_error(trainings.run(2, "run", {"stop_after=3"})).empty());
+  const auto loaded = trainings.config({});
+  const SessionOptions options{trainings / "run", {}, "latest", "train"};
+  const StopSignals signals;
+  for (const int moment : {1, 2, 5}) {
+    INFO("at collective " << moment);
+    const auto resume = [&] {
+      dist::run_ranks(2, [&](dist::Communicator& ranks) {
+        auto own = ranks.split(0);
+        if (ranks.rank() == 1)
+          own = std::make_unique<dist::Dying>(std::move(own), moment, /*in_parts=*/true);
+        run_session(loaded, options, {*own, "threads", {}}, signals);
+      });
+    };
+    CHECK_THROWS_WITH(resume(), "killed");
+  }
 }
 
 TEST_CASE("what rank 0 may not do no rank does", "[train]") {
