@@ -1,6 +1,7 @@
 #include "config/cluster.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -18,11 +19,13 @@ struct Fact {
   Quantity Cluster::*value;
   std::string Cluster::*source;
   double least;
+  double most = 1e18;  ///< a plan counts bytes in 64 bits
 };
 
 const std::vector<Fact>& facts() {
   static const std::vector<Fact> kFacts = {
-      {"devices_per_node", &Cluster::devices_per_node, &Cluster::devices_per_node_source, 1},
+      {"devices_per_node", &Cluster::devices_per_node, &Cluster::devices_per_node_source, 1,
+       65'536},
       {"peak_flops", &Cluster::peak_flops, &Cluster::peak_source, 1},
       {"efficiency", &Cluster::efficiency, &Cluster::efficiency_source, 0},
       {"memory_bytes", &Cluster::memory_bytes, &Cluster::memory_source, 1},
@@ -77,6 +80,8 @@ class ClusterFile {
     if (!found->is_number() || found->get<double>() < fact.least)
       fail(fact.key, "must be a number, at least " + std::to_string(static_cast<int>(fact.least)) +
                          ", is " + found->dump().substr(0, 40));
+    if (found->get<double>() > fact.most)
+      fail(fact.key, formatted("must be at most %g, is ", fact.most) + found->dump().substr(0, 40));
     if ((cluster.*fact.source).empty()) fail(fact.key, "needs `" + source_key(fact) + "`");
     cluster.*fact.value = found->get<double>();
   }
@@ -101,6 +106,9 @@ Cluster read_cluster(const std::string& path) {
   cluster.currency = file.text("currency");
   if (cluster.name.empty()) file.fail("name", "is missing");
   for (const auto& fact : facts()) file.read(fact, cluster);
+  if (cluster.devices_per_node &&
+      std::floor(*cluster.devices_per_node) != *cluster.devices_per_node)
+    file.fail("devices_per_node", "must be a whole number");
   if (cluster.efficiency && !(*cluster.efficiency > 0 && *cluster.efficiency <= 1))
     file.fail("efficiency", "must be above 0 and at most 1");
   if (cluster.price_per_device_hour && cluster.currency.empty())

@@ -233,8 +233,12 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
                                      const Cluster& cluster) {
   std::vector<std::string> ways;
   const auto fits = [&](const config::TrainConfig& changed, int count) {
-    const Layout layout = layout_of(changed, count, nodes_of(count, cluster));
-    return static_cast<double>(memory_of_rank(changed, layout).total()) <= *cluster.memory_bytes;
+    try {
+      const Layout layout = layout_of(changed, count, nodes_of(count, cluster));
+      return static_cast<double>(memory_of_rank(changed, layout).total()) <= *cluster.memory_bytes;
+    } catch (const Error&) {  // so many ranks cannot share the model
+      return false;
+    }
   };
   const auto try_config = [&](const std::string& words,
                               const std::function<void(config::TrainConfig&)>& change) {

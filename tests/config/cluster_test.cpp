@@ -54,6 +54,12 @@ TEST_CASE("a cluster file with a mistake is refused by file and key", "[config]"
                 "needs `currency`");
   check_refused(R"({"name": "x", "efficiency": 1.5, "efficiency_source": "s"})",
                 "`efficiency` must be above 0 and at most 1");
+  check_refused(R"({"name": "x", "devices_per_node": 1e18, "devices_per_node_source": "s"})",
+                "`devices_per_node` must be at most 65536, is 1e+18");
+  check_refused(R"({"name": "x", "devices_per_node": 7.5, "devices_per_node_source": "s"})",
+                "`devices_per_node` must be a whole number");
+  check_refused(R"({"name": "x", "memory_bytes": 1e300, "memory_bytes_source": "s"})",
+                "`memory_bytes` must be at most 1e+18");
   check_refused(R"({"name": 3})", "`name` must be text");
   check_refused(R"({"device": "x"})", "`name` is missing");
   check_refused("[1]", "must hold a JSON object");

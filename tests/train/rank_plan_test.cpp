@@ -137,6 +137,16 @@ TEST_CASE("a plan that does not fit says which setting would", "[train]") {
                  Catch::Matchers::EndsWith(" ranks"));
 }
 
+TEST_CASE("ways to fit pass over numbers of ranks that cannot share the model", "[train]") {
+  auto cluster = cluster_named("mosaicml-a100");
+  cluster.devices_per_node = 5;  // 24 ranks lie on 5 nodes
+  const auto plan =
+      plan_ranks(official("olmo-7b", {"precision=amp_bf16", "fsdp.sharding_strategy=HYBRID_SHARD"}),
+                 6, cluster);
+  REQUIRE(plan.problems.size() == 1);
+  CHECK_THAT(plan.problems[0], Catch::Matchers::Contains("what would fit: "));
+}
+
 TEST_CASE("the time of a step is the longer of computing and sending, and the update", "[train]") {
   const auto config = official("olmo-7b", {"precision=amp_bf16"});
   auto cluster = cluster_named("lumi-mi250x");
