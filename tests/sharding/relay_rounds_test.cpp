@@ -105,6 +105,70 @@ TEST_CASE("a lane does no more than a window while others wait for what it finds
   }
 }
 
+/// How many other ranks wait, one after another, for what a rank finds of a tensor.
+std::int64_t waiting_for(const std::vector<std::int64_t>& sizes,
+                         const std::vector<ByteRange>& ranges, std::size_t tensor,
+                         std::size_t rank) {
+  const ByteRange& mine = ranges[rank * sizes.size() + tensor];
+  std::int64_t waiting = 0;
+  for (std::size_t i = tensor; i < ranges.size(); i += sizes.size())
+    if (ranges[i].size() > 0 && ranges[i].begin >= mine.end) ++waiting;
+  return waiting;
+}
+
+// Otherwise the ranks at the end of a long chain stand still while those at its beginning do what
+// nobody needs, and then all wait for the chain.
+TEST_CASE("a rank goes on first with what most others wait for", "[sharding]") {
+  for (const int world : {2, 3, 5, 9}) {
+    for (const int lanes : {1, 2}) {
+      INFO(world << " ranks, " << lanes << " lanes");
+      const auto ranges = slices(kSizes, world);
+      World plan(kSizes, ranges, world, {lanes, 2 * kUnit});
+      std::vector<std::int64_t> at(kSizes.size());
+      std::set<std::pair<std::size_t, int>> arrived;
+      while (true) {
+        const auto at_begin = at;
+        const auto all = plan.next();
+        if (plan.done()) break;  // the rest, in any order
+        for (int rank = 0; rank < world; ++rank) {
+          std::set<std::size_t> gone_on;
+          for (const auto& lane : all[static_cast<std::size_t>(rank)].lanes)
+            for (const auto& [tensor, range] : lane) {
+              gone_on.insert(tensor);
+              at[tensor] = range.end;
+            }
+          for (std::size_t left = 0; left < kSizes.size(); ++left) {
+            const auto number = static_cast<std::size_t>(rank);
+            const ByteRange& held = ranges[number * kSizes.size() + left];
+            const bool can = at_begin[left] >= held.begin && at_begin[left] < held.end &&
+                             (held.begin == 0 || arrived.contains({left, rank}));
+            if (!can || gone_on.contains(left)) continue;
+            for (const std::size_t done : gone_on)
+              CHECK(waiting_for(kSizes, ranges, done, number) >=
+                    waiting_for(kSizes, ranges, left, number));
+          }
+        }
+        for (const auto& [tensor, from, to] : all.front().travelling) arrived.emplace(tensor, to);
+      }
+    }
+  }
+}
+
+TEST_CASE("what a rank has for itself does not hold up a chain", "[sharding]") {
+  // Rank 0 holds forty windows of its own, and each rank one of a tensor that lies on all.
+  constexpr int kWorld = 8;
+  const std::vector<std::int64_t> sizes = {40 * 4 * kUnit, kWorld * 4 * kUnit};
+  std::vector<ByteRange> ranges;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranges.push_back(rank == 0 ? ByteRange{0, sizes[0]} : ByteRange{});
+    ranges.push_back({rank * 4 * kUnit, (rank + 1) * 4 * kUnit});
+  }
+  RelayRounds rounds(sizes, ranges, {1, 4 * kUnit});
+  int count = 0;
+  for (; !rounds.done(); ++count) rounds.next(0);
+  CHECK(count <= 2 * kWorld);
+}
+
 TEST_CASE("ranks that hold parts of the same tensors are busy at the same time", "[sharding]") {
   // 32 ranks, a large tensor for each, of which each holds an even part: one after another they
   // would take 64 × 32 rounds.
