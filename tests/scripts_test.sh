@@ -28,6 +28,24 @@ expect "no home" 2 "neither HOME nor OLMO_HARNESS_CACHE is set" env -u HOME -u X
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
 
+# The LibTorch that is named is the one that is linked, also where the folder was built with another one before, and with the headers of
+# old ones, whose version lies elsewhere.
+if command -v cmake >/dev/null; then
+  mkdir "$work/project"
+  printf 'cmake_minimum_required(VERSION 3.22)\nproject(project LANGUAGES NONE)\ninclude(%s/src/libtorch.cmake)\n' "$root" >"$work/project/CMakeLists.txt"
+  # torch FOLDER HEADER MINOR
+  torch() { mkdir -p "$work/$1/lib" "$work/$1/include/torch/$2" && touch "$work/$1"/lib/lib{torch_cpu,c10}.so &&
+    printf '#define TORCH_VERSION_%s\n' 'MAJOR 2' "MINOR $3" 'PATCH 1' >"$work/$1/include/torch/$2/version.h"; }
+  torch "new/torch" headeronly 11 && torch old csrc/api/include/torch 7 && torch older csrc/api/include/torch 5
+  mkdir -p "$work/bare/lib" && touch "$work/bare/lib/libtorch_cpu.so"
+  libtorch_in() { cmake -S "$work/project" -B "$work/project/build" "-DOLMO_LIBTORCH=$1" 2>&1 | tr -s ' \n' ' '; }
+  expect "a LibTorch" 0 "LibTorch 2.11.1 in $work/new/torch -- Config" libtorch_in "$work/new"
+  expect "another LibTorch in the same build" 0 "LibTorch 2.7.1 in $work/old -- Config" libtorch_in "$work/old"
+  expect "too old a LibTorch" 1 "LibTorch in $work/older is 2.5.1; 2.6 or newer is needed." libtorch_in "$work/older"
+  expect "a LibTorch without headers" 1 "LibTorch in $work/bare has no include/torch/version.h" libtorch_in "$work/bare"
+  expect "no LibTorch" 1 "LibTorch was not found in $work/nothing: give its folder" libtorch_in "$work/nothing"
+fi
+
 # Options of scripts in the documents are options of the scripts.
 while read -r name options; do
   [ -f "$name" ] || continue  # tests/documents_test.cpp says so
