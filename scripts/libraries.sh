@@ -18,6 +18,8 @@ OpenSSL       o/openssl/openssl_1.1.1w.orig.tar.gz cf3098950cb4d853ad95c0841f1f9
 HDF5          h/hdf5/hdf5_1.10.8+repack1.orig.tar.gz 7b38e58ff83b13fd8959a90b13bf896bc318ba096c940ab0847abf3ad41a0b31
 "
 pip_source="p/python-pip/python3-pip-whl_25.1.1+dfsg-1_all.deb e65351935aa4af2b10ae2abb5744f5059e9abad51aea6cd0cb825702010763f7"
+[ -z "${OLMO_HARNESS_SOURCES:-}" ] || OLMO_HARNESS_SOURCES=$(at "$OLMO_HARNESS_SOURCES")
+
 # Mirrors of Debian: the one that is named, and those that the machine's own apt knows. Plain HTTP will do, as for apt: the sums are
 # what is trusted.
 debian_mirrors() {

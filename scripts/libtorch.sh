@@ -1,5 +1,5 @@
 # How LibTorch gets into the cache, for scripts that build and, in a package, for bin/olmo-harness-libtorch. Whoever sources it defines
-# `script`, the name that messages begin with, and may define `python` and `other_libtorch`.
+# `script`, the name that messages begin with, and may define `python`, `other_libtorch`, and `from`, the folder where the user is.
 torch_version=2.11.0
 # The CUDA wheel's CPU library needs these two small libraries and nothing else of CUDA.
 torch_cuda_libraries=("nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*")
@@ -12,10 +12,19 @@ say() { echo "== $*" >&2; }
 fail() { echo "$script: $*" >&2; exit 1; }
 # Wrong use, or something that the user has to change.
 refuse() { echo "$script: $*" >&2; exit 2; }
+# usage FILE: the head of a script.
+usage() { sed -n '2,/^set /{s/^# \{0,1\}//p}' "$1"; }
 
-home=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-[ -n "${OLMO_HARNESS_CACHE:-$home}" ] || refuse "neither HOME nor OLMO_HARNESS_CACHE is set; OLMO_HARNESS_CACHE=DIR says where the cache may be"
-cache=${OLMO_HARNESS_CACHE:-$home/olmo-harness}
+# at PATH: what the user names, for a script that works elsewhere.
+from=${from:-$PWD}
+at() { (cd "$from" && realpath -ms -- "$1"); }
+
+# Where the program looks for it, too (core/process.h).
+home=${HOME:-$(getent passwd "$(id -u)" 2>/dev/null | cut -d : -f 6 || true)}
+caches=${XDG_CACHE_HOME:-${home:+$home/.cache}}
+[ -n "${OLMO_HARNESS_CACHE:-$caches}" ] || refuse "this user has no home; OLMO_HARNESS_CACHE=DIR says where the cache may be"
+[ -z "${OLMO_HARNESS_CACHE:-}" ] || export OLMO_HARNESS_CACHE=$(at "$OLMO_HARNESS_CACHE")
+cache=${OLMO_HARNESS_CACHE:-$(at "$caches/olmo-harness")}
 
 # The end of a log without apt's lines of progress.
 show_failure() { tail -n 200 "$1" | grep -vE '^(Get:|Hit:|Ign:|Reading |Building dep|Selecting |Preparing |Unpacking |Setting up |\(Reading|debconf:|[[:space:]]*$)' | tail -n 30 >&2; }
@@ -52,6 +61,10 @@ fetch_libtorch() {
     free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
     [ "$free" -ge "$torch_megabytes" ] ||
       fail "fetching LibTorch needs $torch_megabytes MB in $cache, and $free MB are free; OLMO_HARNESS_CACHE=DIR puts it elsewhere"
+    # It would say that there is no such LibTorch.
+    if [[ "$("${pip[@]}" --version 2>/dev/null)" =~ ^pip\ ([0-9]+)\.([0-9]+)[^\ ]* ]] && [ $((100 * BASH_REMATCH[1] + BASH_REMATCH[2])) -lt 2003 ]; then
+      refuse "${BASH_REMATCH[0]} is too old for today's packages, 20.3 or newer is needed: $python -m pip install --upgrade pip"
+    fi
     say "fetching LibTorch $torch_version (700 MB, once, into $cache)"
     mkdir -p "$place.part/temporary"
     log=$(mktemp)

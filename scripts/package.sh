@@ -5,6 +5,7 @@
 # With --if-possible it makes none, and says so, where Debian's packages are missing and may not be installed.
 # The last two lines printed are their paths. The same source gives the same bytes on a machine with the same Debian packages.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
 root=$PWD
 script=package.sh
@@ -18,10 +19,11 @@ check=1
 if_possible=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --out) out=${2:?--out needs a folder}; shift ;;
-    --build-dir) build_dir=${2:?--build-dir needs a folder}; shift ;;
+    --out) out=$(at "${2:?--out needs a folder}"); shift ;;
+    --build-dir) build_dir=$(at "${2:?--build-dir needs a folder}"); shift ;;
     --no-check) check="" ;;
     --if-possible) if_possible=1 ;;
+    --help) usage "$root/scripts/package.sh" && exit ;;
     *) refuse "unknown option '$1' (known: --out DIR, --build-dir DIR, --no-check, --if-possible)" ;;
   esac
   shift

@@ -9,7 +9,7 @@ script=olmo-harness-libtorch
 other_libtorch=OLMO_LIBTORCH=DIR
 [ ! -x "$here/python3" ] || python=$here/python3
 source "$here/../share/olmo-harness/libtorch.sh"
-if [ "${1:-}" = --help ]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit; fi
+if [ "${1:-}" = --help ]; then usage "$0" && exit; fi
 [ $# -eq 0 ] || refuse "it takes no options; OLMO_HARNESS_CACHE=DIR says where the cache is"
 fetch_libtorch "$cache/libtorch-$torch_version"
 echo "$cache/libtorch-$torch_version/torch"

@@ -12,9 +12,12 @@
 #   --small            the smallest sizes: tries the script itself
 # Exit code 0: all parts passed or were left out; 5: one failed, or bits differ; 2: no such device here.
 set -uo pipefail
+from=$PWD
 cd "$(dirname "$0")/.." || exit
-usage() { sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0" | head -n -1; }
+usage() { sed -n '2,/^set /{s/^# \{0,1\}//p}' scripts/prove_gpu.sh; }
 refuse() { echo "prove_gpu.sh: $*" >&2; exit 2; }
+# What the user names is below the folder where the user is.
+at() { (cd "$from" && realpath -ms -- "$1"); }
 
 parts=(machine operations tiny bf16 size resume evaluation audit fast train evaluate profile)
 device=${1:-}
@@ -27,11 +30,11 @@ harness=build/release/olmo-harness tests="" python=python3 data="" out=bench/res
 while [ $# -gt 0 ]; do
   [[ $1 == --small || $# -ge 2 ]] || refuse "$1 needs a value"
   case $1 in
-    --harness) harness=$2 ;;
-    --tests) tests=$2 ;;
-    --python) python=$2 ;;
-    --data) data=$2 ;;
-    --out) out=$2 ;;
+    --harness) harness=$(at "$2") ;;
+    --tests) tests=$(at "$2") ;;
+    --python) case $2 in */*) python=$(at "$2") ;; *) python=$2 ;; esac ;;
+    --data) data=$(at "$2") ;;
+    --out) out=$(at "$2") ;;
     --only) only=$2 ;;
     --limit) limit=$2 ;;
     --small) small=1 ;;

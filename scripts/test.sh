@@ -2,13 +2,15 @@
 # Sets up, builds and runs every test; with --fast those that do not start the program, in under a minute on four cores.
 #   scripts/test.sh [--fast] [OPTION OF scripts/build.sh]...
 set -euo pipefail
-cd "$(dirname "$0")/.."
+root=$(cd "$(dirname "$0")/.." && pwd)
+if [ "${1:-}" = --help ]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$root/scripts/test.sh" && exit; fi
 chosen=()
 if [ "${1:-}" = --fast ]; then
   chosen=(--label-regex '^fast$')
   shift
 fi
-binary=$(scripts/build.sh --tests "$@" | tail -n 1)
+binary=$("$root/scripts/build.sh" --tests "$@" | tail -n 1)
+cd "$root"
 # Pages are tested in a real Chromium (100 MB to fetch). Where it cannot be installed, CTest shows the entry `browser` as skipped.
 if [ ${#chosen[@]} -eq 0 ] && ! command -v chromium >/dev/null; then
   (script=test.sh; source scripts/needs.sh; install chromium) ||

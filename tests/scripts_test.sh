@@ -24,7 +24,19 @@ in_needs() { bash -c 'set -euo pipefail; root=$PWD; script=build.sh; source scri
 fetch='fetch_libtorch "$cache/libtorch-$torch_version"; ls -d "$cache/libtorch-$torch_version"'
 
 expect "an unknown option" 2 "unknown option '--test' \(known: --libtorch" scripts/build.sh --test
-expect "no home" 2 "neither HOME nor OLMO_HARNESS_CACHE is set" env -u HOME -u XDG_CACHE_HOME -u OLMO_HARNESS_CACHE scripts/build.sh
+no_home=(env -u HOME -u XDG_CACHE_HOME -u OLMO_HARNESS_CACHE)
+fake getent 'exit 2'
+expect "no home" 2 "this user has no home; OLMO_HARNESS_CACHE=DIR" "${no_home[@]}" scripts/build.sh
+fake getent 'echo "user:x:1000:1000:A User:/users/a:/bin/bash"'
+expect "a home that the list of users tells" 0 "^/users/a/.cache/olmo-harness$" "${no_home[@]}" bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
+rm "$work/bin/getent"
+for each in build test quickstart package; do expect "help of $each.sh" 0 . "scripts/$each.sh" --help; done
+# Folders that the user names are below the one where the user is.
+from_elsewhere() { (mkdir -p "$work/elsewhere" && cd "$work/elsewhere" && "$@"); }
+expect "a LibTorch named from elsewhere" 2 "^build.sh: $work/elsewhere/torch is no LibTorch" from_elsewhere "$root/scripts/build.sh" --libtorch torch
+expect "a program named from elsewhere" 2 "$work/elsewhere/here/x is no program" from_elsewhere "$root/scripts/quickstart.sh" --harness here/x
+expect "a program to prove that is named from elsewhere" 2 "^prove_gpu.sh: $work/elsewhere/here/x is no program" from_elsewhere "$root/scripts/prove_gpu.sh" cuda --harness here/x
+expect "a cache named from elsewhere" 0 "^/usr/here$" env OLMO_HARNESS_CACHE=here from=/usr bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
 
@@ -91,6 +103,18 @@ expect "options of a package's quickstart" 2 "olmo-harness-quickstart: it takes 
 expect "options of a package's fetcher" 2 "olmo-harness-libtorch: it takes no options" "$work/package/bin/olmo-harness-libtorch" now
 expect "a quickstart of a program that is not there" 2 "/nowhere/x is no program" scripts/quickstart.sh --harness /nowhere/x
 
+# A package's quickstart: a machine that trains faster than a signal comes; a LibTorch that the user names and that is none.
+fake python3 "exec $(command -v python3) \"\$@\""
+fake ../package/bin/olmo-harness 'case "$*" in
+  --version) [ -z "${OLMO_LIBTORCH:-}" ] || { echo "error: OLMO_LIBTORCH: $OLMO_LIBTORCH has no LibTorch" >&2; exit 2; } ;;
+  *--dry-run*) echo "{\"steps\": 160}" ;;
+  "runs list"*) echo "{\"runs\": [{\"step\": 160}]}" ;;
+  "runs export"*) printf "step,tokens,ce_loss,attempt\n1,2048,11.0,1\n" ;;
+esac'
+expect "a quickstart whose training ends before the signal" 0 "max_duration=1000 --run-dir runs/longer$" from_elsewhere "$work/package/bin/olmo-harness-quickstart"
+expect "a quickstart with a folder that is no LibTorch" 2 "^error: OLMO_LIBTORCH: /x has no LibTorch$" env OLMO_LIBTORCH=/x PIP_NO_INDEX=1 PIP_FIND_LINKS= "$work/package/bin/olmo-harness-quickstart"
+rm "$work/bin/python3"
+
 # A network that fails is asked three times, with pauses that are none here; other trouble is told at once.
 fake sleep 'echo "$1" >>'"$work"'/pauses'
 fake dpkg-query 'exit 1'
@@ -115,11 +139,14 @@ expect "no network for pip" 1 "PyPI could not be reached; --libtorch DIR takes a
 expect "no network for pip, in a package" 1 "PyPI could not be reached; OLMO_LIBTORCH=DIR takes a LibTorch that is there already" "$work/package/bin/olmo-harness-libtorch"
 fake python3 'echo "OSError: [Errno 122] Disk quota exceeded"; exit 1'
 expect "a share of the disk that is used up" 1 "the disk of .* is full, or your share of it; OLMO_HARNESS_CACHE=DIR" in_needs "$fetch"
+fake python3 'echo "pip 20.0.2 from /env/lib (python 3.8)"'
+expect "a pip that knows no wheels of today" 2 "^build.sh: pip 20.0.2 is too old for today's packages, 20.3 or newer is needed: python3 -m pip install --upgrade pip" in_needs "$fetch"
 fake df 'echo; echo "disk 1000 900 100 90% /"'
 expect "too small a disk" 1 "needs [0-9]+ MB in .*, and 100 MB are free" in_needs "$fetch"
 rm "$work/bin/df"
 # A pip that is killed half-way leaves nothing that is taken for the whole, and two at once fetch once.
-pip='while [ $# -gt 0 ]; do [ "$1" = --target ] && to=$2; shift; done; echo >>'$work'/calls; mkdir -p "$to/torch/lib"'
+not_asked='[ "${*: -1}" != --version ] || exit 0; '
+pip=$not_asked'while [ $# -gt 0 ]; do [ "$1" = --target ] && to=$2; shift; done; echo >>'$work'/calls; mkdir -p "$to/torch/lib"'
 fake python3 "$pip; kill -9 \$PPID"
 expect "an interrupted fetch" 137 "" in_needs "$fetch"
 [ ! -e "$work"/cache/libtorch-*/torch ] || { echo "FAILED: half a LibTorch is taken for the whole"; failed=1; }
@@ -129,7 +156,7 @@ expect "a fetch after it" 0 "/libtorch-[0-9.]+$" in_needs "($fetch) & ($fetch); 
 [ "$(wc -l <"$work/calls")" -eq 1 ] || { echo "FAILED: two builds at once fetched LibTorch $(wc -l <"$work/calls") times"; failed=1; }
 
 rm -rf "$work"/cache/libtorch-* "$work/answered"
-fake python3 "[ -e $work/answered ] || { touch $work/answered; echo 'IncompleteRead(1 bytes read)'; exit 1; }; $pip; touch \"\$to/torch/lib/libtorch_cpu.so\""
+fake python3 "$not_asked[ -e $work/answered ] || { touch $work/answered; echo 'IncompleteRead(1 bytes read)'; exit 1; }; $pip; touch \"\$to/torch/lib/libtorch_cpu.so\""
 expect "a download that breaks off once" 0 "/libtorch-[0-9.]+$" in_needs "$fetch"
 
 # Without root: pinned sources, from a folder or a mirror, and the tools that build them.
