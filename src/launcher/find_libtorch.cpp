@@ -60,6 +60,15 @@ std::string minor_of(const std::string& version) {
   return version.substr(0, version.find_first_not_of("0123456789", dot + 1));
 }
 
+/// Each once, whatever links (lib64 to lib) and variables lead to it.
+void add(std::optional<LibTorch> libtorch, std::vector<LibTorch>& found) {
+  std::error_code error;
+  const bool is_new = libtorch && std::ranges::none_of(found, [&](const LibTorch& each) {
+                        return fs::equivalent(each.libraries, libtorch->libraries, error);
+                      });
+  if (is_new) found.push_back(*std::move(libtorch));
+}
+
 /// A PyTorch in an environment, whichever its Python is.
 void add_installed(const fs::path& environment, std::vector<LibTorch>& found) {
   for (const char* lib : {"lib", "lib64"}) {
@@ -71,9 +80,8 @@ void add_installed(const fs::path& environment, std::vector<LibTorch>& found) {
     }
     std::sort(folders.begin(), folders.end());
     for (const auto& folder : folders) {
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        if (auto libtorch = libtorch_in(folder / packages)) found.push_back(*libtorch);
-      }
+      for (const char* packages : {"site-packages", "dist-packages"})
+        add(libtorch_in(folder / packages), found);
     }
   }
 }
@@ -100,8 +108,8 @@ LibTorch named_libtorch(const std::string& folder, const std::string& minor) {
                                        " is needed, here is another: " + described(*libtorch));
   }
   if (const auto lack = lack_of(*libtorch); !lack.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "OLMO_LIBTORCH: " + described(*libtorch) + " lacks libraries that it needs: " + lack);
+    throw Error(ErrorKind::kUsage, "OLMO_LIBTORCH: " + described(*libtorch) +
+                                       " lacks libraries that it needs: " + lack);
   }
   return *libtorch;
 }
@@ -116,7 +124,7 @@ std::string variable(const char* name) {
 std::optional<LibTorch> libtorch_in(const fs::path& folder) {
   for (const auto& root : {folder, folder / "torch"}) {
     std::error_code error;
-    if (fs::exists(root / "lib" / kLibrary, error))
+    if (fs::is_regular_file(root / "lib" / kLibrary, error))
       return LibTorch{fs::absolute(root / "lib", error), version_of(root)};
   }
   return std::nullopt;
@@ -125,7 +133,8 @@ std::optional<LibTorch> libtorch_in(const fs::path& folder) {
 Places places_of(const fs::path& prefix) {
   Places places{variable("OLMO_LIBTORCH"), {prefix}, {}};
   for (const char* active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto folder = variable(active); !folder.empty()) places.environments.push_back(folder);
+    if (const auto folder = variable(active); !folder.empty())
+      places.environments.push_back(folder);
   }
   try {
     places.cache = cache_directory();
@@ -140,10 +149,7 @@ LibTorch find_libtorch(const Places& places, const std::string& needed,
   if (!places.named.empty()) return named_libtorch(places.named, minor);
   std::vector<LibTorch> found;
   for (const auto& environment : places.environments) add_installed(environment, found);
-  if (!places.cache.empty()) {
-    if (auto libtorch = libtorch_in(places.cache / ("libtorch-" + needed)))
-      found.push_back(*libtorch);
-  }
+  if (!places.cache.empty()) add(libtorch_in(places.cache / ("libtorch-" + needed)), found);
   std::string others;
   for (const auto& libtorch : found) {
     std::string lack;

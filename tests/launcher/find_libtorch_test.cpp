@@ -90,6 +90,22 @@ TEST_CASE("without LibTorch there is one sentence with the command that fetches 
                                "): `BIN/fetch`") != std::string::npos);
 }
 
+TEST_CASE("a LibTorch to which several names lead is told once", "[launcher]") {
+  const Machine machine;
+  test::fake_libtorch(machine.installed, "2.9.1");
+  fs::create_directory_symlink("lib", machine.environment / "lib64");  // as venv makes it
+  const Places places{"", {machine.environment, machine.environment}, machine.cache};
+  CHECK_THROWS_WITH(
+      find_libtorch(places, "2.11.0", "BIN/fetch"),
+      Catch::Matchers::Contains("not found (but 2.9.1 in " + machine.installed.string() + "): `"));
+}
+
+TEST_CASE("a folder in place of the library is no LibTorch", "[launcher]") {
+  const Machine machine;
+  fs::create_directories(machine.installed / "lib/libtorch_cpu.so");
+  CHECK(machine.refusal().find("was not found: `BIN/fetch`") != std::string::npos);
+}
+
 TEST_CASE("a LibTorch that lacks libraries of its own is passed over, and named", "[launcher]") {
   const Machine machine;
   test::fake_libtorch(machine.installed, "2.11.0");
