@@ -262,10 +262,16 @@ function curvesPage(main) {
     if (document.hidden || busy) return;  // asked again when somebody looks
     busy = true;
     let wait = 2000;
-    try { if (runs.some(r => r.active && r.whole)) await follow(); say('', ''); }
+    try {
+      for (const run of runs.filter(r => !r.whole)) await loadWhole(run);  // what could not be read may be there now
+      if (runs.some(r => r.active && r.whole)) await follow();
+      // A page of runs that had no step came without a chart.
+      if (!handles.length && runs.some(r => r.whole && r.whole.step.length) && (await (await fetch(location.href)).text()).includes('data-source=')) location.reload();
+      say('', '');
+    }
     catch (error) { wait = 5000; say('', error instanceof TypeError ? 'olmo-harness serve does not answer; the curves are as they were.' : error.message); }
     busy = false;
-    main.dataset.live = runs.some(r => r.active) ? 'on' : 'off';
+    main.dataset.live = runs.some(r => r.active || !r.whole) ? 'on' : 'off';
     if (main.dataset.live === 'on') timer = setTimeout(tick, problems.size ? 5000 : wait);
   }
   document.addEventListener('visibilitychange', () => { if (!document.hidden && main.dataset.live === 'on') tick(); });

@@ -38,7 +38,6 @@ constexpr auto kReading = std::chrono::milliseconds(200);
 constexpr std::size_t kRowsAtOnce = 25'000;
 /// New rows that a page appends one by one.
 constexpr std::size_t kNewRows = 2'000;
-constexpr std::size_t kKeptBins = 256;
 
 /// Seven digits are more than a screen shows, and half of what a number takes as text.
 OrderedJson rounded(double value) {
@@ -131,7 +130,8 @@ OrderedJson bins_json(const ChosenRun& run, const RunLine& line, const WantedCur
                       CurveCache& cache) {
   const auto kept =
       cache.kept(run.entry.key + " " + std::to_string(wanted.points) + " " +
-                 std::to_string(wanted.range.first) + " " + std::to_string(wanted.range.last));
+                     std::to_string(wanted.range.first) + " " + std::to_string(wanted.range.last),
+                 wanted.points);
   const std::lock_guard held(kept->mutex);
   if (!kept->bins) kept->bins.emplace(step_quantities(), wanted.points, wanted.range);
   OrderedJson json = head_of(run, line);
@@ -195,16 +195,21 @@ Quantities step_quantities() {
   return quantities;
 }
 
-std::shared_ptr<CurveCache::Kept> CurveCache::kept(const std::string& name) {
+std::shared_ptr<CurveCache::Kept> CurveCache::kept(const std::string& name, std::size_t bins) {
   const std::lock_guard held(mutex_);
   Entry& entry = entries_[name];
-  if (!entry.kept) entry.kept = std::make_shared<Kept>();
+  if (!entry.kept) {
+    entry.kept = std::make_shared<Kept>();
+    entry.bins = bins;
+    bins_ += bins;
+  }
   entry.used = ++clock_;
   auto found = entry.kept;
-  if (entries_.size() > kKeptBins) {
+  while (bins_ > kMostBins && entries_.size() > 1) {
     const auto oldest = std::min_element(
         entries_.begin(), entries_.end(),
         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    bins_ -= oldest->second.bins;
     entries_.erase(oldest);
   }
   return found;

@@ -38,16 +38,20 @@ class CurveCache {
     std::mutex mutex;
     std::optional<store::SeriesBins> bins;
   };
-  /// Of a run and what is wanted of it. Of those not asked for in the longest time some are let go.
-  std::shared_ptr<Kept> kept(const std::string& name);
+  /// Of a run and what is wanted of it, in at most `bins` bins. Those that nobody asked for in the
+  /// longest time are let go where all together would be more than kMostBins.
+  std::shared_ptr<Kept> kept(const std::string& name, std::size_t bins);
+  static constexpr std::size_t kMostBins = 100'000;  ///< 60 MB; two pages of a hundred runs
 
  private:
   struct Entry {
     std::shared_ptr<Kept> kept;
+    std::size_t bins = 0;
     std::uint64_t used = 0;
   };
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;
+  std::size_t bins_ = 0;  ///< of all entries
   std::uint64_t clock_ = 0;
 };
 

@@ -31,7 +31,6 @@ namespace http = boost::beast::http;
 using Tcp = asio::ip::tcp;
 
 constexpr std::size_t kHeaderBytes = 16'384;
-constexpr std::size_t kConnections = 256;
 /// Answers that wait for a thread; a page asks for a few at once.
 constexpr int kWaiting = 512;
 /// For pages, and as many for data: a page never waits until data have been read for another.
@@ -97,7 +96,7 @@ struct Shared {
   asio::thread_pool pages{kThreads}, data{kThreads};
   int data_niceness = std::min(19, ::getpriority(PRIO_PROCESS, 0) + kNiceness);
   std::size_t connections = 0;
-  std::list<Connection*> quiet = {};  ///< whose next request is not there; the longest first
+  std::list<Connection*> quiet = {};  ///< that wait for their client; the longest first
   int waiting = 0;
 
   void join() {
@@ -129,7 +128,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Ends it for another client: whoever opens connections and says nothing keeps nobody out.
+  /// Ends it for another client: whoever opens connections, and then says nothing or takes no
+  /// answer, keeps nobody out.
   void give_way() {
     speaks();
     beast::error_code ignored;
@@ -137,7 +137,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void read(double seconds) {
-    place_ = shared_.quiet.insert(shared_.quiet.end(), this);
+    falls_quiet();
     parser_.emplace();
     parser_->header_limit(kHeaderBytes);
     parser_->body_limit(0);
@@ -149,6 +149,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
+  void falls_quiet() { place_ = shared_.quiet.insert(shared_.quiet.end(), this); }
   void speaks() {
     if (place_) shared_.quiet.erase(*place_);
     place_.reset();
@@ -203,10 +204,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void send(HttpResponse&& response) {
+    falls_quiet();
     response_ = std::move(response);
     stream_.expires_after(milliseconds(shared_.options.response_seconds));
     http::async_write(stream_, response_,
                       [self = shared_from_this()](beast::error_code error, std::size_t) {
+                        self->speaks();
                         if (error || !self->response_.keep_alive()) return self->close();
                         self->read(self->shared_.options.idle_seconds);
                       });
@@ -252,7 +255,7 @@ class Listener {
     acceptor_.async_accept([this](beast::error_code error, Tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return accept_later();  // no descriptor is free, or the client is gone already
-      bool room = shared_.connections < kConnections;
+      bool room = shared_.connections < shared_.options.connections;
       if (!room && !shared_.quiet.empty()) {
         shared_.quiet.front()->give_way();
         room = true;

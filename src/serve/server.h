@@ -21,6 +21,7 @@ struct ServerOptions {
   double request_seconds = 10;    ///< for a request to arrive whole
   double idle_seconds = 60;       ///< for the next request of a connection
   double response_seconds = 120;  ///< for a response to be taken
+  std::size_t connections = 256;  ///< at a time
 };
 
 /// Makes the answer to a request that was let in; called by several threads at once. An exception

@@ -75,6 +75,11 @@ class Client {
     return got;
   }
   [[nodiscard]] bool closed() const { return closed_; }
+  /// Whether some of an answer is there to be read.
+  [[nodiscard]] bool has_answer() const {
+    pollfd wait{socket_, POLLIN, 0};
+    return ::poll(&wait, 1, 0) == 1;
+  }
 
  private:
   int socket_;

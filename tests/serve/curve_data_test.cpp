@@ -121,12 +121,14 @@ TEST_CASE("a run that is gone is told beside the others", "[serve]") {
 
 TEST_CASE("of bins that are kept those that nobody asks for are let go", "[serve]") {
   CurveCache cache;
-  const auto first = cache.kept("first"), second = cache.kept("second");
-  for (int i = 0; i < 254; ++i) (void)cache.kept(std::to_string(i));
-  CHECK(cache.kept("first") == first);
-  (void)cache.kept("one more");
-  CHECK(cache.kept("first") == first);
-  CHECK(cache.kept("second") != second);
+  constexpr std::size_t kHalf = CurveCache::kMostBins / 2;
+  const auto first = cache.kept("first", 1000), second = cache.kept("second", kHalf - 1000);
+  (void)cache.kept("third", kHalf);
+  CHECK(cache.kept("first", 1000) == first);
+  (void)cache.kept("one more", 1);
+  CHECK(cache.kept("first", 1000) == first);
+  CHECK(cache.kept("second", kHalf - 1000) != second);
+  CHECK(cache.kept("far too much", 2 * CurveCache::kMostBins) != nullptr);
 }
 
 }  // namespace olmo::serve

@@ -9,6 +9,8 @@
 
 namespace olmo::serve {
 
+namespace fs = std::filesystem;
+
 TEST_CASE("the page of curves is whole without a script", "[serve]") {
   const test::TemporaryDirectory folder;
   const test::ServedRun run(folder / "a", "alone", 50);
@@ -47,6 +49,42 @@ TEST_CASE("runs that there is no time to read are left to the page's script", "[
   test::RunningServer server([&](const Request& request) { return routes.answer(request); });
   test::Browser browser;
   browser.open("http://127.0.0.1:" + std::to_string(server.port()) + address_of("/curves", runs));
+  CHECK(
+      browser.becomes("charts[0].curves.length === 2 && charts[0].curves[1].points.length === 5"));
+  CHECK(browser.becomes("document.getElementById('notice').textContent === ''"));
+}
+
+TEST_CASE("a page of curves that was opened before the first step gets its charts",
+          "[serve][browser]") {
+  if (!test::Browser::is_installed()) return;
+  const test::TemporaryDirectory folder;
+  test::ServedRun run(folder / "a", "early", 0);
+  test::KnownSite site({folder.path()});
+  test::RunningServer server([&](const Request& request) { return site.answer(request); });
+  test::Browser browser;
+  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/run/" +
+               test::key_of(site, run.id()) + "/curves");
+  REQUIRE(browser.becomes("document.getElementById('curves').dataset.live === 'on'"));
+  CHECK(browser.holds("charts.length === 0"));
+  run.train(1, 5);
+  CHECK(browser.becomes("charts.length > 0 && charts[0].curves[0].points.length === 5"));
+  CHECK(browser.problems().empty());
+}
+
+TEST_CASE("a run that cannot be read when its page of curves comes is drawn once it can",
+          "[serve][browser]") {
+  if (!test::Browser::is_installed()) return;
+  const test::TemporaryDirectory folder;
+  test::ServedRun first(folder / "a", "first", 5), second(folder / "b", "second", 5);
+  for (auto* run : {&first, &second}) run->end();
+  test::KnownSite site({folder.path()});
+  const Query runs = {{"run", {test::key_of(site, first.id()), test::key_of(site, second.id())}}};
+  test::RunningServer server([&](const Request& request) { return site.answer(request); });
+  test::Browser browser;
+  fs::rename(folder / "b", folder / ".away");
+  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + address_of("/curves", runs));
+  REQUIRE(browser.becomes("document.getElementById('notice').textContent.startsWith('second: ')"));
+  fs::rename(folder / ".away", folder / "b");
   CHECK(
       browser.becomes("charts[0].curves.length === 2 && charts[0].curves[1].points.length === 5"));
   CHECK(browser.becomes("document.getElementById('notice').textContent === ''"));

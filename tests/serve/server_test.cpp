@@ -117,6 +117,22 @@ TEST_CASE("clients that open connections and say nothing keep nobody out", "[ser
   CHECK(ask(running.port(), "/").status == 200);
 }
 
+TEST_CASE("clients that ask and take no answer keep nobody out", "[serve]") {
+  const RunningServer running(
+      [](const serve::Request& request) {
+        // More than what the system takes for a client that reads nothing.
+        return serve::html_response(std::string(request.path == "/" ? 1 : 20'000'000, 'x'));
+      },
+      {.port = 0, .response_seconds = 600, .connections = 4});
+  std::vector<std::unique_ptr<Client>> deaf;
+  for (int i = 0; i < 4; ++i) {
+    deaf.push_back(std::make_unique<Client>(running.port()));
+    deaf.back()->send("GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+  for (const auto& client : deaf) REQUIRE(happens([&] { return client->has_answer(); }));
+  CHECK(ask(running.port(), "/").status == 200);
+}
+
 TEST_CASE("a request that names two hosts is refused", "[serve]") {
   const RunningServer running(hello);
   Client client(running.port());
