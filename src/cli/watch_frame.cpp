@@ -38,9 +38,7 @@ std::string progress_of(const RunView& view) {
   const auto of = view.run.max_steps;
   std::string text = "step " + page::count(view.last->step);
   if (of > 0)
-    text += " of " + page::count(of) + " (" +
-            page::whole_percent(static_cast<double>(view.last->step) / static_cast<double>(of)) +
-            ")";
+    text += " of " + page::count(of) + " (" + page::done_percent(view.last->step, of) + ")";
   return text;
 }
 

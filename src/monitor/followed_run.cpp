@@ -48,10 +48,16 @@ void FollowedRun::look(std::size_t rows) {
   try {
     open_if_new();
     // Once a run was found it is the one to follow, though a later one may begin in the same file.
-    const std::string wanted = run_id_.empty() ? where_.run : run_id_;
-    const std::string id =
-        store::one_id_of(*records_, "run", wanted, store::ids_from(*records_, "run", wanted));
+    // Where another file has taken the place, such as that of a training begun anew, the run in it.
+    std::string wanted = run_id_.empty() ? where_.run : run_id_;
+    auto ids = store::ids_from(*records_, "run", wanted);
+    if (ids.empty() && !run_id_.empty()) {
+      wanted = where_.run;
+      ids = store::ids_from(*records_, "run", wanted);
+    }
+    const std::string id = store::one_id_of(*records_, "run", wanted, ids);
     auto view = read_run_view(*records_, id);
+    if (id != run_id_) curves_ = RunCurves();
     curves_.follow(*records_, view.line, rows);
     run_id_ = id;
     view_ = std::move(view);

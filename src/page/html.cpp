@@ -224,6 +224,10 @@ std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
 
 std::string whole_percent(double fraction) { return fixed(100 * fraction, 0) + " %"; }
 
+std::string done_percent(std::int64_t done, std::int64_t of) {
+  return fixed(std::floor(100 * static_cast<double>(done) / static_cast<double>(of)), 0) + " %";
+}
+
 std::string points(double fraction) {
   const std::string text = fixed(100 * fraction, 2);
   return fraction > 0 && text != "0.00" ? "+" + text : text;

@@ -94,6 +94,8 @@ std::string compact(double value);
 std::string percent(double fraction);
 /// A fraction as "45 %".
 std::string whole_percent(double fraction);
+/// How much of a whole is done, "99 %" until all of it is.
+std::string done_percent(std::int64_t done, std::int64_t of);
 /// A difference of fractions in percentage points, "+0.12", without the unit.
 std::string points(double fraction);
 /// Three digits, "< 0.0001" below.

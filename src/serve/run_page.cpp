@@ -35,8 +35,7 @@ std::string progress_html(const RunEntry& run, const monitor::RunView& view) {
   const auto& summary = run.summary;
   const auto of = summary.run.max_steps;
   if (!summary.step || of <= 0) return {};
-  const auto done = static_cast<double>(std::min(*summary.step, of));
-  std::string text = whole_percent(done / static_cast<double>(of)) + " of " + count(of) + " steps";
+  std::string text = done_percent(std::min(*summary.step, of), of) + " of " + count(of) + " steps";
   if (view.eta_seconds) text += ", about " + escape(format_duration(*view.eta_seconds)) + " left";
   return "<p class=\"progress\"><progress max=\"" + std::to_string(of) + "\" value=\"" +
          std::to_string(*summary.step) + "\"></progress> " + text + "</p>\n";

@@ -108,6 +108,32 @@ TEST_CASE("the run that was found stays the one that is followed", "[monitor]") 
   CHECK(followed.view()->run.run_id == first);
 }
 
+TEST_CASE("a training that was begun anew in the place of another is followed", "[monitor]") {
+  test::RecordedCurve before, now;
+  before.steps(1, 9);
+  now.steps(1, 2, 50);
+  const test::TemporaryDirectory folder;
+  const fs::path place = folder / "run.db";
+  const auto put = [&](test::RecordedCurve& run) {
+    run.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    fs::remove(place);
+    fs::copy_file(run.path(), place);
+  };
+  put(before);
+  FollowedRun named(place.string() + ":" + before.id()), any(place.string());
+  named.look(kAll);
+  any.look(kAll);
+  put(now);
+  any.look(kAll);
+  CHECK(any.problem().empty());
+  CHECK(any.view()->run.run_id == now.id());
+  REQUIRE(any.curves().curve(0).size() == 2);
+  CHECK(any.curves().curve(0).back().mean == 25);
+  named.look(kAll);
+  CHECK(named.problem_kind() == ErrorKind::kUsage);
+  CHECK(named.view()->run.run_id == before.id());
+}
+
 TEST_CASE("a run has ended once its record says so", "[monitor]") {
   test::RecordedCurve run;
   run.steps(1, 30);

@@ -18,6 +18,9 @@ TEST_CASE("numbers on a page are short and the same everywhere", "[page]") {
   CHECK(points(0.0012) == "+0.12");
   CHECK(points(-0.000001) == "0.00");
   CHECK(percent(0.4531) == "45.31 %");
+  CHECK(done_percent(9999, 10'000) == "99 %");
+  CHECK(done_percent(29, 100) == "29 %");
+  CHECK(done_percent(100, 100) == "100 %");
   CHECK(compact(1.5e9) == "1.5B");
   CHECK(p_value(1e-7) == "< 0.0001");
   CHECK(exact(0.1) == "0.1");
