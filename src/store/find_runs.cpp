@@ -82,6 +82,21 @@ class Search {
     }
   }
 
+  /// To be called once every place was looked at. By then a file that a link leads to was found
+  /// under its own name, whose key and place stay when the link is moved (`latest`).
+  void follow_links() {
+    while (!links_.empty()) {
+      auto links = std::move(links_);
+      links_.clear();
+      std::ranges::sort(links, {}, &Link::path);
+      for (const auto& [path, depth] : links) {
+        std::vector<fs::path> folders;
+        sort_out(path, folders);
+        look_into_all(folders, depth);
+      }
+    }
+  }
+
   FoundDatabases result() {
     if (too_deep_ > 0)
       warn(first_too_deep_, "lies " + std::to_string(limits_.depth + 1) +
@@ -89,7 +104,8 @@ class Search {
     if (left_out_ > 0)
       warn(first_left_out_, "was not looked into, after " + std::to_string(limits_.folders) +
                                 " folders" + more(left_out_));
-    std::sort(found_.databases.begin(), found_.databases.end());
+    std::ranges::sort(found_.databases);
+    std::ranges::sort(found_.warnings);
     return std::move(found_);
   }
 
@@ -100,9 +116,19 @@ class Search {
     std::vector<fs::path> folders;
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error))
-      sort_out(*entry, folders);
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->is_symlink(ignored))
+        links_.push_back({entry->path(), depth});
+      else
+        sort_out(entry->path(), folders);
+    }
     if (error) warn(folder, "cannot be read whole: " + error.message());
+    look_into_all(folders, depth);
+  }
+
+  /// `depth`: of the folder that they lie in.
+  void look_into_all(std::vector<fs::path>& folders, int depth) {
     std::sort(folders.begin(), folders.end());
     for (const auto& inner : folders) {
       if (depth == limits_.depth) {
@@ -114,21 +140,21 @@ class Search {
   }
 
   /// Takes a database; notes a folder that is to be looked into.
-  void sort_out(const fs::directory_entry& entry, std::vector<fs::path>& folders) {
-    const std::string name = entry.path().filename().string();
+  void sort_out(const fs::path& path, std::vector<fs::path>& folders) {
+    const std::string name = path.filename().string();
     const bool named_as_database = name.ends_with(".db");
     std::error_code ignored;  // what is gone by now is not there
-    if (!named_as_database && !entry.is_directory(ignored)) return;
-    const auto status = status_of(entry.path());
+    if (!named_as_database && !fs::is_directory(path, ignored)) return;
+    const auto status = status_of(path);
     if (!status) {
-      if (named_as_database) warn(entry.path(), "cannot be looked at: " + error_text());
+      if (named_as_database) warn(path, "cannot be looked at: " + error_text());
     } else if (status->folder) {
-      const bool passed_over = name.starts_with('.') || is_checkpoint(entry.path(), name);
-      if (!passed_over && seen_.insert(status->identity).second) folders.push_back(entry.path());
+      const bool passed_over = name.starts_with('.') || is_checkpoint(path, name);
+      if (!passed_over && seen_.insert(status->identity).second) folders.push_back(path);
     } else if (named_as_database && status->file) {
-      if (name == "run.db" || may_hold_runs(entry.path())) take(entry.path(), *status);
+      if (name == "run.db" || may_hold_runs(path)) take(path, *status);
     } else if (named_as_database) {
-      warn(entry.path(), "is a pipe or a device and no database");
+      warn(path, "is a pipe or a device and no database");
     }
   }
 
@@ -155,8 +181,14 @@ class Search {
     return count == 1 ? "" : " (and " + counted(count - 1, "other folder") + ")";
   }
 
+  struct Link {
+    fs::path path;
+    int depth = 0;  ///< of the folder that it lies in
+  };
+
   FindLimits limits_;
   FoundDatabases found_;
+  std::vector<Link> links_;  ///< that are still to be followed
   std::set<Identity> seen_;
   int folders_ = 0;
   std::int64_t too_deep_ = 0, left_out_ = 0;
@@ -168,6 +200,7 @@ class Search {
 FoundDatabases find_databases(const std::vector<fs::path>& places, const FindLimits& limits) {
   Search search(limits);
   for (const auto& place : places) search.look_at(place);
+  search.follow_links();
   return search.result();
 }
 

@@ -14,8 +14,8 @@ struct FindLimits {
 };
 
 struct FoundDatabases {
-  /// Sorted as their paths, each file once, whatever links lead to it. They were not opened: one
-  /// may be damaged, and is gone if its run is removed meanwhile.
+  /// Sorted as their paths, each file once, under its own name where that is found beside links to
+  /// it. They were not opened: one may be damaged, and is gone if its run is removed meanwhile.
   std::vector<std::filesystem::path> databases;
   /// What could not be looked into; a sentence each that begins with the path.
   std::vector<std::string> warnings;

@@ -66,12 +66,14 @@ TEST_CASE("links are followed, in circles too, and each file is found once", "[s
   const TemporaryDirectory folder, elsewhere;
   const auto one = make_database(folder / "a" / "run.db");
   make_database(elsewhere / "far" / "run.db");
+  fs::create_directory_symlink(folder / "a", folder / "a_link_before_it");
+  fs::create_directory_symlink(folder / "a", folder / "latest");
   fs::create_directory_symlink(elsewhere.path(), folder / "link");
   fs::create_directory_symlink(folder.path(), folder / "a" / "circle");
   fs::create_symlink(one, folder / "again.db");
   fs::create_symlink(folder / "nothing", folder / "a" / "broken");
   const auto found = find_databases({folder.path(), folder / "a"});
-  CHECK(found.databases == Paths{folder / "again.db", folder / "link" / "far" / "run.db"});
+  CHECK(found.databases == Paths{one, folder / "link" / "far" / "run.db"});
   CHECK(found.warnings.empty());
 }
 
