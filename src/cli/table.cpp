@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <span>
 
@@ -15,10 +16,13 @@
 namespace olmo::cli {
 namespace {
 
-/// Floats with the digits that give the same bits back.
+/// Floats with the digits that give the same bits back; `inf`, as others write and read it.
 std::string exact_text(const store::SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
+  if (const auto* real = std::get_if<double>(&value)) {
+    if (std::isinf(*real)) return *real > 0 ? "inf" : "-inf";
+    return nlohmann::json(*real).dump();
+  }
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return "";
 }

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include <limits>
 #include <sstream>
 
 #include "core/terminal.h"
@@ -52,4 +53,15 @@ TEST_CASE("columns without room follow in a table below, beside the first column
   const auto text = example().text(50);
   INFO(text);
   CHECK(text.find("\n\nrun") != std::string::npos);
+}
+
+TEST_CASE("rows of text tell what is infinite from what is not there", "[cli]") {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const std::vector<olmo::store::SqlValue> values = {1.5, kInfinite, -kInfinite, std::monostate()};
+  const std::vector<std::string> names = {"a", "b", "c", "d"};
+  std::ostringstream csv, markdown;
+  olmo::cli::write_csv_row(csv, names, values, true);
+  olmo::cli::write_markdown_row(markdown, names, values, false);
+  CHECK(csv.str() == "a,b,c,d\n1.5,inf,-inf,\n");
+  CHECK(markdown.str() == "| 1.5 | inf | -inf |  |\n");
 }

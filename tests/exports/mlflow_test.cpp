@@ -9,6 +9,16 @@ using namespace olmo::exports;
 using namespace olmo::test;
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+}  // namespace
+
 TEST_CASE("MLflow's files hold a line a number, and parameters and tags as texts", "[exports]") {
   const TemporaryDirectory folder;
   const auto written = write_mlflow(a_source(), folder.path(), "project");
@@ -19,4 +29,12 @@ TEST_CASE("MLflow's files hold a line a number, and parameters and tags as texts
   CHECK(read_file(written.path / "meta.yaml").find("status: 3\n") != std::string::npos);
   CHECK(read_file(written.path.parent_path() / "meta.yaml").find("name: 'project'\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a parameter of MLflow is cut between characters", "[exports]") {
+  const TemporaryDirectory folder;
+  auto source = a_source();
+  source.facts.settings.push_back({"data.paths", "x" + repeated("é", 4000)});
+  const auto written = write_mlflow(source, folder.path(), "project");
+  CHECK(read_file(written.path / "params/data.paths") == "x" + repeated("é", 2999));
 }
