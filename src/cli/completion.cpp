@@ -121,8 +121,8 @@ void add_completion(const Command& program, const char* group,
   command.option("SHELL", shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
   command.footer(
       "It completes commands, options, their values, files, config keys, tasks and suites. Print "
-      "it "
-      "again after an update.\n"
+      "it again after an update. The folder of a file must be there (mkdir -p), and zsh's be named "
+      "in $fpath.\n"
       "Examples:\n"
       "  source <(olmo-harness completion bash)\n"
       "  olmo-harness completion bash > ~/.local/share/bash-completion/completions/olmo-harness\n"

@@ -58,8 +58,13 @@ Words in_other_groups(const CLI::App& app, const std::string& word) {
   const Words names = names_of(commands_of(app));
   Words meant = in_other_groups(app, word);
   const bool is_elsewhere = !meant.empty() && meant.front().ends_with(" " + word);
-  if (const auto close = nearest(word, names); close && !is_elsewhere)
-    meant = {full_name(app) + " " + *close};
+  if (const auto close = nearest(word, names)) {
+    const std::string here = full_name(app) + " " + *close;
+    if (!is_elsewhere)
+      meant = {here};
+    else if (close->starts_with(word))  // `run list`
+      meant.insert(meant.begin(), here);
+  }
   for (auto& name : meant) name = "`" + name + "`";
   usage_error("`" + word + "` is no command of " + full_name(app) +
               (meant.empty() ? "; its commands are " + listed(names, "and")

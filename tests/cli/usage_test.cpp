@@ -76,6 +76,7 @@ TEST_CASE("an unknown command names the nearest, one of another group, or those 
       {{"trian", "config.json", "--resume", "latest"}, {"olmo-harness train"}},
       {{"runs", "frobnicate"}, {"`frobnicate`", "runs", "import and tag"}},
       {{"runs", "lst", "run.db"}, {"olmo-harness runs list"}},
+      {{"run", "list", "runs"}, {"mean `olmo-harness runs` or `olmo-harness report run`?"}},
       {{"chekpoint", "verify", "x"}, {"olmo-harness checkpoint"}},
       {{"tokenize", "a.jsonl"}, {"olmo-harness data tokenize"}},
       {{"parity", "a", "b"}, {"olmo-harness report parity"}},
