@@ -1,5 +1,6 @@
 #include "core/needed_libraries.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -157,6 +158,18 @@ class Search {
 };
 
 }  // namespace
+
+bool is_cut(const fs::path& library) {
+  Reader file(library);
+  const auto header = file.at<Elf64_Ehdr>(0);
+  const auto segments = segments_of(file);
+  if (segments.empty()) return false;
+  std::uint64_t end = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
+  for (const auto& s : segments) end = std::max(end, s.p_offset + s.p_filesz);
+  std::error_code error;
+  const auto bytes = fs::file_size(library, error);
+  return !error && bytes < end;
+}
 
 std::vector<std::string> missing_libraries(const fs::path& library) {
   Search search;

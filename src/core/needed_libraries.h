@@ -14,4 +14,7 @@ namespace olmo {
 /// again.
 std::vector<std::string> missing_libraries(const std::filesystem::path& library);
 
+/// Whether a 64-bit ELF library is shorter than it says.
+bool is_cut(const std::filesystem::path& library);
+
 }  // namespace olmo

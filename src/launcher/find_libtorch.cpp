@@ -91,10 +91,12 @@ std::string described(const LibTorch& libtorch) {
          libtorch.libraries.parent_path().string();
 }
 
-/// What a LibTorch of the right version needs and this machine has not: PyPI's wheel needs two
-/// libraries of CUDA, which a --no-deps leaves out.
+/// What a LibTorch of the right version lacks: PyPI's wheel needs two libraries of CUDA, which a
+/// --no-deps leaves out; a copy onto a full disk has no end, on which the loader crashes.
 std::string lack_of(const LibTorch& libtorch) {
-  return joined(missing_libraries(libtorch.libraries / kLibrary));
+  const fs::path library = libtorch.libraries / kLibrary;
+  if (is_cut(library)) return std::string("the end of ") + kLibrary + ": delete this cut copy";
+  return joined(missing_libraries(library));
 }
 
 LibTorch named_libtorch(const std::string& folder, const std::string& minor) {
@@ -108,8 +110,8 @@ LibTorch named_libtorch(const std::string& folder, const std::string& minor) {
                                        " is needed, here is another: " + described(*libtorch));
   }
   if (const auto lack = lack_of(*libtorch); !lack.empty()) {
-    throw Error(ErrorKind::kUsage, "OLMO_LIBTORCH: " + described(*libtorch) +
-                                       " lacks libraries that it needs: " + lack);
+    throw Error(ErrorKind::kUsage,
+                "OLMO_LIBTORCH: " + described(*libtorch) + " lacks what it needs: " + lack);
   }
   return *libtorch;
 }

@@ -115,9 +115,20 @@ TEST_CASE("a LibTorch that lacks libraries of its own is passed over, and named"
   CHECK(refusal.find("(but 2.11.0 in " + machine.installed.string() + ", which lacks libolmo_") !=
         std::string::npos);
   CHECK(machine.refusal((machine.environment / "lib/python3.12/site-packages").string())
-            .find("lacks libraries that it needs: libolmo_") != std::string::npos);
+            .find("lacks what it needs: libolmo_") != std::string::npos);
   test::fake_libtorch(machine.fetched, "2.11.0");
   CHECK(machine.find().libraries == machine.fetched / "lib");
+}
+
+TEST_CASE("a LibTorch that is a cut copy is passed over, and named", "[launcher]") {
+  const Machine machine;
+  test::fake_libtorch(machine.installed, "2.11.0");
+  const fs::path library = machine.installed / "lib/libtorch_cpu.so";
+  fs::copy_file(OLMO_FAKE_CUDA "/libcuda.so.1", library, fs::copy_options::overwrite_existing);
+  CHECK(machine.find().libraries == library.parent_path());
+  fs::resize_file(library, fs::file_size(library) - 1);
+  CHECK(machine.refusal().find("which lacks the end of libtorch_cpu.so: delete this cut copy)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a LibTorch without version.py tells its version by other files", "[launcher]") {
