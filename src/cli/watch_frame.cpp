@@ -49,7 +49,7 @@ Lines numbers_of(const RunView& view) {
   const auto add = [&](const char* what, const std::string& value) {
     if (!value.empty()) parts.push_back(what + value);
   };
-  add("loss ", number_or_none(view.last->loss, 5));
+  parts.push_back("loss " + (view.last->loss ? page::number(*view.last->loss, 5) : "not finite"));
   add("gradient norm ", number_or_none(view.last->grad_norm));
   add("lr ", number_or_none(view.last->lr));
   if (view.last->tokens_per_second)

@@ -26,6 +26,12 @@ std::string cell_of(const std::optional<double>& value) {
   return value ? page::short_number(*value) : "";
 }
 
+/// Each step has a loss, be it no number.
+std::string loss_cell(const RunView& view) {
+  if (!view.last) return "";
+  return view.last->loss ? page::short_number(*view.last->loss) : "not finite";
+}
+
 /// "120 of 1,000".
 std::string steps_of(const RunView& view) {
   if (!view.last) return "none yet";
@@ -51,7 +57,7 @@ void add_numbers(TextTable& table, const FollowedRun& a, const FollowedRun& b) {
   if (at_a.tokens_per_second && at_b.tokens_per_second && *at_a.tokens_per_second > 0)
     faster = page::signed_number(100 * (*at_b.tokens_per_second / *at_a.tokens_per_second - 1), 3) +
              " %";
-  row("loss", at_a.loss, at_b.loss, difference);
+  table.add({"loss", loss_cell(*a.view()), loss_cell(*b.view()), difference});
   row("gradient norm", at_a.grad_norm, at_b.grad_norm);
   row("learning rate", at_a.lr, at_b.lr);
   row("tokens/s", at_a.tokens_per_second, at_b.tokens_per_second, faster);
@@ -106,7 +112,7 @@ Lines table_of(Runs runs, std::size_t columns) {
     const RunView& view = *run->view();
     const auto last = view.last.value_or(monitor::LastStep{});
     table.add({labels[i], state_of(*run), view.last ? std::to_string(last.step) : "",
-               view.run.max_steps > 0 ? std::to_string(view.run.max_steps) : "", cell_of(last.loss),
+               view.run.max_steps > 0 ? std::to_string(view.run.max_steps) : "", loss_cell(view),
                cell_of(last.grad_norm), cell_of(last.lr), cell_of(last.tokens_per_second),
                last.mfu ? page::percent(*last.mfu) : "",
                view.eta_seconds ? format_duration(*view.eta_seconds) : ""});

@@ -1,5 +1,7 @@
 #include "monitor/run_curves.h"
 
+#include <limits>
+
 namespace olmo::monitor {
 namespace {
 
@@ -22,13 +24,17 @@ struct Mean {
 }  // namespace
 
 std::vector<page::Bin> chart_bins(std::span<const store::SeriesBin> bins, std::size_t which) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::vector<page::Bin> drawn;
   bool broken = false;
   for (const auto& bin : bins) {
     const store::SeriesSpread& spread = bin.of[which];
+    const double x = (static_cast<double>(bin.first) + static_cast<double>(bin.last)) / 2;
     broken = broken || spread.values < bin.rows;
+    if (which == 0 && spread.values < bin.rows)
+      drawn.push_back({.x = x, .low = kNone, .mean = kNone, .high = kNone, .broken = false});
     if (spread.values == 0) continue;
-    drawn.push_back({.x = (static_cast<double>(bin.first) + static_cast<double>(bin.last)) / 2,
+    drawn.push_back({.x = x,
                      .low = spread.low,
                      .mean = spread.mean,
                      .high = spread.high,

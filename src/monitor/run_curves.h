@@ -23,7 +23,8 @@ inline constexpr Drawn kDrawn[] = {{"ce_loss", "loss"},
                                    {"tokens_per_second", "tokens/s"},
                                    {"mfu", "MFU"}};
 
-/// Bins of the store as bins of a chart, over steps. `which`: of the quantities.
+/// Bins of the store as bins of a chart, over steps. `which`: of the quantities. Each step has a
+/// loss, so one that is not there was not finite: a bin whose mean is NaN says where.
 std::vector<page::Bin> chart_bins(std::span<const store::SeriesBin> bins, std::size_t which);
 
 /// b minus a of the bins' means, where bins of both hold the same steps.

@@ -40,6 +40,12 @@ class Canvas {
           ay + std::lround(static_cast<double>((by - ay) * i) / static_cast<double>(steps)), curve);
   }
 
+  /// A cross at the top, for what has no place on the vertical axis.
+  void cross(double x, std::size_t curve) {
+    Cell& cell = cells_[static_cast<std::size_t>(dot_at(x, 1).first) / across_];
+    cell = {.dots = 1, .curve = curve, .cross = true};
+  }
+
   [[nodiscard]] std::string row(std::size_t row) const {
     std::string text;
     std::optional<std::size_t> colour;
@@ -58,6 +64,7 @@ class Canvas {
   struct Cell {
     std::uint32_t dots = 0;
     std::size_t curve = 0;
+    bool cross = false;
   };
 
   [[nodiscard]] std::pair<long, long> dot_at(double x, double y) const {
@@ -79,6 +86,7 @@ class Canvas {
 
   [[nodiscard]] std::string character(const Cell& cell) const {
     if (cell.dots == 0) return " ";
+    if (cell.cross) return "×";
     if (marks_) return std::string(1, kMarks[cell.curve % kColours]);
     std::string text;
     append_utf8(text, kBraille + cell.dots);
@@ -100,6 +108,7 @@ void draw(Canvas& canvas, const Axis& x, const Axis& y, const TerminalCurve& cur
           std::size_t which) {
   const Bin* before = nullptr;
   for (const Bin& bin : curve.bins) {
+    if (std::isnan(bin.mean) && on_axis(x, bin.x)) canvas.cross(x.place(bin.x), which);
     if (!on_axis(x, bin.x) || !on_axis(y, bin.mean)) {
       before = nullptr;
       continue;
@@ -216,7 +225,11 @@ std::vector<std::string> terminal_chart(const std::string& title, const Axis& x,
   Canvas canvas(plot_columns, plot_rows, ink, marks);
   // The first curve is drawn last, over the others.
   for (std::size_t i = curves.size(); i-- > 0;) draw(canvas, x, y, curves[i], i);
-  std::vector<std::string> lines = {title_line(title, curves, columns, ink, marks)};
+  const bool crossed = std::ranges::any_of(curves, [](const TerminalCurve& curve) {
+    return std::ranges::any_of(curve.bins, [](const Bin& bin) { return std::isnan(bin.mean); });
+  });
+  std::vector<std::string> lines = {
+      title_line(title + (crossed ? " (× not finite)" : ""), curves, columns, ink, marks)};
   for (std::size_t row = 0; row < plot_rows; ++row) {
     const std::string label = shortened(labels[row], left);
     const char* edge = ink.unicode ? (label.empty() ? "│" : "┤") : (label.empty() ? "|" : "+");

@@ -23,8 +23,8 @@ std::string colour_of(const TerminalInk& ink, std::size_t which);
 std::string end_of_colour(const TerminalInk& ink);
 
 struct TerminalCurve {
-  std::string name;  ///< in the legend; empty: none
-  std::vector<Bin> bins;
+  std::string name;       ///< in the legend; empty: none
+  std::vector<Bin> bins;  ///< one whose mean is NaN is a cross at the top
 };
 
 inline constexpr std::size_t kLeastChartColumns = 20, kLeastChartRows = 5;

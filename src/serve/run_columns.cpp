@@ -1,5 +1,7 @@
 #include "serve/run_columns.h"
 
+#include <cmath>
+
 #include "core/text.h"
 #include "page/html.h"
 
@@ -16,10 +18,6 @@ SortValue sorted(const std::optional<double>& value) {
 SortValue sorted(const std::string& text) { return text.empty() ? SortValue() : SortValue(text); }
 
 std::string text_html(const std::string& text) { return text.empty() ? kNone : shown(text, 120); }
-
-std::string number_html(const std::optional<double>& value, int digits) {
-  return value ? number(*value, digits) : kNone;
-}
 
 std::string compact_html(const std::optional<double>& value) {
   return value ? compact(*value) : kNone;
@@ -63,8 +61,7 @@ constexpr RunColumn kColumns[] = {
     {"tokens", "Tokens", true, true,
      [](const RunEntry& run) { return compact_html(as_double(run.summary.tokens)); },
      [](const RunEntry& run) { return sorted(as_double(run.summary.tokens)); }},
-    {"loss", "Loss", true, true,
-     [](const RunEntry& run) { return number_html(run.summary.ce_loss, 5); },
+    {"loss", "Loss", true, true, [](const RunEntry& run) { return loss_html(run, 5); },
      [](const RunEntry& run) { return sorted(run.summary.ce_loss); }},
     {"speed", "Tokens/s", true, true,
      [](const RunEntry& run) { return compact_html(run.summary.tokens_per_second); },
@@ -129,6 +126,14 @@ std::string state_html(const RunEntry& run) {
   std::string html = element("span", classes, shown(state, 40));
   if (unsure) html += " <span class=\"note\">written " + ago(run.unwritten_seconds) + "</span>";
   return html;
+}
+
+std::string loss_html(const RunEntry& run, int digits) {
+  const auto& loss = run.summary.ce_loss;
+  if (!run.summary.step && !run.summary.tokens) return kNone;
+  // Each step has one.
+  return loss && std::isfinite(*loss) ? number(*loss, digits)
+                                      : element("span", "bad", "not finite");
 }
 
 std::string short_time(const std::string& utc) {

@@ -1,5 +1,6 @@
 // The page of a run: how it goes, what happened, what it was made with.
 #include <algorithm>
+#include <cmath>
 
 #include "core/terminal.h"
 #include "core/text.h"
@@ -78,8 +79,8 @@ std::string facts_html(const RunEntry& run, const monitor::RunView& view) {
   facts.add("Status", status_html(run));
   if (summary.step) facts.add("Step", count(*summary.step));
   if (summary.tokens) facts.add("Tokens", compact(static_cast<double>(*summary.tokens)));
-  if (summary.ce_loss)
-    facts.add("Loss", number(*summary.ce_loss, 6) + " <span class=\"note\">nats</span>");
+  if (summary.step || summary.tokens)
+    facts.add("Loss", loss_html(run, 6) + " <span class=\"note\">nats</span>");
   if (summary.tokens_per_second) facts.add("Tokens/s", number(*summary.tokens_per_second, 4));
   if (view.seconds_per_step) facts.add("A step takes", duration(*view.seconds_per_step));
   facts.add("Evaluations", evaluations_text(view));
@@ -116,6 +117,9 @@ std::string loss_chart(const store::RunDb& db, const store::RunLine& line) {
   Chart chart("Loss", "The loss by step, of single steps", x,
               axis_over(losses, Axis::Scale::kLinear, "nats"));
   chart.line(curve, {.classes = "a", .name = "loss"});
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    if (!std::isfinite(losses[i]))
+      chart.mark(steps[i], "event-b", "step " + count(points.step[i]) + ": the loss is not finite");
   return chart.empty() ? std::string() : chart.html();
 }
 

@@ -62,6 +62,18 @@ TEST_CASE("the frame of one run says how far it is and what was found", "[cli]")
   }
 }
 
+TEST_CASE("a loss that is not finite is said, alone and beside others", "[cli]") {
+  test::RecordedCurve run, other;
+  run.steps(1, 5);
+  run.sql("UPDATE steps SET ce_loss = 9e999 WHERE step = 5");
+  other.steps(1, 5);
+  const cli::FrameOptions options{.columns = 100, .rows = 40, .ink = kGrey};
+  CHECK(has(text_of(followed({&run}), options), "loss not finite"));
+  CHECK(has(text_of(followed({&run}), options), "loss (× not finite)"));
+  CHECK(has(text_of(followed({&run, &other}), options), "not finite"));
+  CHECK(has(text_of(followed({&run, &other, &other}), options), "not finite"));
+}
+
 TEST_CASE("the frame of two runs has their difference", "[cli]") {
   test::RecordedCurve a, b;
   a.steps(1, 50);

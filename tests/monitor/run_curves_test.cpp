@@ -1,5 +1,7 @@
 #include "monitor/run_curves.h"
 
+#include <cmath>
+
 #include "store/run_fixture.h"
 #include "support/catch.h"
 
@@ -22,11 +24,13 @@ TEST_CASE("bins of a chart break where a value is missing", "[monitor]") {
   run.steps(1, 5);
   run.sql("UPDATE steps SET ce_loss = 9e999 WHERE step = 3");
   const auto bins = chart_bins(bins_of(run, 64).bins(), 0);
-  REQUIRE(bins.size() == 4);
+  REQUIRE(bins.size() == 5);
   CHECK_FALSE(bins[1].broken);
-  CHECK(bins[2].x == 4);
-  CHECK(bins[2].broken);
-  CHECK_FALSE(bins[3].broken);
+  CHECK(bins[2].x == 3);
+  CHECK(std::isnan(bins[2].mean));
+  CHECK(bins[3].x == 4);
+  CHECK(bins[3].broken);
+  CHECK_FALSE(bins[4].broken);
 }
 
 TEST_CASE("the difference of two runs is the second minus the first at equal steps", "[monitor]") {

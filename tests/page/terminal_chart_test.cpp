@@ -1,6 +1,7 @@
 #include "page/terminal_chart.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/terminal.h"
 #include "support/catch.h"
@@ -145,6 +146,16 @@ TEST_CASE("what a logarithmic axis cannot show is not drawn", "[page]") {
   const auto text = joined(
       terminal_chart("", axis(0, 10), axis(1, 10, Axis::Scale::kLog), curves, 40, 8, kPlain));
   CHECK(text.find('*') == std::string::npos);
+}
+
+TEST_CASE("a value that is not finite is a cross at the top, and its title says so", "[page]") {
+  auto curve = rising(10);
+  curve.bins[5].mean = std::nan("");
+  const std::vector<TerminalCurve> curves = {curve};
+  const auto lines = terminal_chart("loss", axis(0, 10), axis(0, 1), curves, 42, 8, kGrey);
+  CHECK(lines[0].starts_with("loss (× not finite)"));
+  CHECK(lines[1].find("×") != std::string::npos);
+  CHECK(lines[2].find("×") == std::string::npos);
 }
 
 TEST_CASE("a chart without values is empty and whole", "[page]") {

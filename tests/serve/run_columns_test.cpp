@@ -20,6 +20,15 @@ TEST_CASE("each column of the table of runs has a name of its own and takes a ru
   CHECK(serve::run_column("<b>") == nullptr);
 }
 
+TEST_CASE("a last loss that is not finite is told from a run without steps", "[serve]") {
+  serve::RunEntry run;
+  CHECK(serve::loss_html(run, 5).find("–") != std::string::npos);
+  run.summary.step = 3;
+  CHECK(serve::loss_html(run, 5).find("not finite") != std::string::npos);
+  run.summary.ce_loss = 2.5;
+  CHECK(serve::loss_html(run, 5) == "2.5");
+}
+
 TEST_CASE("a recorded time is shown to the minute, what is none as it is", "[serve]") {
   CHECK(serve::short_time("2026-01-31T23:59:59.123Z") == "2026-01-31 23:59");
   CHECK(serve::short_time("<yesterday>") == "<yesterday>");

@@ -42,6 +42,18 @@ TEST_CASE("the overview shows how far a run is, its curve and its last events", 
   CHECK(holds(html, "a flat stretch"));
 }
 
+TEST_CASE("a loss that is not finite is marked in the curve, and said of the last step",
+          "[serve]") {
+  RecordedCurve run;
+  run.steps(1, 9);
+  run.sql("UPDATE steps SET ce_loss = 9e999 WHERE step IN (4, 9)");
+  KnownSite site({run.path()});
+  const auto html = answer(site, "/run/" + key_of(site, run.id())).body;
+  CHECK(holds(html, "<title>step 4: the loss is not finite</title>"));
+  CHECK(holds(html, "<title>step 9: the loss is not finite</title>"));
+  CHECK(holds(html, "<dt>Loss</dt><dd><span class=\"bad\">not finite</span>"));
+}
+
 TEST_CASE("a run that nobody trains has no time left, and its page says why", "[serve]") {
   RecordedCurve run;
   run.steps(1, 25);
