@@ -19,7 +19,8 @@ constexpr std::int64_t kMinK = 256;  // below it, loading and storing the accumu
 constexpr int kPanelRow =
     kMaxK + 16;                     // row stride of a copied panel: rows must not share cache sets
 constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
-constexpr std::int64_t kMaxRows = 2048;        // keeps a block of C near while k advances
+constexpr std::int64_t kFetching = 4;    // tiles that pass while the next panel of A is fetched
+constexpr std::int64_t kMaxRows = 2048;  // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 4 << 20;  // floats
 constexpr std::int64_t kMaxSums = 4 << 20;     // floats
 
@@ -44,7 +45,7 @@ GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
   std::int64_t rows = k > g.k ? min(m, kMaxRows) : m;
   if (n > g.n) {
     // The next block of B is fetched while panels of A pass: all three share the cache.
-    g.n = even_block(n, max(kTileColumns, b_floats * 3 / 8 / g.k), kTileColumns);
+    g.n = even_block(n, max(kFetching * kTileColumns, b_floats * 3 / 8 / g.k), kTileColumns);
     g.a_kept = GemmBlocking::kAllK;
     const std::int64_t fitting = kMaxPackedA / max(k, 1);
     if (fitting < kMinK) g.a_kept = GemmBlocking::kOneBlock;
@@ -60,9 +61,16 @@ GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
 template <int kWidth, typename Element>
 void pack_columns(const Element* src, std::int64_t src_stride, std::int64_t columns, std::int64_t k,
                   float* dst, std::int64_t panel) {
-  constexpr std::int64_t kRun =
-      16;  // rows copied for all panels before the next ones: whole lines, few pages
+  // Rows copied for all panels before the next ones: whole lines, few pages, and the first-level
+  // cache holds them where all share a set.
+  constexpr std::int64_t kRun = 8;
+  constexpr std::int64_t kAhead = 16;  // rows: what was fetched long ago may have left the cache
+  constexpr std::int64_t kLine = 64 / sizeof(Element);
   for (std::int64_t p = 0; p < k; p += kRun) {
+    for (std::int64_t next = p + kAhead; next < min(k, p + kAhead + kRun); ++next) {
+      for (std::int64_t j = 0; j < columns; j += kLine)
+        __builtin_prefetch(src + next * src_stride + j);
+    }
     for (std::int64_t j = 0; j < columns; j += kWidth) {
       pack_copied<kWidth>(src + p * src_stride + j, src_stride, min(kWidth, columns - j),
                           min(kRun, k - p), dst + j / kWidth * panel + p * kWidth);

@@ -157,8 +157,10 @@ OLMO_INLINE void tile(std::int64_t rows, bool accumulate, const TileOperands& op
 template <int kWidth>
 void pack_transposed(const float* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
                      float* dst) {
+  constexpr std::int64_t kAhead = 32;
   const std::int64_t whole = k / kTransposeSize * kTransposeSize;
   for (std::int64_t p = 0; p < whole; p += kTransposeSize) {
+    for (std::int64_t r = 0; r < rows; ++r) __builtin_prefetch(src + r * src_stride + p + kAhead);
     for (int r = 0; r < kWidth && r < rows; r += kTransposeSize) {
       transpose_block(src + r * src_stride + p, src_stride, rows - r, dst + p * kWidth + r, kWidth);
     }
