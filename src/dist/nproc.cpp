@@ -233,6 +233,22 @@ int agreed_code(const Ranks& ranks) {
   return 0;
 }
 
+/// Where the ranks meet: in memory, if it can be. A disk that fills up, or hangs, would silence them
+/// all.
+PrivateFolder meeting_place() {
+  const std::string name = "olmo-harness-ranks";
+  const fs::path memory = "/dev/shm";
+  constexpr std::uintmax_t kEnough = 1 << 20;
+  std::error_code error;
+  if (const auto space = fs::space(memory, error); !error && space.available >= kEnough) {
+    try {
+      return PrivateFolder((memory / name).string());
+    } catch (const Error&) {  // it is not for this user
+    }
+  }
+  return PrivateFolder(name);
+}
+
 /// How a rank ended that a signal has ended.
 std::string end_by_signal(int signal) {
   return " was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
@@ -287,7 +303,7 @@ void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
 }  // namespace
 
 int start_ranks(int size, std::chrono::milliseconds dead, std::chrono::milliseconds patience) {
-  const PrivateFolder folder("olmo-harness-ranks");  // where the ranks meet
+  const PrivateFolder folder = meeting_place();
   const Signals signals;
   const auto arguments = command_words();
   Ranks ranks;

@@ -98,7 +98,9 @@ World::World(const Launch& launch, const RankLimits& limits)
 World::~World() = default;
 
 void World::at_step(std::int64_t step) {
-  if (watch_) watch_->at_step(step);
+  if (!watch_) return;
+  watch_->at_step(step);
+  watch_->check();
 }
 
 /// Ranks that count themselves differently would wait for some that nobody started.

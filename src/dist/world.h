@@ -37,7 +37,8 @@ class World {
   [[nodiscard]] const Placement& placement() const { return placement_; }
   /// The machine of each rank.
   [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
-  /// For messages of the watch.
+  /// A step begins. Throws RankFailure if a rank is known to have failed: a rank that never has to
+  /// wait for another would not learn it.
   void at_step(std::int64_t step);
 
  private:

@@ -131,6 +131,9 @@ TEST_CASE("the folder in which the ranks meet goes with them", "[dist]") {
   CHECK(ended.code == 0);
   CHECK_FALSE(ended.out.empty());
   CHECK_FALSE(std::filesystem::exists(ended.out));
+  if (::access("/dev/shm", W_OK) == 0) {
+    CHECK(std::filesystem::path(ended.out).parent_path() == "/dev/shm");
+  }
 }
 
 }  // namespace olmo::dist

@@ -188,6 +188,26 @@ TEST_CASE("a rank 0 that is killed is named by the one that found it", "[dist]")
   CHECK((second.err + last.err).find("error: rank 0 (process ") != std::string::npos);
 }
 
+TEST_CASE("ranks that cannot hear each other end in order, though they exchange all the same",
+          "[dist]") {
+  auto limits = quick();
+  limits.watch.dead = std::chrono::seconds(3);
+  const test::TemporaryDirectory folder;
+  const auto meeting = folder / "meeting";
+  Processes ranks(2, [&](int rank) {
+    return run_world(launch_in(meeting, rank, 2), limits, saying(work_for_ever));
+  });
+  until_all_work(ranks, 2);
+  std::filesystem::rename(meeting, folder / "gone");
+  for (const int rank : {0, 1}) {
+    const auto ended = ranks.wait(rank);
+    INFO(ended.err);
+    CHECK(ended.code == 75);
+    CHECK(ended.says("the ranks cannot hear each other: "));
+    CHECK_FALSE(ended.says("is ended now"));
+  }
+}
+
 TEST_CASE("a rank that is stopped is named when its time is over", "[dist]") {
   auto limits = quick();
   limits.watch.dead = std::chrono::seconds(5);
