@@ -193,6 +193,17 @@ int run(const Options& options, dist::World& world) {
   return exit_code_of(result.train.outcome);
 }
 
+/// --dry-run, which meets no other rank.
+int plan(const Options& options) {
+  const auto ranks = options.ranks.nproc;
+  if (options.world_size == 0 && ranks > 1)
+    log_line("note: this is the plan of one process; --world-size " + std::to_string(ranks) +
+             " shows that of a rank of " + std::to_string(ranks));
+  if (ranks == 0) note_several_processes("train --dry-run");
+  dist::World alone;
+  return run(options, alone);
+}
+
 /// The key that the words ask for: `train --help KEY`, `help train KEY` or `help KEY`.
 std::optional<std::string> key_asked_for(const std::vector<std::string>& words) {
   const bool of_train =
@@ -253,10 +264,7 @@ void add_train(const Command& program, const char* group) {
       "--dry-run");
   train.action([&options] {
     options.command_line = command_line();
-    if (options.dry_run) {
-      dist::World alone;
-      return run(options, alone);
-    }
+    if (options.dry_run) return plan(options);
     return on_ranks(options.ranks, [&options](dist::World& world) { return run(options, world); });
   });
 }

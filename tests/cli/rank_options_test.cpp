@@ -59,6 +59,18 @@ TEST_CASE("--nproc 1 trains alone, whatever a launcher has set", "[cli]") {
   CHECK(ended.code == 0);
 }
 
+TEST_CASE("a plan of one process says so where several are asked for", "[cli]") {
+  const Scene scene;
+  const auto says = [&](const Words& more) {
+    return Child(scene.command("run", joined({"--dry-run"}, more)), scene / "log")
+        .wait()
+        .says("note: this is the plan of one process; --world-size 3 shows that of a rank of 3");
+  };
+  CHECK(says({"--nproc", "3"}));
+  CHECK_FALSE(says({"--nproc", "1"}));
+  CHECK_FALSE(says({"--nproc", "3", "--world-size", "3"}));
+}
+
 TEST_CASE("a command that shares nothing out says so in the first of several processes", "[cli]") {
   const Scene scene;
   for (const int rank : {0, 1}) {
