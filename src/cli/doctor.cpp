@@ -62,8 +62,12 @@ class Section {
  public:
   explicit Section(const std::string& title) { std::cout << "\n" << title << "\n"; }
   void line(const std::string& name, const std::string& text) const {
-    const std::string label =
-        "  " + name + std::string(name.size() < kLabel ? kLabel - name.size() : 1, ' ');
+    std::string label = "  " + name;
+    if (name.size() >= kLabel) {
+      std::cout << label << "\n";
+      label = "  ";
+    }
+    label.resize(kLabel + 2, ' ');
     std::cout << label
               << (columns_ ? wrapped(text, *columns_, kLabel + 2, display_width(label)) : text)
               << "\n";
