@@ -20,6 +20,7 @@ namespace olmo::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using import::StepLogOptions;  // clang-format takes a line that begins with `import` for a module's
 using store::OpenMode;
 
 struct Options {
@@ -43,14 +44,15 @@ void print(const Options& options, const nlohmann::ordered_json& result, const s
   }
 }
 
-import::StepLogOptions reading_of(const Options& options){import::StepLogOptions reading;
-if (options.format != "auto") reading.format = import::parse_log_format(options.format);
-reading.columns = import::parse_column_map(options.map);
-reading.tokens_per_step = options.tokens_per_step;
-reading.devices = options.devices;
-reading.keep = options.keep;
-return reading;
-}  // namespace
+StepLogOptions reading_of(const Options& options) {
+  StepLogOptions reading;
+  if (options.format != "auto") reading.format = import::parse_log_format(options.format);
+  reading.columns = import::parse_column_map(options.map);
+  reading.tokens_per_step = options.tokens_per_step;
+  reading.devices = options.devices;
+  reading.keep = options.keep;
+  return reading;
+}
 
 /// Rows, first and last step of all files.
 nlohmann::ordered_json extent_json(const std::vector<import::StepLog>& logs) {
@@ -190,7 +192,7 @@ void import_files(const Options& options) {
   }
 }
 
-}  // namespace olmo::cli
+}  // namespace
 
 void add_runs_import(const Command& runs) {
   const Command command = runs.add(
