@@ -61,8 +61,10 @@ fetch_libtorch() {
     free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
     [ "$free" -ge "$torch_megabytes" ] ||
       fail "fetching LibTorch needs $torch_megabytes MB in $cache, and $free MB are free; OLMO_HARNESS_CACHE=DIR puts it elsewhere"
-    # It would say that there is no such LibTorch.
-    if [[ "$("${pip[@]}" --version 2>/dev/null)" =~ ^pip\ ([0-9]+)\.([0-9]+)[^\ ]* ]] && [ $((100 * BASH_REMATCH[1] + BASH_REMATCH[2])) -lt 2003 ]; then
+    log=$("${pip[@]}" --version 2>&1) ||
+      refuse "$python with pip is needed to fetch LibTorch (Debian and Ubuntu: python3-venv, or python3-pip); $other_libtorch takes one that is there already"
+    # An old one would say that there is no such LibTorch.
+    if [[ $log =~ ^pip\ ([0-9]+)\.([0-9]+)[^\ ]* ]] && [ $((100 * BASH_REMATCH[1] + BASH_REMATCH[2])) -lt 2003 ]; then
       refuse "${BASH_REMATCH[0]} is too old for today's packages, 20.3 or newer is needed: $python -m pip install --upgrade pip"
     fi
     say "fetching LibTorch $torch_version (700 MB, once, into $cache)"

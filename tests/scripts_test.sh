@@ -134,18 +134,20 @@ rm "$work/bin/apt-get"
 fake sudo 'exit 1'
 expect "packages that are there need no root" 0 "^done$" env PATH="$work/there:$PATH" bash -c 'mkdir -p '"$work"'/there; printf "#!/bin/bash\necho install ok installed\n" >'"$work"'/there/dpkg-query; chmod +x '"$work"'/there/dpkg-query; PATH='"$work"'/there:$PATH; root=$PWD; script=build.sh; source scripts/needs.sh; install a b; echo done'
 
-fake python3 'echo "Temporary failure in name resolution"; exit 1'
+not_asked='[ "${*: -1}" != --version ] || exit 0; '
+fake python3 "$not_asked"'echo "Temporary failure in name resolution"; exit 1'
 expect "no network for pip" 1 "PyPI could not be reached; --libtorch DIR takes a LibTorch that is there already" in_needs "$fetch"
 expect "no network for pip, in a package" 1 "PyPI could not be reached; OLMO_LIBTORCH=DIR takes a LibTorch that is there already" "$work/package/bin/olmo-harness-libtorch"
-fake python3 'echo "OSError: [Errno 122] Disk quota exceeded"; exit 1'
+fake python3 "$not_asked"'echo "OSError: [Errno 122] Disk quota exceeded"; exit 1'
 expect "a share of the disk that is used up" 1 "the disk of .* is full, or your share of it; OLMO_HARNESS_CACHE=DIR" in_needs "$fetch"
 fake python3 'echo "pip 20.0.2 from /env/lib (python 3.8)"'
 expect "a pip that knows no wheels of today" 2 "^build.sh: pip 20.0.2 is too old for today's packages, 20.3 or newer is needed: python3 -m pip install --upgrade pip" in_needs "$fetch"
+fake python3 'echo "python3: No module named pip"; exit 1'
+expect "no pip" 2 "^build.sh: python3 with pip is needed to fetch LibTorch \(Debian and Ubuntu: .*; --libtorch DIR takes one" in_needs "$fetch"
 fake df 'echo; echo "disk 1000 900 100 90% /"'
 expect "too small a disk" 1 "needs [0-9]+ MB in .*, and 100 MB are free" in_needs "$fetch"
 rm "$work/bin/df"
 # A pip that is killed half-way leaves nothing that is taken for the whole, and two at once fetch once.
-not_asked='[ "${*: -1}" != --version ] || exit 0; '
 pip=$not_asked'while [ $# -gt 0 ]; do [ "$1" = --target ] && to=$2; shift; done; echo >>'$work'/calls; mkdir -p "$to/torch/lib"'
 fake python3 "$pip; kill -9 \$PPID"
 expect "an interrupted fetch" 137 "" in_needs "$fetch"
