@@ -2,8 +2,8 @@
 # Sets up what is missing and builds. The last line printed is the path of the binary.
 #   scripts/build.sh [--libtorch DIR] [--tests] [--bench] [--build-dir DIR] [--no-root]
 # --tests and --bench build tests and benchmarks, too; --build-dir is build/release if it is not said.
-# Missing packages are installed by apt, where there are apt and root or sudo. Elsewhere, and with --no-root, missing libraries are built
-# into the cache.
+# Missing packages are installed by apt, where there are apt and root or sudo. Elsewhere, on older systems, and with --no-root, missing
+# libraries are built into the cache.
 # An existing LibTorch (>= 2.6; CPU, CUDA or ROCm) is taken from --libtorch DIR or from $Torch_DIR; otherwise the PyPI wheel
 # is unpacked, without its GPU dependencies, into the cache ($OLMO_HARNESS_CACHE, else ~/.cache/olmo-harness).
 set -euo pipefail
@@ -39,7 +39,7 @@ elif [ ! -f "$libtorch/lib/libtorch_cpu.so" ] && [ ! -f "$libtorch/torch/lib/lib
   refuse "$libtorch is no LibTorch: it has no lib/libtorch_cpu.so"
 fi
 options=()
-if [ -z "$no_root" ] && command -v dpkg-query >/dev/null && { is_installed "${packages[@]}" || may_install; }; then
+if [ -z "$no_root" ] && command -v dpkg-query >/dev/null && are_new_enough /etc/os-release && { is_installed "${packages[@]}" || may_install; }; then
   # Tests want a terminal of their own, and skip what needs it where there is none.
   if [[ " ${targets[*]} " == *" olmo_tests "* ]] && may_install; then packages+=(tmux); fi
   install "${packages[@]}"

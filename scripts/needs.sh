@@ -16,6 +16,14 @@ is_installed() {
   [ ${#missing[@]} -eq 0 ]
 }
 
+# are_new_enough OS_RELEASE: whether this system's packages are those that docs/install.md promises; others find out by themselves.
+are_new_enough() (
+  ID="" VERSION_ID=""
+  [ ! -r "$1" ] || . "$1"
+  case $ID in debian) least=12 ;; ubuntu) least=22 ;; *) exit 0 ;; esac
+  [ -z "$VERSION_ID" ] || [ "${VERSION_ID%%.*}" -ge $least ]
+)
+
 # Whether apt may be used: as root, or by a sudo that asks nothing, or that asks on a terminal somebody whom its groups allow.
 may_install() {
   sudo=""

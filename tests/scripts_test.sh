@@ -178,6 +178,11 @@ fake curl 'while [ "$1" != -o ]; do shift; done; echo sound >"$2"'
 expect "a mirror's file" 0 "/cache/sources/a-1.tar.gz$" in_libraries "fetch_source a/a-1.tar.gz $sum"
 unset OLMO_HARNESS_DEBIAN_MIRROR
 expect "an old compiler" 2 "^build.sh: false is not there or knows too little of C\+\+20; .*CXX" env CXX=false bash -c "$(declare -f in_needs in_libraries); in_libraries find_tools"
+for system in 0:debian:12 0:debian: 1:debian:11 0:ubuntu:22.04 1:ubuntu:20.04 0:linuxmint:21; do
+  IFS=: read -r old id number <<<"$system"
+  printf 'ID=%s\nVERSION_ID="%s"\n' "$id" "$number" >"$work/os-release"
+  expect "packages of $id $number" "$old" "" in_needs "are_new_enough $work/os-release"
+done
 fake python3 'echo 3.6.15; exit 1'
 expect "an old Python" 2 "python3 is 3.6.15, with an old pip, .* 3.9 or newer" in_libraries find_pip
 fake sudo '[ "$1" != -n ]'
