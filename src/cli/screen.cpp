@@ -161,7 +161,18 @@ void Screen::show(const std::vector<std::string>& lines) {
   write_all(out);
 }
 
+Wish Screen::next_key() {
+  // An arrow is three characters.
+  const bool is_arrow = keys_.starts_with("\x1b[") || keys_.starts_with("\x1bO");
+  const std::size_t size = std::min<std::size_t>(keys_.size(), is_arrow ? 3 : 1);
+  const Wish wish = wish_of(keys_.substr(0, size));
+  keys_.erase(0, size);
+  if (wish == Wish::kRedraw) forget();
+  return wish;
+}
+
 Wish Screen::wait(std::chrono::milliseconds most) {
+  if (!keys_.empty()) most = std::chrono::milliseconds(0);  // signals go first
   pollfd keys{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   const timespec limit{.tv_sec = most.count() / 1000, .tv_nsec = (most.count() % 1000) * 1'000'000};
   sigset_t none;
@@ -181,13 +192,13 @@ Wish Screen::wait(std::chrono::milliseconds most) {
     default:
       return Wish::kInterrupt;
   }
-  if (ready <= 0) return Wish::kNothing;
-  std::array<char, 16> buffer{};
-  const ssize_t size = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-  if (size <= 0) return Wish::kQuit;  // the terminal was closed
-  const Wish wish = wish_of({buffer.data(), static_cast<std::size_t>(size)});
-  if (wish == Wish::kRedraw) forget();
-  return wish;
+  if (ready > 0 && keys_.size() < 3) {
+    std::array<char, 16> buffer{};
+    const ssize_t size = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (size <= 0) return Wish::kQuit;  // the terminal was closed
+    keys_.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  return keys_.empty() ? Wish::kNothing : next_key();
 }
 
 }  // namespace olmo::cli

@@ -54,12 +54,14 @@ class Screen {
   Wish wait(std::chrono::milliseconds most);
 
  private:
+  Wish next_key();
   void enter();
   void leave() noexcept;
   void stop_job();
 
   termios before_{};
   std::vector<std::string> shown_;
+  std::string keys_;  ///< that were pressed at once, or faster than the page was drawn
 };
 
 }  // namespace olmo::cli

@@ -85,7 +85,7 @@ TEST_CASE("runs watch follows a training on a screen that may change, and gives 
   CHECK(terminal.shows("20\n"));  // the last tick of the steps, in the last column
   terminal.press("Space");
   CHECK(terminal.shows("paused"));
-  terminal.press("q");
+  terminal.press("Space Right x q");  // they come at once
   REQUIRE(terminal.shows("before the 1 page"));
   CHECK(happens([&] { return terminal.fact("alternate_on") == "0\n"; }));
   CHECK(terminal.fact("cursor_flag") == "1\n");
