@@ -21,7 +21,7 @@ constexpr int kPanelRow =
 constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
 constexpr std::int64_t kFetching = 4;    // tiles that pass while the next panel of A is fetched
 constexpr std::int64_t kMaxRows = 2048;  // keeps a block of C near while k advances
-constexpr std::int64_t kMaxPackedA = 4 << 20;  // floats
+constexpr std::int64_t kMaxPackedA = 1 << 20;  // floats: columns pass in the last-level cache
 constexpr std::int64_t kMaxSums = 4 << 20;     // floats
 
 std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -46,12 +46,11 @@ GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
   if (n > g.n) {
     // The next block of B is fetched while panels of A pass: all three share the cache.
     g.n = even_block(n, max(kFetching * kTileColumns, b_floats * 3 / 8 / g.k), kTileColumns);
-    g.a_kept = GemmBlocking::kAllK;
-    const std::int64_t fitting = kMaxPackedA / max(k, 1);
-    if (fitting < kMinK) g.a_kept = GemmBlocking::kOneBlock;
-    rows = min(rows, g.a_kept == GemmBlocking::kAllK ? fitting : kMaxPackedA / g.k);
-    if (problem.c_bf16 != nullptr && g.a_kept == GemmBlocking::kOneBlock)
-      rows = min(rows, kMaxSums / n);  // all columns' sums wait for the next block of k
+    g.a_kept = m * k <= kMaxPackedA ? GemmBlocking::kAllK : GemmBlocking::kOneBlock;
+    if (g.a_kept == GemmBlocking::kOneBlock) {
+      rows = min(rows, kMaxPackedA / g.k);
+      if (problem.c_bf16 != nullptr) rows = min(rows, kMaxSums / n);  // all columns' sums wait
+    }
   }
   g.m = even_block(m, max(rows, kTileRows), kTileRows);
   return g;
