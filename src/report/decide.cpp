@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "report/ending.h"
 #include "report/evidence.h"
 #include "report/sentences.h"
 #include "report/stats/distributions.h"
@@ -199,6 +200,10 @@ const Claim* strongest(const std::vector<Claim>& claims) {
 void decide(ParityReport& report) {
   if (decided_by_records(report)) return;
   add_caveats(report);
+  if (const auto sentence = diverged_alone(report.a, report.b)) {
+    report.claim = to_string(Scope::kModels);
+    return settle(report, Verdict::kDifferent, *sentence);
+  }
   const Conditions conditions = conditions_of(report);
   report.claims = {judge(Scope::kModels, tests_of_models(report), conditions)};
   if (report.kind != Kind::kCheckpoint) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "report/ending.h"
 
 namespace olmo::report {
 namespace {
@@ -148,6 +149,7 @@ Conditions conditions_of(const ParityReport& report) {
     const char* side = fact.a.empty() == fact.b.empty() ? "" : fact.a.empty() ? " of A" : " of B";
     conditions.caps.push_back(fact.key + " is not known" + side);
   }
+  if (auto cap = cap_of_ends(report.a, report.b)) conditions.caps.push_back(*std::move(cap));
   return conditions;
 }
 
@@ -165,6 +167,8 @@ std::vector<std::string> primary_missing(const std::vector<Test>& models,
 
 void add_caveats(ParityReport& report) {
   add_caveats_of_records(report);
+  const auto ends = caveats_of_ends(report.a, report.b);
+  report.caveats.insert(report.caveats.end(), ends.begin(), ends.end());
   for (const Side* side : {&report.a, &report.b}) {
     if (side->evaluation && !side->evaluation->sealed) {
       report.caveats.push_back("The evaluation of " + side->label +

@@ -38,6 +38,7 @@ TEST_CASE("a reader is told why equal losses are not IDENTICAL, and of one run g
   ParityReport report;
   report.a.run.emplace().run_id = "one";
   report.b.run.emplace().run_id = "other";
+  report.a.run->status = report.b.run->status = "finished";
   report.identity.known = true;
   report.identity.common_steps = report.identity.equal_steps = 3;
   add_caveats(report);
