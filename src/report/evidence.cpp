@@ -114,6 +114,9 @@ void add_caveats_of_records(ParityReport& report) {
                              identity.operation->operation + " of step " +
                              std::to_string(*identity.operation->traced) + " gave another output." +
                              which);
+  if (!report.unlike_scores.empty())
+    report.caveats.push_back("Not IDENTICAL, though all steps are equal: " + report.unlike_scores +
+                             " differ. Evaluate that step again on both sides.");
   if (report.a.run && report.b.run && report.a.run->run_id == report.b.run->run_id)
     report.caveats.push_back("Both sides are records of one run (" + report.a.run->run_id +
                              "): that they agree says nothing about two trainings.");
@@ -203,6 +206,7 @@ void add_caveats(ParityReport& report) {
 std::optional<std::string> identical_sentence(const ParityReport& report) {
   const bool trained = report.trajectory.has_value();
   if (trained && !report.identity.same_training()) return std::nullopt;
+  if (!report.unlike_scores.empty()) return std::nullopt;
   const auto scores = identical_scores(report);
   if (!scores || (!trained && scores->empty())) return std::nullopt;
   std::string text = "Bit for bit the same: ";

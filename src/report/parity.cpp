@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <future>
 #include <map>
-#include <set>
-#include <tuple>
 
 #include "core/error.h"
 #include "report/comparability.h"
 #include "report/decide.h"
+#include "report/evaluation_choice.h"
 #include "report/evaluation_groups.h"
 #include "report/evidence.h"
 #include "report/published_noise.h"
@@ -18,85 +17,19 @@
 namespace olmo::report {
 namespace {
 
-namespace fs = std::filesystem;
 using store::EvaluationDb;
-using store::EvaluationEntry;
 
 /// The VALUE of --assume that says: the same on both sides.
 constexpr char kEqual[] = "equal";
 
-std::set<std::string> task_names(const SideRecords& records, const EvaluationEntry& entry) {
-  std::set<std::string> names;
-  for (const auto& task : EvaluationDb(records.database()).tasks(entry.evaluation_id))
-    if (task.status == "finished") names.insert(task.record.task);
-  return names;
-}
-
-/// Whether two evaluations may be set against each other.
-bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<Kind> kind) {
-  const auto& x = a.record;
-  const auto& y = b.record;
-  if (kind == Kind::kCheckpoint && !x.weights_digest.empty() && !y.weights_digest.empty())
-    return x.weights_digest == y.weights_digest;
-  return !x.step || !y.step || *x.step == *y.step;
-}
-
-struct Pair {
-  const EvaluationEntry* a = nullptr;
-  const EvaluationEntry* b = nullptr;
-};
-
-std::vector<std::set<std::string>> all_task_names(const SideRecords& records) {
-  std::vector<std::set<std::string>> names;
-  for (const auto& entry : records.evaluations) names.push_back(task_names(records, entry));
-  return names;
-}
-
-std::int64_t common_names(const std::set<std::string>& a, const std::set<std::string>& b) {
-  return std::count_if(a.begin(), a.end(), [&](const auto& name) { return b.count(name) > 0; });
-}
-
-/// The pair at the latest step that has most tasks in common; among equals the latest.
-Pair choose_pair(const SideRecords& a, const SideRecords& b, std::optional<Kind> kind) {
-  const auto names_a = all_task_names(a), names_b = all_task_names(b);
-  Pair best;
-  std::tuple<std::int64_t, std::int64_t, std::string, std::string> rank{-1, 0, "", ""};
-  for (std::size_t i = 0; i < a.evaluations.size(); ++i) {
-    for (std::size_t j = 0; j < b.evaluations.size(); ++j) {
-      const EvaluationEntry& x = a.evaluations[i];
-      const EvaluationEntry& y = b.evaluations[j];
-      if (!may_pair(x, y, kind)) continue;
-      const std::tuple now{x.record.step.value_or(0), common_names(names_a[i], names_b[j]),
-                           x.created_utc, y.created_utc};
-      if (now <= rank) continue;
-      rank = now;
-      best = {&x, &y};
-    }
-  }
-  if (!best.a && a.evaluations.size() == 1 && b.evaluations.size() == 1)
-    best = {&a.evaluations[0], &b.evaluations[0]};
-  return best;
-}
-
 void choose_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b,
                         const ParityOptions& options) {
   if (options.skip_evaluations) return;
-  const Pair pair = choose_pair(a, b, options.kind);
-  if (pair.a) {
-    report.a.evaluation = read_evaluation(a.database(), pair.a->evaluation_id);
-    report.b.evaluation = read_evaluation(b.database(), pair.b->evaluation_id);
-    return;
-  }
-  const bool in_a = !a.evaluations.empty(), in_b = !b.evaluations.empty();
-  if (!in_a && !in_b) return;
-  const Side& without = in_a ? report.b : report.a;
-  report.damage.push_back(
-      in_a && in_b
-          ? "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
-            "out with --skip-evaluations."
-          : without.label +
-                " holds no finished evaluation, the other side does: a metric that is missing is "
-                "no pass; evaluate both, or leave them out with --skip-evaluations.");
+  auto chosen = choose_evaluations(report.a, a, report.b, b, options.kind);
+  report.a.evaluation = std::move(chosen.a);
+  report.b.evaluation = std::move(chosen.b);
+  if (!chosen.problem.empty()) report.damage.push_back(chosen.problem);
+  report.caveats.insert(report.caveats.end(), chosen.caveats.begin(), chosen.caveats.end());
 }
 
 void add_damage(ParityReport& report, const Side& side) {
@@ -327,6 +260,8 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     excuse_settings(report.gate, *report.a.run, *report.b.run, report.identity);
   }
   if (!report.damage.empty()) return;
+  if (training && report.a.evaluation && report.identity.same_training())
+    report.unlike_scores = first_scores_that_differ(a, b).value_or("");
   if (training) {
     compare_training(report, a, b, options);
   } else if (report.a.run || report.b.run) {

@@ -33,6 +33,8 @@ struct ParityReport {
   Gate gate;
   std::vector<std::string> damage;  ///< INVALID_DATA: one sentence each
   Identity identity;
+  /// Where the trainings are the same, the first scores of any step that are not; empty: none.
+  std::string unlike_scores;
   NoiseFloor noise;
   std::optional<Trajectory> trajectory;
   std::optional<TasksComparison> tasks;

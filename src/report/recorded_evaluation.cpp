@@ -188,13 +188,6 @@ void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
   }
 }
 
-std::optional<std::int64_t> limit_of(const std::string& settings) {
-  const Json json = recorded_json(settings);
-  if (!json.is_object() || !json.contains("limit") || !json["limit"].is_number_integer())
-    return std::nullopt;
-  return json["limit"].get<std::int64_t>();
-}
-
 }  // namespace
 
 bool is_cost_metric(const std::string& name) { return name == "bpb" || name == "ce_loss"; }
@@ -231,6 +224,13 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
   data.damage.insert(data.damage.end(), seals.altered.begin(), seals.altered.end());
   read_tasks(db, data);
   return data;
+}
+
+std::optional<std::int64_t> limit_of(const std::string& settings) {
+  const Json json = recorded_json(settings);
+  if (!json.is_object() || !json.contains("limit") || !json["limit"].is_number_integer())
+    return std::nullopt;
+  return json["limit"].get<std::int64_t>();
 }
 
 }  // namespace olmo::report

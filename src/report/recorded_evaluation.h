@@ -71,4 +71,7 @@ struct EvaluationData {
 /// be read.
 EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id);
 
+/// Instances a task that an evaluation with these settings scored at most; nothing: all.
+std::optional<std::int64_t> limit_of(const std::string& settings);
+
 }  // namespace olmo::report

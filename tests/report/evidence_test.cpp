@@ -71,3 +71,19 @@ TEST_CASE("a reader is told why equal losses are not IDENTICAL, and of one run g
     CHECK(report.caveats[0].find("records of one run (one)") != std::string::npos);
   }
 }
+
+TEST_CASE("trainings that are the same are not IDENTICAL if any of their scores differ",
+          "[report]") {
+  ParityReport report;
+  report.a.run.emplace().status = report.b.run.emplace().status = "finished";
+  report.a.run->run_id = "one";
+  report.trajectory.emplace();
+  report.identity.known = true;
+  report.identity.common_steps = report.identity.equal_steps = 3;
+  CHECK(identical_sentence(report));
+  report.unlike_scores = "the scores of arc at step 10";
+  CHECK_FALSE(identical_sentence(report));
+  add_caveats(report);
+  REQUIRE(report.caveats.size() == 1);
+  CHECK(report.caveats[0].find("the scores of arc at step 10 differ.") != std::string::npos);
+}

@@ -1,0 +1,241 @@
+#include "report/evaluation_choice.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "core/recorded_json.h"
+#include "core/text.h"
+#include "report/evaluation_match.h"
+
+namespace olmo::report {
+namespace {
+
+using store::EvaluationDb;
+using store::EvaluationEntry;
+using Names = std::set<std::string>;
+
+/// A finished evaluation and the names of its finished tasks and suites.
+struct Named {
+  const EvaluationEntry* entry;
+  Names names;
+};
+
+std::vector<Named> named(const SideRecords& records) {
+  std::vector<Named> found;
+  const EvaluationDb db(records.database());
+  for (const auto& entry : records.evaluations) {
+    Named& one = found.emplace_back(Named{&entry, {}});
+    for (const auto& task : db.tasks(entry.evaluation_id))
+      if (task.status == "finished") one.names.insert(task.record.task);
+  }
+  return found;
+}
+
+Names in_both(const Names& a, const Names& b) {
+  Names names;
+  std::ranges::set_intersection(a, b, std::inserter(names, names.end()));
+  return names;
+}
+
+Names without(const Names& names, const Names& others) {
+  Names left;
+  std::ranges::set_difference(names, others, std::inserter(left, left.end()));
+  return left;
+}
+
+/// Whether two evaluations may be set against each other.
+bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<Kind> kind) {
+  const auto& x = a.record;
+  const auto& y = b.record;
+  if (kind == Kind::kCheckpoint && !x.weights_digest.empty() && !y.weights_digest.empty())
+    return x.weights_digest == y.weights_digest;
+  return !x.step || !y.step || *x.step == *y.step;
+}
+
+/// What is rounded, as the policy of an evaluation has it.
+std::string rounding_of(const EvaluationEntry& entry) {
+  const Json policy = recorded_json(entry.record.policy);
+  std::string text;
+  for (const char* key : {"precision", "mixed_precision"})
+    text += (policy.is_object() && policy.contains(key) ? policy[key].dump() : "") + " ";
+  return text;
+}
+
+/// The same model asked in the same way, whatever was asked.
+bool alike(const EvaluationEntry& a, const EvaluationEntry& b) {
+  const auto& x = a.record;
+  const auto& y = b.record;
+  return x.step == y.step && x.weights_digest == y.weights_digest &&
+         x.tokenizer_digest == y.tokenizer_digest && limit_of(x.settings) == limit_of(y.settings) &&
+         rounding_of(a) == rounding_of(b);
+}
+
+struct Pair {
+  const Named* a = nullptr;
+  const Named* b = nullptr;
+};
+
+/// The times when both were made, whichever side is A.
+std::pair<std::string, std::string> times_of(const Pair& pair) {
+  auto times = std::minmax(pair.a->entry->created_utc, pair.b->entry->created_utc);
+  return {times.second, times.first};
+}
+
+Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b,
+                 std::optional<Kind> kind) {
+  Pair best;
+  const auto rank = [](const Pair& pair) {
+    return std::tuple(pair.a->entry->record.step.value_or(0),
+                      in_both(pair.a->names, pair.b->names).size(), times_of(pair));
+  };
+  for (const Named& x : a) {
+    for (const Named& y : b) {
+      if (!may_pair(*x.entry, *y.entry, kind)) continue;
+      const Pair now{&x, &y};
+      if (!best.a || rank(now) > rank(best)) best = now;
+    }
+  }
+  if (!best.a && a.size() == 1 && b.size() == 1) best = {&a[0], &b[0]};
+  return best;
+}
+
+/// Other evaluations of the pair's step, the latest first.
+std::vector<Pair> others_of(const Pair& pair, const std::vector<Named>& a,
+                            const std::vector<Named>& b) {
+  std::vector<Pair> others;
+  for (const Named& x : a)
+    for (const Named& y : b)
+      if (x.entry->record.step == pair.a->entry->record.step &&
+          y.entry->record.step == pair.b->entry->record.step && (&x != pair.a || &y != pair.b))
+        others.push_back({&x, &y});
+  std::ranges::stable_sort(others, std::greater(), times_of);
+  return others;
+}
+
+/// Moves what `names` has of `from` into `to`, unless that is there.
+void take(const Names& names, EvaluationData from, Names& there, EvaluationData& to) {
+  const auto move_those = [&](auto& source, auto& target, auto name) {
+    for (auto& each : source)
+      if (names.contains(each.*name) && !there.contains(each.*name))
+        target.push_back(std::move(each));
+    std::ranges::sort(target, {}, name);
+  };
+  move_those(from.tasks, to.tasks, &EvaluatedTask::task);
+  move_those(from.suites, to.suites, &EvaluatedSuite::suite);
+  there.insert(names.begin(), names.end());
+  to.sealed = to.sealed && from.sealed;
+  to.damage.insert(to.damage.end(), from.damage.begin(), from.damage.end());
+}
+
+std::string listed(const Names& names) {
+  return joined(std::vector<std::string>(names.begin(), names.end()));
+}
+
+Names all_names(const std::vector<Named>& evaluations, const Named& chosen) {
+  Names names;
+  for (const Named& one : evaluations)
+    if (one.entry->record.step == chosen.entry->record.step)
+      names.insert(one.names.begin(), one.names.end());
+  return names;
+}
+
+void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Named>& a,
+                const SideRecords& in_b, const std::vector<Named>& b, ChosenEvaluations& chosen) {
+  Names has_a = pair.a->names, has_b = pair.b->names, otherwise;
+  for (const Pair& other : others_of(pair, a, b)) {
+    const Names more = without(in_both(other.a->names, other.b->names), in_both(has_a, has_b));
+    if (more.empty()) continue;
+    if (!alike(*other.a->entry, *pair.a->entry) || !alike(*other.b->entry, *pair.b->entry)) {
+      otherwise.insert(more.begin(), more.end());
+      continue;
+    }
+    const auto read = [](const SideRecords& records, const Named& one) {
+      return read_evaluation(records.database(), one.entry->evaluation_id);
+    };
+    if (other.a != pair.a) take(more, read(in_a, *other.a), has_a, *chosen.a);
+    if (other.b != pair.b) take(more, read(in_b, *other.b), has_b, *chosen.b);
+  }
+  otherwise = without(otherwise, in_both(has_a, has_b));
+  if (!otherwise.empty())
+    chosen.caveats.push_back("Not compared: " + listed(otherwise) +
+                             ", which both sides evaluated with another limit, precision, "
+                             "tokenizer or other weights than what is compared.");
+  const Names all_a = all_names(a, *pair.a), all_b = all_names(b, *pair.b);
+  for (const auto& [letter, alone] : {std::pair('A', without(without(all_a, all_b), has_a)),
+                                      std::pair('B', without(without(all_b, all_a), has_b))})
+    if (!alone.empty())
+      chosen.caveats.push_back("Not compared: " + listed(alone) + ", which only " + letter +
+                               " evaluated, in an evaluation of its own.");
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+/// The first task or suite of `names` that differs in a bit; empty: none does.
+std::string first_unlike(const EvaluationData& a, const EvaluationData& b, const Names& names) {
+  Names unlike;
+  Findings ignored;
+  for (const auto metric : {TaskMetric::kAccuracy, TaskMetric::kCost})
+    for (const TaskPair& pair : match_tasks(a, b, metric, ignored))
+      if (!std::ranges::equal(pair.a->logprobs, pair.b->logprobs, same_bits))
+        unlike.insert(pair.a->task);
+  for (const SuitePair& pair : match_suites(a, b, true, ignored))
+    if (!std::ranges::all_of(pair.documents, [](const DocumentPair& documents) {
+          return same_bits(documents.a->nll, documents.b->nll);
+        }))
+      unlike.insert(pair.a->suite);
+  const Names found = in_both(unlike, names);
+  return found.empty() ? "" : *found.begin();
+}
+
+}  // namespace
+
+ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, const Side& b,
+                                     const SideRecords& in_b, std::optional<Kind> kind) {
+  ChosenEvaluations chosen;
+  const auto of_a = named(in_a), of_b = named(in_b);
+  const Pair pair = choose_pair(of_a, of_b, kind);
+  if (pair.a) {
+    chosen.a = read_evaluation(in_a.database(), pair.a->entry->evaluation_id);
+    chosen.b = read_evaluation(in_b.database(), pair.b->entry->evaluation_id);
+    add_others(pair, in_a, of_a, in_b, of_b, chosen);
+    return chosen;
+  }
+  if (of_a.empty() && of_b.empty()) return chosen;
+  const Side& without = of_a.empty() ? a : b;
+  chosen.problem =
+      !of_a.empty() && !of_b.empty()
+          ? "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
+            "out with --skip-evaluations."
+          : without.label +
+                " holds no finished evaluation, the other side does: a metric that is missing is "
+                "no pass; evaluate both, or leave them out with --skip-evaluations.";
+  return chosen;
+}
+
+std::optional<std::string> first_scores_that_differ(const SideRecords& a, const SideRecords& b) {
+  std::optional<std::pair<std::int64_t, std::string>> first;
+  const auto of_a = named(a), of_b = named(b);
+  for (const Named& x : of_a) {
+    for (const Named& y : of_b) {
+      const Names common = in_both(x.names, y.names);
+      if (common.empty() || !alike(*x.entry, *y.entry)) continue;
+      const auto unlike =
+          first_unlike(read_evaluation(a.database(), x.entry->evaluation_id),
+                       read_evaluation(b.database(), y.entry->evaluation_id), common);
+      const auto step = x.entry->record.step;
+      const std::pair found(step.value_or(0), unlike);
+      if (!unlike.empty() && (!first || found < *first)) first = found;
+    }
+  }
+  if (!first) return std::nullopt;
+  return "the scores of " + first->second + " at step " + std::to_string(first->first);
+}
+
+}  // namespace olmo::report

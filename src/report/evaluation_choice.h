@@ -1,0 +1,28 @@
+// Which of the recorded evaluations of two sides are compared.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/side.h"
+#include "report/verdict.h"
+
+namespace olmo::report {
+
+struct ChosenEvaluations {
+  std::optional<EvaluationData> a, b;  ///< both, or neither
+  std::string problem;                 ///< why there are none, if a side has some
+  std::vector<std::string> caveats;    ///< what else is recorded of that step: one sentence each
+};
+
+/// The pair at the latest step that has most tasks in common, among equals the latest. What both
+/// sides evaluated of the same weights in other evaluations of that step is added to it.
+ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, const Side& b,
+                                     const SideRecords& in_b, std::optional<Kind> kind);
+
+/// The first task, by step and name, that both sides evaluated alike and whose scores differ in a
+/// bit: "the scores of arc_easy at step 10". Nothing if there is none.
+std::optional<std::string> first_scores_that_differ(const SideRecords& a, const SideRecords& b);
+
+}  // namespace olmo::report

@@ -1,0 +1,110 @@
+#include "report/evaluation_choice.h"
+
+#include "report/evaluation_fixture.h"
+#include "support/catch.h"
+
+namespace olmo::report {
+namespace {
+
+using test::EvaluationFile;
+
+/// The evaluations of one run, each of a task whose first option is the more likely the larger
+/// `score` is.
+class Evaluated {
+ public:
+  Evaluated() {
+    records_.db = std::make_unique<store::RunDb>(
+        store::RunDb::open(folder_ / "run.db", store::OpenMode::kCreate));
+    side_.label = "run.db";
+  }
+
+  void add(std::int64_t step, const std::string& task, double score = -1,
+           const std::string& policy = R"({"precision":"fp32"})") {
+    store::EvaluationDb db(records_.database());
+    const auto id = db.begin({.run_id = {},
+                              .attempt = {},
+                              .step = step,
+                              .checkpoint = "",
+                              .weights_digest = "weights",
+                              .tokenizer_digest = "tokenizer",
+                              .content_key = "",
+                              .command_line = "",
+                              .settings = "{}",
+                              .policy = policy,
+                              .build = "{}",
+                              .environment = "{}"});
+    db.begin_task({.task = task,
+                   .kind = "rank_classification",
+                   .convention = "olmo",
+                   .definition_digest = "definition",
+                   .data_digest = "data",
+                   .primary_metric = "acc"});
+    for (std::int64_t i = 0; i < 3; ++i)
+      db.record_options(EvaluationFile::ranked(task, i, {score, -2}));
+    db.end_task(task, "finished");
+    db.end("finished");
+    records_.evaluations.push_back(db.entry(id));
+  }
+
+  [[nodiscard]] const SideRecords& records() const { return records_; }
+  [[nodiscard]] const Side& side() const { return side_; }
+
+ private:
+  test::TemporaryDirectory folder_;
+  SideRecords records_;
+  Side side_;
+};
+
+ChosenEvaluations choose(const Evaluated& a, const Evaluated& b) {
+  return choose_evaluations(a.side(), a.records(), b.side(), b.records(), {});
+}
+
+std::vector<std::string> tasks_of(const EvaluationData& data) {
+  std::vector<std::string> names;
+  for (const auto& task : data.tasks) names.push_back(task.task);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("tasks of one step are compared in whatever evaluations they are", "[report]") {
+  Evaluated a, b;
+  a.add(7, "arc");
+  a.add(7, "boolq");
+  b.add(7, "boolq");
+  b.add(7, "arc");
+  for (const auto& chosen : {choose(a, b), choose(b, a)}) {
+    REQUIRE(chosen.a);
+    CHECK(tasks_of(*chosen.a) == std::vector<std::string>{"arc", "boolq"});
+    CHECK(tasks_of(*chosen.b) == std::vector<std::string>{"arc", "boolq"});
+    CHECK(chosen.a->damage.empty());
+    CHECK(chosen.caveats.empty());
+  }
+}
+
+TEST_CASE("what is not compared of a step is named", "[report]") {
+  Evaluated a, b;
+  for (Evaluated* side : {&a, &b}) {
+    side->add(7, "boolq", -1, R"({"precision":"amp_bf16"})");
+    side->add(7, "arc");
+  }
+  a.add(7, "piqa");
+  const auto chosen = choose(a, b);
+  REQUIRE(chosen.a);
+  CHECK(tasks_of(*chosen.a) == std::vector<std::string>{"arc"});
+  REQUIRE(chosen.caveats.size() == 2);
+  CHECK(chosen.caveats[0].find("Not compared: boolq, which both sides evaluated") == 0);
+  CHECK(chosen.caveats[1].find("Not compared: piqa, which only A evaluated") == 0);
+}
+
+TEST_CASE("scores that differ at an earlier step are found", "[report]") {
+  Evaluated a, b;
+  for (const std::int64_t step : {10, 20}) {
+    a.add(step, "arc");
+    b.add(step, "arc", step == 10 ? -1.25 : -1);
+  }
+  CHECK(*first_scores_that_differ(a.records(), b.records()) == "the scores of arc at step 10");
+  CHECK_FALSE(first_scores_that_differ(a.records(), a.records()));
+}
+
+}  // namespace olmo::report
