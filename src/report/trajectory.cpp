@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "report/comparability.h"
+#include "report/stats/run_groups.h"
 #include "report/stats/trajectory_statistics.h"
 
 namespace olmo::report {
@@ -65,6 +66,7 @@ void mark_spikes(const store::RecordedRun& run, char side, std::vector<Mark>& ma
     places.push_back(i);
     losses.push_back(steps.loss[i]);
   }
+  if (losses.empty()) return;
   for (const std::int64_t spike : find_spikes(losses)) {
     const std::size_t i = places[static_cast<std::size_t>(spike)];
     marks.push_back({side, steps.step[i], steps.tokens[i], "spike",
@@ -141,6 +143,55 @@ std::vector<std::string> caveats_of(const Trajectory& found, const store::Record
   return caveats;
 }
 
+/// The losses of a run within the tested stretch.
+std::vector<double> losses_within(const store::RecordedRun& run, const Stretch& stretch) {
+  std::vector<double> losses;
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
+    const std::int64_t tokens = run.steps.tokens[i];
+    if (tokens >= stretch.from && tokens <= stretch.to && std::isfinite(run.steps.loss[i]))
+      losses.push_back(run.steps.loss[i]);
+  }
+  return losses;
+}
+
+/// Adds what a side's decimals hide. Losses that lie in two neighbouring values have a deviation of
+/// half a unit, wherever between they were.
+void add_hidden(const store::RecordedRun& run, char side, const Stretch& stretch,
+                Trajectory& found) {
+  constexpr double kMoves = 0.6;  // of a unit: then the mean is off by less than 1/1000 of it
+  const double unit = rounding_of(run);
+  const auto losses = losses_within(run, stretch);
+  if (unit == 0 || losses.size() < 2) return;
+  if (sample_standard_deviation(losses) > kMoves * unit) {
+    const double variance = unit * unit / 12 / static_cast<double>(losses.size());
+    found.hidden.error = std::hypot(found.hidden.error, std::sqrt(variance));
+    return;
+  }
+  found.hidden.bias += unit / 2;
+  found.caveats.push_back(
+      "The losses of " + std::string(1, side) +
+      " hardly move by more than their last decimal at the end: that may hide " +
+      formatted("%g", unit / 2) + " nats of their mean.");
+}
+
+Interval widened(const Interval& interval, double by) {
+  return {interval.low - by, interval.high + by};
+}
+
+/// The interval of the last stretch allows for what decimals hide.
+void allow_for_decimals(Trajectory& trajectory) {
+  Estimate& estimate = trajectory.last.series->estimate;
+  const auto& [error, bias] = trajectory.hidden;
+  estimate.error = std::max(estimate.error, error);
+  const Estimate farthest{std::abs(estimate.value) + bias, estimate.error, estimate.degrees};
+  Equivalence& test = *trajectory.last.test;
+  test = equivalence_of(estimate, trajectory.margin);
+  test.interval = widened(test.interval, bias);
+  test.certified = test.interval.inside(trajectory.margin);
+  test.p = equivalence_of(farthest, trajectory.margin).p;
+  trajectory.last_interval95 = widened(estimate.interval(0.95), bias);
+}
+
 /// The pair's own test: what one run a side can tell about the two models.
 Test test_of(const Trajectory& trajectory) {
   Test test{.endpoint = Endpoint::kLoss,
@@ -155,9 +206,13 @@ Test test_of(const Trajectory& trajectory) {
   if (!trajectory.last.series) return test;
   const Estimate& estimate = trajectory.last.series->estimate;
   test.method = "t of " + std::to_string(trajectory.last.series->batches) + " batch means";
-  test.interval90 = estimate.interval(0.9);
-  test.interval95 = estimate.interval(0.95);
-  test.p = estimate.p();
+  const double bias = trajectory.hidden.bias;
+  test.interval90 = widened(estimate.interval(0.9), bias);
+  test.interval95 = *trajectory.last_interval95;
+  test.p =
+      Estimate{std::max(0.0, std::abs(estimate.value) - bias), estimate.error, estimate.degrees}
+          .p();
+  if (bias > 0) return test;  // its power follows from its interval
   test.standard_error = estimate.error;
   test.degrees_of_freedom = estimate.degrees;
   return test;
@@ -210,6 +265,11 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
   }
   found.partings = partings_of(a, b);
   found.caveats = caveats_of(found, a, b);
+  if (!found.loss.values.empty()) {
+    const Stretch stretch = tested_stretch(found);
+    add_hidden(a, 'A', stretch, found);
+    add_hidden(b, 'B', stretch, found);
+  }
   for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
     const auto marks = marks_of(*run, side);
     found.marks.insert(found.marks.end(), marks.begin(), marks.end());
@@ -229,9 +289,9 @@ void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise) {
                           .last(static_cast<std::size_t>(trajectory.last.points));
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   trajectory.last_range = {*low, *high};
+  if (trajectory.last.series) allow_for_decimals(trajectory);
   trajectory.test = test_of(trajectory);
   if (!trajectory.last.series) return;
-  trajectory.last_interval95 = trajectory.last.series->estimate.interval(0.95);
   trajectory.drift = drift_test(values, trajectory.last.series->block());
 }
 

@@ -30,6 +30,15 @@ struct Mark {
 /// Spikes, restarts, gaps and errors of one run, by step.
 std::vector<Mark> marks_of(const store::RecordedRun& run, char side);
 
+/// What the decimals of logs hide of a difference of mean losses.
+struct HiddenByDecimals {
+  /// Standard error: losses that move by more than their last decimal are rounded up and down by
+  /// chance.
+  double error = 0;
+  /// Those that do not are all rounded one way: so far off the means may be together.
+  double bias = 0;
+};
+
 struct Trajectory {
   bool tokens_known = true;
   bool binned = false;  ///< other batch sizes: means in bins of tokens
@@ -45,6 +54,7 @@ struct Trajectory {
   double share = 0.1;         ///< of the tokens that both have, tested at the end
   double margin = 0.002;      ///< nats
   std::string margin_source;  ///< one sentence
+  HiddenByDecimals hidden;    ///< of the last stretch
   LastStretch last;
   std::optional<Test> test;  ///< about the two models: the last stretch within its own noise
   std::optional<Interval> last_interval95;

@@ -184,3 +184,43 @@ TEST_CASE("the marks of a run that tells tokens and no steps have tokens alone",
   REQUIRE(marks.size() == 1);
   CHECK((marks[0].step == kUnknownStep && marks[0].tokens == 400));
 }
+
+TEST_CASE("decimals that hide a difference certify nothing", "[report]") {
+  // 0.03 nats apart, and both are logged as 2.3.
+  const auto logged = [](double apart, double unit, double spread) {
+    std::vector<double> losses;
+    for (const double loss : flat(400))
+      losses.push_back(std::round((0.3 + apart + 2 + spread * (loss - 2)) / unit) * unit);
+    store::RecordedRun run = run_of_losses(losses);
+    run.imported = true;
+    return run;
+  };
+  const auto compared = [](const store::RecordedRun& a, const store::RecordedRun& b) {
+    Trajectory found = compare_trajectories(a, b);
+    test_trajectory(found, {});
+    return found;
+  };
+  const Trajectory hidden = compared(logged(-0.015, 0.1, 1), logged(0.015, 0.1, 1));
+  CHECK(hidden.largest == 0);
+  CHECK(hidden.hidden.bias == Approx(0.1));
+  CHECK(hidden.test->interval90.high == Approx(0.1));
+  CHECK(hidden.last_interval95->low == Approx(-0.1));
+  CHECK_FALSE(hidden.last.test->certified);
+  CHECK(*hidden.test->p == 1);
+  CHECK_FALSE(hidden.test->standard_error);  // of which power would be reckoned
+  REQUIRE(hidden.caveats.size() == 4);
+  CHECK(hidden.caveats[2].find("may hide 0.05 nats of their mean") != std::string::npos);
+
+  // Losses that move by more than their decimals are off by chance, and less the more there are.
+  const Trajectory spread = compared(logged(0, 0.1, 20), logged(0, 0.1, 20));
+  CHECK(spread.hidden.bias == 0);
+  CHECK(spread.test->interval90.high ==
+        Approx(1.68 * 0.1 * std::sqrt(2.0 / 12 / 40)).epsilon(0.02));
+  const Trajectory fine = compared(logged(0, 1e-4, 1), logged(0, 1e-4, 1));
+  CHECK(fine.last.test->certified);
+  CHECK(compared(run_of_losses(flat(400)), run_of_losses(flat(400))).hidden.error == 0);
+}
+
+TEST_CASE("a run that trained no step has no marks", "[report]") {
+  CHECK(marks_of(store::RecordedRun{}, 'A').empty());
+}
