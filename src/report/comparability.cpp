@@ -59,17 +59,17 @@ std::optional<FirstLoss> first_loss_of(const store::RecordedRun& a, const store:
     if (*first.step != 1 && !same_start) return std::nullopt;
   }
   if (!first.step && !same_start) return std::nullopt;
-  const auto relative = first_loss_difference(a.steps, b.steps);
-  if (!relative) return std::nullopt;
-  first.relative = *relative;
   first.a = a.steps.loss[0];
   first.b = b.steps.loss[0];
+  if (!std::isfinite(first.a) || !std::isfinite(first.b)) return std::nullopt;
+  const double larger = std::max({std::abs(first.a), std::abs(first.b), 1e-300});
+  first.relative = std::abs(first.b - first.a) / larger;
   std::tie(first.tolerance, first.basis) = tolerance_of(a, b);
   const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
   first.tolerance_fp32 = kFirstLossTolerance;
   first.precision_known = !precision_of(a).empty() && !precision_of(b).empty();
   for (double* tolerance : {&first.tolerance, &first.tolerance_fp32})
-    *tolerance += rounding / std::max(std::abs(first.a), 1e-300);
+    *tolerance += rounding / larger;
   if (rounding > 0) first.basis += ", decimals of a log";
   return first;
 }

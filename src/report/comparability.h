@@ -26,7 +26,7 @@ inline constexpr double kFirstLossToleranceBf16 = 2e-3;
 struct FirstLoss {
   std::optional<std::int64_t> step;  ///< nothing: neither side tells steps
   double a = 0, b = 0;
-  double relative = 0;   ///< |B - A| / |A|
+  double relative = 0;   ///< |B - A| / max(|A|, |B|): A and B may change places
   double tolerance = 0;  ///< with the rounding of a log's decimals
   double tolerance_fp32 = 0;
   bool precision_known = true;  ///< on both sides

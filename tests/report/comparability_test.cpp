@@ -28,7 +28,7 @@ TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[repo
   other.steps.step = other.steps.tokens;
   other.steps.steps_known = false;
   other.steps.loss = {10.5, 9.0};
-  CHECK(comparability(a_run(), other).first_loss->relative == 0.05);
+  CHECK(comparability(a_run(), other).first_loss->relative == Approx(0.5 / 10.5));
   CHECK_FALSE(axes_differ(a_run(), other));
 }
 
@@ -91,4 +91,12 @@ TEST_CASE("first losses of a log are never compared finer than its decimals", "[
   exact.imported = false;
   exact.steps.loss = rounded.steps.loss;
   CHECK(rounding_of(exact) == 0);
+}
+
+TEST_CASE("whether first losses agree does not depend on which side is A", "[report]") {
+  // Relative to the smaller of the two the difference is above the tolerance.
+  store::RecordedRun a = a_run(R"({"precision":"fp32"})"), b = a;
+  b.steps.loss[0] = a.steps.loss[0] * (1 + 1.00001 * kFirstLossTolerance);
+  CHECK(comparability(a, b).first_losses_agree() == comparability(b, a).first_losses_agree());
+  CHECK(comparability(a, b).first_loss->relative == comparability(b, a).first_loss->relative);
 }
