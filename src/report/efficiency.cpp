@@ -50,13 +50,16 @@ Json parsed(const std::string& text) {
 // --- steps ---
 
 /// Tokens that the steps trained on: a run that goes on from another's state begins above 0.
+/// Nothing where a damaged record would have it negative.
 Quantity tokens_trained(const store::RecordedRun& run) {
   const auto& tokens = run.steps.tokens;
   if (!run.tokens_known || tokens.empty()) return std::nullopt;
-  if (run.steps.step.front() <= 1) return static_cast<double>(tokens.back());
-  if (tokens.size() < 2) return std::nullopt;
-  const auto before = std::max<std::int64_t>(0, 2 * tokens.front() - tokens[1]);
-  return static_cast<double>(tokens.back() - before);
+  double trained = static_cast<double>(tokens.back());
+  if (run.steps.step.front() > 1) {
+    if (tokens.size() < 2) return std::nullopt;
+    trained -= std::max(0.0, 2 * static_cast<double>(tokens[0]) - static_cast<double>(tokens[1]));
+  }
+  return trained >= 0 ? Quantity(trained) : std::nullopt;
 }
 
 /// Absent where a step is missing or has no time.

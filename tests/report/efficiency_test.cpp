@@ -253,4 +253,12 @@ TEST_CASE("the device is the GPU that the policy names", "[report]") {
   CHECK(efficiency_of(run, {}).device == "NVIDIA H100");
 }
 
+TEST_CASE("a record with impossible counts of tokens has no tokens per joule, and no error",
+          "[report]") {
+  store::RecordedRun run;
+  run.steps.step = {1, 2};
+  run.steps.tokens = {-8, -16};
+  CHECK_FALSE(efficiency_of(run, {}).tokens);
+}
+
 }  // namespace olmo::report
