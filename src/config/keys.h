@@ -37,7 +37,7 @@ inline constexpr KeyRule kBatches{Effect::kIdentity, MismatchClass::kConfound,
 inline constexpr KeyRule kBatchesFixed{Effect::kRefused, MismatchClass::kConfound,
                                        "The batches are made in another way."};
 inline constexpr KeyRule kBatchSize{Effect::kIdentity, MismatchClass::kConfound,
-                                    "The runs are aligned on tokens."};
+                                    "The runs are aligned on tokens where both records tell them."};
 inline constexpr KeyRule kMicroBatches{Effect::kIdentity, MismatchClass::kBenign, kRoundingReason};
 inline constexpr KeyRule kPrecision{Effect::kIdentity, MismatchClass::kConfound,
                                     "Another precision."};
@@ -45,17 +45,27 @@ inline constexpr KeyRule kMixedPrecision{Effect::kPrecision, MismatchClass::kCon
                                          "Another precision."};
 inline constexpr KeyRule kRotations{Effect::kRefused, MismatchClass::kConfound,
                                     "Another precision."};
+// Logs of other trainers hash neither weights nor batches.
+inline constexpr const char* kBatchesInstead =
+    "Instead, the hashes of the batches are compared where both records have them.";
+inline constexpr const char* kWeightsInstead =
+    "Instead, the hashes of the weights are compared where both records have them.";
 inline constexpr KeyRule kSeed{Effect::kIdentity, MismatchClass::kBenign,
-                               "The starts and batches are compared instead."};
-inline constexpr KeyRule kDataOrder{Effect::kIdentity, MismatchClass::kBenign,
-                                    "The batches' hashes are compared instead."};
-inline constexpr KeyRule kRestart{Effect::kIdentity, MismatchClass::kBenign,
-                                  "The hashes of the weights are compared instead."};
-inline constexpr KeyRule kStart{Effect::kPlacement, MismatchClass::kBenign,
-                                "The hashes of the weights are compared instead."};
-inline constexpr KeyRule kFiles{Effect::kPlacement, MismatchClass::kBenign,
-                                "Their digests are compared instead of their paths."};
-inline constexpr KeyRule kHardware{Effect::kPlacement, MismatchClass::kBenign, kRoundingReason};
+                               "Instead, the hashes of the initial weights and of the batches are "
+                               "compared where both records have them."};
+inline constexpr KeyRule kDataOrder{Effect::kIdentity, MismatchClass::kBenign, kBatchesInstead};
+inline constexpr KeyRule kRestart{Effect::kIdentity, MismatchClass::kBenign, kWeightsInstead};
+inline constexpr KeyRule kStart{Effect::kPlacement, MismatchClass::kBenign, kWeightsInstead};
+inline constexpr KeyRule kFiles{
+    Effect::kPlacement, MismatchClass::kBenign,
+    "Instead of paths, the digests of files are compared where both records have them."};
+inline constexpr KeyRule kNumericsRule{Effect::kPlacement, MismatchClass::kBenign, kRoundingReason};
+inline constexpr KeyRule kHardware{Effect::kPlacement, MismatchClass::kBenign,
+                                   "Under numerics=portable it changes no bit, under fast at most "
+                                   "the order or rounding of operations."};
+inline constexpr KeyRule kSharding{Effect::kPlacement, MismatchClass::kBenign,
+                                   "It changes no bit here; in another trainer it may change the "
+                                   "order of sums."};
 inline constexpr KeyRule kPlace{Effect::kPlacement, MismatchClass::kBenign, kSameReason};
 inline constexpr KeyRule kEnd{Effect::kLimit, MismatchClass::kBenign,
                               "The common steps are compared."};
@@ -65,8 +75,7 @@ inline constexpr KeyRule kNoEffect{Effect::kIgnored, MismatchClass::kBenign, kSa
 inline constexpr KeyRule kOtherRounding{Effect::kIgnored, MismatchClass::kBenign, kRoundingReason};
 inline constexpr KeyRule kOtherPrecision{Effect::kIgnored, MismatchClass::kConfound,
                                          "Another precision."};
-inline constexpr KeyRule kOtherOrder{Effect::kRefused, MismatchClass::kBenign,
-                                     "The batches' hashes are compared instead."};
+inline constexpr KeyRule kOtherOrder{Effect::kRefused, MismatchClass::kBenign, kBatchesInstead};
 
 template <ConstOrNot<model::ModelConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
@@ -263,7 +272,7 @@ template <ConstOrNot<FsdpConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
   visit(Key{"use_orig_params", kNoEffect, "parameters keep their names however they are sharded"},
         Absent{.accepted = "true"});
-  visit(Key{"sharding_strategy", kPlace,
+  visit(Key{"sharding_strategy", kSharding,
             "What a rank holds beside its share of moments and sums of gradients. FULL_SHARD: its "
             "share of the weights; SHARD_GRAD_OP: so too, but whole weights from forward to "
             "backward; NO_SHARD: whole weights; the hybrid ones: as the first two, within each "
@@ -283,7 +292,7 @@ void visit_keys(T& c, Visitor& visit) {
             "ddp; pure, OLMo's default, also adds gradients in bf16 and is refused",
             kFsdpPrecisions, "pure"},
         c.precision);
-  visit(Key{"hybrid_sharding_num_model_replicas", kPlace,
+  visit(Key{"hybrid_sharding_num_model_replicas", kSharding,
             "Copies of the model that a hybrid sharding_strategy keeps; null: one a node"},
         c.hybrid_sharding_num_model_replicas);
 }
@@ -427,7 +436,7 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"module_outputs_save_steps", kNoEffect, "outputs of modules are not saved"}, Absent{});
   visit(Key{"load_weights", kStart, "Start from these weights: a checkpoint, or a .safetensors"},
         c.load_weights);
-  visit(Key{"numerics", kHardware,
+  visit(Key{"numerics", kNumericsRule,
             "portable: the same bits on every machine; fast: LibTorch's matrix products and "
             "attention",
             kNumerics},

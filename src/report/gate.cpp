@@ -138,10 +138,15 @@ void compare_token_files(Comparer& compare, const store::RecordedRun& a,
               "The same files in another order: the same step reads other batches.");
 }
 
+/// The labels of A and B.
+using Labels = std::array<std::string, 2>;
+
 /// Facts of two places: policies, builds or machines. `read` makes settings of a record's text.
-void compare_places(Comparer& compare, const std::string& what, const std::string& text_a,
-                    const std::string& text_b, decltype(leaves_of) read = leaves_of) {
-  const Settings a = read(text_a, what), b = read(text_b, what);
+void compare_places(Comparer& compare, const Labels& labels, const std::string& what,
+                    const std::string& text_a, const std::string& text_b,
+                    decltype(leaves_of) read = leaves_of) {
+  const Settings a = read(text_a, labels[0] + ": its " + what),
+                 b = read(text_b, labels[1] + ": its " + what);
   if (a.empty() || b.empty())  // an import does not tell
     return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
   if (a == b) return compare.same(what);
@@ -253,23 +258,25 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
   if (kind == Kind::kTrajectory) compare_first_losses(compare, found);
   if (a.attempts.empty() || b.attempts.empty()) return;
   compare_worlds(compare, a, b);
-  compare_places(compare, "policy", a.attempts.back().policy, b.attempts.back().policy);
-  compare_places(compare, "build", a.attempts.back().build, b.attempts.back().build);
-  compare_places(compare, "environment", a.attempts.back().environment,
-                 b.attempts.back().environment, machine_of);
+  const Labels labels = {a.label, b.label};
+  const auto &in_a = a.attempts.back(), &in_b = b.attempts.back();
+  compare_places(compare, labels, "policy", in_a.policy, in_b.policy);
+  compare_places(compare, labels, "build", in_a.build, in_b.build);
+  compare_places(compare, labels, "environment", in_a.environment, in_b.environment, machine_of);
 }
 
-void compare_evaluations(Comparer& compare, const EvaluationData& a, const EvaluationData& b,
-                         Kind kind) {
+void compare_evaluations(Comparer& compare, const Labels& labels, const EvaluationData& a,
+                         const EvaluationData& b, Kind kind) {
   if (kind == Kind::kCheckpoint)
     compare.fingerprint("weights", a.weights_digest, b.weights_digest,
                         "Other weights, so this is not one checkpoint on two machines.");
   compare.fingerprint("tokenizer of the evaluation", a.tokenizer_digest, b.tokenizer_digest,
                       "Another tokenizer: prompts become other tokens.");
-  compare_places(compare, "evaluation policy", a.policy, b.policy);
+  compare_places(compare, labels, "evaluation policy", a.policy, b.policy);
   if (kind == Kind::kCheckpoint) {
-    compare_places(compare, "evaluation build", a.build, b.build);
-    compare_places(compare, "evaluation environment", a.environment, b.environment, machine_of);
+    compare_places(compare, labels, "evaluation build", a.build, b.build);
+    compare_places(compare, labels, "evaluation environment", a.environment, b.environment,
+                   machine_of);
   }
 }
 
@@ -284,7 +291,7 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind) {
   Comparer compare;
   if (a.run && b.run && kind != Kind::kCheckpoint) compare_runs(compare, *a.run, *b.run, kind);
   if (a.evaluation && b.evaluation)
-    compare_evaluations(compare, *a.evaluation, *b.evaluation, kind);
+    compare_evaluations(compare, {a.label, b.label}, *a.evaluation, *b.evaluation, kind);
   return compare.take();
 }
 

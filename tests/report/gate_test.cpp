@@ -316,3 +316,22 @@ TEST_CASE("runs without an axis in common are no repeats, and their tokens a ste
   CHECK(has_unknown(gate_of(a_run(), other), "global_train_batch_size", "512", ""));
   CHECK_FALSE(axes_differ(other, other));
 }
+
+TEST_CASE("what a key of the machine changes is said for both numerics", "[report]") {
+  for (const char* key : {"threads", "isa", "device"}) {
+    const std::string quoted = std::string("\"") + key + "\":";
+    const Mismatch found = mismatch_of("{\"model\":{\"d_model\":8}," + quoted + "\"1\"}",
+                                       "{\"model\":{\"d_model\":8}," + quoted + "\"2\"}");
+    CHECK(found.reason.find("Under numerics=portable it changes no bit") == 0);
+  }
+}
+
+TEST_CASE("a damaged policy is named with its side", "[report]") {
+  store::RecordedRun a = a_run(), b = a_run();
+  a.attempts.emplace_back();
+  a.attempts[0].policy = a.attempts[0].build = a.attempts[0].environment = "{}";
+  b.attempts = a.attempts;
+  b.attempts.back().policy = "[[";
+  b.label = "other.db";
+  CHECK_THROWS_WITH(gate_of(a, b), Catch::Matchers::StartsWith("other.db: its policy: "));
+}
