@@ -31,16 +31,25 @@ std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string
   return read_all(db, kAudits, "WHERE run_id = ? ORDER BY audit", {run_id});
 }
 
+namespace {
+
+/// Traces of steps that the run has left (store/run_line.h) are of another training. Audits, which
+/// compute the present line, have the attempt 0.
+constexpr char kOnLine[] =
+    "(t.attempt = 0 OR NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.run_id = t.run_id "
+    "AND later.attempt > t.attempt AND later.start_step < t.step))";
+
+}  // namespace
+
 std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& run_id,
                                  std::int64_t step) {
   std::vector<OpDigest> trace;
   if (db.schema_version() < kAudits.since) return trace;
-  // An attempt that started before the step has replaced the traces of earlier ones; where the
-  // training has none, the latest audit's stands for it.
+  // Where the training has none, the latest audit's stands for it.
   db.query(
-      "SELECT operation, sha256 FROM op_traces t WHERE run_id = ?1 AND step = ?2 AND (attempt, "
-      "audit) = (SELECT attempt, audit FROM op_traces WHERE run_id = ?1 AND step = ?2 ORDER BY "
-      "attempt DESC, audit DESC LIMIT 1) ORDER BY ordinal",
+      "SELECT operation, sha256 FROM op_traces WHERE run_id = ?1 AND step = ?2 AND (attempt, "
+      "audit) = (SELECT attempt, audit FROM op_traces AS t WHERE run_id = ?1 AND step = ?2 AND " +
+          std::string(kOnLine) + " ORDER BY attempt DESC, audit DESC LIMIT 1) ORDER BY ordinal",
       {run_id, step}, [&](const auto&, const auto& row) {
         const auto& operation = std::get<std::string>(row[0]);
         const auto& sha256 = std::get<std::string>(row[1]);
@@ -58,7 +67,9 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
 std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id) {
   std::vector<std::int64_t> steps;
   if (db.schema_version() < kAudits.since) return steps;
-  db.query("SELECT DISTINCT step FROM op_traces WHERE run_id = ? ORDER BY step", {run_id},
+  db.query("SELECT DISTINCT step FROM op_traces AS t WHERE run_id = ? AND " + std::string(kOnLine) +
+               " ORDER BY step",
+           {run_id},
            [&](const auto&, const auto& row) { steps.push_back(std::get<std::int64_t>(row[0])); });
   return steps;
 }

@@ -24,6 +24,15 @@ std::uint64_t prefix(const std::string& hex) {
 
 constexpr char kOfRun[] = "WHERE run_id = ? ";
 
+/// What was recorded of a step on the line of steps that led to the present weights: no later
+/// attempt began before it.
+std::string on_line(const char* table) {
+  const std::string row(table);
+  return "AND NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.run_id = " + row +
+         ".run_id AND later.attempt > " + row + ".attempt AND later.start_step < " + row +
+         ".step) ";
+}
+
 /// The step after which the run began: that of a checkpoint, if it took over another run's.
 std::int64_t first_of(const std::vector<AttemptRecord>& attempts) {
   std::int64_t first = attempts.empty() ? 0 : attempts.front().start_step;
@@ -70,7 +79,7 @@ class RunReader {
 
  private:
   template <class Record>
-  std::vector<Record> all(const Table<Record>& table, const char* order) {
+  std::vector<Record> all(const Table<Record>& table, const std::string& order) {
     return read_all(records_, table, std::string(kOfRun) + order, {id_});
   }
 
@@ -91,12 +100,14 @@ class RunReader {
       metric.last_step = point.step;
       metric.last = point.value;
     }
-    for (auto& row : all(kCheckpoints, "AND deleted_utc IS NULL ORDER BY attempt"))
+    for (auto& row : all(kCheckpoints,
+                         "AND deleted_utc IS NULL " + on_line("checkpoints") + "ORDER BY attempt"))
       run_.checkpoints[row.step] = std::move(row);
-    for (auto& seal : all(kStateSeals, "ORDER BY attempt"))
+    for (auto& seal : all(kStateSeals, on_line("state_seals") + "ORDER BY attempt"))
       run_.state_seals[seal.step] = seal.sha256;
     // Of a step that several attempts hashed, the last counts.
-    for_each(records_, kStateHashes, "WHERE run_id = ? ORDER BY step, attempt, part, name", {id_},
+    for_each(records_, kStateHashes,
+             kOfRun + on_line("state_hashes") + "ORDER BY step, attempt, part, name", {id_},
              [&](const StateHash& row) {
                auto& hashes = run_.state_hashes[row.step];
                if (!hashes.empty() && hashes.front().attempt != row.attempt) hashes.clear();

@@ -50,7 +50,8 @@ struct RecordedRun : RunRecord {
   std::vector<AttemptRecord> attempts;
   std::vector<InputRecord> inputs;  ///< in the order in which the training reads them
   std::vector<EventRecord> events;
-  std::vector<RecordedMetric> metrics;                          ///< by name
+  std::vector<RecordedMetric> metrics;  ///< by name
+  // Of the line of steps that led to the present weights, as the steps.
   std::map<std::int64_t, std::vector<StateHash>> state_hashes;  ///< by step; part and name
   std::map<std::int64_t, std::string> state_seals;              ///< none in older records
   std::map<std::int64_t, CheckpointRecord> checkpoints;         ///< by step; without those deleted

@@ -66,6 +66,21 @@ TEST_CASE("a step's trace is the training's, else the latest audit's", "[store]"
   CHECK(read_trace(db, scene.run, 3).empty());
 }
 
+TEST_CASE("traces of steps that the run has left are not its own", "[store]") {
+  Scene scene;
+  auto& records = scene.db.records();
+  for (const std::int64_t step : {3, 9})
+    record_trace(records, scene.run, {.attempt = 1, .audit = 0}, step, trace("left"));
+  scene.db.resume_run(scene.run, test::plain_attempt(5), 20);
+  CHECK(traced_steps(records, scene.run) == std::vector<std::int64_t>{3});
+  CHECK(read_trace(records, scene.run, 9).empty());
+  CHECK(read_trace(records, scene.run, 3).size() == 2);
+  record_trace(records, scene.run, {.attempt = 0, .audit = 1}, 9, trace("audit"));
+  const auto audited = read_trace(records, scene.run, 9);
+  REQUIRE(audited.size() == 2);
+  CHECK(audited[0].digest == sha256("audit"));
+}
+
 TEST_CASE("a trace with a digest that is none is damage, and named", "[store]") {
   Scene scene;
   auto& db = scene.db.records();

@@ -260,3 +260,23 @@ TEST_CASE("an imported log without steps is read by its tokens, and says so", "[
   CHECK(run.metrics[0].last == 3.125);
   CHECK(run.metrics[0].last_step == 128);
 }
+
+TEST_CASE("states, seals and checkpoints of steps that the run has left are not its own",
+          "[store]") {
+  RunFile file;
+  file.write_steps(1, 6);
+  file.seal_state(6);
+  file.resume(3);
+  file.write_steps(4, 5, 20);
+  store::RecordedRun run = file.read();
+  CHECK(run.damage.empty());
+  CHECK(run.state_hashes.empty());
+  CHECK(run.state_seals.empty());
+  file.seal_state(5);
+  file.resume(5);  // the state that it goes on from is its own
+  file.write_steps(6, 7, 30);
+  run = file.read();
+  CHECK(run.damage.empty());
+  CHECK(run.state_seals.size() == 1);
+  CHECK(run.state_hashes.count(5) == 1);
+}
