@@ -281,6 +281,8 @@ void Database::open(const std::string& name, int flags) {
 void Database::open_unwritable() {
   const int code =
       sqlite3_exec(db_.get(), "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+  // Whoever holds it has been waited for; the next statement would wait as long again.
+  if ((code & 0xff) == SQLITE_BUSY) fail(db_.get(), code);
   if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY) return;
   db_.reset();
   if (journals_of(path_).empty()) {

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 
 #include "core/error.h"
+#include "store/sqlite.h"
 #include "support/catch.h"
 #include "support/forked.h"
 #include "support/happens.h"
@@ -184,6 +185,15 @@ TEST_CASE("a glance at a database that nobody writes leaves no file beside it", 
   CHECK(runs_in(RecordDatabase(folder / "run.db", OpenMode::kGlance)) == 1);
   CHECK_FALSE(fs::exists(folder / "run.db-wal"));
   CHECK_FALSE(fs::exists(folder / "run.db-shm"));
+}
+
+TEST_CASE("a reader waits once for whoever holds a database", "[store]") {
+  const TemporaryDirectory folder;
+  Database holder(folder / "run.db", OpenMode::kCreate);
+  holder.execute("PRAGMA journal_mode = DELETE; CREATE TABLE held (x); BEGIN EXCLUSIVE;");
+  // Opening it has waited; the first query would wait as long again.
+  CHECK_THROWS_WITH(Database(folder / "run.db", OpenMode::kGlance),
+                    Catch::Matchers::Contains("another process holds the database"));
 }
 
 TEST_CASE("the record of a killed run is read where nothing can be written", "[store]") {
