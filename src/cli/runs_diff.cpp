@@ -1,5 +1,7 @@
 // `olmo-harness runs diff`: in what two recorded runs differ, as a list. What that means for their
 // results is for `report parity` to say.
+#include <array>
+#include <cmath>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "report/comparability.h"
 #include "report/gate.h"
 #include "report/identity.h"
 #include "report/side.h"
@@ -61,16 +64,45 @@ Part part_of(const std::string& what) {
   return decides ? Part::kDeciding : Part::kOtherKeys;
 }
 
+/// How far the logged values agree where a side is a log, without hashes.
+struct LoggedValues {
+  std::int64_t common_steps = 0;
+  std::int64_t equal_steps = 0;  ///< before the first that differs
+  std::optional<std::int64_t> first_different;
+  std::string first_field;
+};
+
 struct Compared {
   report::Side a, b;
   report::Gate gate;
   report::Identity identity;
+  LoggedValues logged;  ///< where the identity is not known
 
   [[nodiscard]] bool equal() const {
-    return gate.mismatches.empty() && (!identity.known || identity.same_training()) &&
-           a.run->steps.size() == b.run->steps.size();
+    const bool same = identity.known ? identity.same_training() : !logged.first_different;
+    return gate.mismatches.empty() && same && a.run->steps.size() == b.run->steps.size();
   }
 };
+
+LoggedValues compare_logged(const store::StepColumns& a, const store::StepColumns& b) {
+  using Columns = store::StepColumns;
+  constexpr std::array<std::pair<const char*, std::vector<double> Columns::*>, 3> kFields = {
+      {{"ce_loss", &Columns::loss}, {"grad_norm", &Columns::grad_norm}, {"lr", &Columns::lr}}};
+  // What a log does not have is no difference.
+  const auto differ = [](double x, double y) { return x != y && !std::isnan(x) && !std::isnan(y); };
+  LoggedValues found;
+  for (const auto& [i, j] : report::common_steps(a, b)) {
+    ++found.common_steps;
+    if (found.first_different) continue;
+    for (const auto& [name, column] : kFields) {
+      if (!differ((a.*column)[i], (b.*column)[j]) || found.first_different) continue;
+      found.first_different = a.step[i];
+      found.first_field = name;
+    }
+    if (!found.first_different) ++found.equal_steps;
+  }
+  return found;
+}
 
 /// Reads the run into `side`; what is wrong with its record is told, as a list of differences says
 /// little about a record that was altered.
@@ -93,6 +125,7 @@ Compared compare(const Options& options) {
   found.identity =
       report::find_identity(*found.a.run, *found.b.run, {records_a.database(), records_a.run_id},
                             {records_b.database(), records_b.run_id});
+  if (!found.identity.known) found.logged = compare_logged(found.a.run->steps, found.b.run->steps);
   return found;
 }
 
@@ -101,10 +134,21 @@ std::string steps_of(const store::RecordedRun& run) {
   return std::to_string(run.steps.step.front()) + " to " + std::to_string(run.steps.step.back());
 }
 
+/// The same of logs.
+std::string agreement_of(const LoggedValues& logged) {
+  const std::string text = "A side has no hash chain: of bits the records do not tell. ";
+  if (logged.common_steps == 0) return text + "They have no step in common.";
+  const std::string common = counted(logged.common_steps, "common step");
+  if (!logged.first_different)
+    return text + "The loss, gradient norm and learning rate that both log are equal at all " +
+           common + ".";
+  return text + "The values that both log part at step " + std::to_string(*logged.first_different) +
+         ", in " + logged.first_field + ": of " + common + " the first " +
+         std::to_string(logged.equal_steps) + " are equal.";
+}
+
 /// One sentence: how far the records agree.
 std::string agreement_of(const report::Identity& identity) {
-  if (!identity.known)
-    return "A side has no hash chain, so the records do not tell where their bits part.";
   if (identity.common_steps == 0) return "The records have no step in common.";
   const std::string common = counted(identity.common_steps, "common step");
   if (identity.same_training()) return "All bits of the " + common + " are equal.";
@@ -165,6 +209,12 @@ void print_json(const Compared& found, const Options& options) {
     json["records"]["first_different"] = identity.first_different;
     json["records"]["first_field"] = identity.first_field;
   }
+  if (!identity.known) {
+    json["records"]["common_steps"] = found.logged.common_steps;
+    json["records"]["equal_steps"] = found.logged.equal_steps;
+    json["records"]["first_different"] = or_null(found.logged.first_different);
+    if (found.logged.first_different) json["records"]["first_field"] = found.logged.first_field;
+  }
   json["verdict"] = parity_command(options);
   std::cout << json_text(json, 2) << "\n";
 }
@@ -195,7 +245,8 @@ void print_text(const Compared& found, const Options& options) {
   std::vector<std::string> unknown;
   for (const auto& fact : found.gate.unknown) unknown.push_back(fact.key);
   if (!unknown.empty()) std::cout << fitted("Not told by both: " + joined(unknown) + ".");
-  std::cout << fitted(agreement_of(found.identity))
+  std::cout << fitted(found.identity.known ? agreement_of(found.identity)
+                                           : agreement_of(found.logged))
             << "This is a list and no verdict: " << parity_command(options) << "\n";
 }
 

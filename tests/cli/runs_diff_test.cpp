@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/said.h"
 #include "cli/training.h"
 #include "support/catch.h"
 
@@ -51,6 +52,27 @@ TEST_CASE("runs diff of a run and itself finds nothing", "[cli]") {
   const auto ended = runs.diff("a");
   CHECK(ended.code == 0);
   CHECK(ended.out.find("All bits of the 3 common steps are equal.") != std::string::npos);
+}
+
+TEST_CASE("runs diff of logs compares what they log", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto imported = [&](const std::string& name, const std::string& last) {
+    std::ofstream(folder / (name + ".csv")) << "step,loss,lr\n1,3.5,0.1\n2," << last << ",0.1\n";
+    const auto database = (folder / (name + ".db")).string();
+    REQUIRE(say({"runs", "import", (folder / (name + ".csv")).string(), "--db", database}).code ==
+            0);
+    return database;
+  };
+  const auto a = imported("a", "3.25"), b = imported("b", "3.0"), same = imported("c", "3.25");
+  const Said differ = say({"runs", "diff", a, b, "--json"});
+  CHECK(differ.code == 5);
+  const Json found = Json::parse(differ.out);
+  CHECK(found["equal"] == false);
+  CHECK(found["records"]["first_different"] == 2);
+  CHECK(found["records"]["first_field"] == "ce_loss");
+  CHECK(found["records"]["equal_steps"] == 1);
+  CHECK(say({"runs", "diff", a, b}).out.find("part at step 2, in ce_loss") != std::string::npos);
+  CHECK(say({"runs", "diff", a, same}).code == 0);
 }
 
 }  // namespace olmo::test
