@@ -15,6 +15,9 @@
 namespace olmo::audit {
 namespace {
 
+constexpr char kTokens[] = "tokens";
+constexpr char kLabelMask[] = "label_mask";
+
 void append(std::vector<store::Finding>& all, std::vector<store::Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -170,23 +173,8 @@ class Auditor {
 
   /// Why a step reads another batch here: most often the files are others.
   [[nodiscard]] std::string advice_on_batches() const {
-    std::vector<train::InputFile> files;
-    for (const auto& path : config_.data.files()) files.push_back({"tokens", path});
-    for (const auto& path : config_.data.label_mask_paths) files.push_back({"label_mask", path});
-    std::vector<store::InputRecord> expected;
-    std::ranges::copy_if(recorded_.inputs, std::back_inserter(expected), [](const auto& input) {
-      return input.kind == "tokens" || input.kind == "label_mask";
-    });
-    if (files.size() != expected.size())
-      return "the batches differ: the run read " + counted(std::ssize(expected), "token file") +
-             ", here are " + std::to_string(files.size());
-    const auto here = train::describe_inputs(files);
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      if (here[i].sha256 != expected[i].sha256)
-        return "the batches differ, since " + here[i].path +
-               " is not the file that the run read as " + expected[i].path + ": its SHA-256 is " +
-               here[i].sha256 + ", the record says " + expected[i].sha256;
-    }
+    const auto unlike = unlike_inputs(recorded_, config_);
+    if (!unlike.empty()) return "the batches differ, since " + unlike.front();
     return "the batches differ, though the token files are those of the record: it was altered, or "
            "their order is made in another way here";
   }
@@ -236,7 +224,38 @@ bool covers(const std::vector<Stretch>& stretches, std::int64_t step) {
   });
 }
 
+/// Each file once, as the record has them.
+std::vector<train::InputFile> input_files_of(const config::TrainConfig& config) {
+  std::vector<train::InputFile> files;
+  const auto add = [&](const char* kind, const std::string& path) {
+    const auto is_same = [&](const auto& file) { return file.kind == kind && file.path == path; };
+    if (std::ranges::none_of(files, is_same)) files.push_back({kind, path});
+  };
+  for (const auto& path : config.data.files()) add(kTokens, path);
+  for (const auto& path : config.data.label_mask_paths) add(kLabelMask, path);
+  return files;
+}
+
 }  // namespace
+
+std::vector<std::string> unlike_inputs(const AuditedRun& recorded,
+                                       const config::TrainConfig& config) {
+  std::vector<store::InputRecord> expected;
+  std::ranges::copy_if(recorded.inputs, std::back_inserter(expected), [](const auto& input) {
+    return input.kind == kTokens || input.kind == kLabelMask;
+  });
+  const auto here = train::describe_inputs(input_files_of(config));
+  if (here.size() != expected.size())
+    return {"the run read " + counted(std::ssize(expected), "file") +
+            " of tokens and label masks, here are " + std::to_string(here.size())};
+  std::vector<std::string> unlike;
+  for (std::size_t i = 0; i < here.size(); ++i)
+    if (here[i].sha256 != expected[i].sha256)
+      unlike.push_back(here[i].path + " is not the file that the run read as " + expected[i].path +
+                       ": its SHA-256 is " + here[i].sha256 + ", the record says " +
+                       expected[i].sha256);
+  return unlike;
+}
 
 std::string to_string(AuditVerdict verdict) {
   switch (verdict) {

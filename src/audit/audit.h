@@ -52,6 +52,7 @@ struct StretchResult {
 
 struct AuditResult {
   std::vector<store::Finding> broken_proofs;  ///< found in the record without computing
+  std::vector<std::string> other_inputs;      ///< of unlike_inputs()
   std::vector<StretchResult> stretches;
 
   [[nodiscard]] AuditVerdict verdict() const;
@@ -84,5 +85,10 @@ std::vector<Stretch> sample_stretches(const AuditedRun& recorded, std::int64_t c
 AuditResult audit(const AuditedRun& recorded, const config::TrainConfig& config,
                   const Policy& policy, const AuditOptions& options,
                   const std::function<void(const StretchResult&)>& done);
+
+/// Token files and label masks of `config` that are not those that the run read, by their digests:
+/// one sentence each. Equal batches of some steps do not tell.
+std::vector<std::string> unlike_inputs(const AuditedRun& recorded,
+                                       const config::TrainConfig& config);
 
 }  // namespace olmo::audit

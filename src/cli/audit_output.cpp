@@ -25,13 +25,19 @@ std::string steps_of(const audit::Stretch& stretch) {
   return "steps " + std::to_string(stretch.first) + ".." + std::to_string(stretch.last);
 }
 
-std::string lines_of(const std::vector<store::Finding>& findings) {
+std::string list_of(const std::vector<std::string>& sentences) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMostFindings, findings.size()); ++i)
-    text += "    " + findings[i].sentence + "\n";
-  if (findings.size() > kMostFindings)
-    text += "    and " + std::to_string(findings.size() - kMostFindings) + " more (--json)\n";
+  for (std::size_t i = 0; i < std::min(kMostFindings, sentences.size()); ++i)
+    text += "    " + sentences[i] + "\n";
+  if (sentences.size() > kMostFindings)
+    text += "    and " + std::to_string(sentences.size() - kMostFindings) + " more (--json)\n";
   return text;
+}
+
+std::string lines_of(const std::vector<store::Finding>& findings) {
+  std::vector<std::string> sentences;
+  for (const auto& finding : findings) sentences.push_back(finding.sentence);
+  return list_of(sentences);
 }
 
 Json json_of(const std::vector<store::Finding>& findings) {
@@ -103,6 +109,11 @@ std::string audit_footer(const audit::AuditResult& result, const audit::AuditedR
   }
   if (!result.broken_proofs.empty())
     text += "the record itself:\n" + lines_of(result.broken_proofs);
+  if (!result.other_inputs.empty() && result.verdict() != audit::AuditVerdict::kDifferent)
+    text +=
+        "the token files are others than the run read, though the audited steps read the same "
+        "batches from them:\n" +
+        list_of(result.other_inputs);
   switch (result.verdict()) {
     case audit::AuditVerdict::kDifferent:
       return text + "AUDIT FAILED\n";
@@ -126,6 +137,7 @@ Json to_json(const audit::AuditResult& result, const audit::AuditedRun& recorded
           {"recorded_seconds", recorded.seconds},
           {"policy", store::policy_json(policy)},
           {"broken_proofs", json_of(result.broken_proofs)},
+          {"other_inputs", result.other_inputs},
           {"stretches", stretches}};
 }
 

@@ -9,6 +9,7 @@
 #include "store/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
+#include "train/preparation.h"
 #include "train/session.h"
 
 namespace olmo::audit {
@@ -84,6 +85,21 @@ TEST_CASE("sampled stretches lie within the record and come again with their see
   const auto again = sample_stretches(recorded, 50, 5, 7);
   for (std::size_t i = 0; i < 50; ++i) CHECK(again[i].first == stretches[i].first);
   CHECK(sample_stretches(recorded, 1, 100, 7)[0].last == 20);
+}
+
+TEST_CASE("other token files are named, whatever their batches", "[audit]") {
+  const test::TemporaryDirectory folder;
+  const auto loaded = tiny_training(folder);
+  AuditedRun recorded;
+  recorded.inputs = train::describe_inputs({{"tokens", folder / "tokens.npy"}});
+  CHECK(unlike_inputs(recorded, loaded.config).empty());
+  std::ofstream(folder / "tokens.npy", std::ios::app) << "ab";
+  const auto unlike = unlike_inputs(recorded, loaded.config);
+  REQUIRE(unlike.size() == 1);
+  CHECK(unlike[0].find("tokens.npy is not the file that the run read as") != std::string::npos);
+  recorded.inputs.clear();
+  CHECK(unlike_inputs(recorded, loaded.config) ==
+        std::vector<std::string>{"the run read 0 files of tokens and label masks, here are 1"});
 }
 
 }  // namespace olmo::audit
