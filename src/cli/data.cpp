@@ -110,9 +110,16 @@ void print_report(const data::TokenizeReport& report, double seconds) {
             << formatted(" in %.1f s, %.1f MB/s\n", seconds, bytes / 1e6 / seconds);
 }
 
+/// As an element of a list in a config's `key=value`.
+std::string list_element(const std::string& file) {
+  constexpr char kPlain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+  return file.find_first_not_of(kPlain) == std::string::npos ? file : Json(file).dump();
+}
+
 std::vector<NextStep> after_tokenizing(const std::string& file) {
   return {{{"data", "stats", file}, "its documents and lengths"},
-          {{"train", "CONFIG", "data.paths=[" + file + "]", "--run-dir", "runs/NAME"}, ""}};
+          {{"train", "CONFIG", "data.paths=[" + list_element(file) + "]", "--run-dir", "runs/NAME"},
+           ""}};
 }
 
 void run_tokenize(const TokenizeArguments& arguments) {

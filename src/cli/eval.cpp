@@ -26,8 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDefaultSuite[] = "olmo";
-
 struct Options {
   std::string checkpoint;
   std::vector<std::string> suites;
@@ -183,13 +181,25 @@ void print_result(const Options& options, const Recorded& recorded, const eval::
   std::cout << json_text(json, 2) << "\n";
 }
 
-std::vector<NextStep> after_evaluation(const Recorded& recorded, const eval::Selection& asked) {
+/// Of a database with several evaluations the id names this one; an instance is rendered from the
+/// same data and definitions.
+std::vector<NextStep> after_evaluation(const Options& options, const Recorded& recorded) {
   const std::string database = recorded.database.string();
+  const auto& [evaluation_id, resumed, outcome] = recorded.result;
   std::vector<NextStep> steps;
-  if (!asked.tasks.empty())
-    steps.push_back({{"eval", "show", database, asked.tasks.front().name, "0"},
-                     "an instance: prompt, options, scores"});
-  steps.push_back({{"report", "parity", database, "OTHER.db"}, "compare with another one"});
+  const auto shown = std::ranges::find_if(
+      outcome.tasks, [](const auto& task) { return !task.error && !task.metrics.empty(); });
+  if (shown != outcome.tasks.end()) {
+    steps.push_back(
+        {{"eval", "show", resumed ? database + ":" + evaluation_id : database, shown->name, "0"},
+         "an instance: prompt, options, scores"});
+    for (const auto& [option, value] :
+         {std::pair("--data", options.data), std::pair("--definitions", options.definitions)})
+      if (!value.empty()) steps.back().words.insert(steps.back().words.end(), {option, value});
+  }
+  steps.push_back({{"report", "parity",
+                    recorded.run ? database + ":" + recorded.run->run_id : database, "OTHER.db"},
+                   "compare with another one"});
   return steps;
 }
 
@@ -206,7 +216,7 @@ void tell(const Options& options, const Recorded& recorded, const std::optional<
   }
   print_result(options, recorded, asked, loaded);
   log_line("evaluation " + id + " in " + recorded.database.string());
-  if (!options.json) say_next(after_evaluation(recorded, asked));
+  if (!options.json) say_next(after_evaluation(options, recorded));
 }
 
 int run(const Options& options, dist::World& world) {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
+#include "eval/selection.h"
 #include "store/evaluation_seal.h"
 #include "store/recorded_run.h"
 
@@ -37,6 +38,16 @@ std::filesystem::path task_data_folder(const std::string& given) {
     throw Error(ErrorKind::kUsage, given + ": --data expects a folder");
   const auto inner = data::evaluation_data_folder(given);
   return std::filesystem::exists(inner) ? inner : std::filesystem::path(given);
+}
+
+bool has_default_suite() {
+  try {
+    const std::vector<std::string> names = {kDefaultSuite};
+    return !eval::select(eval::load_catalog(), names, {.task_data = task_data_folder("")})
+                .tasks.empty();
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::optional<std::filesystem::path> if_given(const std::string& option) {

@@ -31,6 +31,11 @@ struct RecordedEvaluation {
 /// Throws Error(kUsage) if it is no folder.
 std::filesystem::path task_data_folder(const std::string& given);
 
+/// What `eval` scores unless it is told otherwise.
+inline constexpr char kDefaultSuite[] = "olmo";
+/// Whether its data are on this machine.
+bool has_default_suite();
+
 /// An option that may be left out.
 std::optional<std::filesystem::path> if_given(const std::string& option);
 

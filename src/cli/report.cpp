@@ -48,15 +48,34 @@ void deliver(const Options& options, const std::string& html, const std::string&
     if (!file.empty()) log_line("wrote " + file);
 }
 
+/// Appends the options that were given.
+std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::pair<std::string, std::string>>& given) {
+  for (const auto& [option, value] : given)
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  return words;
+}
+
 /// The command that makes the report again, without where its output goes: equal reports have equal
 /// bytes.
-std::string words(const std::vector<std::string>& arguments,
-                  const std::vector<std::pair<std::string, std::string>>& given) {
+std::string command_of(const std::vector<std::string>& words) {
   std::string command = "olmo-harness";
-  for (const auto& word : arguments) command += " " + shell_quoted(word);
-  for (const auto& [option, value] : given)
-    if (!value.empty()) command += " " + option + " " + shell_quoted(value);
+  for (const auto& word : words) command += " " + shell_quoted(word);
   return command;
+}
+
+std::vector<std::string> words_of(const Options& options, const report::ParityOptions& settings) {
+  auto words =
+      with({"report", "parity", options.a, options.b}, {{"--kind", options.kind},
+                                                        {"--margin", options.margin},
+                                                        {"--noise", options.noise},
+                                                        {"--cluster-a", settings.cluster_a},
+                                                        {"--cluster-b", settings.cluster_b}});
+  if (options.skip_evaluations) words.emplace_back("--skip-evaluations");
+  if (options.tokens_per_step)
+    words.insert(words.end(), {"--tokens-per-step", std::to_string(*options.tokens_per_step)});
+  for (const auto& fact : options.assume) words.insert(words.end(), {"--assume", fact});
+  return words;
 }
 
 std::map<std::string, std::string> assumptions(const std::vector<std::string>& texts) {
@@ -80,16 +99,8 @@ int parity(const Options& options) {
   settings.tokens_per_step = options.tokens_per_step;
   settings.cluster_a = options.cluster_a.empty() ? options.cluster : options.cluster_a;
   settings.cluster_b = options.cluster_b.empty() ? options.cluster : options.cluster_b;
-  settings.command =
-      words({"report", "parity", options.a, options.b}, {{"--kind", options.kind},
-                                                         {"--margin", options.margin},
-                                                         {"--noise", options.noise},
-                                                         {"--cluster-a", settings.cluster_a},
-                                                         {"--cluster-b", settings.cluster_b}}) +
-      (options.skip_evaluations ? " --skip-evaluations" : "");
-  if (options.tokens_per_step)
-    settings.command += " --tokens-per-step " + std::to_string(*options.tokens_per_step);
-  for (const auto& fact : options.assume) settings.command += " --assume " + shell_quoted(fact);
+  const auto words = words_of(options, settings);
+  settings.command = command_of(words);
   settings.version = build_info().version;
   report::ParityReport found = during("reading and comparing both runs", [&] {
     return report::compare(options.a, options.b, settings);
@@ -100,7 +111,7 @@ int parity(const Options& options) {
           report::parity_markdown(found),
           options.json ? report::parity_json(found) : nlohmann::ordered_json());
   if (options.out.empty() && !options.json)
-    say_next({{{"report", "parity", options.a, options.b, "--out", "parity.html"},
+    say_next({{with(words, {{"--data", options.data}, {"--out", "parity.html"}}),
                "the same as a page, with figures"}});
   const bool passes =
       options.allow_negligible && found.verdict == report::Verdict::kDifferentNegligible;
@@ -130,13 +141,13 @@ void declare(const Options& options) {
 void one_run(const Options& options) {
   report::RunReport found = during("reading the record of " + options.a,
                                    [&] { return report::report_run(options.a, options.cluster); });
-  found.command = words({"report", "run", options.a}, {{"--cluster", options.cluster}});
+  const auto words = with({"report", "run", options.a}, {{"--cluster", options.cluster}});
+  found.command = command_of(words);
   found.version = build_info().version;
   deliver(options, options.out.empty() ? "" : report::run_html(found), report::run_markdown(found),
           options.json ? report::run_json(found) : nlohmann::ordered_json());
   if (options.out.empty() && !options.json)
-    say_next(
-        {{{"report", "run", options.a, "--out", "run.html"}, "the same as a page, with curves"}});
+    say_next({{with(words, {{"--out", "run.html"}}), "the same as a page, with curves"}});
 }
 
 void add_outputs(const Command& command, Options& options) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/eval_records.h"
 #include "cli/help.h"
 #include "cli/next_steps.h"
 #include "cli/rank_options.h"
@@ -14,6 +15,7 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "data/public/tokenizers.h"
 #include "train/plan.h"
 #include "train/rank_plan.h"
 #include "train/session.h"
@@ -81,16 +83,22 @@ int print_rank_plan(const config::LoadedConfig& loaded, const Options& options) 
   throw Error(ErrorKind::kUsage, text);
 }
 
-/// What can be done with a run that has a checkpoint. A folder names its run where it has the
-/// database of its own.
-std::vector<NextStep> after_training(const train::SessionResult& result) {
+/// What can be done with a run that has a checkpoint, of that what this machine can do now. A
+/// folder names its run where it has the database of its own.
+std::vector<NextStep> after_training(const train::SessionResult& result,
+                                     const config::TrainConfig& config) {
   const auto folder = result.train.checkpoint->parent_path();
   const std::string run = result.database == folder / "run.db"
                               ? folder.string()
                               : result.database.string() + ":" + result.run_id;
-  return {{{"report", "run", run, "--out", (folder / "run.html").string()}, "its page"},
-          {{"eval", folder.string(), "--limit", "100"}, "its scores"},
-          {{"audit", run, "--sample", "1"}, "some steps again, bit for bit"}};
+  std::vector<NextStep> steps = {
+      {{"report", "run", run, "--out", (folder / "run.html").string()}, "its page"}};
+  if (data::find_tokenizer(config.tokenizer.identifier) && has_default_suite())
+    steps.push_back({{"eval", folder.string(), "--limit", "100"}, "its scores"});
+  // The first steps of a run that began from another's checkpoint have none of its own before them.
+  if (result.train.step > 0 && !config.load_path)
+    steps.push_back({{"audit", run, "--sample", "1"}, "some steps again, bit for bit"});
+  return steps;
 }
 
 /// What to type to go on: the words that started this process, from the newest checkpoint.
@@ -109,7 +117,8 @@ std::string command_to_go_on() {
   return line + "--resume latest";
 }
 
-void print_result(const train::SessionResult& result, const Options& options) {
+void print_result(const train::SessionResult& result, const config::TrainConfig& config,
+                  const Options& options) {
   const train::TrainResult& train = result.train;
   const bool finished = train.outcome == train::Outcome::kFinished;
   const bool trained = train.step >= train.first_step;
@@ -141,7 +150,7 @@ void print_result(const train::SessionResult& result, const Options& options) {
   if (!finished) {
     log_line("go on with: " + command_to_go_on());
   } else if (train.checkpoint) {
-    say_next(after_training(result));
+    say_next(after_training(result, config));
   }
 }
 
@@ -189,7 +198,7 @@ int run(const Options& options, dist::World& world) {
                           .launch = world.launch().how,
                           .at_step = [&world](std::int64_t step) { world.at_step(step); }},
                          signals);
-  if (writes) print_result(result, options);
+  if (writes) print_result(result, loaded.config, options);
   return exit_code_of(result.train.outcome);
 }
 

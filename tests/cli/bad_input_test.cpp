@@ -119,6 +119,19 @@ TEST_CASE("data tokenize stops at a bad line, or counts it where it is told to s
   CHECK(sidecar.dump().find("skip") != std::string::npos);
 }
 
+TEST_CASE("data tokenize suggests a command that takes the file whatever its name", "[cli]") {
+  const Scene scene;
+  std::ofstream(scene / "text.jsonl") << "{\"text\": \"to be\"}\n";
+  const auto file = (scene / "a, b #1.npy").string();
+  const auto ended =
+      harness(scene / "log", {"data", "tokenize", (scene / "text.jsonl").string(), "--tokenizer",
+                              OLMO_TEST_DATA "/data/tokenizer_small.json", "--eos-token-id", "0",
+                              "--output", file});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.err.find("'data.paths=[\"" + file + "\"]'") != std::string::npos);
+}
+
 TEST_CASE("data tokenize refuses a gzip file that is cut or changed and writes nothing", "[cli]") {
   const Scene scene;
   const std::string whole = (scene / "text.jsonl.gz").string();

@@ -129,6 +129,16 @@ TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli]") {
   CHECK(other.says("has no instance 99"));
 }
 
+TEST_CASE("eval suggests a command that shows an instance as it was asked", "[cli]") {
+  const EvaluationScene scene;
+  Words words = scene.words(kGolden / "model", {"--tasks", "arc_easy"});
+  std::erase(words, "--json");
+  const std::string data = (kGolden / "data").string();
+  CHECK(scene.run(words).err.find("eval show " + scene.database() + " arc_easy 0 --data " + data) !=
+        std::string::npos);
+  CHECK(scene.run({"eval", "show", scene.database(), "arc_easy", "0", "--data", data}).code == 0);
+}
+
 TEST_CASE("eval diff finds nothing between equal evaluations and the flips of unequal ones",
           "[cli]") {
   const EvaluationScene a, b;

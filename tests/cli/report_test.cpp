@@ -138,6 +138,9 @@ TEST_CASE("two logs are CONSISTENT while nobody states what they do not tell, th
                 .code == 0);
   }
   const auto a = pair.database("log-a"), b = pair.database("log-b");
+  // What is suggested is the same report, so that it runs as it is printed.
+  CHECK(pair.parity(a, b, {"--kind", "trajectory"})
+            .err.find(" --kind trajectory --out parity.html") != std::string::npos);
   const auto untold = pair.report(a, b, {"--kind", "trajectory"});
   CHECK(untold["verdict"] == "CONSISTENT");
   CHECK(untold["reason"].get<std::string>().find("is not known") != std::string::npos);
@@ -227,6 +230,33 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
   const auto missing = pair.parity(pair.database("a"), pair.database("missing"));
   CHECK(missing.code == 2);
   CHECK(missing.err.find("no such run database") != std::string::npos);
+}
+
+TEST_CASE("a run of no step has a page, and what is suggested can be done with it", "[cli]") {
+  const Scene scene;
+  const auto ended = scene.train("none", {"max_duration=0"});
+  REQUIRE(ended.code == 0);
+  CHECK(ended.err.find(" report run ") != std::string::npos);
+  CHECK(ended.err.find(" audit ") == std::string::npos);  // there is nothing to train again
+  CHECK(ended.err.find(" eval ") == std::string::npos);   // its tokenizer is not here
+  const auto page = harness(scene / "log", {"report", "run", (scene / "none").string(), "--out",
+                                            (scene / "page.html").string()});
+  INFO(page.err);
+  CHECK(page.code == 0);
+}
+
+TEST_CASE("a run that went back and ended earlier is sound, audited and compared", "[cli]") {
+  const Scene scene;
+  REQUIRE(scene.train("whole", {"hash_interval=5"}).code == 0);
+  REQUIRE(scene.train("back", {"hash_interval=5", "stop_after=15"}).code == 75);
+  REQUIRE(scene
+              .train("back", {"hash_interval=5", "stop_after=2", "--resume",
+                              (scene / "back" / "step10").string()})
+              .code == 75);
+  const auto parity = harness(scene / "log", {"report", "parity", (scene / "whole").string(),
+                                              (scene / "back").string(), "--json"});
+  CHECK(nlohmann::json::parse(parity.out)["verdict"] == "IDENTICAL");
+  CHECK(harness(scene / "log", {"audit", (scene / "back").string()}).code == 0);
 }
 
 }  // namespace olmo::test
