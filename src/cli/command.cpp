@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -34,9 +35,9 @@ std::optional<std::int64_t> whole_number(const std::string& text, const Range& r
 }
 
 std::string expected(const Range& range) {
-  const std::string low = std::to_string(range.low);
-  return "expected a whole number" +
-         (range.high ? " from " + low + " to " + std::to_string(*range.high) : ", at least " + low);
+  const auto high = range.high.value_or(std::numeric_limits<std::int64_t>::max());
+  return "expected a whole number from " + std::to_string(range.low) + " to " +
+         std::to_string(high);
 }
 
 /// "--db FILE": what stands for the value.

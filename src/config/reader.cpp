@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,14 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
+/// A number that could not be read.
+struct Misread {
+  std::string path;
+  int line;
+  std::string expected;  ///< "an integer"
+  std::string got;
+};
+
 /// What has been found so far.
 struct Findings {
   const ConfigDocument& document;
@@ -21,6 +30,7 @@ struct Findings {
   std::vector<ConfigMessage> notes;
   std::vector<ConfigMessage> blockers;
   std::vector<std::string> unread;  ///< keys that keep a default only because of an error
+  std::vector<Misread> misread;
 
   /// A message about the key at `path`; `node` is its value, or nullptr if it is not set.
   [[nodiscard]] ConfigMessage line(const ConfigNode* node, const std::string& path,
@@ -77,11 +87,18 @@ std::string shown(const ConfigNode& node) {
   return node.style == ConfigNode::Style::kPlain ? "`" + text + "`" : "the text \"" + text + "\"";
 }
 
+/// What a number has that could not be read.
+enum class OnMisread {
+  kDefault,
+  kBeyondAnyRange,  ///< so that the checks say what its range is
+};
+
 /// Reads the values of one map into a struct: the visitor of visit_keys.
 class GroupReader {
  public:
-  GroupReader(Findings& findings, const ConfigNode& map, std::string prefix)
-      : findings_(findings), map_(map), prefix_(std::move(prefix)) {}
+  GroupReader(Findings& findings, const ConfigNode& map, std::string prefix,
+              OnMisread on_misread = OnMisread::kDefault)
+      : findings_(findings), map_(map), prefix_(std::move(prefix)), on_misread_(on_misread) {}
 
   template <class T>
   void operator()(const Key& key, T& value) {
@@ -117,12 +134,20 @@ class GroupReader {
     return false;
   }
 
-  /// The text of a node that must not be a string of JSON.
-  bool number(const ConfigNode& node, const std::string& path, const std::string& what) {
-    if (!scalar(node, path, what)) return false;
-    if (node.style != ConfigNode::Style::kJsonString) return true;
-    expected(node, path, what);
-    return false;
+  /// Reads the text of a node that must not be a string of JSON.
+  template <class T>
+  void read_number(const ConfigNode& node, const std::string& path, const std::string& what,
+                   const std::optional<T>& parsed, T& value) {
+    if (node.kind != Kind::kScalar) return static_cast<void>(scalar(node, path, what));
+    if (parsed && node.style != ConfigNode::Style::kJsonString) {
+      value = *parsed;
+      return;
+    }
+    findings_.unread.push_back(path);
+    findings_.misread.push_back({path, node.line, what, shown(node)});
+    using Limits = std::numeric_limits<T>;
+    if (on_misread_ == OnMisread::kBeyondAnyRange)
+      value = Limits::has_quiet_NaN ? Limits::quiet_NaN() : Limits::max();
   }
 
   template <class T>
@@ -134,29 +159,28 @@ class GroupReader {
 
   void read(const ConfigNode& node, const std::string& path, bool& value) {
     constexpr const char* kWhat = "true or false";
-    if (number(node, path, kWhat)) take(node, path, kWhat, read_bool(node.text), value);
+    if (!scalar(node, path, kWhat)) return;
+    const bool is_text = node.style == ConfigNode::Style::kJsonString;
+    take(node, path, kWhat, is_text ? std::nullopt : read_bool(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, std::int64_t& value) {
-    constexpr const char* kWhat = "an integer";
-    if (number(node, path, kWhat)) take(node, path, kWhat, read_int(node.text), value);
+    read_number(node, path, "an integer", read_int(node.text), value);
   }
 
   void read(const ConfigNode& node, const std::string& path, std::uint64_t& value) {
-    constexpr const char* kWhat = "an integer of at least 0";
-    if (!number(node, path, kWhat)) return;
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
     const auto parsed = read_int(node.text);
-    if (!parsed || *parsed < 0) return expected(node, path, kWhat);
-    value = static_cast<std::uint64_t>(*parsed);
+    read_number(
+        node, path, "an integer from 0 to " + std::to_string(kMost),
+        parsed && *parsed >= 0 ? std::optional(static_cast<std::uint64_t>(*parsed)) : std::nullopt,
+        value);
   }
 
   void read(const ConfigNode& node, const std::string& path, double& value) {
-    if (!number(node, path, "a number")) return;
-    if (const auto parsed = read_double(node.text); parsed && std::isfinite(*parsed)) {
-      value = *parsed;
-    } else {
-      expected(node, path, "a finite number");
-    }
+    const auto parsed = read_double(node.text);
+    read_number(node, path, "a finite number",
+                parsed && std::isfinite(*parsed) ? parsed : std::nullopt, value);
   }
 
   void read(const ConfigNode& node, const std::string& path, std::string& value) {
@@ -239,7 +263,7 @@ class GroupReader {
   }
   {
     if (node.kind != Kind::kMap) return expected(node, path, "a map of keys");
-    GroupReader inner(findings_, node, path + ".");
+    GroupReader inner(findings_, node, path + ".", on_misread_);
     visit_keys(value, inner);
     inner.report_unknown_keys();
   }
@@ -310,7 +334,23 @@ class GroupReader {
   Findings& findings_;
   const ConfigNode& map_;
   std::string prefix_;
+  OnMisread on_misread_;
 };
+
+/// Numbers that could not be read, each with the range that the checks have for it.
+void report_misread(Findings& findings) {
+  if (findings.misread.empty()) return;
+  std::map<std::string, std::string> ranges;
+  TrainConfig beyond;
+  Findings ignored{findings.document, {}, {}, {}, {}, {}};
+  GroupReader reader(ignored, findings.document.root, "", OnMisread::kBeyondAnyRange);
+  visit_keys(beyond, reader);
+  for (const auto& [key, message, blocks] : validate(beyond))
+    ranges.emplace(key, ", which " + message.substr(0, message.rfind(", got ")));
+  for (const auto& [path, line, expected, got] : findings.misread)
+    findings.errors.push_back({line, findings.document.where(line) + ": `" + path + "` expects " +
+                                         expected + ranges[path] + ", got " + got});
+}
 
 bool bool_at(const ConfigDocument& document, const char* path, bool& value) {
   const auto* node = document.root.at_path(path);
@@ -393,12 +433,13 @@ bool is_consequence(const ConfigProblem& problem, const std::vector<std::string>
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides) {
   LoadedConfig loaded;
-  Findings findings{document, apply_overrides(document, overrides), {}, {}, {}};
+  Findings findings{document, apply_overrides(document, overrides), {}, {}, {}, {}};
   for (auto& error : resolve_references(document, default_tree()))
     findings.errors.push_back(std::move(error));
   GroupReader reader(findings, document.root, "");
   visit_keys(loaded.config, reader);
   reader.report_unknown_keys();
+  report_misread(findings);
   check_evaluators(findings);
   read_legacy_keys(findings, loaded.config);
   if (is_yaml) require_yaml_keys(findings, loaded.config);

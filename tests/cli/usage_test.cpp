@@ -117,10 +117,11 @@ TEST_CASE("a missing, superfluous or unreadable argument is named with what woul
 
 TEST_CASE("a value out of range, or none of the words, is told with what is expected", "[cli]") {
   check_refused({
-      {{"eval", "runs/a", "--limit", "0"}, {"--limit", "at least 1", "`0`"}},
-      {{"eval", "runs/a", "--limit", "-3"}, {"--limit", "at least 1", "`-3`"}},
+      {{"eval", "runs/a", "--limit", "0"}, {"--limit", "from 1 to", "`0`"}},
+      {{"eval", "runs/a", "--limit", "-3"}, {"--limit", "from 1 to", "`-3`"}},
       {{"eval", "runs/a", "--limit", "abc"}, {"--limit", "whole number", "`abc`"}},
-      {{"eval", "runs/a", "--limit", "99999999999999999999"}, {"--limit", "whole number"}},
+      {{"eval", "runs/a", "--limit", "99999999999999999999"},
+       {"--limit", "whole number from 1 to 9223372036854775807"}},
       {{"eval", "runs/a", "--threads", "5000"}, {"--threads", "from 0 to 4096", "`5000`"}},
       {{"eval", "runs/a", "--isa", "avx3"}, {"auto, plain, avx2 or avx512", "`avx3`"}},
       {{"eval", "runs/a", "--device", "gpu"}, {"cpu, cuda or rocm"}},
@@ -132,7 +133,7 @@ TEST_CASE("a value out of range, or none of the words, is told with what is expe
       {{"runs", "export", "a.db", "--format", "xml"}, {"jsonl, csv or md"}},
       {{"data", "tokenize", "a", "--tokenizer", "t", "--output", "o", "--dtype", "int8"},
        {"auto, uint16 or uint32"}},
-      {{"data", "inspect", "a.npy", "--step", "0"}, {"--step", "at least 1"}},
+      {{"data", "inspect", "a.npy", "--step", "0"}, {"--step", "from 1 to"}},
       {{"data", "stats", "a.npy", "--sequence-length", "0"}, {"--sequence-length", "1"}},
       {{"audit", "a.db", "--seed", "-1", "--sample", "2"}, {"--seed", "whole number", "`-1`"}},
   });

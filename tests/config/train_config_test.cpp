@@ -126,17 +126,20 @@ TEST_CASE("all errors of a config are reported at once", "[config]") {
   REQUIRE(errors.size() == 11);
   CHECK(errors[0].rfind("c.json:2: ", 0) == 0);  // by line, the command line last
   CHECK(errors[8].rfind("c.json:7: ", 0) == 0);
-  CHECK(has(errors, "c.json:2: `model.n_heads` expects an integer, got the text \"many\""));
+  CHECK(has(errors,
+            "c.json:2: `model.n_heads` expects an integer, which must lie in 1..1048576, "
+            "got the text \"many\""));
   CHECK(has(errors, "c.json:2: `model.n_layers` must lie in 1..4096, got 0"));
   CHECK(has(errors, "c.json:2: `model.d_modle` is not a key; did you mean `d_model`?"));
   CHECK(has(errors, "c.json:3: `optimizer.betas` expects a list of two numbers, got a list"));
   CHECK(has(errors, "c.json:3: `optimizer.name` is `sgd`, expected one of adamw, lionw"));
   CHECK(has(errors, "c.json:4: `scheduler` expects a map of keys, got `5`"));
-  CHECK(has(errors, "c.json:5: `seed` expects an integer of at least 0, got `-1`"));
+  CHECK(has(errors, "c.json:5: `seed` expects an integer from 0 to 9223372036854775807, got `-1`"));
   CHECK(
       has(errors, "c.json:6: `max_duration` expects steps (1000), tokens (2e12T) or epochs (2ep)"));
   CHECK(has(errors, "c.json:7: `save_folder` refers to `${nowhere}`, which is not set"));
-  CHECK(has(errors, "command line: `threads` expects an integer, got `a`"));
+  CHECK(has(errors,
+            "command line: `threads` expects an integer, which must lie in 0..4096, got `a`"));
   CHECK(has(config_errors("{\"precision\": \"fp23\"}"), "expects one of fp32, amp_bf16"));
   CHECK(has(errors, "command line: `broken` is not key.path=value"));
 }

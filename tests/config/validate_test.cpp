@@ -55,8 +55,19 @@ TEST_CASE("ranges and relations between keys are checked", "[config]") {
       {"model.n_layers=4096 model.d_model=1048576 model.n_heads=8192 "
        "model.max_sequence_length=16777216",
        "is beyond any memory"},
-      {"max_grad_norm=.inf", "`max_grad_norm` expects a finite number"},
-      {"model.d_model=9223372036854775808", "`model.d_model` expects an integer"}};
+      {"max_grad_norm=.inf",
+       "`max_grad_norm` expects a finite number, which must be above 0, got `.inf`"},
+      {"optimizer.weight_decay=1e400",
+       "`optimizer.weight_decay` expects a finite number, which must be at least 0, got `1e400`"},
+      {"optimizer.betas=[0.9,nan]", "`optimizer.betas.1` expects a finite number, got `nan`"},
+      {"seed=18446744073709551616",
+       "`seed` expects an integer from 0 to 9223372036854775807, got `18446744073709551616`"},
+      {"save_interval=1.5", "`save_interval` expects an integer, which must lie in 1.."},
+      {"global_train_batch_size=true",
+       "`global_train_batch_size` expects an integer, which must lie in 1..16777216, got `true`"},
+      {"model.d_model=9223372036854775808",
+       "`model.d_model` expects an integer, which must lie in 1..1048576, got "
+       "`9223372036854775808`"}};
   for (const auto& [settings, expected] : cases) {
     INFO(settings);
     std::vector<std::string> overrides;
