@@ -1,6 +1,7 @@
 #include "store/audit_records.h"
 
 #include "core/error.h"
+#include "store/run_line.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
@@ -33,11 +34,9 @@ std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string
 
 namespace {
 
-/// Traces of steps that the run has left (store/run_line.h) are of another training. Audits, which
-/// compute the present line, have the attempt 0.
-constexpr char kOnLine[] =
-    "(t.attempt = 0 OR NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.run_id = t.run_id "
-    "AND later.attempt > t.attempt AND later.start_step < t.step))";
+/// Traces of steps that the run has left are of another training. Audits, which compute the present
+/// line, have the attempt 0.
+std::string trace_is_on_line() { return "(t.attempt = 0 OR " + is_on_line("t") + ")"; }
 
 }  // namespace
 
@@ -49,7 +48,7 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
   db.query(
       "SELECT operation, sha256 FROM op_traces WHERE run_id = ?1 AND step = ?2 AND (attempt, "
       "audit) = (SELECT attempt, audit FROM op_traces AS t WHERE run_id = ?1 AND step = ?2 AND " +
-          std::string(kOnLine) + " ORDER BY attempt DESC, audit DESC LIMIT 1) ORDER BY ordinal",
+          trace_is_on_line() + " ORDER BY attempt DESC, audit DESC LIMIT 1) ORDER BY ordinal",
       {run_id, step}, [&](const auto&, const auto& row) {
         const auto& operation = std::get<std::string>(row[0]);
         const auto& sha256 = std::get<std::string>(row[1]);
@@ -67,7 +66,7 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
 std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id) {
   std::vector<std::int64_t> steps;
   if (db.schema_version() < kAudits.since) return steps;
-  db.query("SELECT DISTINCT step FROM op_traces AS t WHERE run_id = ? AND " + std::string(kOnLine) +
+  db.query("SELECT DISTINCT step FROM op_traces AS t WHERE run_id = ? AND " + trace_is_on_line() +
                " ORDER BY step",
            {run_id},
            [&](const auto&, const auto& row) { steps.push_back(std::get<std::int64_t>(row[0])); });

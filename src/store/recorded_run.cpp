@@ -24,15 +24,6 @@ std::uint64_t prefix(const std::string& hex) {
 
 constexpr char kOfRun[] = "WHERE run_id = ? ";
 
-/// What was recorded of a step on the line of steps that led to the present weights: no later
-/// attempt began before it.
-std::string on_line(const char* table) {
-  const std::string row(table);
-  return "AND NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.run_id = " + row +
-         ".run_id AND later.attempt > " + row + ".attempt AND later.start_step < " + row +
-         ".step) ";
-}
-
 /// The step after which the run began: that of a checkpoint, if it took over another run's.
 std::int64_t first_of(const std::vector<AttemptRecord>& attempts) {
   std::int64_t first = attempts.empty() ? 0 : attempts.front().start_step;
@@ -100,15 +91,15 @@ class RunReader {
       metric.last_step = point.step;
       metric.last = point.value;
     }
-    for (auto& row : all(kCheckpoints,
-                         "AND deleted_utc IS NULL " + on_line("checkpoints") + "ORDER BY attempt"))
+    for (auto& row : all(kCheckpoints, "AND deleted_utc IS NULL AND " + is_on_line("checkpoints") +
+                                           " ORDER BY attempt"))
       run_.checkpoints[row.step] = std::move(row);
-    for (auto& seal : all(kStateSeals, on_line("state_seals") + "ORDER BY attempt"))
+    for (auto& seal : all(kStateSeals, "AND " + is_on_line("state_seals") + " ORDER BY attempt"))
       run_.state_seals[seal.step] = seal.sha256;
     // Of a step that several attempts hashed, the last counts.
     for_each(records_, kStateHashes,
-             kOfRun + on_line("state_hashes") + "ORDER BY step, attempt, part, name", {id_},
-             [&](const StateHash& row) {
+             kOfRun + ("AND " + is_on_line("state_hashes")) + " ORDER BY step, attempt, part, name",
+             {id_}, [&](const StateHash& row) {
                auto& hashes = run_.state_hashes[row.step];
                if (!hashes.empty() && hashes.front().attempt != row.attempt) hashes.clear();
                hashes.push_back(row);

@@ -51,6 +51,11 @@ std::vector<Stretch> stretches_of(std::span<const AttemptRecord> attempts) {
   return stretches;
 }
 
+std::string is_on_line(const std::string& row) {
+  return "NOT EXISTS (SELECT 1 FROM attempts AS later WHERE later.run_id = " + row +
+         ".run_id AND later.attempt > " + row + ".attempt AND later.start_step < " + row + ".step)";
+}
+
 RunLine read_line(const RecordDatabase& records, const std::string& run_id) {
   if (read_run_record(records, run_id).experiment_digest.empty())
     return imported_line(records, run_id);

@@ -25,6 +25,10 @@ struct Stretch {
 /// empty. The end of the last one is open.
 std::vector<Stretch> stretches_of(std::span<const AttemptRecord> attempts);
 
+/// SQL: whether `row`, as the query names a table with columns run_id, attempt and step, is of a
+/// step on the line.
+std::string is_on_line(const std::string& row);
+
 /// The line of a run as far as its rows have come. An imported run has one stretch, of positions
 /// (store/schema.h): they are called steps here, too.
 struct RunLine {
