@@ -21,6 +21,9 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
+/// Of ranks, as of those that a plan is made for: nobody waits for more.
+constexpr std::int64_t kMostRanks = 1 << 16;
+
 /// The variables, by name.
 class Variables {
  public:
@@ -43,8 +46,9 @@ class Variables {
   [[nodiscard]] std::optional<int> number(const char* name) const {
     const auto value = count(name);
     if (!value) return std::nullopt;
-    if (*value > 1 << 24)
-      refuse(std::string(name) + " is " + std::to_string(*value) + ": too large");
+    if (*value > kMostRanks)
+      refuse(std::string(name) + " is " + std::to_string(*value) + ": expected at most " +
+             std::to_string(kMostRanks));
     return static_cast<int>(*value);
   }
 

@@ -245,6 +245,8 @@ TEST_CASE("variables that contradict each other are refused in a sentence that n
       std::string::npos);
   CHECK(refusal_of({{"RANK", "one"}, {"WORLD_SIZE", "4"}}).find("RANK is `one`") !=
         std::string::npos);
+  const auto many = refusal_of({{"RANK", "0"}, {"WORLD_SIZE", "65537"}});
+  CHECK(many.find("WORLD_SIZE is 65537: expected at most 65536") != std::string::npos);
 }
 
 TEST_CASE("a rendezvous is host:port or file:PATH", "[dist]") {
