@@ -13,8 +13,10 @@
 #include "core/json.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "monitor/run_view.h"
 #include "store/find_runs.h"
 #include "store/run_db.h"
+#include "store/run_facts.h"
 
 namespace olmo::cli {
 namespace {
@@ -34,7 +36,8 @@ struct Options {
 struct ListedRun {
   fs::path database;
   RunOverview run;
-  std::string name;  ///< by which other commands find it
+  std::string name;   ///< by which other commands find it
+  std::string state;  ///< its status; where that is "running", what can be seen of it
 };
 
 /// A condition that a run must meet.
@@ -42,8 +45,9 @@ struct Filter {
   std::string key;
   std::string value;
 
-  [[nodiscard]] bool takes(const RunOverview& run) const {
-    if (key == "status") return run.status == value;
+  [[nodiscard]] bool takes(const ListedRun& listed) const {
+    const auto& [database, run, name, state] = listed;
+    if (key == "status") return value == "running" ? state.starts_with(value) : state == value;
     if (key == "tag") return std::ranges::find(run.tags, value) != run.tags.end();
     return run.name.find(value) != std::string::npos;
   }
@@ -59,8 +63,8 @@ Filter parse_filter(const std::string& text) {
         ErrorKind::kUsage,
         "runs list: --filter must be status=STATUS, tag=TAG or name~PART, got '" + text + "'");
   Filter filter{.key = key, .value = text.substr(at + 1)};
-  const std::vector<std::string> statuses = {"running", "finished", "stopped", "diverged",
-                                             "failed"};
+  const std::vector<std::string> statuses = {"running", "not running", "finished",
+                                             "stopped", "diverged",    "failed"};
   if (key == "status" && std::ranges::find(statuses, filter.value) == statuses.end())
     throw Error(ErrorKind::kUsage, "runs list: --filter status: there is no '" + filter.value +
                                        "', a run is " + listed(statuses));
@@ -164,15 +168,30 @@ class Listing {
     return database;
   }
 
+  static std::string state_of(const store::RecordDatabase& records, const RunOverview& run) {
+    if (run.status != "running") return run.status;
+    const auto folders =
+        monitor::possible_folders(records.path(), store::read_checkpoints(records, run.run_id));
+    store::RunRecord record;
+    record.run_id = run.run_id;
+    record.status = run.status;
+    return monitor::judge(record, false, folders).state;
+  }
+
   void read(const fs::path& database) {
     try {
       const store::RecordDatabase records(database, store::OpenMode::kReadOnly);
       auto overviews = store::read_overviews(records);
       ++databases_;
       for (auto& run : overviews) {
-        if (!std::ranges::all_of(filters_, [&](const Filter& f) { return f.takes(run); })) continue;
         std::string name = name_of(database, run.run_id, overviews.size() == 1);
-        runs_.push_back({.database = database, .run = std::move(run), .name = std::move(name)});
+        std::string state = state_of(records, run);
+        ListedRun listed{.database = database,
+                         .run = std::move(run),
+                         .name = std::move(name),
+                         .state = std::move(state)};
+        if (std::ranges::all_of(filters_, [&](const Filter& f) { return f.takes(listed); }))
+          runs_.push_back(std::move(listed));
       }
     } catch (const Error& error) {
       std::error_code none;
@@ -187,6 +206,7 @@ class Listing {
       row["database"] = listed.database.string();
       row["evaluations"] = listed.run.evaluations;
       row["run"] = listed.name;
+      row["state"] = listed.state;
       runs.push_back(std::move(row));
     }
     OrderedJson unreadable = OrderedJson::array();
@@ -199,7 +219,7 @@ class Listing {
         {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
     for (const auto& listed : runs_) {
       const auto row = overview_json(listed.run);
-      table.add({text_of(listed.name), text_of(row["name"]), text_of(row["status"]),
+      table.add({text_of(listed.name), text_of(row["name"]), text_of(listed.state),
                  text_of(row["step"]), text_of(row["max_steps"]), text_of(row["tokens"]),
                  text_of(row["ce_loss"]), text_of(row["tokens_per_second"]),
                  std::to_string(listed.run.evaluations), text_of(row["tags"])});
@@ -232,6 +252,7 @@ void add_runs_list(const Command& runs) {
       .one_at_a_time();
   listing.json(options.json);
   listing.footer(
+      "A run whose record was not ended is not running where no process has its folder.\n"
       "What cannot be read is named, the rest is shown, and the exit code is 3, or 4 where a "
       "database is damaged.\n"
       "Example: olmo-harness runs list runs --filter status=running --sort created");

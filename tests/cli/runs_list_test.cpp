@@ -3,6 +3,7 @@
 #include "cli/training.h"
 #include "core/terminal.h"
 #include "store/plain_records.h"
+#include "store/run_folder.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -77,11 +78,27 @@ TEST_CASE("runs list sorts and filters, and a number that is unknown comes last"
   CHECK(runs.names({"--sort", "step"}).back() == "new");
 }
 
+TEST_CASE("runs list calls no run running whose folder no process has", "[cli]") {
+  const Runs runs;
+  auto db = store::RunDb::open(runs.folder / "killed.db", store::OpenMode::kCreate);
+  const auto id = db.begin_run(test::plain_run("killed", 1), test::plain_attempt(), {});
+  const std::string place = runs.folder.path().string();
+  CHECK(runs.list({place}).out.find("running by its record") != std::string::npos);
+  CHECK(runs.names({"--filter", "status=running"}) == Words{"killed"});
+  store::write_identity(runs.folder.path(), id, runs.folder / "killed.db");
+  CHECK(runs.list({place}).out.find("not running") != std::string::npos);
+  CHECK(runs.names({"--filter", "status=running"}).empty());
+  CHECK(runs.names({"--filter", "status=not running"}) == Words{"killed"});
+  const Json listed = Json::parse(runs.list({place, "--json"}).out).at("runs").at(0);
+  CHECK(listed.at("status") == "running");
+  CHECK(listed.at("state") == "not running");
+}
+
 TEST_CASE("runs list refuses a filter that nothing can meet, in one sentence", "[cli]") {
   const Runs runs;
   runs.add("a/run.db", "one", 10, "finished");
   for (const auto& [filter, sentence] : std::vector<std::pair<std::string, std::string>>{
-           {"status=done", "a run is running, finished, stopped, diverged or failed"},
+           {"status=done", "a run is running, not running, finished, stopped, diverged or failed"},
            {"loss=3", "--filter must be status=STATUS, tag=TAG or name~PART, got 'loss=3'"},
            {"name", "--filter must be"},
            {"tag=", "--filter must be"}}) {
