@@ -177,20 +177,31 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   });
 }
 
+/// A GPU's product of bf16 into fp32. False: this LibTorch is older than 2.8 and has none.
+template <class Tensor>
+bool multiply_bf16_into_fp32(Tensor& out, const Tensor& left, const Tensor& right,
+                             bool accumulate) {
+  if constexpr (requires { at::mm_out(out, left, right, at::kFloat); }) {
+    if (accumulate)
+      at::addmm_out(out, out, left, right, at::kFloat);
+    else
+      at::mm_out(out, left, right, at::kFloat);
+    return true;
+  }
+  return false;
+}
+
 /// LibTorch's product, with nothing read on the host. A GPU multiplies bf16 as it is, into bf16 or
 /// fp32. On a CPU it is widened and the end of each sum rounded: LibTorch's own products of bf16
 /// take twice as long as those of fp32 with AVX-512, and ten to a hundred times with AVX2.
 void multiply_fast(const at::Tensor& left, const at::Tensor& right, at::Tensor out,
                    bool accumulate = false) {
   if (out.is_cuda() && is_bf16(left) && is_bf16(right)) {
-    if (accumulate) {
-      at::addmm_out(out, out, left, right, at::kFloat);
-    } else if (is_bf16(out)) {
+    if (is_bf16(out) && !accumulate) {
       at::mm_out(out, left, right);
-    } else {
-      at::mm_out(out, left, right, at::kFloat);
+      return;
     }
-    return;
+    if (multiply_bf16_into_fp32(out, left, right, accumulate)) return;
   }
   const auto a = left.to(at::kFloat), b = right.to(at::kFloat);
   if (accumulate) {
