@@ -162,6 +162,8 @@ Json relevant_variables() {
 
 }  // namespace
 
+int processors_online() { return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
+
 UsableCores usable_cores(const fs::path& root) {
   UsableCores cores;
   cpu_set_t set;
@@ -221,7 +223,7 @@ Json environment() {
   set("os", value_in("/etc/os-release", "PRETTY_NAME", '='));
   set("cpu", value_in("/proc/cpuinfo", "model name", ':'));
   set("cpu_flags", value_in("/proc/cpuinfo", "flags", ':'));
-  facts["cores_online"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+  facts["cores_online"] = processors_online();
   facts["cores_usable"] = usable_cores().usable;
   const DefaultThreads threads = default_threads();
   facts["default_threads"] = threads.count;

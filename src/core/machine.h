@@ -12,6 +12,9 @@
 
 namespace olmo {
 
+/// The processors that the machine has, each thread of a core one.
+int processors_online();
+
 /// The processors that this process may use.
 struct UsableCores {
   int bound_to = 1;               ///< processors of its affinity, each thread of a core one

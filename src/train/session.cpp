@@ -90,7 +90,7 @@ struct PeakOfAll {
 PeakOfAll peak_of_all(dist::Communicator& ranks, const PeakFlops& peak) {
   double sum = 0;
   for (const double each : dist::all_gather_value(ranks, peak.value().value_or(0))) {
-    if (each <= 0) return {std::nullopt, peak.source()};
+    if (each <= 0) return {std::nullopt, peak.value() ? "unknown on another rank" : peak.source()};
     sum += each;
   }
   return {sum, peak.source_on(ranks.size())};
@@ -131,7 +131,7 @@ class Session {
     end_if_asked();
 
     activity_.now("measuring this machine");
-    const PeakFlops peak(*ready_.policy);
+    const PeakFlops peak(*ready_.policy, ranks_beside(world, ranks_.rank()));
     const PeakOfAll all = peak_of_all(ranks_, peak);
     activity_.now(beginning_.start       ? "taking over the checkpoint"
                   : config_.load_weights ? "reading " + *config_.load_weights

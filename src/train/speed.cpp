@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/gpu.h"
+#include "core/machine.h"
 #include "core/named_tensors.h"
 #include "core/tensor.h"
+#include "core/text.h"
 #include "model/memory.h"
 #include "model/model_config.h"
 #include "model/olmo.h"
@@ -178,10 +180,15 @@ std::string described(const Sample& sample, const Sample& whole) {
 
 }  // namespace
 
-PeakFlops::PeakFlops(const Policy& policy)
+PeakFlops::PeakFlops(const Policy& policy, int ranks)
     : policy_(with_isa_of_products(policy)), pause_(kFirstPause) {
   if (policy.device != Device::kCpu) {
     source_ = "unknown: a GPU's peak is not measured; name a cluster file in the report";
+    return;
+  }
+  if (const int threads = policy.threads * ranks; ranks > 1 && threads > processors_online()) {
+    source_ = "unknown: the ranks of this machine have " + counted(threads, "thread") + " for " +
+              counted(processors_online(), "processor");
     return;
   }
   for (int done = 0, since_rise = 0; done < kMostMeasurements; ++done) {

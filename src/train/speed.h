@@ -18,7 +18,9 @@ namespace olmo::train {
 class PeakFlops {
  public:
   /// Measures until the best no longer rises, for some 30 to 200 ms. Apply the policy first.
-  explicit PeakFlops(const Policy& policy);
+  /// `ranks`: of this machine. If they have more threads than it has processors, the peak is
+  /// unknown: in its best moments each has a processor for itself, which is more than its share.
+  explicit PeakFlops(const Policy& policy, int ranks = 1);
 
   /// Nothing where it is unknown.
   [[nodiscard]] std::optional<double> value() const { return value_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/machine.h"
 #include "support/catch.h"
 
 namespace olmo::train {
@@ -38,6 +39,12 @@ TEST_CASE("the peak of a GPU is unknown without a cluster file", "[train]") {
   CHECK_FALSE(peak.value());
   CHECK(begins_with(peak.source(), "unknown: "));
   CHECK_FALSE(peak.update(1e18));
+}
+
+TEST_CASE("the peak of ranks that share processors is unknown", "[train]") {
+  const PeakFlops peak(one_thread(), processors_online() + 1);
+  CHECK_FALSE(peak.value());
+  CHECK(begins_with(peak.source(), "unknown: the ranks of this machine have "));
 }
 
 TEST_CASE("a library's products are held against the widest instruction set", "[train]") {
