@@ -14,6 +14,8 @@
 #include "data/public/fetch.h"
 #include "data/token_file.h"
 #include "models/read_weights.h"
+#include "store/checkpoint_folder.h"
+#include "store/safetensors.h"
 
 namespace olmo::train {
 namespace {
@@ -244,11 +246,10 @@ std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig
   std::vector<std::string> lines;
   const auto memory = static_cast<double>(needs.memory);
   if (const auto usable = needs.machine.usable(); usable && memory > static_cast<double>(*usable)) {
-    lines.push_back(
-        "memory: a step needs " + gibibytes(memory) + ", you have " +
-        gibibytes(static_cast<double>(*usable)) +
-        (needs.machine.limit == usable ? " (the limit of the control group)" : "") +
-        "; " + ways_to_need_less(config));
+    lines.push_back("memory: a step needs " + gibibytes(memory) + ", you have " +
+                    gibibytes(static_cast<double>(*usable)) +
+                    (needs.machine.limit == usable ? " (the limit of the control group)" : "") +
+                    "; " + ways_to_need_less(config));
   }
   const auto checkpoint = static_cast<double>(needs.checkpoint);
   if (needs.free_on_disk && checkpoint > static_cast<double>(*needs.free_on_disk)) {
@@ -287,8 +288,10 @@ void Problems::throw_if_any() const {
 
 std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
   models::require_weights(weights);
+  const fs::path place =
+      store::holds_safetensors(weights) ? weights : store::resolve_checkpoint(weights);
   std::vector<InputFile> files;
-  for (const auto& path : files_of(weights)) files.push_back({"weights", path});
+  for (const auto& path : files_of(place)) files.push_back({"weights", path});
   return describe_inputs(files);
 }
 

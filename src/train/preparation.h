@@ -106,7 +106,8 @@ Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory,
 std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig& config,
                                    const std::filesystem::path& run_dir);
 
-/// Digests of the weights to start from, a file or the files of a folder.
+/// Digests of the weights to start from: a file, or the files of a folder; of a run's folder those
+/// of the checkpoint that is read.
 std::vector<store::InputRecord> describe_weights(const std::filesystem::path& weights);
 
 }  // namespace olmo::train

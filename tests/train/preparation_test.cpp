@@ -29,13 +29,20 @@ void write_at(const fs::path& path, std::uint64_t offset) {
       .put('b');
 }
 
+std::vector<store::InputRecord> described_files(const fs::path& folder) {
+  std::vector<train::InputFile> files;
+  for (int i = 100; i < 400; ++i)
+    files.push_back({"tokens", folder / ("part-" + std::to_string(i))});
+  return train::describe_inputs(files);
+}
+
 }  // namespace
 
 TEST_CASE("of many large files, size, ends and two places between are hashed, and nothing else",
           "[train]") {
   const test::TemporaryDirectory folder;
   make_sparse_files(folder.path());
-  const auto before = train::describe_weights(folder.path());
+  const auto before = described_files(folder.path());
   REQUIRE(before.size() == 300);
   CHECK(before[0].bytes == static_cast<std::int64_t>(kSize));
   CHECK(before[0].sha256.starts_with("sampled-4x64K:"));
@@ -43,7 +50,7 @@ TEST_CASE("of many large files, size, ends and two places between are hashed, an
   write_at(folder.path() / "part-100", kSize - 1);
   write_at(folder.path() / "part-101", (kSize - 65536) / 3);
   write_at(folder.path() / "part-102", 65536);
-  const auto after = train::describe_weights(folder.path());
+  const auto after = described_files(folder.path());
   CHECK(after[0].sha256 != before[0].sha256);
   CHECK(after[1].sha256 != before[1].sha256);
   CHECK(after[2].sha256 == before[2].sha256);

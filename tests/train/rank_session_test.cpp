@@ -10,6 +10,7 @@
 #include "store/safetensors.h"
 #include "store/sqlite.h"
 #include "support/catch.h"
+#include "train/preparation.h"
 #include "train/session.h"
 
 namespace olmo::train {
@@ -168,6 +169,16 @@ TEST_CASE("ranks begin from weights, of which each reads its part", "[train]") {
   const auto world = GENERATE(2, 3, 4);
   tiny.train(world, "ranks", {from});
   CHECK(tiny.proof("ranks") == tiny.proof("one"));
+}
+
+TEST_CASE("of a run that weights are read from, the checkpoint's files are recorded", "[train]") {
+  Tiny tiny;
+  tiny.train(1, "first", {"stop_after=1"});
+  std::vector<std::string> names;
+  for (const auto& input : describe_weights(tiny.folder / "first"))
+    names.push_back(fs::relative(input.path, tiny.folder.path()).string());
+  CHECK(names ==
+        std::vector<std::string>{"first/step1/checkpoint.h5", "first/step1/manifest.json"});
 }
 
 TEST_CASE("ranks do not begin from weights of which one rank has others", "[train]") {
