@@ -155,6 +155,17 @@ void run_tasks(Evaluation& evaluation) {
   }
 }
 
+/// Texts of which no token is scored have no perplexity: that is no result.
+void require_scored(const std::vector<DocumentRow>& rows, const eval::PerplexitySuite& suite,
+                    std::int64_t max_length) {
+  if (std::ranges::any_of(rows, [](const DocumentRow& row) { return row.tokens > 0; })) return;
+  const bool whole = suite.convention == eval::DocumentConvention::kOlmo;
+  throw Error(ErrorKind::kInput, whole ? "its texts are shorter than an instance of " +
+                                             std::to_string(max_length) +
+                                             " tokens, so nothing is scored"
+                                       : "its texts are empty, so nothing is scored");
+}
+
 void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
   const EvaluationPlan& plan = evaluation.plan;
   auto& outcome = evaluation.outcome.suites.emplace_back(TaskOutcome{suite.name, {}, {}});
@@ -199,6 +210,11 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
   store::EvaluationDb& record = *evaluation.record;
   record.flush();
   const auto rows = record.documents(record.evaluation_id(), suite.name);
+  try {
+    require_scored(rows, suite, plan.max_length);
+  } catch (const Error& error) {
+    return record_failure(evaluation, outcome, error);
+  }
   finish(record, outcome, eval::summarize_perplexity(rows, suite.convention));
 }
 
@@ -215,6 +231,11 @@ eval::Task recorded_task(const Json& entry) {
 }
 
 }  // namespace
+
+bool EvaluationOutcome::has_failures() const {
+  const auto failed = [](const TaskOutcome& task) { return task.error.has_value(); };
+  return std::ranges::any_of(tasks, failed) || std::ranges::any_of(suites, failed);
+}
 
 EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
                            const EvaluationPlan& plan, store::EvaluationDb* record,

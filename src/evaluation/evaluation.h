@@ -48,6 +48,8 @@ struct EvaluationOutcome {
   std::vector<TaskOutcome> suites;
   double seconds = 0;
   std::int64_t rows = 0;  ///< that the model has run
+
+  [[nodiscard]] bool has_failures() const;
 };
 
 /// Ranks that evaluate together: all learn every score, so that the rows are those of one process.

@@ -207,9 +207,13 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
                                 occasion.signals.throw_if_requested("the evaluation is not whole");
                               }};
   std::vector<std::pair<std::string, double>> metrics;
+  bool failed = false;
   try {
-    for (const auto& plan : plans_)
-      add_metrics(plan, evaluate(model, tokenizer, plan, &db, {}, among), metrics);
+    for (const auto& plan : plans_) {
+      const auto outcome = evaluate(model, tokenizer, plan, &db, {}, among);
+      failed = failed || outcome.has_failures();
+      add_metrics(plan, outcome, metrics);
+    }
   } catch (const Error& error) {
     const bool asked =
         error.kind() == ErrorKind::kStopped || error.kind() == ErrorKind::kInterrupted;
@@ -217,7 +221,7 @@ std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
     if (!asked) throw;
     return {};
   }
-  db.end("finished");
+  db.end(failed ? "failed" : "finished");
   return metrics;
 }
 

@@ -35,11 +35,6 @@ std::string content_key(const Policy& policy, const store::EvaluationRecord& rec
   return hash.finish().hex();
 }
 
-bool has_failures(const EvaluationOutcome& outcome) {
-  const auto failed = [](const TaskOutcome& task) { return task.error.has_value(); };
-  return std::ranges::any_of(outcome.tasks, failed) || std::ranges::any_of(outcome.suites, failed);
-}
-
 }  // namespace
 
 fs::path default_database(const models::LoadedModel& loaded) {
@@ -111,7 +106,7 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
     db.end(asked ? "interrupted" : "failed");
     throw;
   }
-  db.end(has_failures(result.outcome) ? "failed" : "finished");
+  db.end(result.outcome.has_failures() ? "failed" : "finished");
   return result;
 }
 

@@ -129,6 +129,25 @@ TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli]") {
   CHECK(other.says("has no instance 99"));
 }
 
+TEST_CASE("texts of which nothing is scored are a failure, not an empty table", "[cli]") {
+  const EvaluationScene scene;
+  std::ofstream(scene / "empty.txt");
+  std::ofstream(scene / "short.txt") << "to be";
+  const auto scored = [&](const char* name, const char* convention) {
+    Words words = scene.words(kGolden / "model", {"--perplexity", "x=" + (scene / name).string(),
+                                                  "--document-convention", convention});
+    std::erase(words, "--json");
+    return scene.run(words);
+  };
+  const auto empty = scored("empty.txt", "catwalk");
+  CHECK(empty.code == 3);
+  CHECK(empty.says("x: not evaluated: its texts are empty, so nothing is scored"));
+  const auto brief = scored("short.txt", "olmo");
+  CHECK(brief.code == 3);
+  CHECK(brief.says("its texts are shorter than an instance of"));
+  CHECK(scored("short.txt", "catwalk").code == 0);
+}
+
 TEST_CASE("eval suggests a command that shows an instance as it was asked", "[cli]") {
   const EvaluationScene scene;
   Words words = scene.words(kGolden / "model", {"--tasks", "arc_easy"});
