@@ -131,7 +131,7 @@ TEST_CASE("eval show prints the exact prompt and what was chosen", "[cli]") {
 
 TEST_CASE("texts of which nothing is scored are a failure, not an empty table", "[cli]") {
   const EvaluationScene scene;
-  std::ofstream(scene / "empty.txt");
+  std::ofstream(scene / "empty.txt") << "";
   std::ofstream(scene / "short.txt") << "to be";
   const auto scored = [&](const char* name, const char* convention) {
     Words words = scene.words(kGolden / "model", {"--perplexity", "x=" + (scene / name).string(),

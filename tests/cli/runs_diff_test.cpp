@@ -58,7 +58,7 @@ TEST_CASE("runs diff of logs compares what they log", "[cli]") {
   const TemporaryDirectory folder;
   const auto imported = [&](const std::string& name, const std::string& last) {
     std::ofstream(folder / (name + ".csv")) << "step,loss,lr\n1,3.5,0.1\n2," << last << ",0.1\n";
-    const auto database = (folder / (name + ".db")).string();
+    auto database = (folder / (name + ".db")).string();
     REQUIRE(say({"runs", "import", (folder / (name + ".csv")).string(), "--db", database}).code ==
             0);
     return database;

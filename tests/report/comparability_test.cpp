@@ -46,7 +46,7 @@ TEST_CASE("starts whose first losses agree within rounding are one trajectory", 
 
 TEST_CASE("first losses are those of step 1, or of the first step after states of equal hashes",
           "[report]") {
-  const auto tested = [](store::RecordedRun a, store::RecordedRun b) {
+  const auto tested = [](const store::RecordedRun& a, const store::RecordedRun& b) {
     return comparability(a, b).first_loss.has_value();
   };
   store::RecordedRun late = a_run();
