@@ -165,8 +165,14 @@ class Summary {
       add(sums, terms.back());
     }
     Estimate result{.values = values_of(sums), .resampled = {}, .n = to_count(rows.size())};
-    if (rows.size() > 1) result.resampled = resample(terms, stream);
+    if (counted_rows(rows) > 1) result.resampled = resample(terms, stream);
     return result;
+  }
+
+  /// How many rows have a part in the ratios. OLMo counts an instance without a token.
+  [[nodiscard]] std::ptrdiff_t counted_rows(const Group& rows) const {
+    if (convention_ == DocumentConvention::kOlmo) return std::ssize(rows);
+    return std::ranges::count_if(rows, [](const auto* row) { return row->tokens > 0; });
   }
 
   [[nodiscard]] std::vector<Values> resample(const std::vector<Quantities>& terms,

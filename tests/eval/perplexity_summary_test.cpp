@@ -138,6 +138,18 @@ TEST_CASE("intervals enclose their value; what has one document has none", "[eva
   CHECK(summarize_perplexity({}, DocumentConvention::kCatwalk).empty());
 }
 
+TEST_CASE("one document beside empty ones has no interval", "[eval]") {
+  const Json golden = olmo::read_json_file(OLMO_TEST_DATA "/eval/perplexity.json").at("catwalk");
+  auto rows = rows_from(golden.at("rows"));
+  rows.resize(2);
+  rows[1] = rows[0];
+  rows[1].nll = 0;
+  rows[1].tokens = rows[1].bytes = rows[1].chars = rows[1].words = 0;
+  const auto table = table_of(summarize_perplexity(rows, DocumentConvention::kCatwalk));
+  CHECK_FALSE(table.at({"", "bpb"}).low);
+  CHECK(table.at({"", "bpb"}).value > 0);
+}
+
 TEST_CASE("nineteen of twenty intervals cover the truth", "[eval]") {
   olmo::Pcg64 random(11);
   constexpr int kTrials = 200;
