@@ -158,7 +158,7 @@ void Saver::finish(const store::SavedCheckpoint& saved) {
              config_.save_interval_unsharded)) {
       recorder_.record_checkpoint_deleted(deleted);
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // the other ranks do not hear of it
     recorder_.warn(step(), std::string("an old checkpoint stays: ") + error.what());
   }
 }
