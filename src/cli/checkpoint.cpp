@@ -172,7 +172,7 @@ int verify(const Options& options) {
     for (const auto& problem : problems) std::cout << problem << '\n';
     std::cout << reader.path().string() << ": "
               << (problems.empty() ? "every byte is as it was saved"
-                                   : std::to_string(problems.size()) + " datasets are damaged")
+                                   : "damaged in " + counted(std::ssize(problems), "dataset"))
               << " (" << reader.datasets().size() << " datasets, " << reader.bytes() << " bytes)\n";
   }
   return problems.empty() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/parallel.h"
+#include "core/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
 #include "store/checkpoint.h"
@@ -80,7 +81,7 @@ class Sources {
     if (!by_name_.empty()) fail(by_name_.begin()->first, "is not a parameter of this model");
   }
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {
-    throw Error(ErrorKind::kInput, where_ + ": tensor `" + name + "` " + what);
+    throw Error(ErrorKind::kInput, where_ + ": tensor `" + safe_line(name) + "` " + what);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/named_tensors.h"
 #include "core/output_file.h"
+#include "core/safe_text.h"
 
 namespace olmo::store {
 namespace {
@@ -61,7 +62,7 @@ const char* dtype_word(at::ScalarType type) {
 }
 
 [[noreturn]] void damaged(const std::string& where, const std::string& what) {
-  throw Error(ErrorKind::kDamaged, where + ": " + what);
+  throw Error(ErrorKind::kDamaged, safe_line(where + ": " + what));  // names may hold anything
 }
 
 // The header's JSON.

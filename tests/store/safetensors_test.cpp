@@ -214,6 +214,11 @@ TEST_CASE("a tensor that does not fit its bytes is refused by name", "[store]") 
   CHECK_THAT(one("F32", "[99999999999999999999]", "[0,8]"), Contains("whole numbers"));
 }
 
+TEST_CASE("a name of two lines is told in one", "[store]") {
+  CHECK_THAT(damage(file_of(braced(entry("a\\nb", "F33", "[2]", "[0,8]")), 8)),
+             Contains("tensor a b: unknown dtype F33"));
+}
+
 TEST_CASE("overlapping and repeated tensors are refused by name", "[store]") {
   const std::string first = entry("a", "F32", "[2]", "[0,8]");
   CHECK_THAT(damage(file_of(braced(first + "," + entry("b", "F32", "[2]", "[4,12]")), 12)),
