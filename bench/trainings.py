@@ -151,7 +151,7 @@ def measure_ours(arguments, config, ranks=1, look=None):
         path = pathlib.Path(folder) / "config.json"
         path.write_text(json.dumps(config))
         run_dir, database = pathlib.Path(folder) / "run", pathlib.Path(folder) / "runs.db"
-        step_one = re.compile(r"\bstep\W{0,3}1\b")
+        step_one = re.compile(r"\bstep 1/\d")  # "computing step 1 ..." comes before it
         result = watch([arguments.binary, "train", str(path), "--run-dir", str(run_dir), "--db", str(database), "--nproc",
                         str(ranks)], config["threads"], step_one.search, look=look)
         rows = sorted(exported(arguments, database, "steps"), key=lambda row: row["step"])
