@@ -22,6 +22,7 @@ using Names = std::set<std::string>;
 /// A finished evaluation and the names of its finished tasks and suites.
 struct Named {
   const EvaluationEntry* entry;
+  std::size_t place;  ///< among those of its side, the oldest first
   Names names;
 };
 
@@ -29,7 +30,7 @@ std::vector<Named> named(const SideRecords& records) {
   std::vector<Named> found;
   const EvaluationDb db(records.database());
   for (const auto& entry : records.evaluations) {
-    Named& one = found.emplace_back(Named{&entry, {}});
+    Named& one = found.emplace_back(Named{&entry, found.size(), {}});
     for (const auto& task : db.tasks(entry.evaluation_id))
       if (task.status == "finished") one.names.insert(task.record.task);
   }
@@ -80,10 +81,16 @@ struct Pair {
   const Named* b = nullptr;
 };
 
-/// The times when both were made, whichever side is A.
-std::pair<std::string, std::string> times_of(const Pair& pair) {
-  auto times = std::minmax(pair.a->entry->created_utc, pair.b->entry->created_utc);
-  return {times.second, times.first};
+/// What makes a pair later than another, whichever side is A. Two evaluations may have been made in
+/// one millisecond: then their places tell.
+auto lateness_of(const Pair& pair) {
+  const auto of_both = [&](const auto& of) {
+    auto [low, high] = std::minmax({of(*pair.a), of(*pair.b)});
+    return std::pair(high, low);
+  };
+  return std::tuple(of_both([](const Named& one) { return one.entry->created_utc; }),
+                    of_both([](const Named& one) { return one.place; }),
+                    of_both([](const Named& one) { return one.entry->evaluation_id; }));
 }
 
 Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b,
@@ -91,7 +98,7 @@ Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b,
   Pair best;
   const auto rank = [](const Pair& pair) {
     return std::tuple(pair.a->entry->record.step.value_or(0),
-                      in_both(pair.a->names, pair.b->names).size(), times_of(pair));
+                      in_both(pair.a->names, pair.b->names).size(), lateness_of(pair));
   };
   for (const Named& x : a) {
     for (const Named& y : b) {
@@ -113,7 +120,7 @@ std::vector<Pair> others_of(const Pair& pair, const std::vector<Named>& a,
       if (x.entry->record.step == pair.a->entry->record.step &&
           y.entry->record.step == pair.b->entry->record.step && (&x != pair.a || &y != pair.b))
         others.push_back({&x, &y});
-  std::ranges::stable_sort(others, std::greater(), times_of);
+  std::ranges::stable_sort(others, std::greater(), lateness_of);
   return others;
 }
 

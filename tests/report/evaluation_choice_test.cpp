@@ -46,6 +46,10 @@ class Evaluated {
     records_.evaluations.push_back(db.entry(id));
   }
 
+  void make_at_once() {
+    for (auto& entry : records_.evaluations) entry.created_utc = "2026-01-01T00:00:00.000Z";
+  }
+
   [[nodiscard]] const SideRecords& records() const { return records_; }
   [[nodiscard]] const Side& side() const { return side_; }
 
@@ -89,6 +93,10 @@ TEST_CASE("what is not compared of a step is named", "[report]") {
     side->add(7, "arc");
   }
   a.add(7, "piqa");
+  if (GENERATE(false, true)) {  // one millisecond saw them all
+    a.make_at_once();
+    b.make_at_once();
+  }
   const auto chosen = choose(a, b);
   REQUIRE(chosen.a);
   CHECK(tasks_of(*chosen.a) == std::vector<std::string>{"arc"});
