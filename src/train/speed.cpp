@@ -57,7 +57,7 @@ struct Sample {
   /// Weights, gradients, two moments, and what a pass takes.
   [[nodiscard]] std::int64_t bytes(const Policy& policy) const {
     const model::PassShape shape{.batch = batch, .length = model.max_sequence_length};
-    return 4 * 4 * model::count_parameters(model).total +
+    return 4 * std::int64_t{sizeof(float)} * model::count_parameters(model).total +
            model::plan_buffers(model, shape, policy).total();
   }
 };
