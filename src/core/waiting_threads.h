@@ -4,17 +4,17 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace olmo {
 
-/// Runs `work(i)` for every i below `count` on sixteen threads of its own: for work that mostly
-/// waits for a file system, where that of a cluster takes milliseconds to answer. An exception ends
-/// it early and is thrown again here.
+/// Runs `work(i)` for every i below `count` on as many threads of its own as there are, up to
+/// `most`: for work that mostly waits for a file system, where that of a cluster takes milliseconds
+/// to answer. An exception ends it early and is thrown again here.
 template <typename Work>
-void for_each_while_waiting(std::size_t count, const Work& work) {
-  constexpr std::size_t kThreads = 16;
+void for_each_while_waiting(std::size_t count, const Work& work, std::size_t most = 16) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;
@@ -27,7 +27,10 @@ void for_each_while_waiting(std::size_t count, const Work& work) {
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t t = 1; t < kThreads && t < count; ++t) threads.emplace_back(take);
+    try {
+      for (std::size_t t = 1; t < most && t < count; ++t) threads.emplace_back(take);
+    } catch (const std::system_error&) {  // no more threads: those that there are do it all
+    }
     take();
   }
   if (error) std::rethrow_exception(error);

@@ -10,10 +10,10 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "core/waiting_threads.h"
 #include "page/chart.h"
 #include "page/html.h"
 #include "page/script.h"
-#include "serve/at_once.h"
 #include "serve/curve_data.h"
 #include "serve/form.h"
 #include "serve/frame.h"
@@ -52,7 +52,7 @@ std::size_t read_runs(RunSet& set, std::chrono::milliseconds patience, const Rea
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + patience;
   std::atomic<std::size_t> left = 0;
-  at_once(set.runs.size(), [&](std::size_t i) {
+  const auto read_one = [&](std::size_t i) {
     ChosenRun& run = set.runs[i];
     if (!run.records) return;
     if (i > 0 && Clock::now() > end) {
@@ -64,7 +64,8 @@ std::size_t read_runs(RunSet& set, std::chrono::milliseconds patience, const Rea
     } catch (const std::exception& error) {
       run.problem = error.what();
     }
-  });
+  };
+  for_each_while_waiting(set.runs.size(), read_one, kReaders);
   return left;
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "core/text.h"
+#include "core/waiting_threads.h"
 #include "page/chart.h"
 #include "page/html.h"
-#include "serve/at_once.h"
 #include "serve/lone_evaluations.h"
 #include "serve/site.h"
 
@@ -88,14 +88,15 @@ RunSet chosen_runs(Catalog& catalog, const Request& request, Members members) {
   for (const auto& key : keys) {
     if (auto run = chosen(*known, key, members, set)) set.runs.push_back(*std::move(run));
   }
-  at_once(set.runs.size(), [&](std::size_t i) {
+  const auto open = [&](std::size_t i) {
     ChosenRun& run = set.runs[i];
     try {
       run.records = std::make_unique<RecordDatabase>(run.entry.database, OpenMode::kGlance);
     } catch (const std::exception& error) {
       run.problem = error.what();
     }
-  });
+  };
+  for_each_while_waiting(set.runs.size(), open, kReaders);
   if (set.runs.empty()) throw NotFound(set.sentences.back());
   name_runs(set.runs);
   give_looks(set.runs);

@@ -15,6 +15,9 @@ namespace olmo::serve {
 /// Runs that one page shows.
 inline constexpr std::size_t kMostRuns = 100;
 
+/// Threads that read runs. Most of them wait: a disk answers many at once.
+inline constexpr std::size_t kReaders = 32;
+
 /// A run, or an evaluation that stands in a run's place.
 struct ChosenRun {
   RunEntry entry;     ///< of an evaluation its key, its database, its name and its status

@@ -3,37 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <mutex>
 #include <numeric>
-#include <system_error>
 
-#include "core/error.h"
 #include "core/named_tensors.h"
+#include "core/waiting_threads.h"
 #include "dist/exchange.h"
 
 namespace olmo::sharding {
 namespace {
 
 constexpr int kMostThreads = 8;  // more hash faster than any disk writes
-
-/// Calls `work(i)` for all i below `count`; each of the threads, of which the caller is one, takes
-/// the next i when it is done.
-template <class Work>
-void in_threads(std::size_t count, int threads, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  const auto run = [&] {
-    for (std::size_t i; (i = next++) < count;) work(i);
-  };
-  std::vector<std::future<void>> others;
-  try {
-    for (std::size_t i = 1; i < std::min(count, static_cast<std::size_t>(threads)); ++i)
-      others.push_back(std::async(std::launch::async, run));
-  } catch (const std::system_error&) {  // no more threads: those that there are do it all
-  }
-  run();
-  for (auto& other : others) other.get();
-}
 
 /// Calls `step` until it throws once.
 class Guarded {
@@ -116,11 +96,13 @@ std::exception_ptr Relay::run(std::span<std::byte> states, std::size_t size,
     const auto round = rounds_.next(ranks_.rank());
     dist::Pending travelling;
     if (!round.travelling.empty()) travelling = send(round.travelling, states, size);
-    in_threads(round.lanes.size(), threads_, [&](std::size_t lane) {
+    const auto go_on = [&](std::size_t lane) {
       for (const Stretch& stretch : round.lanes[lane]) {
         if (lost_[stretch.tensor] == 0 && !guarded(stretch)) lost_[stretch.tensor] = 1;
       }
-    });
+    };
+    // Not OpenMP's threads: a step may be computed meanwhile.
+    for_each_while_waiting(round.lanes.size(), go_on, static_cast<std::size_t>(threads_));
     travelling.wait();
     take(round.travelling, states, size);
   }
