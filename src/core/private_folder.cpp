@@ -10,8 +10,8 @@
 
 namespace olmo {
 
-PrivateFolder::PrivateFolder(const std::string& name) {
-  std::string path = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();
+PrivateFolder::PrivateFolder(const std::string& name, const std::filesystem::path& where) {
+  std::string path = (where / (name + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr)
     throw Error(ErrorKind::kFailure,
                 path + ": this folder for temporary files cannot be made: " + std::strerror(errno));

@@ -5,12 +5,13 @@
 
 namespace olmo {
 
-/// A new folder among the system's temporary ones that only this user can read. It goes with the
-/// object, and all in it.
+/// A new folder that only this user can read. It goes with the object, and all in it.
 class PrivateFolder {
  public:
-  /// Its name begins with `name`. Throws Error(kFailure) if it cannot be made.
-  explicit PrivateFolder(const std::string& name);
+  /// Its name begins with `name`, and it lies in `where`. Throws Error(kFailure) if it cannot be
+  /// made.
+  explicit PrivateFolder(const std::string& name, const std::filesystem::path& where =
+                                                      std::filesystem::temp_directory_path());
   PrivateFolder(PrivateFolder&& other) noexcept;
   PrivateFolder& operator=(PrivateFolder&& other) noexcept;
   ~PrivateFolder();

@@ -233,8 +233,8 @@ int agreed_code(const Ranks& ranks) {
   return 0;
 }
 
-/// Where the ranks meet: in memory, if it can be. A disk that fills up, or hangs, would silence them
-/// all.
+/// Where the ranks meet: in memory, if it can be. A disk that fills up, or hangs, would silence
+/// them all.
 PrivateFolder meeting_place() {
   const std::string name = "olmo-harness-ranks";
   const fs::path memory = "/dev/shm";
@@ -242,7 +242,7 @@ PrivateFolder meeting_place() {
   std::error_code error;
   if (const auto space = fs::space(memory, error); !error && space.available >= kEnough) {
     try {
-      return PrivateFolder((memory / name).string());
+      return PrivateFolder(name, memory);
     } catch (const Error&) {  // it is not for this user
     }
   }
