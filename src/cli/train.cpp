@@ -16,6 +16,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/public/tokenizers.h"
+#include "dist/launch.h"
 #include "train/plan.h"
 #include "train/rank_plan.h"
 #include "train/session.h"
@@ -252,7 +253,7 @@ void add_train(const Command& program, const char* group) {
              "Print the plan (sizes, memory, disk, time, schedule, config) and every problem "
              "that would keep the run from starting; exit 2 if there is one; do not train");
   add_rank_options(train, options.ranks);
-  train.number("--world-size", options.world_size, {1, 1 << 16},
+  train.number("--world-size", options.world_size, {1, dist::kMostRanks},
                "With --dry-run: plan for N ranks instead: memory and traffic of a rank, and with "
                "--cluster the time of a step and whether it fits");
   train.option("--cluster FILE", options.cluster,

@@ -21,9 +21,6 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// Of ranks, as of those that a plan is made for: nobody waits for more.
-constexpr std::int64_t kMostRanks = 1 << 16;
-
 /// The variables, by name.
 class Variables {
  public:

@@ -20,6 +20,9 @@
 
 namespace olmo::dist {
 
+/// More ranks are not waited for, and not planned for.
+inline constexpr int kMostRanks = 1 << 16;
+
 /// Where the ranks of one attempt meet.
 struct Rendezvous {
   enum class Kind {

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "dist/launch.h"
 #include "model/recomputation.h"
 #include "model/units.h"
 #include "ops/cross_entropy.h"
@@ -226,8 +227,6 @@ RankTime time_of(const RankPlan& plan, const Cluster& cluster) {
   return time;
 }
 
-constexpr int kMostRanks = 65'536;
-
 /// Changes of the config, or more ranks, that fit where the config does not.
 std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int ranks,
                                      const Cluster& cluster) {
@@ -256,8 +255,8 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
   };
   const auto fewest_ranks = [&](const config::TrainConfig& changed, int from) {
     int count = from;
-    while (count <= kMostRanks && !fits(changed, count)) count *= 2;
-    return count <= kMostRanks ? std::optional(count) : std::nullopt;
+    while (count <= dist::kMostRanks && !fits(changed, count)) count *= 2;
+    return count <= dist::kMostRanks ? std::optional(count) : std::nullopt;
   };
   if (const auto more = fewest_ranks(config, 2 * ranks))
     ways.push_back(std::to_string(*more) + " ranks");
@@ -292,7 +291,8 @@ void check_memory(RankPlan& plan, const config::TrainConfig& config, const Clust
   for (std::size_t i = 0; i < ways.size(); ++i)
     text += (i == 0 ? "; what would fit: " : "; or ") + ways[i];
   if (ways.empty())
-    text += "; no sharding, micro-batch or recomputation would fit, on up to 65,536 ranks";
+    text += "; no sharding, micro-batch or recomputation would fit, on up to " +
+            std::to_string(dist::kMostRanks) + " ranks";
   plan.problems.push_back(text);
 }
 
