@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "audit/replay.h"
 #include "core/activity.h"
@@ -14,9 +15,6 @@
 
 namespace olmo::audit {
 namespace {
-
-constexpr char kTokens[] = "tokens";
-constexpr char kLabelMask[] = "label_mask";
 
 void append(std::vector<store::Finding>& all, std::vector<store::Finding> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -51,6 +49,14 @@ class Auditor {
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
+  }
+
+  /// unlike_inputs() of the run; the files are hashed once.
+  const std::vector<std::string>& unlike() {
+    if (!unlike_)
+      unlike_ =
+          during("hashing the token files", [&] { return unlike_inputs(recorded_, config_); });
+    return *unlike_;
   }
 
  private:
@@ -172,15 +178,14 @@ class Auditor {
   }
 
   /// Why a step reads another batch here: most often the files are others.
-  [[nodiscard]] std::string advice_on_batches() const {
-    const auto unlike = unlike_inputs(recorded_, config_);
-    if (!unlike.empty()) return "the batches differ, since " + unlike.front();
+  [[nodiscard]] std::string advice_on_batches() {
+    if (!unlike().empty()) return "the batches differ, since " + unlike().front();
     return "the batches differ, though the token files are those of the record: it was altered, or "
            "their order is made in another way here";
   }
 
   /// Was the training another one, or was the record altered afterwards?
-  void explain(StretchResult& result) const {
+  void explain(StretchResult& result) {
     const std::int64_t step = result.findings.front().step;
     const auto rows = std::count_if(result.findings.begin(), result.findings.end(),
                                     [](const store::Finding& finding) {
@@ -216,6 +221,7 @@ class Auditor {
   const Policy& policy_;
   const AuditOptions& options_;
   CheckpointPlaces places_;
+  std::optional<std::vector<std::string>> unlike_;
 };
 
 bool covers(const std::vector<Stretch>& stretches, std::int64_t step) {
@@ -224,16 +230,13 @@ bool covers(const std::vector<Stretch>& stretches, std::int64_t step) {
   });
 }
 
-/// Each file once, as the record has them.
-std::vector<train::InputFile> input_files_of(const config::TrainConfig& config) {
-  std::vector<train::InputFile> files;
-  const auto add = [&](const char* kind, const std::string& path) {
-    const auto is_same = [&](const auto& file) { return file.kind == kind && file.path == path; };
-    if (std::ranges::none_of(files, is_same)) files.push_back({kind, path});
-  };
-  for (const auto& path : config.data.files()) add(kTokens, path);
-  for (const auto& path : config.data.label_mask_paths) add(kLabelMask, path);
-  return files;
+/// Each file once, as a record has them.
+std::vector<store::InputRecord> described_once(const config::TrainConfig& config) {
+  std::vector<store::InputRecord> once;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (auto& input : train::describe_inputs(train::data_files_of(config)))
+    if (seen.emplace(input.kind, input.path).second) once.push_back(std::move(input));
+  return once;
 }
 
 }  // namespace
@@ -242,9 +245,9 @@ std::vector<std::string> unlike_inputs(const AuditedRun& recorded,
                                        const config::TrainConfig& config) {
   std::vector<store::InputRecord> expected;
   std::ranges::copy_if(recorded.inputs, std::back_inserter(expected), [](const auto& input) {
-    return input.kind == kTokens || input.kind == kLabelMask;
+    return input.kind == "tokens" || input.kind == "label_mask";
   });
-  const auto here = train::describe_inputs(input_files_of(config));
+  const auto here = described_once(config);
   if (here.size() != expected.size())
     return {"the run read " + counted(std::ssize(expected), "file") +
             " of tokens and label masks, here are " + std::to_string(here.size())};
@@ -317,6 +320,7 @@ AuditResult audit(const AuditedRun& recorded, const config::TrainConfig& config,
     result.stretches.push_back(auditor.run(stretch));
     done(result.stretches.back());
   }
+  result.other_inputs = auditor.unlike();
   return result;
 }
 

@@ -168,12 +168,10 @@ int run_audit(const Arguments& arguments) {
           [&](std::int64_t step) { return store::read_trace(db.records(), run_id, step); },
       .trace = arguments.trace};
   if (!arguments.json) std::cout << audit_header(recorded, policy) << std::flush;
-  audit::AuditResult result =
+  const audit::AuditResult result =
       audit::audit(recorded, config, policy, options, [&](const audit::StretchResult& stretch) {
         if (!arguments.json) std::cout << to_text(stretch) << std::flush;
       });
-  result.other_inputs =
-      during("hashing the token files", [&] { return audit::unlike_inputs(recorded, config); });
   if (arguments.record) write_record(db, run_id, arguments, policy, result);
   if (arguments.json) {
     std::cout << json_text(to_json(result, recorded, policy), 2) << "\n";

@@ -134,17 +134,14 @@ const Samples* samples_for(const std::vector<InputFile>& files) {
   return count <= kFilesForMany ? &kMany : &kFew;
 }
 
-std::vector<InputFile> input_files_of(const config::TrainConfig& config,
-                                      const data::Dataset& dataset,
-                                      const std::optional<fs::path>& tokenizer) {
+}  // namespace
+
+std::vector<InputFile> data_files_of(const config::TrainConfig& config) {
   std::vector<InputFile> files;
-  for (const auto& file : dataset.files()) files.push_back({"tokens", file.path()});
+  for (const auto& path : config.data.files()) files.push_back({"tokens", path});
   for (const auto& path : config.data.label_mask_paths) files.push_back({"label_mask", path});
-  if (tokenizer) files.push_back({kTokenizer, *tokenizer});
   return files;
 }
-
-}  // namespace
 
 std::vector<store::InputRecord> describe_inputs(const std::vector<InputFile>& files,
                                                 const std::function<bool(std::size_t)>& wanted) {
@@ -197,7 +194,8 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, Inpu
     problems.check([&] {
       data::BatchSource batches(config::batch_config(config));
       check_ids(batches.dataset());
-      ready.input_files = input_files_of(config, batches.dataset(), ready.tokenizer.path);
+      ready.input_files = data_files_of(config);
+      if (ready.tokenizer.path) ready.input_files.push_back({kTokenizer, *ready.tokenizer.path});
       if (digests == InputDigests::kNow) {
         ready.inputs = describe_inputs(ready.input_files);
         require_sidecars_agree(ready.inputs);

@@ -88,6 +88,10 @@ enum class InputDigests { kNow, kLater };
 Preparation prepare(const config::LoadedConfig& loaded, Problems& problems,
                     InputDigests digests = InputDigests::kNow);
 
+/// The token files and label masks of a config, each as often as it is named. Whether
+/// describe_inputs() hashes them whole depends on all of them.
+std::vector<InputFile> data_files_of(const config::TrainConfig& config);
+
 /// Size and digest of each file for which `wanted(i)` holds; of the others, kind and path alone.
 std::vector<store::InputRecord> describe_inputs(
     const std::vector<InputFile>& files, const std::function<bool(std::size_t i)>& wanted = {});

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <random>
 
-#include "config/file.h"
 #include "dist/thread_ranks.h"
 #include "store/audit_records.h"
 #include "store/run_db.h"
@@ -100,6 +99,21 @@ TEST_CASE("other token files are named, whatever their batches", "[audit]") {
   recorded.inputs.clear();
   CHECK(unlike_inputs(recorded, loaded.config) ==
         std::vector<std::string>{"the run read 0 files of tokens and label masks, here are 1"});
+}
+
+TEST_CASE("token files that a config names twice are those that the run read", "[audit]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = folder / "tokens.npy";
+  std::ofstream(tokens).close();
+  std::filesystem::resize_file(tokens, std::uintmax_t{5} << 30);  // no block of it is on the disk
+  config::TrainConfig config;
+  config.data.paths = {tokens.string(), tokens.string()};
+  AuditedRun recorded;
+  recorded.inputs = train::describe_inputs(train::data_files_of(config));
+  REQUIRE(recorded.inputs.size() == 2);
+  recorded.inputs.pop_back();                                // a record has each file once
+  CHECK(recorded.inputs[0].sha256.starts_with("sampled:"));  // of 10 GiB in all
+  CHECK(unlike_inputs(recorded, config).empty());
 }
 
 }  // namespace olmo::audit
