@@ -114,7 +114,8 @@ Lines head_of(const FollowedRun& run, const FrameOptions& options) {
   if (view.eta_seconds)
     progress.push_back("eta " + format_duration(*view.eta_seconds) + " at " +
                        page::number(*view.seconds_per_step, 3) + " s a step");
-  if (view.attempts > 1 && !view.imported) progress.push_back(counted(view.attempts, "attempt"));
+  if (view.attempts > 1 && !view.line.imported)
+    progress.push_back(counted(view.attempts, "attempt"));
   if (!run.curves().is_whole()) progress.push_back("curves are being read");
   lines.push_back(fitting(progress, options.columns));
   if (view.last) lines.push_back(fitting(numbers_of(view), options.columns));

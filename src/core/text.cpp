@@ -57,6 +57,12 @@ CodePoint decode_utf8(std::string_view bytes) {
   return {code, size};
 }
 
+std::string_view utf8_beginning(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
 bool is_utf8(std::string_view bytes) {
   constexpr std::uint64_t kHighBits = 0x8080808080808080;
   while (!bytes.empty()) {

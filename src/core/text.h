@@ -51,6 +51,9 @@ std::int64_t count_code_points(std::string_view text);
 /// U+001C..U+001F.
 bool is_python_space(std::uint32_t code);
 
+/// The longest beginning of at most so many bytes that cuts no character of UTF-8.
+std::string_view utf8_beginning(std::string_view text, std::size_t bytes);
+
 /// `bytes` with each maximal ill-formed part replaced by U+FFFD, as Python's errors='replace'.
 std::string replace_bad_utf8(std::string_view bytes);
 

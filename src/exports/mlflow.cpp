@@ -36,13 +36,6 @@ std::string yaml_text(const std::string& text) {
   return quoted + "'";
 }
 
-/// The beginning of a text, as whole characters.
-std::string cut(const std::string& text, std::size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
 std::string milliseconds(double unix_seconds) {
   return std::to_string(static_cast<std::int64_t>(unix_seconds * 1000));
 }
@@ -183,7 +176,7 @@ Exported write_mlflow(const Source& source, const fs::path& folder, const std::s
   NamedFiles parameters(output.path() / "params"), tags(output.path() / "tags"),
       metrics(output.path() / "metrics");
   for (const auto& setting : facts.settings)
-    parameters.append(setting.name, cut(setting.text, kLongestParameter));
+    parameters.append(setting.name, std::string(utf8_beginning(setting.text, kLongestParameter)));
   tags.append("mlflow.runName", facts.name);
   tags.append("olmo_harness.run_id", facts.run_id);
   for (const auto& fact : facts.machine) tags.append("olmo_harness." + fact.name, fact.text);

@@ -19,7 +19,6 @@ class Message {
   Message& message(std::uint32_t field, const Message& inner) { return text(field, inner.bytes_); }
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  void clear() { bytes_.clear(); }
 
  private:
   void key(std::uint32_t field, std::uint32_t type);

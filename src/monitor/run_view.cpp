@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/error.h"
 #include "store/recorded_run.h"
 #include "store/series.h"
 
@@ -38,7 +37,7 @@ void read_last(const store::RecordDatabase& records, RunView& view) {
   const store::Quantities wanted{
       .columns = {"tokens", "ce_loss", "lr", "grad_norm", "tokens_per_second", "mfu", "seconds"}};
   // Positions of an import may lie far apart: then the last row is all that is read.
-  const auto before = view.imported ? view.line.last() - 1 : view.line.last() - kRecentSteps;
+  const auto before = view.line.imported ? view.line.last() - 1 : view.line.last() - kRecentSteps;
   const auto points = store::points_after(records, view.line, wanted, before, kRecentSteps);
   if (points.step.empty()) return;
   const auto last = [&](std::size_t column) { return finite(points.values[column].back()); };
@@ -116,15 +115,15 @@ Judgement judge(const store::RunRecord& run, bool imported, const std::set<fs::p
 RunView read_run_view(const store::RecordDatabase& records, const std::string& run_id,
                       std::size_t events) {
   RunView view;
-  view.line = store::read_line(records, run_id);
-  view.imported = view.line.imported;
   view.run = store::read_run_record(records, run_id);
-  view.attempts = static_cast<std::int64_t>(store::read_attempts(records, run_id).size());
+  const auto attempts = store::read_attempts(records, run_id);
+  view.attempts = std::ssize(attempts);
+  view.line = store::read_line(records, view.run, attempts);
   read_last(records, view);
   view.evaluations = newest_of_each(store::evaluation_points(records, run_id));
   view.checkpoints = store::read_checkpoints(records, run_id);
   static_cast<Judgement&>(view) =
-      judge(view.run, view.imported, possible_folders(records.path(), view.checkpoints));
+      judge(view.run, view.line.imported, possible_folders(records.path(), view.checkpoints));
   std::erase_if(view.checkpoints, [](const auto& each) { return !each.deleted_utc.empty(); });
   view.energy = store::read_energy(records, run_id);
   std::erase_if(view.energy, [](const auto& each) { return !each.joules; });

@@ -49,7 +49,6 @@ struct LastStep {
 
 struct RunView : Judgement {
   store::RunRecord run;
-  bool imported = false;
   store::RunLine line;
   std::optional<LastStep> last;
   std::int64_t attempts = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/safe_text.h"
+#include "core/text.h"
 #include "page/script.h"
 
 namespace olmo::page {
@@ -84,9 +85,7 @@ std::string escape(std::string_view text) { return html_text(text); }
 
 std::string clip(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
-  std::size_t end = bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "…";
+  return std::string(utf8_beginning(text, bytes)) + "…";
 }
 
 std::string shown(std::string_view text, std::size_t bytes) { return escape(clip(text, bytes)); }
@@ -254,10 +253,6 @@ std::string interval_text(const Interval& interval, int digits) {
          "]";
 }
 
-std::string exact(double value) {
-  if (!std::isfinite(value)) return "";
-  std::array<char, 64> buffer{};
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
-}
+std::string exact(double value) { return std::isfinite(value) ? number_text(value) : ""; }
 
 }  // namespace olmo::page

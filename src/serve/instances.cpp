@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/error.h"
 #include "core/text.h"
 #include "page/html.h"
 #include "serve/curve_data.h"
@@ -256,7 +255,9 @@ Response instances_page(Catalog& catalog, InstanceTexts& known, const Request& r
       std::clamp<std::int64_t>(number_of(request, "from", 0), 0, std::max<std::int64_t>(0, n - 1));
   const std::vector<Listed> shown(rows.begin() + first,
                                   rows.begin() + std::min(n, first + kRowsOfPage));
-  std::string body = counts(all, a, b) + filter_form(request, filter, *catalog.listing(), a, b);
+  std::string body =
+      counts(all, a, b) +
+      filter_form(request, filter, *catalog.listing(std::chrono::milliseconds(0)), a, b);
   if (!texts.task)
     body += page::note("The texts cannot be shown, as the record has their hashes only: " +
                        page::shown(texts.problem, 400));

@@ -10,6 +10,7 @@
 #include "serve/run_columns.h"
 #include "serve/run_rows.h"
 #include "serve/site.h"
+#include "store/run_facts.h"
 #include "store/series.h"
 
 namespace olmo::serve {
@@ -18,7 +19,6 @@ namespace {
 using namespace page;
 
 constexpr std::size_t kLastEvents = 12;
-constexpr std::size_t kShownEvents = 1000;
 constexpr std::size_t kCurvePoints = 500;
 
 std::string byte_text(std::optional<double> bytes) {
@@ -123,20 +123,16 @@ std::string loss_chart(const store::RunDb& db, const store::RunLine& line) {
   return chart.empty() ? std::string() : chart.html();
 }
 
-std::string events_html(const std::vector<Row>& events, std::size_t most) {
+/// The newest first. `all`: how many are recorded.
+std::string events_html(const std::vector<store::EventRecord>& events, std::int64_t all) {
   if (events.empty()) return note("No event is recorded.");
   Table table({{"Time (UTC)", false}, {"Step", true}, {"Event", false}, {"What", false}});
-  const std::size_t shown_rows = std::min(most, events.size());
-  for (std::size_t i = 0; i < std::min(shown_rows, kShownRows); ++i) {
-    const Row& event = events[events.size() - 1 - i];
-    table.row({time_text(event.text("utc")), count(event.integer("step")),
-               shown(event.text("kind"), 60), shown(event.text("message"), 600)});
-  }
+  for (auto event = events.rbegin(); event != events.rend(); ++event)
+    table.row({time_text(event->utc), count(event->step), shown(event->kind, 60),
+               shown(event->message, 600)});
   std::string html = table.html();
-  if (events.size() > std::min(shown_rows, kShownRows))
-    html +=
-        note("The latest " + count(static_cast<std::int64_t>(std::min(shown_rows, kShownRows))) +
-             " of " + count(static_cast<std::int64_t>(events.size())) + " events.");
+  if (all > std::ssize(events))
+    html += note("The latest " + count(std::ssize(events)) + " of " + count(all) + " events.");
   return html;
 }
 
@@ -161,20 +157,23 @@ Response overview(const RunEntry& listed) {
   const auto db = listed.open();
   RunEntry run = listed;  // with the numbers of now, as the curve has them
   const auto& id = run.summary.run.run_id;
-  const auto view = monitor::read_run_view(db.records(), id);
-  static_cast<store::RunOverview&>(run.summary) = store::read_overview(db.records(), view.run);
+  const auto view = monitor::read_run_view(db.records(), id, kLastEvents);
+  static_cast<store::RunOverview&>(run.summary) = store::read_overview(db.records(), id);
   run.now = view;
   return part_page(
       run, "",
       progress_html(run, view) + facts_html(run, view) + loss_chart(db, view.line) +
-          section("events", "Last events", events_html(rows_of(db, "events", id), kLastEvents)) +
+          section("events", "Last events",
+                  events_html(view.events, store::count_of(db.records(), "events", id))) +
           links_html(run));
 }
 
 Response events(const RunEntry& run) {
-  return part_page(
-      run, "/events",
-      events_html(rows_of(run.open(), "events", run.summary.run.run_id), kShownEvents));
+  const auto db = run.open();
+  const auto& id = run.summary.run.run_id;
+  return part_page(run, "/events",
+                   events_html(store::last_events(db.records(), id, kShownRows),
+                               store::count_of(db.records(), "events", id)));
 }
 
 Response checkpoints(const RunEntry& run) {

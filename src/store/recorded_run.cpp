@@ -255,12 +255,15 @@ std::vector<ImportedStepRecord> read_imported_steps(const RecordDatabase& record
                                                     const std::string& run_id, std::int64_t first,
                                                     std::int64_t last) {
   if (records.schema_version() < kImportedSteps.since) return {};
-  const auto& position = kImportedStepColumns[0];
-  const std::string step =
-      records.schema_version() < position.since ? position.before : position.name;
+  const std::string step = name_in(records, kImportedStepColumns[0]);
   return read_all(records, kImportedSteps,
                   "WHERE run_id = ? AND " + step + " BETWEEN ? AND ? ORDER BY " + step,
                   {run_id, first, last});
+}
+
+std::optional<ImportedStepRecord> last_imported(const RecordDatabase& records,
+                                                const std::string& run_id) {
+  return read_one(records, kImportedSteps, "WHERE run_id = ? ORDER BY 1 DESC LIMIT 1", {run_id});
 }
 
 std::vector<EnergyRecord> read_energy(const RecordDatabase& records, const std::string& run_id) {
@@ -272,8 +275,7 @@ std::optional<std::int64_t> last_step(const RecordDatabase& records, const std::
   const RunLine line = read_line(records, run_id);
   if (line.empty()) return std::nullopt;
   if (!line.imported) return line.last();
-  const auto row =
-      read_one(records, kImportedSteps, "WHERE run_id = ? ORDER BY 1 DESC LIMIT 1", {run_id});
+  const auto row = last_imported(records, run_id);
   return row ? row->step : std::nullopt;
 }
 

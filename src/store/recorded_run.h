@@ -97,6 +97,9 @@ std::vector<MetricRecord> read_metrics(const RecordDatabase& records, const RunL
 std::vector<ImportedStepRecord> read_imported_steps(const RecordDatabase& records,
                                                     const std::string& run_id, std::int64_t first,
                                                     std::int64_t last);
+/// The one at the last position.
+std::optional<ImportedStepRecord> last_imported(const RecordDatabase& records,
+                                                const std::string& run_id);
 
 /// What sensors measured, by attempt.
 std::vector<EnergyRecord> read_energy(const RecordDatabase& records, const std::string& run_id);

@@ -11,6 +11,14 @@ constexpr char kOfRun[] = "WHERE run_id = ? ";
 
 }  // namespace
 
+std::int64_t count_of(const RecordDatabase& records, const std::string& table,
+                      const std::string& run_id) {
+  std::int64_t count = 0;
+  records.query("SELECT count(*) FROM " + table + " WHERE run_id = ?", {run_id},
+                [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
+  return count;
+}
+
 std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
                                      std::size_t most) {
   auto events = read_all(records, kEvents, std::string(kOfRun) + "ORDER BY event_id DESC LIMIT ?",

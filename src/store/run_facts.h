@@ -1,6 +1,7 @@
 // What is told of a run beside its curves: few rows each, read at every look at it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 
 namespace olmo::store {
 
+/// How many rows the run has in a table that names it in `run_id`.
+std::int64_t count_of(const RecordDatabase& records, const std::string& table,
+                      const std::string& run_id);
 /// The newest `most`, oldest first.
 std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
                                      std::size_t most);

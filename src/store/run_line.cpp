@@ -29,9 +29,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> ends_of(
 RunLine imported_line(const RecordDatabase& records, const std::string& run_id) {
   RunLine line{.run_id = run_id, .imported = true, .stretches = {}};
   if (records.schema_version() < kImportedSteps.since) return line;
-  const auto& position = kImportedStepColumns[0];
-  const std::string step =
-      records.schema_version() < position.since ? position.before : position.name;
+  const std::string step = name_in(records, kImportedStepColumns[0]);
   if (const auto ends = ends_of(records, step, "imported_steps WHERE run_id = ?", {run_id}))
     line.stretches.push_back({.attempt = 0, .first = ends->first, .last = ends->second});
   return line;
@@ -57,13 +55,17 @@ std::string is_on_line(const std::string& row) {
 }
 
 RunLine read_line(const RecordDatabase& records, const std::string& run_id) {
-  if (read_run_record(records, run_id).experiment_digest.empty())
-    return imported_line(records, run_id);
-  RunLine line{.run_id = run_id, .imported = false, .stretches = {}};
-  for (Stretch stretch : stretches_of(read_attempts(records, run_id))) {
+  return read_line(records, read_run_record(records, run_id), read_attempts(records, run_id));
+}
+
+RunLine read_line(const RecordDatabase& records, const RunRecord& run,
+                  std::span<const AttemptRecord> attempts) {
+  if (run.experiment_digest.empty()) return imported_line(records, run.run_id);
+  RunLine line{.run_id = run.run_id, .imported = false, .stretches = {}};
+  for (Stretch stretch : stretches_of(attempts)) {
     const auto ends =
         ends_of(records, "step", "steps WHERE run_id = ? AND attempt = ? AND step BETWEEN ? AND ?",
-                {run_id, stretch.attempt, stretch.first, stretch.last});
+                {run.run_id, stretch.attempt, stretch.first, stretch.last});
     if (!ends) continue;
     std::tie(stretch.first, stretch.last) = *ends;
     line.stretches.push_back(stretch);

@@ -45,6 +45,9 @@ struct RunLine {
 /// Costs some index lookups, whatever the run's length. Throws Error(kUsage) if the database does
 /// not hold the run.
 RunLine read_line(const RecordDatabase& records, const std::string& run_id);
+/// The same of a run whose rows were read.
+RunLine read_line(const RecordDatabase& records, const RunRecord& run,
+                  std::span<const AttemptRecord> attempts);
 
 /// The last step up to which two lines of a run have the same rows: the second continues the first
 /// if that is the first's last. Below the first step of both: they have none in common.

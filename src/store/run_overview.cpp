@@ -1,19 +1,12 @@
 #include "store/run_overview.h"
 
 #include "store/recorded_run.h"
+#include "store/run_facts.h"
 #include "store/run_line.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
 namespace {
-
-std::int64_t count_of(const RecordDatabase& records, const std::string& table,
-                      const std::string& run_id) {
-  std::int64_t count = 0;
-  records.query("SELECT count(*) FROM " + table + " WHERE run_id = ?", {run_id},
-                [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
-  return count;
-}
 
 void add_last_step(RunOverview& overview, const RecordDatabase& records, const RunLine& line) {
   const Stretch& end = line.stretches.back();
@@ -29,8 +22,7 @@ void add_last_step(RunOverview& overview, const RecordDatabase& records, const R
 }
 
 void add_last_imported(RunOverview& overview, const RecordDatabase& records, const RunLine& line) {
-  const auto row =
-      read_one(records, kImportedSteps, "WHERE run_id = ? ORDER BY 1 DESC LIMIT 1", {line.run_id});
+  const auto row = last_imported(records, line.run_id);
   if (!row) return;
   overview.step = row->step;
   overview.tokens = row->tokens;
@@ -41,14 +33,15 @@ void add_last_imported(RunOverview& overview, const RecordDatabase& records, con
 
 }  // namespace
 
-RunOverview read_overview(const RecordDatabase& records, const RunRecord& run) {
+RunOverview read_overview(const RecordDatabase& records, const RunRecord& run,
+                          std::span<const AttemptRecord> attempts) {
   RunOverview overview{.run_id = run.run_id,
                        .name = run.name,
                        .status = run.status,
                        .created_utc = run.created_utc,
                        .n_parameters = run.n_parameters,
                        .max_steps = {},
-                       .attempts = count_of(records, "attempts", run.run_id),
+                       .attempts = std::ssize(attempts),
                        .step = {},
                        .tokens = {},
                        .ce_loss = {},
@@ -58,7 +51,7 @@ RunOverview read_overview(const RecordDatabase& records, const RunRecord& run) {
                        .tags = {},
                        .evaluations = {}};
   if (run.max_steps != 0) overview.max_steps = run.max_steps;
-  const RunLine line = read_line(records, run.run_id);
+  const RunLine line = read_line(records, run, attempts);
   if (!line.empty()) {
     if (line.imported) {
       add_last_imported(overview, records, line);
@@ -77,12 +70,12 @@ RunOverview read_overview(const RecordDatabase& records, const RunRecord& run) {
 std::vector<RunOverview> read_overviews(const RecordDatabase& records) {
   std::vector<RunOverview> overviews;
   for (const auto& run : read_all(records, kRuns, "ORDER BY rowid", {}))
-    overviews.push_back(read_overview(records, run));
+    overviews.push_back(read_overview(records, run, read_attempts(records, run.run_id)));
   return overviews;
 }
 
 RunOverview read_overview(const RecordDatabase& records, const std::string& run_id) {
-  return read_overview(records, read_run_record(records, run_id));
+  return read_overview(records, read_run_record(records, run_id), read_attempts(records, run_id));
 }
 
 }  // namespace olmo::store

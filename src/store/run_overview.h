@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,9 @@ struct RunOverview {
 
 /// Of every run, oldest first.
 std::vector<RunOverview> read_overviews(const RecordDatabase& records);
-RunOverview read_overview(const RecordDatabase& records, const RunRecord& run);
+/// Of a run whose rows were read.
+RunOverview read_overview(const RecordDatabase& records, const RunRecord& run,
+                          std::span<const AttemptRecord> attempts);
 /// Throws Error(kUsage) if the database does not hold the run.
 RunOverview read_overview(const RecordDatabase& records, const std::string& run_id);
 

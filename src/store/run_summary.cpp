@@ -21,8 +21,8 @@ std::vector<RunSummary> run_summaries(const RecordDatabase& records) {
   std::vector<RunSummary> summaries;
   for (auto& run : read_all(records, kRuns, "ORDER BY rowid", {})) {
     RunSummary summary;
-    static_cast<RunOverview&>(summary) = read_overview(records, run);
     auto attempts = read_attempts(records, run.run_id);
+    static_cast<RunOverview&>(summary) = read_overview(records, run, attempts);
     if (!attempts.empty()) {
       summary.last_attempt = std::move(attempts.back());
       summary.host = host_of(summary.last_attempt.environment);

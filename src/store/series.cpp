@@ -34,8 +34,7 @@ template <class Record>
 std::string expression(const RecordDatabase& records, std::span<const Column<Record>> columns,
                        const std::string& name) {
   for (const auto& column : columns)
-    if (column.name == name)
-      return records.schema_version() < column.since ? column.before : column.name;
+    if (column.name == name) return name_in(records, column);
   return "NULL";
 }
 

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 
 #include <sqlite3.h>
@@ -100,8 +97,7 @@ struct Header {
 
 /// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
 /// it meets a page that is not there. With a journal the pages may be there.
-void require_whole(const fs::path& path) {
-  const Header header(path);
+void require_whole(const fs::path& path, const Header& header) {
   if (header.file_bytes == 0) {
     throw Error(ErrorKind::kDamaged,
                 path.string() +
@@ -122,8 +118,7 @@ void require_whole(const fs::path& path) {
 
 /// Whether a database with a write-ahead log was closed by its last user, who removes the log: all
 /// rows are in the file.
-bool is_closed_with_log(const fs::path& path) {
-  const Header header(path);
+bool is_closed_with_log(const fs::path& path, const Header& header) {
   fs::path log = path;
   log += "-wal";
   std::error_code ignored;
@@ -252,10 +247,13 @@ Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(pat
   // A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
   if (reads) flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
-  if (mode != OpenMode::kCreate) require_whole(path);
-  if (mode == OpenMode::kGlance && is_closed_with_log(path)) {
-    open_unchanging();
-    return;
+  if (mode != OpenMode::kCreate) {
+    const Header header(path);
+    require_whole(path, header);
+    if (mode == OpenMode::kGlance && is_closed_with_log(path, header)) {
+      open_unchanging();
+      return;
+    }
   }
   open(path.string(), flags);
   if (mode == OpenMode::kGlance) sqlite3_busy_timeout(db_.get(), 2'000);

@@ -34,6 +34,12 @@ struct Table {
   int since = 1;  ///< schema version
 };
 
+/// How a file of this schema is asked for the column.
+template <class Record>
+const char* name_in(const RecordDatabase& records, const Column<Record>& column) {
+  return records.schema_version() < column.since ? column.before : column.name;
+}
+
 namespace table_detail {
 
 inline SqlValue to_sql(const std::string& value) { return value; }
@@ -136,7 +142,7 @@ void for_each(const RecordDatabase& records, const Table<Record>& table, const s
   std::string sql = "SELECT ";
   for (const auto& column : table.columns) {
     if (&column != &table.columns.front()) sql += ", ";
-    sql += records.schema_version() < column.since ? column.before : column.name;
+    sql += name_in(records, column);
   }
   const auto lock = records.lock();
   Statement row = records.connection().prepare(sql + " FROM " + table.name + " " + which);

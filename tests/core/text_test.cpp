@@ -21,6 +21,13 @@ TEST_CASE("words are what lies between blanks, whatever their number", "[core]")
   CHECK(split_words("").empty());
 }
 
+TEST_CASE("the beginning of a text ends between two characters", "[core]") {
+  CHECK(utf8_beginning("ab€c", 7) == "ab€c");
+  CHECK(utf8_beginning("ab€c", 5) == "ab€");
+  CHECK(utf8_beginning("ab€c", 4) == "ab");
+  CHECK(utf8_beginning("€", 2).empty());
+}
+
 TEST_CASE("of letters only those of ASCII are made small", "[core]") {
   CHECK(ascii_lower("Z@[aZ 1 ÄÉ") == "z@[az 1 ÄÉ");
 }
