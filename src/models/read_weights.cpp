@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <numeric>
 
 #include "core/error.h"
 #include "core/named_tensors.h"
@@ -141,8 +140,10 @@ void widen(const std::string& dtype, const std::byte* from, std::size_t count, f
   }
 }
 
-/// Copies a slice of the rows of all parts into `out`, if it is defined, and hashes its values.
-Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor& out) {
+/// Copies a slice of the rows of all parts into `out`, if it is defined, and returns the digest of
+/// its values, if it is to be `hashed`.
+Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor& out,
+            bool hashed) {
   Sha256 hash;
   std::vector<float> block(kBlock);
   auto* to = out.defined() ? mutable_host_bytes(out).data() : nullptr;
@@ -162,7 +163,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
       const std::size_t size = std::min(kBlock, count - first);
       const std::byte* from = bytes.data() + first * width;
       widen(entry->dtype, from, size, block.data());
-      hash.update(block.data(), size * sizeof(float));
+      if (hashed) hash.update(block.data(), size * sizeof(float));
       if (to == nullptr) continue;
       const bool narrow = assembly.dtype == at::kBFloat16;
       std::memcpy(to, narrow ? static_cast<const void*>(from) : block.data(),
@@ -177,18 +178,23 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
 /// A tied model's head, where a file has it nevertheless.
 constexpr char kTiedHead[] = "lm_head.weight";
 
-/// The tensors of a model, and of each the digest of what was read. `slices`: of each tensor;
-/// empty: all of each.
+/// The tensors of a model, and the digest of each if they were to be hashed.
 struct Read {
   NamedTensors tensors;
   std::vector<TensorDigest> digests;
 };
 
-Read read_all(const fs::path& path, const model::ModelConfig& config, bool keep_bf16,
-              std::span<const WeightSlice> slices) {
+struct HowToRead {
+  std::span<const WeightSlice> slices = {};  ///< of each tensor; empty: all of each
+  bool keep_bf16 = false;
+  bool hashed = false;
+};
+
+Read read_all(const fs::path& path, const model::ModelConfig& config, const HowToRead& how) {
+  const auto& slices = how.slices;
   const auto files = store::open_safetensors(path);
   Sources sources(path, files);
-  std::vector<Assembly> assemblies = plan(sources, config, keep_bf16);
+  std::vector<Assembly> assemblies = plan(sources, config, how.keep_bf16);
   const std::size_t parameters = assemblies.size();
   OLMO_CHECK(slices.empty() || slices.size() == parameters);
   if (config.weight_tying && sources.contains(kTiedHead)) {
@@ -197,6 +203,7 @@ Read read_all(const fs::path& path, const model::ModelConfig& config, bool keep_
         {.name = kTiedHead, .shape = shape, .parts = {sources.take(kTiedHead, shape)}});
   }
   sources.expect_none_left();
+  const bool has_tied_head = assemblies.size() > parameters;  // it is to equal parameter 0
 
   const auto order =
       largest_first(assemblies.size(), [&](std::size_t i) { return assemblies[i].bytes(); });
@@ -211,9 +218,10 @@ Read read_all(const fs::path& path, const model::ModelConfig& config, bool keep_
       const auto shape = slices.empty() ? assembly.shape : std::vector{slice.size};
       tensors[i] = new_tensor(shape, assembly.dtype);
     }
-    digests[i] = read(assembly, slice, tensors[i]);
+    const bool compared = has_tied_head && (i == 0 || i == parameters);
+    digests[i] = read(assembly, slice, tensors[i], how.hashed || compared);
   });
-  if (assemblies.size() > parameters && digests.back() != digests.front()) {
+  if (has_tied_head && digests.back() != digests.front()) {
     sources.fail(kTiedHead,
                  "differs from the embedding, but the config says that they are one "
                  "(tie_word_embeddings)");
@@ -221,7 +229,7 @@ Read read_all(const fs::path& path, const model::ModelConfig& config, bool keep_
   Read result;
   for (std::size_t i = 0; i < parameters; ++i) {
     result.tensors.push_back({assemblies[i].name, tensors[i]});
-    result.digests.push_back({assemblies[i].name, assemblies[i].shape, digests[i]});
+    if (how.hashed) result.digests.push_back({assemblies[i].name, assemblies[i].shape, digests[i]});
   }
   return result;
 }
@@ -248,7 +256,7 @@ NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config
   require_weights(path);
   if (!store::holds_safetensors(path))
     return store::read_checkpoint(store::resolve_checkpoint(path), /*weights_only=*/true).model;
-  return read_safetensors_weights(path, config, /*keep_bf16=*/false).tensors;
+  return read_all(path, config, {}).tensors;
 }
 
 Digest weights_digest(std::vector<TensorDigest> tensors) {
@@ -275,13 +283,13 @@ Digest weights_digest(const NamedTensors& tensors) {
 
 ModelWeights read_safetensors_weights(const fs::path& path, const model::ModelConfig& config,
                                       bool keep_bf16) {
-  Read whole = read_all(path, config, keep_bf16, {});
+  Read whole = read_all(path, config, {.keep_bf16 = keep_bf16, .hashed = true});
   return {std::move(whole.tensors), weights_digest(std::move(whole.digests))};
 }
 
 NamedTensors read_safetensors_slices(const fs::path& path, const model::ModelConfig& config,
                                      std::span<const WeightSlice> slices) {
-  return read_all(path, config, /*keep_bf16=*/false, slices).tensors;
+  return read_all(path, config, {.slices = slices}).tensors;
 }
 
 }  // namespace olmo::models

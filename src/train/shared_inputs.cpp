@@ -22,6 +22,7 @@ namespace {
 struct Sight {
   std::string key;
   std::vector<std::uint64_t> sizes;
+  std::vector<std::string> keys;  ///< of all ranks
 };
 
 Sight look_at(const std::vector<InputFile>& files) {
@@ -55,6 +56,35 @@ std::string to_text(const std::vector<store::InputRecord>& records) {
   return json_text(json);
 }
 
+/// Collective.
+Sight look_together(dist::Communicator& ranks, const std::vector<InputFile>& files) {
+  Sight sight;
+  dist::together(ranks, [&] { sight = look_at(files); });
+  sight.keys = dist::all_gather_text(ranks, sight.key);
+  return sight;
+}
+
+/// describe_shared_inputs() of files that were looked at.
+std::vector<store::InputRecord> describe_seen(dist::Communicator& ranks,
+                                              const std::vector<InputFile>& files,
+                                              const Sight& sight) {
+  const auto readers = readers_of(ranks.rank(), sight.keys, sight.sizes);
+  std::vector<store::InputRecord> records;
+  dist::together(ranks, [&] {
+    records = describe_inputs(files, [&](std::size_t i) { return readers[i] == ranks.rank(); });
+  });
+  const auto texts = dist::all_gather_text(ranks, to_text(records));
+  std::vector<Json> of_rank;
+  for (const auto& text : texts) of_rank.push_back(Json::parse(text));
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Json& found = of_rank[static_cast<std::size_t>(readers[i])].at(std::to_string(i));
+    records[i].bytes = found.at(0).get<std::int64_t>();
+    records[i].sha256 = found.at(1).get<std::string>();
+  }
+  dist::together(ranks, [&] { require_sidecars_agree(records); });
+  return records;
+}
+
 }  // namespace
 
 std::vector<int> readers_of(int rank, const std::vector<std::string>& keys,
@@ -86,35 +116,15 @@ std::vector<dist::Fact> facts_of_inputs(const std::vector<store::InputRecord>& i
 }
 
 void require_same_files(dist::Communicator& ranks, const std::vector<InputFile>& files) {
-  Sight sight;
-  dist::together(ranks, [&] { sight = look_at(files); });
-  const auto keys = dist::all_gather_text(ranks, sight.key);
-  if (std::ranges::all_of(keys, [&](const std::string& key) { return key == keys.front(); }))
-    return;
-  dist::require_same(ranks, facts_of_inputs(describe_shared_inputs(ranks, files)),
+  const Sight sight = look_together(ranks, files);
+  if (std::ranges::all_of(sight.keys, [&](const auto& key) { return key == sight.key; })) return;
+  dist::require_same(ranks, facts_of_inputs(describe_seen(ranks, files, sight)),
                      own_identity().host);
 }
 
 std::vector<store::InputRecord> describe_shared_inputs(dist::Communicator& ranks,
                                                        const std::vector<InputFile>& files) {
-  Sight sight;
-  dist::together(ranks, [&] { sight = look_at(files); });
-  const auto readers =
-      readers_of(ranks.rank(), dist::all_gather_text(ranks, sight.key), sight.sizes);
-  std::vector<store::InputRecord> records;
-  dist::together(ranks, [&] {
-    records = describe_inputs(files, [&](std::size_t i) { return readers[i] == ranks.rank(); });
-  });
-  const auto texts = dist::all_gather_text(ranks, to_text(records));
-  std::vector<Json> of_rank;
-  for (const auto& text : texts) of_rank.push_back(Json::parse(text));
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const Json& found = of_rank[static_cast<std::size_t>(readers[i])].at(std::to_string(i));
-    records[i].bytes = found.at(0).get<std::int64_t>();
-    records[i].sha256 = found.at(1).get<std::string>();
-  }
-  dist::together(ranks, [&] { require_sidecars_agree(records); });
-  return records;
+  return describe_seen(ranks, files, look_together(ranks, files));
 }
 
 }  // namespace olmo::train

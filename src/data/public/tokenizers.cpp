@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/public/fetch.h"
 
 namespace olmo::data {
@@ -61,10 +62,8 @@ bool can_be_fetched(const std::string& identifier) {
 
 std::string missing_tokenizer_hint(const std::string& identifier) {
   if (can_be_fetched(identifier)) return "`olmo-harness data fetch` brings it";
-  std::string names;
-  for (const auto& known : kTokenizers)
-    names += std::string(names.empty() ? "" : " or ") + known.name;
-  return "expected a tokenizer.json, or one that `olmo-harness data fetch` brings: " + names;
+  return "expected a tokenizer.json, or one that `olmo-harness data fetch` brings: " +
+         joined(tokenizer_names(), " or ");
 }
 
 fs::path require_tokenizer(const std::string& where, const std::string& identifier) {
