@@ -1,12 +1,12 @@
 #include "train/state_tensors.h"
 
-#include <algorithm>
 #include <map>
 
 #include "core/hash.h"
 #include "core/parallel.h"
 #include "dist/exchange.h"
 #include "sharding/relay.h"
+#include "train/owned_tensors.h"
 #include "train/rank_trace.h"
 
 namespace olmo::train {
@@ -33,9 +33,7 @@ class InParts {
       const auto& place = layout.place(layout.parameters()[*tensors[i].parameter]);
       const auto& part = parts[*tensors[i].parameter];
       numbers_.push_back(i);
-      sizes_.push_back(kFloat * place.size);
-      ranges_.push_back({kFloat * part.begin, kFloat * (part.begin + part.size)});
-      parts_.push_back(host_bytes(tensors[i].owned));
+      held_.add({tensors[i].name, {place.size}, part.begin, part.size}, tensors[i].owned);
     }
   }
 
@@ -45,12 +43,10 @@ class InParts {
   void hash(const Policy& policy, dist::Communicator& ranks, const Make& make,
             const Done& done) const {
     std::vector<decltype(make(std::int64_t{0}))> hashes;
-    for (const auto size : sizes_) hashes.push_back(make(size));
-    sharding::Relay relay(ranks, sizes_, ranges_, policy.threads);
+    for (const auto size : held_.sizes) hashes.push_back(make(size));
+    sharding::Relay relay(ranks, held_.sizes, held_.ranges, policy.threads);
     const auto error = relay.run(hashes, [&](const sharding::Stretch& stretch, auto& hash) {
-      const auto begin = stretch.range.begin - ranges_[stretch.tensor].begin;
-      update(hash, parts_[stretch.tensor].subspan(static_cast<std::size_t>(begin),
-                                                  static_cast<std::size_t>(stretch.range.size())));
+      update(hash, held_.at(stretch));
     });
     if (error) std::rethrow_exception(error);
     for (std::size_t k = 0; k < hashes.size(); ++k)
@@ -63,11 +59,8 @@ class InParts {
   }
   static void update(OutputHash& hash, std::span<const std::byte> bytes) { hash.update(bytes); }
 
-  static constexpr std::int64_t kFloat = 4;
   std::vector<std::size_t> numbers_;  ///< in the state
-  std::vector<std::int64_t> sizes_;
-  std::vector<sharding::ByteRange> ranges_;
-  std::vector<std::span<const std::byte>> parts_;
+  HeldTensors held_;
 };
 
 /// Of tensors that are whole on this process.
