@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-from trainings import gpu_name, processor, spread, watch
+from trainings import gpu_name, processor, publish, spread, watch
 
 TASKS = ["arc_easy", "arc_challenge", "boolq", "hellaswag", "openbookqa", "piqa", "sciq", "winogrande"]
 SIZE = dict(hidden_size=512, intermediate_size=2048, num_hidden_layers=8, num_attention_heads=8, vocab_size=50304,
@@ -300,10 +300,7 @@ def main():
                 print(f"round {index + 1}: {name} {rounds[-1][name]['wall']:.1f} s, scoring "
                       f"{rounds[-1][name]['seconds']:.1f} s", file=sys.stderr)
     text = report(arguments, names, rounds)
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text)
+    publish(text, arguments.out)
 
 
 if __name__ == "__main__":

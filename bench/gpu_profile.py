@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from trainings import PRECISIONS, SHAPES, gpu_name, make_tokens, our_config
+from trainings import PRECISIONS, SHAPES, gpu_name, make_tokens, our_config, publish
 
 END_OF_STEP = "olmo_adamw"
 
@@ -134,10 +134,7 @@ def main():
         "# Kernels of a training step on a GPU", "",
         f"`python3 bench/gpu_profile.py --shape {arguments.shape} --device {arguments.device} --precision {arguments.precision}` with "
         f"{tool} on {gpu_name(arguments.device)}, {time.strftime('%Y-%m-%d')}. The second step.", "", *table(second_step(found)), ""])
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text)
+    publish(text, arguments.out)
 
 
 if __name__ == "__main__":

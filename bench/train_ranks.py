@@ -23,7 +23,8 @@ import sys
 import tempfile
 import time
 
-from trainings import (PRECISIONS, SHAPES, STEPS, make_tokens, measure_ours, our_config, plan_of, processor, spread)
+from trainings import (PRECISIONS, SHAPES, STEPS, make_tokens, measure_ours, our_config, plan_of, processor, publish,
+                       spread)
 
 PHASES = ["compute", "gather", "exchange", "data", "save", "wait"]
 STRATEGIES = {
@@ -137,10 +138,7 @@ def main():
                 rounds = [measure_round(arguments, shape, token_file, precision) for _ in range(arguments.rounds)]
                 lines += [table_line(shape, precision, name, rounds) for name in rounds[0]]
     text = report(arguments, lines)
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text)
+    publish(text, arguments.out)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import time
 import numpy as np
 
 from trainings import (EMBEDDING, PRECISIONS, SHAPES, STEPS, dense_peak, gpu_name, make_tokens, measure_ours, our_config, plan_of,
-                       processor, spread, watch)
+                       processor, publish, spread, watch)
 
 
 def parse_arguments():
@@ -216,10 +216,7 @@ def main():
             lines.append(summarize(shape, rounds) if arguments.device == "cpu" else
                          of_the_peak(arguments, shape, token_file, rounds))
     text = report(arguments, lines) if arguments.device == "cpu" else gpu_report(arguments, lines)
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text)
+    publish(text, arguments.out)
 
 
 if __name__ == "__main__":

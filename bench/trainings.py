@@ -201,3 +201,11 @@ def processor():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor()
+
+
+def publish(text, out):
+    """Prints a report, and writes it to the file `out`, if there is one."""
+    print(text)
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text)
