@@ -16,18 +16,19 @@ using olmo::test::TemporaryDirectory;
 
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kPatience = std::chrono::seconds(100);
 
 std::shared_ptr<const serve::Listing> listing(serve::Catalog& catalog) {
   return catalog.listing(kPatience);
 }
 
-/// A database of one run, closed, at a path of its own.
-void record_at(const fs::path& path, const std::string& name) {
+/// A database of one run, begun on that day, closed, at a path of its own.
+void record_at(const fs::path& path, const std::string& name,
+               const std::string& day = "2026-01-01") {
   fs::create_directories(path.parent_path());
   RecordedCurve run;
   run.steps(1, 3);
-  run.sql("UPDATE runs SET name = '" + name + "'");
+  run.sql("UPDATE runs SET name = '" + name + "', created_utc = '" + day + "T00:00:00.000Z'");
   run.sql("VACUUM INTO '" + path.string() + "'");
 }
 
@@ -35,15 +36,14 @@ void record_at(const fs::path& path, const std::string& name) {
 
 TEST_CASE("runs of all folders below are listed, the latest first", "[serve]") {
   const TemporaryDirectory folder;
-  record_at(folder / "a/run.db", "first");
-  record_at(folder / "b/c/run.db", "second");
+  record_at(folder / "a/run.db", "first", "2026-01-01");
+  record_at(folder / "b/c/run.db", "second", "2026-01-02");
   serve::Catalog catalog({folder.path()});
   const auto found = listing(catalog);
   REQUIRE(found->runs.size() == 2);
   CHECK(found->databases == 2);
   CHECK(found->read == 2);
-  CHECK(found->runs[0].summary.run.created_utc >= found->runs[1].summary.run.created_utc);
-  const auto& second = found->runs[found->runs[0].name() == "second" ? 0 : 1];
+  const auto& second = found->runs[0];
   CHECK(second.name() == "second");
   CHECK(second.place == "b/c/run.db");
   CHECK(second.summary.step == 3);

@@ -93,7 +93,7 @@ TEST_CASE("a run that cannot be read when its page of curves comes is drawn once
 TEST_CASE("steps of a training are drawn while it writes them", "[serve][browser]") {
   if (!test::Browser::is_installed()) return;
   const test::Scene scene;
-  test::Child training(scene.command("run", {"max_duration=100000", "save_interval=100000"}),
+  test::Child training(scene.command("run", {"max_duration=10000000", "save_interval=10000000"}),
                        scene / "log");
   test::KnownSite site({scene / "run"});
   std::string key;

@@ -155,7 +155,7 @@ TEST_CASE("a run whose database vanishes or is damaged while it is looked at is 
     run.sql("VACUUM INTO '" + (folder / "run.db").string() + "'");
   }
   KnownSite site({folder.path()});
-  const auto runs = site.catalog().listing(std::chrono::seconds(20))->runs;
+  const auto runs = site.catalog().listing(std::chrono::seconds(100))->runs;
   REQUIRE(runs.size() == 1);
   const auto address = "/run/" + runs[0].key;
   CHECK(answer(site, address).status == 200);

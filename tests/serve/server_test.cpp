@@ -167,7 +167,7 @@ TEST_CASE("a page does not wait until data have been read for another", "[serve]
 }
 
 TEST_CASE("one connection serves several requests", "[serve]") {
-  const RunningServer running(hello, {.port = 0, .idle_seconds = 0.3});
+  const RunningServer running(hello, {.port = 0, .idle_seconds = 5});
   Client client(running.port());
   client.send(  // at once: the second need not come in time
       "GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
