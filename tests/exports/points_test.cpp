@@ -1,7 +1,7 @@
 #include "exports/points.h"
 
 #include "core/metric_names.h"
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "store/run_fixture.h"
 #include "support/catch.h"
 
@@ -81,17 +81,8 @@ TEST_CASE("metrics and scores stand at their steps, before the first and after t
   run.steps(1, 3);
   run.metric(2, "extra", 7);
   store::EvaluationDb evaluations(run.db().records());
-  store::EvaluationRecord record;
-  record.run_id = run.id();
-  record.step = 9;
-  record.settings = record.policy = record.build = record.environment = "{}";
-  evaluations.begin(record);
-  evaluations.begin_task({.task = "arc_easy",
-                          .kind = "rank_classification",
-                          .convention = "olmo",
-                          .definition_digest = {},
-                          .data_digest = {},
-                          .primary_metric = "acc"});
+  evaluations.begin(test::plain_evaluation(run.id(), 9));
+  evaluations.begin_task(test::plain_task("arc_easy"));
   const EvaluationMetric accuracy{.task = "arc_easy",
                                   .scope = "",
                                   .metric = "acc",

@@ -1,4 +1,3 @@
-#include "page/script.h"
 #include "serve/client.h"
 #include "serve/served_runs.h"
 #include "support/browser.h"
@@ -15,8 +14,7 @@ using test::Browser;
 struct Looked {
   explicit Looked(const std::string& second = "second", const std::string& more = "")
       : a(folder / "a", "first", 300), b(folder / "b", second, 200) {
-    address = "http://127.0.0.1:" + std::to_string(server.port()) + "/curves?run=" + key(a) +
-              "&run=" + key(b) + more;
+    address = server.url() + "/curves?run=" + key(a) + "&run=" + key(b) + more;
   }
   std::string key(const test::ServedRun& run) { return test::key_of(site, run.id()); }
   /// Returns when the first chart is drawn from what the server sent of all runs.
@@ -197,8 +195,7 @@ TEST_CASE("a server that ended is told in a sentence", "[page][browser]") {
   Browser browser;
   {
     test::RunningServer server([&](const Request& request) { return site.answer(request); });
-    browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/run/" +
-                 test::key_of(site, run.id()) + "/curves");
+    browser.open(server.url() + "/run/" + test::key_of(site, run.id()) + "/curves");
     REQUIRE(browser.becomes("document.getElementById('curves').dataset.live === 'on'"));
   }
   CHECK(

@@ -30,6 +30,8 @@ class RunningServer {
 
   [[nodiscard]] serve::Server& server() { return server_; }
   [[nodiscard]] int port() const { return server_.port(); }
+  /// To which a path is appended.
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 
  private:
   serve::Server server_;

@@ -76,8 +76,7 @@ TEST_CASE("configs side by side fit a phone", "[serve][browser]") {
   test::RunningServer server([&](const Request& request) { return compared.site.answer(request); });
   test::Browser browser;
   browser.resize(390, 800);
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) +
-               "/compare?run=" + test::key_of(compared.site, compared.a.id()) +
+  browser.open(server.url() + "/compare?run=" + test::key_of(compared.site, compared.a.id()) +
                "&run=" + test::key_of(compared.site, compared.b.id()));
   CHECK(browser.number("document.documentElement.scrollWidth") <= 390);
   browser.click("#equal summary");

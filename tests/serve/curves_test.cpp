@@ -48,7 +48,7 @@ TEST_CASE("runs that there is no time to read are left to the page's script", "[
 
   test::RunningServer server([&](const Request& request) { return routes.answer(request); });
   test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + address_of("/curves", runs));
+  browser.open(server.url() + address_of("/curves", runs));
   CHECK(
       browser.becomes("charts[0].curves.length === 2 && charts[0].curves[1].points.length === 5"));
   CHECK(browser.becomes("document.getElementById('notice').textContent === ''"));
@@ -62,8 +62,7 @@ TEST_CASE("a page of curves that was opened before the first step gets its chart
   test::KnownSite site({folder.path()});
   test::RunningServer server([&](const Request& request) { return site.answer(request); });
   test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/run/" +
-               test::key_of(site, run.id()) + "/curves");
+  browser.open(server.url() + "/run/" + test::key_of(site, run.id()) + "/curves");
   REQUIRE(browser.becomes("document.getElementById('curves').dataset.live === 'on'"));
   CHECK(browser.holds("charts.length === 0"));
   run.train(1, 5);
@@ -82,7 +81,7 @@ TEST_CASE("a run that cannot be read when its page of curves comes is drawn once
   test::RunningServer server([&](const Request& request) { return site.answer(request); });
   test::Browser browser;
   fs::rename(folder / "b", folder / ".away");
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + address_of("/curves", runs));
+  browser.open(server.url() + address_of("/curves", runs));
   REQUIRE(browser.becomes("document.getElementById('notice').textContent.startsWith('second: ')"));
   fs::rename(folder / ".away", folder / "b");
   CHECK(
@@ -104,7 +103,7 @@ TEST_CASE("steps of a training are drawn while it writes them", "[serve][browser
   }));
   test::RunningServer server([&](const Request& request) { return site.answer(request); });
   test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/run/" + key + "/curves");
+  browser.open(server.url() + "/run/" + key + "/curves");
   REQUIRE(browser.becomes("document.getElementById('curves').dataset.live === 'on'"));
   const std::string last = "charts[0].curves[0].points.at(-1).base";
   const double before = browser.number(last);

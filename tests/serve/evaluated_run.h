@@ -2,13 +2,13 @@
 // has the data of it.
 #pragma once
 
-#include <cstdlib>
+#include <memory>
 
 #include "data/public/fetch.h"
 #include "eval/asked.h"
 #include "eval/task_data.h"
 #include "serve/served_runs.h"
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "support/environment.h"
 
 namespace olmo::test {
@@ -33,26 +33,14 @@ class DataCache {
 template <class Chosen>
 std::string evaluate(ServedRun& run, std::int64_t step, const Chosen& chosen,
                      const std::string& task = "arc_easy") {
-  const auto loaded = eval::render_again(eval::load_catalog(), "arc_easy", "olmo", task_data());
+  static const auto loaded =
+      eval::render_again(eval::load_catalog(), "arc_easy", "olmo", task_data());
   store::EvaluationDb db(run.db().records());
-  std::string id = db.begin({.run_id = run.id(),
-                                   .attempt = {},
-                                   .step = step,
-                                   .checkpoint = "step" + std::to_string(step),
-                                   .weights_digest = "weights" + std::to_string(step),
-                                   .tokenizer_digest = "tokenizer",
-                                   .content_key = "content" + std::to_string(step),
-                                   .command_line = "eval",
-                                   .settings = "{}",
-                                   .policy = "{}",
-                                   .build = "{}",
-                                   .environment = "{}"});
-  db.begin_task({.task = task,
-                 .kind = "rank_classification",
-                 .convention = "olmo",
-                 .definition_digest = "definition",
-                 .data_digest = "data",
-                 .primary_metric = "acc"});
+  auto record = plain_evaluation(run.id(), step);
+  record.weights_digest = "weights" + std::to_string(step);
+  record.content_key = "content" + std::to_string(step);
+  std::string id = db.begin(record);
+  db.begin_task(plain_task(task));
   double right = 0;
   for (const auto& example : loaded.examples) {
     std::vector<OptionRow> rows(example.options.size());

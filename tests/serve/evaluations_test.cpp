@@ -6,7 +6,6 @@
 namespace olmo::serve {
 namespace {
 
-std::int64_t right_one(const eval::Example& example) { return example.label; }
 std::int64_t first_one(const eval::Example&) { return 0; }
 
 }  // namespace
@@ -15,7 +14,7 @@ TEST_CASE("scores of a run's checkpoints are charted and listed with their inter
   const test::TemporaryDirectory folder;
   test::ServedRun run(folder / "a", "first", 2);
   test::evaluate(run, 1, first_one);
-  test::evaluate(run, 2, right_one);
+  test::evaluate(run, 2, test::right_one);
   test::KnownSite site({folder.path()});
   const Response page =
       site.answer({.path = "/run/" + test::key_of(site, run.id()) + "/evaluations"});
@@ -31,7 +30,8 @@ TEST_CASE("scores of a run's checkpoints are charted and listed with their inter
 TEST_CASE("of several runs each score links to what was chosen differently", "[serve]") {
   const test::TemporaryDirectory folder;
   test::ServedRun a(folder / "a", "first", 2), b(folder / "b", "second", 2);
-  const std::string of_a = test::evaluate(a, 2, first_one), of_b = test::evaluate(b, 2, right_one);
+  const std::string of_a = test::evaluate(a, 2, first_one),
+                    of_b = test::evaluate(b, 2, test::right_one);
   test::KnownSite site({folder.path()});
   const Response page =
       site.answer({.path = "/evaluations",

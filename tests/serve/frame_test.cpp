@@ -1,16 +1,10 @@
 #include "serve/frame.h"
 
+#include "serve/site_pages.h"
 #include "support/catch.h"
 
 namespace serve = olmo::serve;
-
-namespace {
-
-bool holds(const std::string& html, const std::string& part) {
-  return html.find(part) != std::string::npos;
-}
-
-}  // namespace
+using olmo::test::holds;
 
 TEST_CASE("titles, headings, tabs and sentences are text, whatever they hold", "[serve]") {
   const std::string hostile = "</title><script>alert(1)</script>\"'&";

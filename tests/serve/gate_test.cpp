@@ -1,8 +1,10 @@
 #include "serve/gate.h"
 
+#include "serve/site_pages.h"
 #include "support/catch.h"
 
 namespace serve = olmo::serve;
+using olmo::test::header;
 
 namespace {
 
@@ -15,12 +17,6 @@ int status(const serve::Gate& gate, const serve::RequestFacts& facts) {
   serve::Request request;
   const auto refused = serve::refusal(gate, facts, request);
   return refused ? refused->status : 0;
-}
-
-std::string header(const serve::Response& response, const std::string& name) {
-  for (const auto& [key, value] : response.headers)
-    if (key == name) return value;
-  return {};
 }
 
 const serve::Gate kOpen = {.names = {"nid007", "nid007.cluster"}, .port = 8321};

@@ -71,8 +71,7 @@ TEST_CASE("a task's name is text wherever it stands", "[serve][browser]") {
   test::RunningServer server(
       [&](const Request& request) { return evaluated.site->answer(request); });
   test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/run/" + evaluated.key +
-               "/evaluations");
+  browser.open(server.url() + "/run/" + evaluated.key + "/evaluations");
   CHECK(browser.holds("document.body.textContent.includes('<script>window.ran=1')"));
   browser.click("td a");
   CHECK(browser.becomes("document.querySelector('h1').textContent.startsWith('<script>')"));
@@ -89,8 +88,8 @@ TEST_CASE("a reader filters instances and opens one", "[serve][browser]") {
       [&](const Request& request) { return evaluated.site->answer(request); });
   test::Browser browser;
   browser.resize(390, 800);
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/instances?run=" +
-               evaluated.key + "&evaluation=" + evaluated.wrong + "&task=arc_easy");
+  browser.open(server.url() + "/instances?run=" + evaluated.key + "&evaluation=" + evaluated.wrong +
+               "&task=arc_easy");
   browser.text("document.querySelector('[name=with]').value = '" + evaluated.right + "'");
   browser.click(".controls button");
   CHECK(browser.becomes("document.querySelector('[name=show]').value === 'flips'"));

@@ -127,7 +127,7 @@ TEST_CASE("a reader ticks two evaluations and opens their flips", "[serve][brows
   WithoutRun without;
   test::RunningServer server([&](const Request& request) { return without.site->answer(request); });
   test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/");
+  browser.open(server.url() + "/");
   browser.click("tbody tr:nth-child(1) [name=run]");
   browser.click("tbody tr:nth-child(2) [name=run]");
   browser.click("[formaction='/evaluations']");

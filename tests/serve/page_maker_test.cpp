@@ -1,25 +1,16 @@
 #include "serve/page_maker.h"
 
-#include <atomic>
 #include <future>
 
 #include "core/error.h"
+#include "serve/site_pages.h"
 #include "store/run_fixture.h"
 #include "support/catch.h"
 
 namespace serve = olmo::serve;
-
-namespace {
+using olmo::test::header;
 
 constexpr auto kPatience = std::chrono::seconds(60);
-
-std::string header(const serve::Response& response, const std::string& name) {
-  for (const auto& [key, value] : response.headers)
-    if (key == name) return value;
-  return {};
-}
-
-}  // namespace
 
 TEST_CASE("a page that takes long is a page that says so, until it is there", "[serve]") {
   std::promise<void> go;

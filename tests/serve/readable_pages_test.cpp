@@ -51,9 +51,7 @@ struct Readable {
       pages.push_back(page + both);
   }
   std::string key(const test::ServedRun& run) { return test::key_of(site, run.id()); }
-  void open(const std::string& page) {
-    browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/" + page);
-  }
+  void open(const std::string& page) { browser.open(server.url() + "/" + page); }
 
   test::DataCache cache;
   test::TemporaryDirectory folder;

@@ -2,14 +2,14 @@
 #include <nlohmann/json.hpp>
 
 #include "serve/client.h"
-#include "serve/served_runs.h"
-#include "serve/site.h"
+#include "serve/site_pages.h"
 #include "store/run_fixture.h"
 #include "support/browser.h"
 #include "support/catch.h"
 
 namespace fs = std::filesystem;
 namespace serve = olmo::serve;
+using olmo::test::holds;
 using olmo::test::RecordedCurve;
 
 namespace {
@@ -51,10 +51,6 @@ std::string names(const serve::Site& site, const std::string& target) {
     found += " " + html.substr(begin, html.find('<', begin) - begin);
   }
   return found;
-}
-
-bool holds(const std::string& html, const std::string& part) {
-  return html.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -146,7 +142,7 @@ TEST_CASE("a reader filters the table, ticks runs that stay ticked, and compares
   olmo::test::RunningServer server(
       [&](const serve::Request& request) { return site.answer(request); });
   olmo::test::Browser browser;
-  browser.open("http://127.0.0.1:" + std::to_string(server.port()) + "/");
+  browser.open(server.url() + "/");
   const std::string rows = "document.querySelectorAll('.every tbody tr').length";
   CHECK(browser.number(rows) == 3);
   CHECK(browser.holds("document.querySelector('[formaction=\"/parity\"]').disabled"));

@@ -1,13 +1,11 @@
 // Folders of runs as trainings leave them, and a site that serves them.
 #pragma once
 
-#include <cmath>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <string>
 
 #include "serve/site.h"
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/happens.h"
 #include "support/temporary_directory.h"
@@ -20,14 +18,7 @@ class ServedRun {
  public:
   ServedRun(const std::filesystem::path& folder, const std::string& name, std::int64_t steps,
             const std::string& config = "{}")
-      : db_(open(folder)),
-        id_(db_.begin_run({.name = name,
-                           .config = config,
-                           .experiment_digest = "experiment",
-                           .seed = 1,
-                           .n_parameters = 10,
-                           .max_steps = 100},
-                          attempt(0), {})) {
+      : db_(open(folder)), id_(db_.begin_run(run_of(name, config), plain_attempt(), {})) {
     train(1, steps);
   }
 
@@ -47,7 +38,7 @@ class ServedRun {
     }
     db_.flush();
   }
-  void resume(std::int64_t from) { db_.resume_run(id_, attempt(from), 100); }
+  void resume(std::int64_t from) { db_.resume_run(id_, plain_attempt(from), 100); }
   void metric(std::int64_t step, const std::string& name, double value) {
     db_.record_metric(step, name, value);
     db_.flush();
@@ -64,13 +55,10 @@ class ServedRun {
     std::filesystem::create_directories(folder);
     return store::RunDb::open(folder / "run.db", store::OpenMode::kCreate);
   }
-  static store::AttemptRecord attempt(std::int64_t start_step) {
-    return {.start_step = start_step,
-            .resumed_from = start_step > 0 ? "a checkpoint" : "",
-            .command_line = "train",
-            .policy = "{}",
-            .build = "{}",
-            .environment = "{}"};
+  static store::RunRecord run_of(const std::string& name, const std::string& config) {
+    store::RunRecord run = plain_run(name);
+    run.config = config;
+    return run;
   }
 
   store::RunDb db_;

@@ -12,6 +12,13 @@ inline serve::Response answer(const serve::Site& site, const std::string& target
   return request ? site.answer(*request) : serve::Response{.status = 400};
 }
 
+/// Empty: there is none of this name.
+inline std::string header(const serve::Response& response, const std::string& name) {
+  for (const auto& [key, value] : response.headers)
+    if (key == name) return value;
+  return {};
+}
+
 inline bool holds(const std::string& html, const std::string& part) {
   return html.find(part) != std::string::npos;
 }

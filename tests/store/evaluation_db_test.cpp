@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "store/plain_evaluation.h"
 #include "store/plain_records.h"
 #include "store/run_db.h"
 #include "store/schema.h"
@@ -19,32 +20,16 @@
 
 using namespace olmo;
 using namespace olmo::store;
+using olmo::test::plain_task;
 using olmo::test::TemporaryDirectory;
 
 namespace {
 
 EvaluationRecord an_evaluation(const std::string& content_key = "key") {
-  return {.run_id = "20260101T000000-00000000",
-          .attempt = {},
-          .step = 100,
-          .checkpoint = "runs/a/step100",
-          .weights_digest = "w",
-          .tokenizer_digest = "t",
-          .content_key = content_key,
-          .command_line = "eval runs/a",
-          .settings = R"({"limit":10})",
-          .policy = "{}",
-          .build = "{}",
-          .environment = "{}"};
-}
-
-EvaluationTaskRecord a_task(const std::string& name = "piqa", const std::string& data = "d") {
-  return {.task = name,
-          .kind = "rank_classification",
-          .convention = "olmo",
-          .definition_digest = "f",
-          .data_digest = data,
-          .primary_metric = "acc"};
+  auto record = test::plain_evaluation("20260101T000000-00000000");
+  record.content_key = content_key;
+  record.settings = R"({"limit":10})";
+  return record;
 }
 
 /// Two options of an instance, the first of which is chosen.
@@ -128,7 +113,7 @@ TEST_CASE("options, documents and metrics come back with the same bits", "[store
     RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
     EvaluationDb db(records);
     id = db.begin(an_evaluation());
-    db.begin_task(a_task());
+    db.begin_task(plain_task());
     db.record_options(written);
     db.begin_task({"paloma", "perplexity", "catwalk", "f", "d", "ppl_token"});
     db.record_documents(std::vector{a_document(1), a_document(0)});
@@ -178,7 +163,7 @@ TEST_CASE("a score that is not a number comes back as one", "[store]") {
   RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
   EvaluationDb db(records);
   const auto id = db.begin(an_evaluation());
-  db.begin_task(a_task());
+  db.begin_task(plain_task());
   auto rows = an_instance(0);
   rows[0].logprob = NAN;
   rows[1].margin = NAN;
@@ -196,7 +181,7 @@ TEST_CASE("an interrupted evaluation goes on where it stopped", "[store]") {
     RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
     EvaluationDb db(records);
     id = db.begin(an_evaluation());
-    db.begin_task(a_task());
+    db.begin_task(plain_task());
     for (const std::int64_t doc_id : {4, 2}) db.record_options(an_instance(doc_id));
     db.end("interrupted");
     db.begin(an_evaluation("another key"));
@@ -215,7 +200,7 @@ TEST_CASE("an interrupted evaluation goes on where it stopped", "[store]") {
   db.resume(id);
   CHECK(db.entry(id).status == "running");
   CHECK_FALSE(db.entry(id).ended_utc);
-  db.begin_task(a_task());
+  db.begin_task(plain_task());
   CHECK(db.done_instances("piqa") == std::set<std::int64_t>{2, 4});
   CHECK(db.done_instances("winogrande").empty());
   db.record_options(an_instance(4));  // the same rows again do no harm
@@ -231,11 +216,13 @@ TEST_CASE("a task whose data changed begins anew", "[store]") {
   EvaluationDb db(records);
   const auto id = db.begin(an_evaluation());
   for (const char* task : {"piqa", "copa"}) {
-    db.begin_task(a_task(task));
+    db.begin_task(plain_task(task));
     db.record_options(an_instance(1, 0, task));
     db.record_metrics(task, std::vector<EvaluationMetric>{{task, "", "acc", 1.0, {}, {}, {}, 1}});
   }
-  db.begin_task(a_task("piqa", "other data"));
+  auto with_other_data = plain_task("piqa");
+  with_other_data.data_digest = "other data";
+  db.begin_task(with_other_data);
   CHECK(db.done_instances("piqa").empty());
   CHECK(db.metrics(id, "piqa").empty());
   CHECK(db.done_instances("copa") == std::set<std::int64_t>{1});
@@ -251,7 +238,7 @@ TEST_CASE("a killed evaluation keeps whole instances only", "[store]") {
       RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
       EvaluationDb db(records);
       db.begin(an_evaluation());
-      db.begin_task(a_task());
+      db.begin_task(plain_task());
       for (std::int64_t doc_id = 0;; ++doc_id) {
         db.record_options(an_instance(doc_id));
         if (doc_id % 7 == 0) db.flush();
@@ -290,7 +277,7 @@ TEST_CASE("a run and its evaluations write through one connection", "[store]") {
     record.step = 1;
     run.record_step(a_step(1));
     id = evaluations.begin(record);
-    evaluations.begin_task(a_task());
+    evaluations.begin_task(plain_task());
     evaluations.record_options(an_instance(0));
     run.record_step(a_step(2));
     evaluations.record_metrics(
@@ -318,7 +305,7 @@ TEST_CASE("the overview shows the latest score of each task and checkpoint", "[s
   EvaluationDb db(records);
   for (const double score : {0.1, 0.2, 0.3}) {
     db.begin(an_evaluation());
-    db.begin_task(a_task());
+    db.begin_task(plain_task());
     db.record_metrics("piqa",
                       std::vector<EvaluationMetric>{{"piqa", "", "acc", score, {}, {}, {}, 4},
                                                     {"piqa", "", "bpb", 1.0, {}, {}, {}, 4}});
@@ -342,7 +329,7 @@ TEST_CASE("a query of evaluation_choices finds what two evaluations chose differ
   std::vector<std::string> ids;
   for (const std::int64_t chosen : {0, 1}) {
     ids.push_back(db.begin(an_evaluation()));
-    db.begin_task(a_task());
+    db.begin_task(plain_task());
     db.record_options(an_instance(3, 0));
     db.record_options(an_instance(5, chosen));
     if (chosen == 0) db.record_options(an_instance(9, 0));  // only one of them has it
@@ -408,7 +395,7 @@ TEST_CASE("a flipped byte in evaluations is an error or harmless, never a crash"
     RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
     EvaluationDb db(records);
     db.begin(an_evaluation());
-    db.begin_task(a_task());
+    db.begin_task(plain_task());
     for (std::int64_t doc_id = 0; doc_id < 20; ++doc_id) db.record_options(an_instance(doc_id));
     db.end("finished");
   }

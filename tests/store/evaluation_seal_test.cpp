@@ -1,6 +1,6 @@
 #include "store/evaluation_seal.h"
 
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -12,25 +12,11 @@ using olmo::test::TemporaryDirectory;
 /// A database with one evaluation of a task and a suite, ended.
 struct Recorded {
   Recorded() : records(folder / "run.db", OpenMode::kCreate), db(records) {
-    db.begin({.run_id = "run",
-              .attempt = 1,
-              .step = 100,
-              .checkpoint = "step100",
-              .weights_digest = "w",
-              .tokenizer_digest = "t",
-              .content_key = "key",
-              .command_line = "eval",
-              .settings = "{}",
-              .policy = "{}",
-              .build = "{}",
-              .environment = "{}"});
+    auto record = olmo::test::plain_evaluation("run");
+    record.attempt = 1;
+    db.begin(record);
     for (const char* task : {"piqa", "arc"}) {
-      db.begin_task({.task = task,
-                     .kind = "rank_classification",
-                     .convention = "olmo",
-                     .definition_digest = "f",
-                     .data_digest = "d",
-                     .primary_metric = "acc"});
+      db.begin_task(olmo::test::plain_task(task));
       OptionRow option;
       option.task = task;
       option.logprob = -0.5;

@@ -18,7 +18,7 @@ inline store::RunRecord plain_run(const std::string& name = "run", std::int64_t 
 
 inline store::AttemptRecord plain_attempt(std::int64_t start_step = 0) {
   return {.start_step = start_step,
-          .resumed_from = {},
+          .resumed_from = start_step > 0 ? "a checkpoint" : "",
           .command_line = "train",
           .policy = "{}",
           .build = "{}",

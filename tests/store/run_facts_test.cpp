@@ -1,6 +1,6 @@
 #include "store/run_facts.h"
 
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "store/run_fixture.h"
 #include "support/catch.h"
 
@@ -43,25 +43,11 @@ TEST_CASE("the last ranks are those of the last attempt that has some", "[store]
 TEST_CASE("evaluation points are of finished tasks and their primary metrics", "[store]") {
   test::RecordedCurve run;
   EvaluationDb evaluations(run.db().records());
-  const auto evaluation = evaluations.begin({.run_id = run.id(),
-                                             .attempt = 1,
-                                             .step = 7,
-                                             .checkpoint = "",
-                                             .weights_digest = "w",
-                                             .tokenizer_digest = "t",
-                                             .content_key = "c",
-                                             .command_line = "eval",
-                                             .settings = "{}",
-                                             .policy = "{}",
-                                             .build = "{}",
-                                             .environment = "{}"});
+  auto record = test::plain_evaluation(run.id(), 7);
+  record.attempt = 1;
+  const auto evaluation = evaluations.begin(record);
   for (const char* task : {"done", "broken"}) {
-    evaluations.begin_task({.task = task,
-                            .kind = "rank_classification",
-                            .convention = "olmo",
-                            .definition_digest = "d",
-                            .data_digest = "x",
-                            .primary_metric = "acc"});
+    evaluations.begin_task(test::plain_task(task));
     std::vector<EvaluationMetric> metrics(2);
     for (auto& metric : metrics) metric.task = task;
     metrics[0].metric = "acc";

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/temporary_directory.h"
 
@@ -13,13 +14,7 @@ class RecordedCurve {
  public:
   explicit RecordedCurve(const std::string& experiment = "experiment")
       : db_(store::RunDb::open(folder_ / "run.db", store::OpenMode::kCreate)),
-        id_(db_.begin_run({.name = "curve",
-                           .config = "{}",
-                           .experiment_digest = experiment,
-                           .seed = 1,
-                           .n_parameters = 10,
-                           .max_steps = 100},
-                          attempt(0), {})) {}
+        id_(db_.begin_run(run_of(experiment), plain_attempt(), {})) {}
 
   /// Rows first..last of the present attempt, with `loss / step`.
   void steps(std::int64_t first, std::int64_t last, double loss = 10) {
@@ -36,7 +31,7 @@ class RecordedCurve {
     }
     db_.flush();
   }
-  void resume(std::int64_t start_step) { db_.resume_run(id_, attempt(start_step), 100); }
+  void resume(std::int64_t start_step) { db_.resume_run(id_, plain_attempt(start_step), 100); }
   void metric(std::int64_t step, const std::string& name, double value) {
     db_.record_metric(step, name, value);
     db_.flush();
@@ -57,13 +52,10 @@ class RecordedCurve {
   [[nodiscard]] std::filesystem::path path() const { return folder_ / "run.db"; }
 
  private:
-  static store::AttemptRecord attempt(std::int64_t start_step) {
-    return {.start_step = start_step,
-            .resumed_from = start_step > 0 ? "a checkpoint" : "",
-            .command_line = "train",
-            .policy = "{}",
-            .build = "{}",
-            .environment = "{}"};
+  static store::RunRecord run_of(const std::string& experiment) {
+    store::RunRecord run = plain_run("curve");
+    run.experiment_digest = experiment;
+    return run;
   }
 
   TemporaryDirectory folder_;
