@@ -11,7 +11,6 @@
 #include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/machine.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"

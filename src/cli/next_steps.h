@@ -1,7 +1,6 @@
 // What a command says at its end: what can be done with what it made.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/hash.h"
 #include "core/json.h"
 #include "core/loaded_libraries.h"
 #include "core/policy.h"

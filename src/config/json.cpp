@@ -1,6 +1,5 @@
 #include "config/file.h"
 #include "config/node.h"
-#include "core/error.h"
 #include "core/text.h"
 
 namespace olmo::config {

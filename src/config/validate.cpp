@@ -1,6 +1,5 @@
 // What is wrong with a config: the rooms' own checks of their parts, and what concerns several.
 #include <algorithm>
-#include <cmath>
 
 #include "config/train_config.h"
 #include "core/text.h"

@@ -9,7 +9,6 @@
 
 #include "config/file.h"
 #include "config/node.h"
-#include "core/error.h"
 
 namespace olmo::config {
 namespace {

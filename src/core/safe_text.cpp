@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
 #include <cstdio>
 #include <utility>
 

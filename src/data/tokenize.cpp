@@ -1,6 +1,5 @@
 #include "data/tokenize.h"
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>

@@ -1,6 +1,5 @@
 #include "eval/evaluation_files.h"
 
-#include <algorithm>
 #include <set>
 
 #include <nlohmann/json.hpp>

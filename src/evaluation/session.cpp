@@ -1,7 +1,5 @@
 #include "evaluation/session.h"
 
-#include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"

@@ -1,6 +1,5 @@
 #include "model/block.h"
 
-#include "core/error.h"
 #include "core/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"

@@ -1,7 +1,5 @@
 #include "model/model_config.h"
 
-#include <cmath>
-
 #include "model/parameters.h"
 
 namespace olmo::model {

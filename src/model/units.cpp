@@ -1,9 +1,6 @@
 #include "model/units.h"
 
-#include <algorithm>
-
 #include "core/config_checks.h"
-#include "core/error.h"
 
 namespace olmo::model {
 namespace {

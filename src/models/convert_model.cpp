@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
-#include "core/error.h"
 #include "core/input_file.h"
 #include "core/output_file.h"
 #include "core/text.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <tuple>
 
 #include "core/hash.h"
 #include "page/html.h"

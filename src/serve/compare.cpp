@@ -1,6 +1,5 @@
 #include "serve/compare.h"
 
-#include <algorithm>
 #include <map>
 
 #include "core/error.h"

@@ -1,7 +1,6 @@
 #include "serve/frame.h"
 
 #include "page/html.h"
-#include "page/script.h"
 #include "page/site.h"
 
 namespace olmo::serve {

@@ -3,7 +3,6 @@
 // pages of evaluations and instances.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 // The pages of `report parity` and `report run`, for runs that are served.
 #include <algorithm>
 
-#include "core/error.h"
 #include "core/hash.h"
 #include "core/process.h"
 #include "page/html.h"

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <list>
-#include <set>
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>

@@ -2,7 +2,6 @@
 // threads, and bounds what a client may take: bytes of a request, time, connections.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 #include <system_error>
+#include <thread>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>

@@ -1,7 +1,6 @@
 #include "train/phases.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace olmo::train {
 namespace {

@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "dist/communicator.h"
 #include "store/checkpoint.h"

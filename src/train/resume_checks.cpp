@@ -1,6 +1,5 @@
 #include "train/resume_checks.h"
 
-#include <algorithm>
 #include <set>
 
 #include <nlohmann/json.hpp>

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include "store/checkpoint.h"
 #include "train/rank_checkpoint.h"

@@ -1,7 +1,6 @@
 // The tensors of a training's state, as far as a rank holds them.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

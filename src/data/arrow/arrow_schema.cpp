@@ -1,6 +1,5 @@
 #include "data/arrow/arrow_schema.h"
 
-#include <array>
 #include <optional>
 
 #include "core/error.h"

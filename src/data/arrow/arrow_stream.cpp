@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "core/input_file.h"
 #include "core/text.h"
 #include "data/arrow/arrow_schema.h"

@@ -9,7 +9,6 @@
 #include <zlib.h>
 
 #include "core/error.h"
-#include "core/hash.h"
 #include "core/output_file.h"
 #include "core/recorded_json.h"
 #include "data/text_reader.h"

@@ -1,6 +1,5 @@
 #include "data/public/fetch.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>

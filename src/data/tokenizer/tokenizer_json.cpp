@@ -1,6 +1,5 @@
 #include "data/tokenizer/tokenizer_json.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 #include <nlohmann/json.hpp>
