@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/hash.h"
 #include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "core/text.h"

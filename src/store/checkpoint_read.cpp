@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>

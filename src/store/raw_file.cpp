@@ -6,7 +6,6 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>

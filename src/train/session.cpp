@@ -1,6 +1,5 @@
 #include "train/session.h"
 
-#include <algorithm>
 #include <new>
 #include <set>
 
@@ -9,7 +8,6 @@
 #include "core/activity.h"
 #include "core/error.h"
 #include "core/fresh_pages.h"
-#include "core/hash.h"
 #include "core/json.h"
 #include "core/machine.h"
 #include "core/memory_error.h"
@@ -24,7 +22,6 @@
 #include "store/provenance.h"
 #include "store/recorded_run.h"
 #include "store/run_folder.h"
-#include "train/agreement.h"
 #include "train/beginning.h"
 #include "train/placement.h"
 #include "train/preparation.h"
@@ -33,7 +30,6 @@
 #include "train/resume.h"
 #include "train/resume_checks.h"
 #include "train/shared_inputs.h"
-#include "train/shared_order.h"
 #include "train/speed.h"
 #include "train/train_state.h"
 #include "train/world_record.h"
