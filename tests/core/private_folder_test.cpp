@@ -19,6 +19,13 @@ TEST_CASE("a private folder is its user's alone, and goes with what is in it", "
   CHECK_FALSE(fs::exists(path));
 }
 
+TEST_CASE("a private folder lies where it is to lie", "[core]") {
+  const PrivateFolder place("olmo-harness-test");
+  const PrivateFolder folder("below", place.path());
+  CHECK(folder.path().parent_path() == place.path());
+  CHECK(folder.path().filename().string().starts_with("below-"));
+}
+
 TEST_CASE("a private folder that was moved goes once, with its last owner", "[core]") {
   std::optional<PrivateFolder> last;
   fs::path path;
