@@ -49,7 +49,7 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
     float* sums = lanes + j % 16 * kQueries;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
+      const F32x16 p = exp_nonpositive(load(row + 16 * v) * factor - top[v]);
       store(row + 16 * v, rounded_to<Element>(p));
       store(sums + 16 * v, load(sums + 16 * v) + p);
     }
@@ -60,7 +60,8 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
     for (int v = 0; v < kVectors; ++v) {
       if (sight.most_seen[v] <= j) continue;
       const Mask16 seen = broadcast(static_cast<float>(j)) < load(sight.seen + 16 * v);
-      const F32x16 p = select(seen, exp(load(row + 16 * v) * factor - top[v]), zero());
+      const F32x16 x = load(row + 16 * v) * factor - top[v];
+      const F32x16 p = select(seen, exp_nonpositive(x), zero());
       store(row + 16 * v, rounded_to<Element>(p));
       store(sums + 16 * v, load(sums + 16 * v) + p);
     }
@@ -161,7 +162,7 @@ void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* w
       scores(t, d, buffers.k_panels, buffers.q_t, buffers.weights);
       softmax<Element>(sight_of(t, buffers.seen), t.queries, a.scale, buffers.weights,
                        buffers.lanes);
-      product_over_keys(t, buffers.weights, buffers.v_rows, width, buffers.out);
+      product_over_keys(t, false, buffers.weights, buffers.v_rows, width, buffers.out);
       write_rows(buffers.out, width, buffers.lanes, t.queries, d,
                  a.out + (part.sequence * a.length + q0) * out_stride + h * d, out_stride);
       float* lse = a.lse + (part.sequence * a.n_heads + h) * a.length + q0;

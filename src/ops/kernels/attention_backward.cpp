@@ -5,6 +5,10 @@
 namespace olmo::ops::OLMO_ISA {
 namespace {
 
+// Keys whose scores and their gradients are held at a time: the second-level cache has the keys,
+// the values and their gradients to keep, too.
+constexpr std::int64_t kKeyBlock = 224 / kTileRows * kTileRows;
+
 struct Buffers {
   float *k_panels, *v_panels, *k_rows;            // all keys of the part
   float *dk, *dv;                                 // [key][width]
@@ -29,8 +33,8 @@ Buffers carve(const AttentionProblem<Element>& a, float* workspace) {
   b.q_rows = carver.take(kQueries * width);
   b.dout_rows = carver.take(kQueries * width);
   b.dq = carver.take(kQueries * width);
-  b.weights = carver.take(keys * kQueries);
-  b.dweights = carver.take(keys * kQueries);
+  b.weights = carver.take((kKeyBlock + kQueries) * kQueries);
+  b.dweights = carver.take((kKeyBlock + kQueries) * kQueries);
   b.delta = carver.take(kQueries);
   b.lse = carver.take(kQueries);
   b.size = carver.next - workspace;
@@ -71,7 +75,8 @@ void softmax_backward(const Tile& t, float scale, const float* lse, const float*
     float* drow = dweights + j * kQueries;
     const std::int64_t first = j < t.before ? 0 : (j - t.before) / 16;
     for (std::int64_t v = first; v < kQueryVectors; ++v) {
-      const F32x16 p = exp(load(row + 16 * v) * factor - top[v]);
+      // No score that is seen is above lse: both are rounded alike, and log(sum) >= 0.
+      const F32x16 p = exp_nonpositive(load(row + 16 * v) * factor - top[v]);
       const F32x16 ds = p * (load(drow + 16 * v) - mean[v]);
       store(row + 16 * v, rounded_to<Element>(p));
       store(drow + 16 * v, kScalesLast<Element> ? rounded_to<Element>(ds) : ds * factor);
@@ -114,6 +119,24 @@ Head<Element> head_at(const AttentionProblem<Element>& a, std::int64_t sequence,
   return head;
 }
 
+// The keys from `key` on: a block of those that all queries of the tile see, the last one with the
+// diagonal.
+template <typename Element>
+void run_keys(const AttentionProblem<Element>& a, const AttentionPart& part, const Tile& tile,
+              std::int64_t key, const Buffers& b) {
+  const std::int64_t d = a.head_dim, width = padded_dim(d), left = tile.before - key;
+  const Tile t =
+      left > kKeyBlock ? Tile{kKeyBlock, 0, tile.queries} : Tile{left, tile.diagonal, tile.queries};
+  scores(t, d, b.k_panels + key * d, b.q_t, b.weights);
+  scores(t, d, b.v_panels + key * d, b.dout_t, b.dweights);
+  softmax_backward<Element>(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
+  if (part.dkv) {
+    product_over_queries(t, b.weights, b.dout_rows, width, b.dv + key * width);
+    product_over_queries(t, b.dweights, b.q_rows, width, b.dk + key * width);
+  }
+  if (part.dq) product_over_keys(t, key > 0, b.dweights, b.k_rows + key * width, width, b.dq);
+}
+
 template <typename Element>
 void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
               const Head<Element>& head, std::int64_t q0, const Buffers& b) {
@@ -127,19 +150,14 @@ void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
     b.delta[i] = row_dot(dout + i * head.out_stride, head.out + (q0 + i) * head.out_stride, d);
     b.lse[i] = head.lse[q0 + i];
   }
-  scores(t, d, b.k_panels, b.q_t, b.weights);
-  scores(t, d, b.v_panels, b.dout_t, b.dweights);
-  softmax_backward<Element>(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
   if (part.dkv) {
     copy_rows(q, head.stride, t.queries, d, b.q_rows, width);
     copy_rows(dout, head.out_stride, t.queries, d, b.dout_rows, width);
-    product_over_queries(t, b.weights, b.dout_rows, width, b.dv);
-    product_over_queries(t, b.dweights, b.q_rows, width, b.dk);
   }
-  if (part.dq) {
-    product_over_keys(t, b.dweights, b.k_rows, width, b.dq);
+  for (std::int64_t key = 0; key == 0 || key < t.before; key += kKeyBlock)
+    run_keys(a, part, t, key, b);
+  if (part.dq)
     write_gradients(b.dq, width, t.queries, d, a.scale, head.dq + q0 * head.stride, head.stride);
-  }
 }
 
 template <typename Element>

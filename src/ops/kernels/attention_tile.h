@@ -16,8 +16,6 @@ namespace olmo::ops::OLMO_ISA {
 
 constexpr std::int64_t kQueries = kAttentionTile;
 constexpr std::int64_t kQueryVectors = kQueries / 16;
-constexpr std::int64_t kTriangle =
-    4;  // rows of the diagonal that share a product: 8 chains fill both FMA units
 
 OLMO_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 OLMO_INLINE std::int64_t rounded_up(std::int64_t x, std::int64_t unit) {
@@ -107,23 +105,19 @@ inline void product_over_seen(std::int64_t keys, std::int64_t queries, bool accu
 inline void product_over_diagonal(std::int64_t count, const float* weights, const float* rows,
                                   std::int64_t width, float* c) {
   for (std::int64_t e = 0; e < width; e += kTileColumns) {
-    for (std::int64_t i = 0; i < count; i += kTriangle) {
-      const std::int64_t some = smaller(kTriangle, count - i);
-      tile<1>(some, true, {i, weights + i, kQueries, rows + e, width, c + i * width + e, width});
-      for (std::int64_t r = i; r < i + some; ++r) {
-        tile<1>(1, true,
-                {r - i + 1, weights + i * kQueries + r, kQueries, rows + i * width + e, width,
-                 c + r * width + e, width});
-      }
+    for (std::int64_t i = 0; i < count; i += kTileRows) {
+      triangle_tile<Triangle::kLast, 1>(
+          smaller(kTileRows, count - i),
+          {i, weights + i, kQueries, rows + e, width, c + i * width + e, width});
     }
   }
 }
 
-/// c[query][e] = chain over the keys that the query sees, ascending, of weights[key][query] *
-/// rows[key][e].
-inline void product_over_keys(const Tile& t, const float* weights, const float* rows,
-                              std::int64_t width, float* c) {
-  product_over_seen(t.before, t.queries, false, weights, rows, width, c);
+/// c[query][e] = or += the chain over the keys that the query sees, ascending, of
+/// weights[key][query] * rows[key][e].
+inline void product_over_keys(const Tile& t, bool accumulate, const float* weights,
+                              const float* rows, std::int64_t width, float* c) {
+  product_over_seen(t.before, t.queries, accumulate, weights, rows, width, c);
   product_over_diagonal(t.diagonal, weights + t.before * kQueries, rows + t.before * width, width,
                         c);
 }
@@ -140,16 +134,11 @@ inline void product_over_queries(const Tile& t, const float* weights, const floa
     }
     const float* diagonal = weights + t.before * kQueries;
     float* keys = c + t.before * width + e;
-    for (std::int64_t j = 0; j < t.diagonal; j += kTriangle) {
-      const std::int64_t count = smaller(kTriangle, t.diagonal - j), end = j + count;
-      for (std::int64_t r = j; r < end; ++r) {
-        tile<kRow>(1, true,
-                   {end - r, diagonal + r * kQueries + r, 1, rows + r * width + e, width,
-                    keys + r * width, width});
-      }
-      tile<kRow>(count, true,
-                 {t.queries - end, diagonal + j * kQueries + end, 1, rows + end * width + e, width,
-                  keys + j * width, width});
+    for (std::int64_t j = 0; j < t.diagonal; j += kTileRows) {
+      const std::int64_t count = smaller(kTileRows, t.diagonal - j);
+      triangle_tile<Triangle::kFirst, kRow>(
+          count, {t.queries - j - count, diagonal + j * kQueries + j, 1, rows + j * width + e,
+                  width, keys + j * width, width});
     }
   }
 }

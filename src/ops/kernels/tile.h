@@ -43,13 +43,14 @@ struct Prefetch {
   std::int64_t c_row = 0;     ///< bytes between its rows
 };
 
-template <int kRows, int kARow>
+/// One step of k, of the rows from kFirst to before kEnd.
+template <int kRows, int kARow, int kFirst = 0, int kEnd = kRows>
 OLMO_INLINE void tile_step(const float* a, const float* b, F32x16 (&sum)[kRows][kTileVectors]) {
   F32x16 row[kTileVectors];
 #pragma GCC unroll 2
   for (int j = 0; j < kTileVectors; ++j) row[j] = load(b + 16 * j);
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = kFirst; i < kEnd; ++i) {
     const F32x16 value = broadcast(a[i * kARow]);
 #pragma GCC unroll 2
     for (int j = 0; j < kTileVectors; ++j) accumulate(sum[i][j], value, row[j]);
@@ -92,19 +93,43 @@ class LinesToWrite {
   std::int64_t second_, pair_, left_;
 };
 
+template <bool kAccumulate, int kRows>
+OLMO_INLINE void begin_sums(const TileOperands& t, F32x16 (&sum)[kRows][kTileVectors]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j)
+      sum[i][j] = kAccumulate ? load(t.c + i * t.c_row + 16 * j) : zero();
+  }
+}
+
+template <int kRows>
+OLMO_INLINE void store_sums(const TileOperands& t, const F32x16 (&sum)[kRows][kTileVectors]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kTileVectors; ++j) store(t.c + i * t.c_row + 16 * j, sum[i][j]);
+  }
+}
+
+/// The steps of k from `p` on.
+template <int kRows, int kARow>
+OLMO_INLINE void remaining_steps(std::int64_t p, const float*& a, const float*& b,
+                                 const TileOperands& t, F32x16 (&sum)[kRows][kTileVectors]) {
+#pragma GCC unroll 2
+  for (; p < t.k; ++p) {
+    tile_step<kRows, kARow>(a, b, sum);
+    a += t.a_k;
+    b += t.b_k;
+  }
+}
+
 template <int kRows, int kARow, bool kAccumulate, bool kPrefetch>
 void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
   const float* a = t.a;
   const float* b = t.b;
-  float* c = t.c;
   F32x16 sum[kRows][kTileVectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < kTileVectors; ++j) {
-      sum[i][j] = kAccumulate ? load(c + i * t.c_row + 16 * j) : zero();
-    }
-  }
+  begin_sums<kAccumulate>(t, sum);
   std::int64_t p = 0;
   if constexpr (kPrefetch) {
     const float* line = prefetch.first;
@@ -121,17 +146,8 @@ void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
       line += prefetch.step;
     }
   }
-#pragma GCC unroll 2
-  for (; p < t.k; ++p) {
-    tile_step<kRows, kARow>(a, b, sum);
-    a += t.a_k;
-    b += t.b_k;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < kTileVectors; ++j) store(c + i * t.c_row + 16 * j, sum[i][j]);
-  }
+  remaining_steps<kRows, kARow>(p, a, b, t, sum);
+  store_sums(t, sum);
 }
 
 using TileKernel = void (*)(const TileOperands&, const Prefetch&);
@@ -150,6 +166,39 @@ OLMO_INLINE TileKernel pick_tile(std::int64_t rows, bool accumulate) {
 template <int kARow>
 OLMO_INLINE void tile(std::int64_t rows, bool accumulate, const TileOperands& operands) {
   pick_tile<kARow, false>(rows, accumulate)(operands, {});
+}
+
+/// Which side of a tile's steps is a triangle of kRows steps: its first ones, of which row i takes
+/// those from the i-th on, or its last ones, of which row i takes the first i + 1.
+enum class Triangle { kFirst, kLast };
+
+template <Triangle kSide, int kRows, int kARow, int kStep = 0>
+OLMO_INLINE void triangle_steps(const float*& a, const float*& b, const TileOperands& t,
+                                F32x16 (&sum)[kRows][kTileVectors]) {
+  if constexpr (kStep < kRows) {
+    constexpr bool kGrows = kSide == Triangle::kFirst;
+    tile_step<kRows, kARow, kGrows ? 0 : kStep, kGrows ? kStep + 1 : kRows>(a, b, sum);
+    a += t.a_k;
+    b += t.b_k;
+    triangle_steps<kSide, kRows, kARow, kStep + 1>(a, b, t, sum);
+  }
+}
+
+/// Continues the chains of c over t.k whole steps and the triangle beside them. What the triangle
+/// leaves out is not multiplied by zero but not at all.
+template <Triangle kSide, int kARow, int kRows = kTileRows>
+void triangle_tile(std::int64_t rows, const TileOperands& t) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return triangle_tile<kSide, kARow, kRows - 1>(rows, t);
+  }
+  const float* a = t.a;
+  const float* b = t.b;
+  F32x16 sum[kRows][kTileVectors];
+  begin_sums<true>(t, sum);
+  if constexpr (kSide == Triangle::kFirst) triangle_steps<kSide, kRows, kARow>(a, b, t, sum);
+  remaining_steps<kRows, kARow>(0, a, b, t, sum);
+  if constexpr (kSide == Triangle::kLast) triangle_steps<kSide, kRows, kARow>(a, b, t, sum);
+  store_sums(t, sum);
 }
 
 /// dst[p*kWidth + r] = src[r*src_stride + p] for r < rows <= kWidth and p < k; entries r >= rows
