@@ -92,10 +92,11 @@ void diverge_after_update(const store::StepRecord& row, const Stepper& stepper,
 }
 
 void require_finite_state(const Stepper& stepper, Recorder& recorder) {
-  const auto weights = first_on_all(stepper, stepper.parameters());
-  const auto tensor = weights ? weights : first_on_all(stepper, stepper.optim_state().tensors);
-  if (!tensor) return;
   const auto step = stepper.state().step;
+  auto tensor = first_on_all(stepper, stepper.parameters());
+  // Before the first step the moments are zero.
+  if (!tensor && step > 0) tensor = first_on_all(stepper, stepper.optim_state().tensors);
+  if (!tensor) return;
   recorder.event(step, "error", *tensor + " is not finite");
   diverge(step, *tensor + " is not finite",
           "no checkpoint is made of it, " + recorder.last_checkpoint());

@@ -40,6 +40,31 @@ TEST_CASE("ranks write whole pages alone, and rank 0 what shares a page with oth
   CHECK(bytes.substr(4096 + 8220) == std::string(4096 - 28, '\0'));
 }
 
+TEST_CASE("tensors of zeros, of one size or several, get the digests of their bytes", "[train]") {
+  const test::TemporaryDirectory folder;
+  const at::Tensor zeros = new_tensor({3000}, at::kFloat).zero_();
+  const at::Tensor other = zeros.clone();
+  other[2999] = 1;
+  HeldTensors held;
+  SharedFile file{folder / "file", {}};
+  const std::vector<at::Tensor> tensors = {
+      zeros, other, zeros, zeros.narrow(0, 0, 1500), zeros, zeros.narrow(0, 0, 0)};
+  for (const at::Tensor& tensor : tensors) {
+    held.add({"w", {tensor.numel()}, 0, tensor.numel()}, tensor);
+    file.offsets.push_back(16384 * held.sizes.size());
+  }
+  store::reserve_space(file.path, 16384 * (tensors.size() + 1));
+  const auto ranks = dist::alone();
+  sharding::Relay relay(*ranks, held.sizes, held.ranges, 2);
+  HeldWriter writer(file, held, relay);
+  REQUIRE(writer.write() == nullptr);
+  const auto digests = writer.write_tails({writer.proofs()});
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    INFO("tensor " << i);
+    CHECK(digests[i] == sha256(host_bytes(tensors[i])));
+  }
+}
+
 TEST_CASE("a tensor in parts is written and read by its holders", "[train]") {
   const test::TemporaryDirectory folder;
   const at::Tensor whole = store::test::patterned({5000}, 3);
