@@ -1,6 +1,5 @@
 #include "audit/comparison.h"
 
-#include "core/hash.h"
 #include "support/catch.h"
 
 namespace olmo::audit {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/error.h"
 #include "store/evaluation_db.h"
 #include "support/catch.h"
 

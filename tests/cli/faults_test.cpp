@@ -1,6 +1,5 @@
 // Faults of the machine around a training: signals, closed streams, disks that refuse, files that
 // are cut. docs/faults.md lists them.
-#include <cmath>
 
 #include "cli/training.h"
 #include "store/plain_records.h"

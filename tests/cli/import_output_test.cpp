@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "core/json.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -9,7 +9,6 @@
 
 #include "config/key_table.h"
 #include "config/train_config.h"
-#include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
 #include "report/gate.h"

@@ -7,7 +7,6 @@
 
 #include "config/file.h"
 #include "config/key_table.h"
-#include "core/error.h"
 #include "core/input_file.h"
 #include "core/json.h"
 #include "support/catch.h"

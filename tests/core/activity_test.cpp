@@ -1,6 +1,5 @@
 #include "core/activity.h"
 
-#include <cstdlib>
 #include <string>
 
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "core/error.h"
 #include "support/catch.h"
 
 using olmo::ConfigChecks;

@@ -1,7 +1,6 @@
 #include "core/fresh_pages.h"
 
 #include <algorithm>
-#include <memory>
 
 #include <ATen/ATen.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <map>
 
-#include "core/tensor.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "core/error.h"
 #include "core/memory_error.h"
 #include "support/catch.h"
 

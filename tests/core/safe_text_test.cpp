@@ -1,7 +1,6 @@
 #include "core/safe_text.h"
 
 #include <cerrno>
-#include <fstream>
 #include <sstream>
 
 #include <fcntl.h>

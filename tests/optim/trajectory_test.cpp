@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <set>
 
 #include <nlohmann/json.hpp>
 

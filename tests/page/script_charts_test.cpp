@@ -1,11 +1,8 @@
-#include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <fstream>
 
 #include "page/chart.h"
 #include "page/html.h"
-#include "page/script.h"
 #include "support/browser.h"
 #include "support/catch.h"
 #include "support/happens.h"

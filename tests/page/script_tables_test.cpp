@@ -1,7 +1,6 @@
 #include <fstream>
 
 #include "page/html.h"
-#include "page/script.h"
 #include "support/browser.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "serve/client.h"
 #include "serve/served_runs.h"
 #include "support/catch.h"

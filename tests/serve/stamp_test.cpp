@@ -1,7 +1,5 @@
 #include "serve/stamp.h"
 
-#include <fstream>
-
 #include "store/run_fixture.h"
 #include "support/catch.h"
 

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "core/json.h"
 #include "store/checkpoint_fixture.h"
 #include "store/safetensors.h"

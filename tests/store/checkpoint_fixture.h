@@ -3,13 +3,11 @@
 
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <string>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "core/error.h"
 #include "core/input_file.h"
 #include "core/named_tensors.h"
 #include "store/checkpoint.h"

@@ -12,7 +12,6 @@
 #include "core/error.h"
 #include "core/process.h"
 #include "store/checkpoint_fixture.h"
-#include "store/checkpoint_folder.h"
 #include "store/checkpoint_manifest.h"
 #include "support/catch.h"
 #include "support/forked.h"

@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include "core/output_file.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 #include "support/process.h"

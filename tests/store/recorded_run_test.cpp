@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "core/hash.h"
 #include "store/plain_records.h"
 #include "store/run_db.h"

@@ -13,7 +13,6 @@
 #include "core/input_file.h"
 #include "store/plain_records.h"
 #include "store/recorded_run.h"
-#include "store/schema.h"
 #include "support/catch.h"
 #include "support/forked.h"
 #include "support/temporary_directory.h"

@@ -2,12 +2,10 @@
 
 #include <condition_variable>
 #include <fstream>
-#include <set>
 
 #include "core/error.h"
 #include "dist/dying_rank.h"
 #include "dist/together.h"
-#include "store/checkpoint_folder.h"
 #include "support/catch.h"
 #include "support/faults.h"
 #include "support/small_disk.h"

@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/file.h"
-#include "core/error.h"
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

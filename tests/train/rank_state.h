@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include <nlohmann/json.hpp>

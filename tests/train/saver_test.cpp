@@ -8,7 +8,6 @@
 #include "core/named_tensors.h"
 #include "store/checkpoint_folder.h"
 #include "support/catch.h"
-#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {

@@ -1,15 +1,12 @@
 // Whole sessions on ranks that are threads: what they leave behind, and how they end.
 #include "train/session.h"
 
-#include <thread>
-
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"
 #include "dist/agreement.h"
 #include "dist/dying_rank.h"
 #include "dist/thread_ranks.h"
-#include "store/recorded_run.h"
 #include "support/catch.h"
 #include "support/happens.h"
 #include "train/rank_plan.h"

@@ -1,7 +1,5 @@
 #include "train/state_tensors.h"
 
-#include <cmath>
-
 #include <ATen/ATen.h>
 
 #include "sharding/small_model.h"

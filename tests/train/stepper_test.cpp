@@ -3,7 +3,6 @@
 
 #include <mutex>
 
-#include "config/keys.h"
 #include "core/policy.h"
 #include "data/batch.h"
 #include "evaluation/evaluation.h"
@@ -14,7 +13,6 @@
 #include "support/rank_worlds.h"
 #include "support/temporary_directory.h"
 #include "train/small_run.h"
-#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "support/catch.h"
 
 using namespace olmo;
