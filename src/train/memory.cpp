@@ -79,6 +79,10 @@ std::int64_t MemoryPlan::on_device() const {
   return sum;
 }
 
+std::int64_t MemoryPlan::on_host(const std::string& device) const {
+  return total() - (device == "cpu" ? 0 : on_device());
+}
+
 std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * moments; }
 
 std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
@@ -119,14 +123,14 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   return plan;
 }
 
-std::string ways_to_need_less(const config::TrainConfig& config) {
+std::string ways_to_need_less(const config::TrainConfig& config, const NeededMemory& needed) {
   std::string ways;
-  std::int64_t least = memory_of(config).total();
+  std::int64_t least = needed(config);
   const auto add = [&](const std::string& words, const config::TrainConfig& changed) {
-    const auto needed = memory_of(changed).total();
-    if (needed >= least) return;
-    least = needed;
-    ways += (ways.empty() ? "" : ", or ") + words + " (" + bytes_text(needed) + ")";
+    const auto bytes = needed(changed);
+    if (bytes >= least) return;
+    least = bytes;
+    ways += (ways.empty() ? "" : ", or ") + words + " (" + bytes_text(bytes) + ")";
   };
   config::TrainConfig recomputed = config;
   recomputed.activation_checkpointing = "whole_layer";

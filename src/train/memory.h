@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ struct MemoryPlan {
   [[nodiscard]] std::int64_t total() const;
   /// Of that, what lies in the memory of a GPU where one computes.
   [[nodiscard]] std::int64_t on_device() const;
+  /// What lies in the machine's own memory, where this device computes.
+  [[nodiscard]] std::int64_t on_host(const std::string& device) const;
   /// What a resume takes before its first step: the checkpoint that it has read, and the moments
   /// that this goes to.
   [[nodiscard]] std::int64_t at_resume() const;
@@ -56,8 +59,12 @@ MemoryPlan memory_of(const config::TrainConfig& config,
                      std::optional<std::int64_t> steps = std::nullopt,
                      std::optional<std::int64_t> instances = std::nullopt);
 
-/// A sentence's end that names the settings with which a training needs less memory than with this
-/// config, and how much.
-std::string ways_to_need_less(const config::TrainConfig& config);
+/// Bytes that a training with this config takes of the memory that is short: of a machine with all
+/// its ranks, or of a GPU.
+using NeededMemory = std::function<std::int64_t(const config::TrainConfig&)>;
+
+/// A sentence's end that names the settings with which a training needs less of that memory than
+/// with this config, and how much.
+std::string ways_to_need_less(const config::TrainConfig& config, const NeededMemory& needed);
 
 }  // namespace olmo::train

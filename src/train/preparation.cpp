@@ -224,13 +224,15 @@ void require_writable_folder(const fs::path& folder) {
     fail("no permission to write in " + there.string());
 }
 
-Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory, const fs::path& run_dir,
-               std::optional<std::int64_t> steps) {
+Needs needs_of(const config::TrainConfig& config, const NeededMemory& memory_of,
+               const fs::path& run_dir, std::optional<std::int64_t> steps) {
   // A plan is made on machines without the GPU, too: how much memory that has is not known here.
   // What is too much there is said when it is allocated.
-  Needs needs{.memory = memory.total() - (config.device == "cpu" ? 0 : memory.on_device()),
+  const MemoryPlan plan = train::memory_of(config, steps);
+  Needs needs{.memory = memory_of(config),
+              .memory_of = memory_of,
               .machine = machine_memory(),
-              .checkpoint = memory.weights + memory.moments,
+              .checkpoint = plan.weights + plan.moments,
               .checkpoints = checkpoints_kept(config, steps),
               .free_on_disk = {}};
   std::error_code error;
@@ -247,7 +249,7 @@ std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig
     lines.push_back("memory: a step needs " + gibibytes(memory) + ", you have " +
                     gibibytes(static_cast<double>(*usable)) +
                     (needs.machine.limit == usable ? " (the limit of the control group)" : "") +
-                    "; " + ways_to_need_less(config));
+                    "; " + ways_to_need_less(config, needs.memory_of));
   }
   const auto checkpoint = static_cast<double>(needs.checkpoint);
   if (needs.free_on_disk && checkpoint > static_cast<double>(*needs.free_on_disk)) {

@@ -55,7 +55,8 @@ class Problems {
 
 /// What a run takes of the machine, beside what is there.
 struct Needs {
-  std::int64_t memory = 0;  ///< bytes, see train/memory.h
+  std::int64_t memory = 0;      ///< bytes of the machine's, as `memory_of` counts them
+  NeededMemory memory_of = {};  ///< the same of another config
   MachineMemory machine;
   std::int64_t checkpoint = 0;                ///< bytes of one
   std::optional<std::int64_t> checkpoints;    ///< that lie in the folder at the end; if it is known
@@ -102,8 +103,8 @@ void require_sidecars_agree(const std::vector<store::InputRecord>& inputs);
 /// Checks that a folder is one, or can be made and written to; writes nothing.
 void require_writable_folder(const std::filesystem::path& folder);
 
-/// `memory`: of the config; `steps`: of the run, if known.
-Needs needs_of(const config::TrainConfig& config, const MemoryPlan& memory,
+/// `memory_of`: of the machine's memory; `steps`: of the run, if known.
+Needs needs_of(const config::TrainConfig& config, const NeededMemory& memory_of,
                const std::filesystem::path& run_dir, std::optional<std::int64_t> steps);
 /// Memory and disk that are not there: the run would be killed, or fail at its first checkpoint.
 /// One sentence each. A start goes on all the same, for the estimate may be wrong.

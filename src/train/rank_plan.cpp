@@ -336,6 +336,10 @@ std::int64_t RankMemory::total() const {
   return sum;
 }
 
+std::int64_t RankMemory::on_host(const std::string& device) const {
+  return device == "cpu" ? total() : data + checkpoint_copy + process;
+}
+
 std::optional<std::string> note_of_waiting_ranks(const config::TrainConfig& config, int ranks) {
   const auto micro_batches = config.micro_batches();
   const auto batches = [](std::int64_t count) {

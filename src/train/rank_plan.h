@@ -33,6 +33,8 @@ struct RankMemory {
   std::int64_t process = 0;
 
   [[nodiscard]] std::int64_t total() const;
+  /// What lies in the machine's own memory, where this device computes.
+  [[nodiscard]] std::int64_t on_host(const std::string& device) const;
 };
 
 /// Seconds of a step, as the formula in to_text says.

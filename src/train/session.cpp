@@ -47,6 +47,33 @@ std::optional<std::int64_t> instances_of(const Preparation& ready) {
   return static_cast<std::int64_t>(ready.batches->dataset().size());
 }
 
+/// Of the machine's memory, of a process alone. `steps`: unknown, if the config counts epochs.
+NeededMemory memory_of_process(std::optional<std::int64_t> steps,
+                               std::optional<std::int64_t> instances) {
+  return [=](const config::TrainConfig& config) {
+    return memory_of(config, steps, instances).on_host(config.device);
+  };
+}
+
+/// The same of one of `ranks`, of which so many are on the machine.
+NeededMemory memory_of_ranks(int ranks, int beside) {
+  return [=](const config::TrainConfig& config) {
+    return plan_ranks(config, ranks, {}).memory.on_host(config.device) * beside;
+  };
+}
+
+/// Of the memory in which a process computes: the GPU's where there is one.
+NeededMemory memory_where_it_computes(int ranks) {
+  return [=](const config::TrainConfig& config) {
+    if (ranks > 1) {
+      const auto memory = plan_ranks(config, ranks, {}).memory;
+      return memory.total() - (config.device == "cpu" ? 0 : memory.on_host(config.device));
+    }
+    const auto memory = memory_of(config, planned_steps(config));
+    return config.device == "cpu" ? memory.total() : memory.on_device();
+  };
+}
+
 /// What a start needs beside its folder; throws all that is wrong with it at once.
 Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options,
                           InputDigests digests) {
@@ -178,10 +205,10 @@ class Session {
       ready_.notes.push_back(*std::move(note));
     if (!ready_.notes.empty()) activity_.done();
     for (const auto& note : ready_.notes) log_line("note: " + note);
-    const auto memory = memory_of(config_, planned_steps(config_), instances_of(ready_));
-    Needs needs = needs_of(config_, memory, options_.run_dir, {});
-    if (ranks_.size() > 1)
-      needs.memory = plan_ranks(config_, ranks_.size(), {}).memory.total() * ranks_beside(world, 0);
+    const auto memory = ranks_.size() > 1
+                            ? memory_of_ranks(ranks_.size(), ranks_beside(world, 0))
+                            : memory_of_process(planned_steps(config_), instances_of(ready_));
+    const Needs needs = needs_of(config_, memory, options_.run_dir, {});
     for (const auto& shortage : shortages(needs, config_, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
   }
@@ -340,7 +367,8 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   check_beginning(options, config, ready, problems);
   TrainPlan plan = make_plan(loaded, instances_of(ready));
   plan.loaded.notes = ready.notes;
-  plan.needs = needs_of(config, plan.memory, options.run_dir, plan.steps);
+  plan.needs = needs_of(config, memory_of_process(plan.steps, instances_of(ready)), options.run_dir,
+                        plan.steps);
   for (auto& shortage : shortages(*plan.needs, config, options.run_dir))
     problems.add(Error(ErrorKind::kUsage, shortage));
   plan.problems = problems.all();
@@ -351,7 +379,9 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
                           const Ranks& ranks, const StopSignals& signals) {
   const auto with_advice = [&](const std::string& problem) {
-    return MemoryError(problem + "; " + ways_to_need_less(loaded.config));
+    return MemoryError(
+        problem + "; " +
+        ways_to_need_less(loaded.config, memory_where_it_computes(ranks.communicator.size())));
   };
   try {
     return Session(loaded, options, ranks, signals).run();

@@ -160,7 +160,10 @@ TEST_CASE("the settings that need less memory are named with what they need, whi
   const auto needed = [](const Words& settings) {
     return "(" + bytes_text(memory_of(config_of(settings)).total()) + ")";
   };
-  const auto ways = [](const Words& settings) { return ways_to_need_less(config_of(settings)); };
+  const auto total = [](const config::TrainConfig& config) { return memory_of(config).total(); };
+  const auto ways = [&](const Words& settings) {
+    return ways_to_need_less(config_of(settings), total);
+  };
   const std::string batch = "global_train_batch_size=64", large = "model.max_sequence_length=4096",
                     micro = "device_train_microbatch_size=",
                     recompute = "activation_checkpointing=whole_layer";

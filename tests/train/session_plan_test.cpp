@@ -149,7 +149,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a model that the machine has no memory for is a problem in words", "[train]") {
+  const auto of_batch = [](const config::TrainConfig& config) {
+    return config.micro_batch() << 30;
+  };
   Needs needs{.memory = std::int64_t{83} << 30,
+              .memory_of = of_batch,
               .machine = {.total = std::uint64_t{64} << 30,
                           .available = std::uint64_t{20} << 30,
                           .limit = std::uint64_t{25} << 30},
@@ -158,7 +162,8 @@ TEST_CASE("a model that the machine has no memory for is a problem in words", "[
               .free_on_disk = std::uint64_t{10} << 30};
   const auto lines = shortages(needs, {}, "runs/a");
   REQUIRE(lines.size() == 2);
-  check_names(lines[0], {"needs 83 GiB", "you have 25 GiB", "control group", "less is needed"});
+  check_names(lines[0], {"needs 83 GiB", "you have 25 GiB", "control group", "less is needed",
+                         "device_train_microbatch_size=1 with", "(1.00 GiB)"});
   check_names(lines[1], {"needs 70 GiB", "10 GiB are free"});
   needs.machine.limit.reset();
   needs.memory = std::int64_t{63} << 30;
@@ -179,14 +184,24 @@ TEST_CASE("what a run holds in a GPU's memory is not held against that of the ho
   config::TrainConfig config;
   MemoryPlan weights, batch;
   weights.weights = batch.data = std::int64_t{1} << 50;
-  const auto too_much = [&](const MemoryPlan& plan) {
-    const auto lines = shortages(needs_of(config, plan, "/", {}), config, "/");
-    return std::ranges::any_of(lines, [](const auto& line) { return line.starts_with("memory"); });
+  const auto shortage = [&](const MemoryPlan& plan) -> std::string {
+    const auto of_host = [&](const config::TrainConfig& one) { return plan.on_host(one.device); };
+    for (const auto& line : shortages(needs_of(config, of_host, "/", {}), config, "/"))
+      if (line.starts_with("memory")) return line;
+    return "";
   };
-  CHECK(too_much(weights));
+  CHECK_FALSE(shortage(weights).empty());
   config.device = "cuda";
-  CHECK_FALSE(too_much(weights));
-  CHECK(too_much(batch));
+  CHECK(shortage(weights).empty());
+  CHECK_FALSE(shortage(batch).empty());
+}
+
+TEST_CASE("what makes activations smaller is no way out of a shortage of a GPU's host", "[train]") {
+  const Place place;
+  const auto problems = problems_of(
+      place.plan({"device=cuda", "global_train_batch_size=16777216",
+                  "device_train_microbatch_size=1024", "model.max_sequence_length=65536"}));
+  check_names(problems, {"memory: a step needs", "only a smaller model"});
 }
 
 TEST_CASE("this machine tells its memory", "[train]") {
