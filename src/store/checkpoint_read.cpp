@@ -52,6 +52,9 @@ CheckpointReader::CheckpointReader(const std::filesystem::path& directory)
   const auto manifest_file = directory / kManifestName;
   const std::string text = read_file(manifest_file);
   Manifest manifest = parse_manifest(text, manifest_file.string());
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file_, error))
+    damaged(file_, "is missing, or is no file: the checkpoint is not whole");
   if (structure_digest(file_, manifest.file_bytes, manifest.datasets) != manifest.structure) {
     damaged(file_,
             "its structure is damaged: the bytes between the datasets do not have the SHA-256 of "

@@ -125,6 +125,18 @@ TEST_CASE("a missing file, or a folder in its place, is refused", "[store]") {
   }
 }
 
+TEST_CASE("a checkpoint without its tensors is damaged, and no bad input", "[store]") {
+  const Saved saved;
+  fs::remove(saved.path / kDataFileName);
+  try {
+    const CheckpointReader reader(saved.path);
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kDamaged);
+    CHECK(std::string(error.what()).find("is missing") != std::string::npos);
+  }
+}
+
 TEST_CASE("the manifest of another checkpoint does not fit", "[store]") {
   const Saved saved;
   const auto other = save_checkpoint(saved.folder.path(), example(101, 5, 70)).path;
