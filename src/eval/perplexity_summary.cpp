@@ -198,20 +198,18 @@ class Summary {
     return resampled;
   }
 
-  /// The unweighted mean of independent estimates; one without resamples counts as exact.
+  /// The unweighted mean of independent estimates. Where one of them has no resamples, nobody knows
+  /// how far it is off, and so for the mean.
   [[nodiscard]] Estimate mean(const std::vector<Estimate>& estimates) const {
     Estimate result{.values = {}, .resampled = {}, .n = to_count(estimates.size())};
     const double share = 1.0 / static_cast<double>(estimates.size());
-    for (const Estimate& one : estimates) {
-      if (result.resampled.size() < one.resampled.size())
-        result.resampled.resize(one.resampled.size());
-    }
+    if (std::ranges::none_of(estimates, [](const Estimate& one) { return one.resampled.empty(); }))
+      result.resampled.resize(estimates.front().resampled.size());
     for (std::size_t m = 0; m < ratios_.size(); ++m) {
       for (const Estimate& one : estimates) {
         result.values[m] += one.values[m] * share;
         for (std::size_t r = 0; r < result.resampled.size(); ++r)
-          result.resampled[r][m] +=
-              (one.resampled.empty() ? one.values[m] : one.resampled[r][m]) * share;
+          result.resampled[r][m] += one.resampled[r][m] * share;
       }
     }
     return result;

@@ -31,7 +31,8 @@ struct BootstrapOptions {
 ///
 /// Ratios have a standard error and a 95 % percentile interval by the bootstrap over documents
 /// (instances): resampled with replacement within the scope; for macros, within each domain.
-/// Scopes of which one document has tokens have none. They depend on the rows and options alone.
+/// Scopes of which one document has tokens have none, nor have macros over such a domain: how far
+/// that is off is not known. They depend on the rows and options alone.
 std::vector<EvaluationMetric> summarize_perplexity(std::span<const DocumentRow> rows,
                                                    DocumentConvention convention,
                                                    const BootstrapOptions& options = {});
