@@ -25,6 +25,8 @@ class TextTable {
   void print(std::ostream& out, std::size_t indent = 0) const;
   /// As it is shown on a terminal of `columns`; nothing: in a file.
   [[nodiscard]] std::string text(std::optional<std::size_t> columns, std::size_t indent = 0) const;
+  /// With the header.
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
 
  private:
   std::vector<std::vector<std::string>> rows_;

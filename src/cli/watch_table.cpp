@@ -13,6 +13,7 @@ namespace {
 
 using monitor::FollowedRun;
 using monitor::RunView;
+using Rows = std::vector<Lines>;
 
 Lines table_lines(const TextTable& table, std::size_t columns) {
   Lines lines;
@@ -63,17 +64,27 @@ void add_numbers(TextTable& table, const FollowedRun& a, const FollowedRun& b) {
   row("tokens/s", at_a.tokens_per_second, at_b.tokens_per_second, faster);
 }
 
-/// Tasks on which both were evaluated.
-void add_evaluations(TextTable& table, const RunView& a, const RunView& b) {
+/// Tasks on which both were evaluated: rows of the table of numbers.
+Rows evaluation_rows(const RunView& a, const RunView& b) {
+  Rows rows;
   for (const auto& left : a.evaluations) {
     for (const auto& right : b.evaluations) {
       if (left.task != right.task || left.metric != right.metric) continue;
-      table.add({safe_line(left.task + " " + left.metric), cell_of(left.value),
-                 cell_of(right.value),
-                 left.step == right.step ? page::signed_number(right.value - left.value, 3)
-                                         : "of other steps"});
+      rows.push_back({safe_line(left.task + " " + left.metric), cell_of(left.value),
+                      cell_of(right.value),
+                      left.step == right.step ? page::signed_number(right.value - left.value, 3)
+                                              : "of other steps"});
     }
   }
+  return rows;
+}
+
+/// One line each where a table has no room: the numbers first, which must not be cut.
+Lines lines_of(const Rows& rows, std::size_t columns) {
+  Lines lines;
+  for (const auto& row : rows)
+    lines.push_back(shortened(row[1] + ", " + row[2] + " (" + row[3] + ") " + row[0], columns));
+  return lines;
 }
 
 }  // namespace
@@ -129,13 +140,17 @@ Comparison comparison_of(Runs runs, std::size_t columns) {
   if (both) add_numbers(table, a, b);
   Comparison comparison{.numbers = table_lines(table, columns), .evaluations = {}};
   if (!both) return comparison;
-  const std::size_t rows = comparison.numbers.size();
-  add_evaluations(table, *a.view(), *b.view());
-  comparison.evaluations = table_lines(table, columns);
-  comparison.numbers.assign(comparison.evaluations.begin(),
-                            comparison.evaluations.begin() + static_cast<std::ptrdiff_t>(rows));
-  comparison.evaluations.erase(comparison.evaluations.begin(),
-                               comparison.evaluations.begin() + static_cast<std::ptrdiff_t>(rows));
+  const Rows evaluations = evaluation_rows(*a.view(), *b.view());
+  for (const auto& row : evaluations) table.add(row);
+  // A table that finds no room beside itself goes on below, and is not cut by its lines.
+  auto all = table_lines(table, columns);
+  if (all.size() != table.rows()) {
+    comparison.evaluations = lines_of(evaluations, columns);
+    return comparison;
+  }
+  const auto first = all.end() - std::ssize(evaluations);
+  comparison.numbers.assign(all.begin(), first);
+  comparison.evaluations.assign(first, all.end());
   return comparison;
 }
 

@@ -121,14 +121,7 @@ TEST_CASE("a run without a step has no empty chart", "[cli]") {
 TEST_CASE("evaluations that find no room are counted", "[cli]") {
   test::RecordedCurve run;
   run.steps(1, 50);
-  run.sql(
-      "INSERT INTO evaluations SELECT 'e', run_id, NULL, 50, '', '', 'finished', '', '', '', '', "
-      "'', '{}', '{}', '{}', '{}' FROM runs; "
-      "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 39) "
-      "INSERT INTO evaluation_tasks SELECT 'e', 'task_' || i, 'rank_classification', 'olmo', '', "
-      "'', 'acc', 'finished', '' FROM n; "
-      "INSERT INTO evaluation_metrics SELECT 'e', task, '', 'acc', 0.5, NULL, NULL, NULL, 9 FROM "
-      "evaluation_tasks");
+  test::evaluate(run, 30);
   const auto text = text_of(followed({&run}), {.columns = 80, .rows = 40, .ink = kGrey});
   INFO(text);
   CHECK(has(text, "evaluations  at step 50 · task_10 acc 0.5 · task_11 acc 0.5"));

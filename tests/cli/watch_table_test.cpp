@@ -1,5 +1,7 @@
 #include "cli/watch_table.h"
 
+#include <algorithm>
+
 #include "cli/followed_runs.h"
 #include "support/catch.h"
 
@@ -25,6 +27,29 @@ TEST_CASE("two runs beside each other have their difference", "[cli]") {
   INFO(text);
   CHECK(text.find("second minus first") != std::string::npos);
   CHECK(text.find("+0.05 at step 40") != std::string::npos);
+}
+
+TEST_CASE("in a narrow terminal the evaluations of two runs are lines with both numbers", "[cli]") {
+  test::RecordedCurve a, b;
+  for (auto* run : {&a, &b}) {
+    run->steps(1, 50);
+    test::evaluate(*run, 3);
+  }
+  const auto runs = test::followed({&a, &b});
+  const auto wide = cli::comparison_of(pointers(runs), 100);
+  REQUIRE(wide.evaluations.size() == 3);
+  CHECK(wide.evaluations[0].find("task_10 acc") == 0);
+  const auto narrow = cli::comparison_of(pointers(runs), 40);
+  CHECK(narrow.evaluations == std::vector<std::string>{"0.5, 0.5 (0) task_10 acc",
+                                                       "0.5, 0.5 (0) task_11 acc",
+                                                       "0.5, 0.5 (0) task_12 acc"});
+  const auto says = [&](const std::string& part) {
+    return std::ranges::any_of(narrow.numbers, [&](const std::string& line) {
+      return line.find(part) != std::string::npos;
+    });
+  };
+  CHECK(says("second minu"));
+  CHECK_FALSE(says("task_10"));
 }
 
 TEST_CASE("more than two runs are a table of a line each", "[cli]") {
