@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -116,25 +117,65 @@ std::string word(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-void describe_devices(const store::RecordedRun& run, const Json& environment, Efficiency& result) {
-  if (const auto found = environment.find("devices");
-      found != environment.end() && found->is_array() && !found->empty())
-    result.devices = static_cast<double>(found->size());
-  if (!result.world.ranks.empty())
-    result.devices = static_cast<double>(store::devices_of(result.world.ranks));
+Quantity devices_of(const store::RecordedRun& run, const store::AttemptRecord& attempt) {
+  std::vector<store::RankRecord> ranks;
+  std::ranges::copy_if(run.ranks, std::back_inserter(ranks),
+                       [&](const auto& rank) { return rank.attempt == attempt.attempt; });
+  if (!ranks.empty()) return static_cast<double>(store::devices_of(ranks));
+  const Json environment = parsed(attempt.environment);
+  const auto found = environment.find("devices");
+  if (found != environment.end() && found->is_array() && !found->empty())
+    return static_cast<double>(found->size());
   // An import may be told how many there were.
-  if (!result.devices) result.devices = number(environment, "device_count", 1);
-  // A GPU is named by the policy, and by W&B; what else computes is the processor.
-  if (!run.attempts.empty())
-    result.device = word(parsed(run.attempts.back().policy), "device_name");
+  return number(environment, "device_count", 1);
+}
+
+/// A GPU is named by the policy, and by W&B; what else computes is the processor.
+std::string device_of(const store::AttemptRecord& attempt) {
+  std::string device = word(parsed(attempt.policy), "device_name");
+  const Json environment = parsed(attempt.environment);
   for (const char* key : {"gpu", "cpu"})
-    if (result.device.empty()) result.device = word(environment, key);
+    if (device.empty()) device = word(environment, key);
+  return device;
+}
+
+void describe_devices(const store::RecordedRun& run, Efficiency& result) {
+  if (run.attempts.empty()) return;
+  result.devices = devices_of(run, run.attempts.back());
+  result.device = device_of(run.attempts.back());
+}
+
+/// The steps whose rates tell of the last attempt's devices: all, or those after its start where an
+/// earlier attempt had others.
+std::vector<double> rates_here(const store::RecordedRun& run, const std::vector<double>& rates) {
+  const auto elsewhere = [&](const store::AttemptRecord& attempt) {
+    const auto& last = run.attempts.back();
+    return devices_of(run, attempt) != devices_of(run, last) ||
+           device_of(attempt) != device_of(last);
+  };
+  const auto& steps = run.steps.step;
+  if (rates.size() != steps.size() || !std::ranges::any_of(run.attempts, elsewhere)) return rates;
+  const auto first = std::ranges::upper_bound(steps, run.attempts.back().start_step);
+  return {rates.begin() + (first - steps.begin()), rates.end()};
+}
+
+/// Devices times hours, of each attempt as many as it had.
+Quantity hours_of_devices(const store::RecordedRun& run) {
+  double sum = 0;
+  for (const auto& attempt : run.attempts) {
+    const auto hours = device_hours(seconds_of(attempt, run.energy), devices_of(run, attempt));
+    if (!hours) return std::nullopt;
+    sum += *hours;
+  }
+  return sum > 0 ? Quantity(sum) : std::nullopt;
 }
 
 /// Of all devices and of one, as far as one follows from the other.
-void describe_throughput(const store::StepColumns& steps, Efficiency& result) {
-  result.tokens_per_second = median_rate(steps.tokens_per_second);
-  result.tokens_per_second_per_device = median_rate(steps.tokens_per_second_per_device);
+void describe_throughput(const store::RecordedRun& run, Efficiency& result) {
+  const store::StepColumns& steps = run.steps;
+  result.tokens_per_second = median_rate(rates_here(run, steps.tokens_per_second));
+  result.tokens_per_second_per_device =
+      median_rate(rates_here(run, steps.tokens_per_second_per_device));
   if (!result.devices) return;
   if (result.tokens_per_second)
     result.tokens_per_second_per_device = *result.tokens_per_second / *result.devices;
@@ -169,10 +210,17 @@ constexpr const char* kFlopsFormula =
 
 // --- energy ---
 
+using Rows = std::vector<store::EnergyRecord>;
+
+/// 0 is what a die reads whose energy its neighbour counts, not a measurement.
+bool is_measured(const store::EnergyRecord& row) {
+  return row.joules && std::isfinite(*row.joules) && *row.joules > 0;
+}
+
 /// Rows of one sensor over all attempts. Slurm counts a job from its start, so that the last row of
 /// a job holds those before.
-std::vector<store::EnergyRecord> summed(const std::vector<store::EnergyRecord>& rows) {
-  std::vector<store::EnergyRecord> sums;
+Rows summed(const Rows& rows) {
+  Rows sums;
   const auto merge = [](Quantity& sum, const Quantity& value, bool total) {
     if (value) sum = total ? std::max(sum.value_or(0), *value) : sum.value_or(0) + *value;
   };
@@ -188,47 +236,88 @@ std::vector<store::EnergyRecord> summed(const std::vector<store::EnergyRecord>& 
       sum->covers = row.covers;
       sum->host = row.host;
     }
-    // 0 is what a die reads whose energy its neighbour counts, not a measurement.
-    const bool measured = row.joules && std::isfinite(*row.joules) && *row.joules > 0;
-    if (measured) merge(sum->joules, row.joules, row.covers == "job");
-    if (measured) merge(sum->seconds, row.seconds, row.covers == "job");
+    if (is_measured(row)) merge(sum->joules, row.joules, row.covers == "job");
+    if (is_measured(row)) merge(sum->seconds, row.seconds, row.covers == "job");
     sum->attempt = row.attempt;
     sum->samples += row.samples;
-    if (sum->note.empty() || measured) sum->note = row.note;
+    if (sum->note.empty() || is_measured(row)) sum->note = row.note;
   }
   return sums;
 }
 
 /// Those of `rows` that measured something of one of these kinds.
-std::vector<store::EnergyRecord> of_kinds(const std::vector<store::EnergyRecord>& rows,
-                                          const std::vector<std::string>& kinds) {
-  std::vector<store::EnergyRecord> found;
+Rows of_kinds(const Rows& rows, const std::vector<std::string>& kinds) {
+  Rows found;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const auto& row) {
-    return row.joules && std::find(kinds.begin(), kinds.end(), row.covers) != kinds.end();
+    return is_measured(row) && std::ranges::find(kinds, row.covers) != kinds.end();
   });
   return found;
 }
 
-/// The sensors to add: those of the widest coverage. A node holds its packages and devices, a job
-/// all of its nodes.
-std::vector<store::EnergyRecord> widest(const std::vector<store::EnergyRecord>& sums) {
-  std::map<std::string, std::vector<store::EnergyRecord>> hosts;
-  for (const auto& row : sums) hosts[row.host].push_back(row);
-  std::vector<store::EnergyRecord> chosen;
-  bool all_nodes = true;
+/// What an attempt measured by hosts, of each the sensors of the widest coverage: a node holds its
+/// packages and devices. Empty: that host measured nothing.
+std::vector<Rows> widest_of_hosts(const Rows& attempt) {
+  std::map<std::string, Rows> hosts;
+  for (const auto& row : attempt)
+    if (row.covers != "job") hosts[row.host].push_back(row);
+  std::vector<Rows> chosen;
   for (const auto& [host, rows] : hosts) {
-    auto of_host = of_kinds(rows, {"node"});
-    all_nodes = all_nodes && !of_host.empty();
-    if (of_host.empty()) of_host = of_kinds(rows, {"package", "device"});
-    chosen.insert(chosen.end(), of_host.begin(), of_host.end());
+    chosen.push_back(of_kinds(rows, {"node"}));
+    if (chosen.back().empty()) chosen.back() = of_kinds(rows, {"package", "device"});
   }
-  const auto jobs = of_kinds(sums, {"job"});
-  return all_nodes || jobs.empty() ? chosen : jobs;
+  return chosen;
+}
+
+bool all_nodes(const std::vector<Rows>& hosts) {
+  return !hosts.empty() && std::ranges::all_of(hosts, [](const Rows& rows) {
+    return !rows.empty() && rows.front().covers == "node";
+  });
+}
+
+double mean_seconds(const Rows& rows) {
+  double sum = 0;
+  for (const auto& row : rows) sum += row.seconds.value_or(0) / static_cast<double>(rows.size());
+  return sum;
+}
+
+/// What is added up, and for how long it was measured.
+struct MeasuredEnergy {
+  Rows rows;
+  double seconds = 0;  ///< of all attempts, of each the mean over its hosts
+};
+
+/// Of each attempt the sensors of its hosts or, where not every host has a counter of its node, the
+/// job's, which holds all hosts and all attempts within it.
+MeasuredEnergy chosen_energy(const Rows& rows) {
+  std::map<std::int64_t, Rows> attempts;
+  for (const auto& row : rows) attempts[row.attempt].push_back(row);
+  std::set<std::string> jobs;
+  for (const auto& [attempt, of_attempt] : attempts) {
+    if (all_nodes(widest_of_hosts(of_attempt))) continue;
+    for (const auto& job : of_kinds(of_attempt, {"job"})) jobs.insert(job.device);
+  }
+  const auto is_chosen_job = [&](const store::EnergyRecord& row) {
+    return row.covers == "job" && jobs.contains(row.device);
+  };
+  MeasuredEnergy found;
+  for (const auto& [attempt, of_attempt] : attempts) {
+    if (std::ranges::any_of(of_attempt, is_chosen_job)) {
+      std::ranges::copy_if(of_attempt, std::back_inserter(found.rows), is_chosen_job);
+      continue;
+    }
+    const auto hosts = widest_of_hosts(of_attempt);
+    for (const Rows& host : hosts) {
+      found.rows.insert(found.rows.end(), host.begin(), host.end());
+      if (!host.empty()) found.seconds += mean_seconds(host) / static_cast<double>(hosts.size());
+    }
+  }
+  found.rows = summed(found.rows);
+  std::erase_if(found.rows, [](const auto& row) { return !row.joules; });
+  return found;
 }
 
 /// "nvml gpu0 (device), rapl package-0 (package)", or why nothing was measured.
-std::string method_of(const std::vector<store::EnergyRecord>& chosen,
-                      const std::vector<store::EnergyRecord>& sums) {
+std::string method_of(const Rows& chosen, const Rows& sums) {
   if (sums.empty()) return "not measured: the run has no record of energy";
   std::string text;
   const bool several =
@@ -244,16 +333,13 @@ std::string method_of(const std::vector<store::EnergyRecord>& chosen,
 
 void add_energy(const store::RecordedRun& run, Efficiency& result) {
   result.sources = summed(run.energy);
-  const auto chosen = widest(result.sources);
+  const auto [chosen, seconds] = chosen_energy(run.energy);
   result.energy_method = method_of(chosen, result.sources);
-  double measured = 0;
-  for (const auto& row : chosen) {
-    result.joules = result.joules.value_or(0) + *row.joules;
-    measured += row.seconds.value_or(0);
-  }
-  if (measured > 0 && result.attempt_seconds)
-    result.energy_coverage =
-        std::min(1.0, measured / static_cast<double>(chosen.size()) / *result.attempt_seconds);
+  for (const auto& row : chosen) result.joules = result.joules.value_or(0) + *row.joules;
+  const bool jobs =
+      std::ranges::any_of(chosen, [](const auto& row) { return row.covers == "job"; });
+  if (seconds > 0 && !jobs && result.attempt_seconds)
+    result.energy_coverage = std::min(1.0, seconds / *result.attempt_seconds);
 }
 
 /// A peak of the cluster file is stated, one of the record measured (records of version 0.1 do not
@@ -285,12 +371,12 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
   result.cluster = cluster;
   const Json environment = environment_of(run);
   result.world = world_of(run);
-  describe_devices(run, environment, result);
+  describe_devices(run, result);
   result.tokens = tokens_trained(run);
   result.train_seconds = seconds_of_steps(run.steps);
   result.attempt_seconds = seconds_of_attempts(run);
   if (run.attempts.size() == 1) result.redone_seconds = 0;
-  describe_throughput(run.steps, result);
+  describe_throughput(run, result);
 
   result.flops_per_token = flops_per_token(run);
   if (result.flops_per_token) result.flops_formula = kFlopsFormula;
@@ -299,8 +385,8 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
     result.mfu_note = "above 100 %: the peak is not this machine's, or was measured too low";
 
   add_energy(run, result);
-  const auto seconds = result.attempt_seconds ? result.attempt_seconds : result.train_seconds;
-  result.device_hours = device_hours(seconds, result.devices);
+  result.device_hours = result.attempt_seconds ? hours_of_devices(run)
+                                               : device_hours(result.train_seconds, result.devices);
   result.cost = cost(result.device_hours, cluster.price_per_device_hour);
   const auto mwh = megawatt_hours(result.joules);
   result.kwh = thousandfold(mwh);
@@ -308,7 +394,10 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
   result.carbon_kg = thousandfold(carbon_tonnes(mwh, cluster.pue, cluster.kg_per_kwh));
   result.carbon_kg_market =
       thousandfold(carbon_tonnes(mwh, cluster.pue, cluster.kg_per_kwh_market));
-  result.tokens_per_joule = tokens_per_joule(result.tokens, result.joules);
+  // Joules of a part of the time are not those of all tokens.
+  constexpr double kMeasuredThroughout = 0.9;
+  if (result.energy_coverage.value_or(1) >= kMeasuredThroughout)
+    result.tokens_per_joule = tokens_per_joule(result.tokens, result.joules);
   return result;
 }
 

@@ -25,7 +25,9 @@ struct Efficiency {
   Quantity tokens, train_seconds;  ///< steps that survived
   Quantity attempt_seconds;        ///< all attempts, with evaluation, saving and redone steps
   Quantity redone_seconds;         ///< steps that a resume replaced; absent after a resume
-  Quantity tokens_per_second;      ///< median over the steps, all devices
+  /// Median over the steps, all devices; over the last attempt's steps where it had other devices
+  /// than those before.
+  Quantity tokens_per_second;
   Quantity tokens_per_second_per_device;
   Quantity flops_per_token;  ///< as the run's record of MFU: formula in `flops_formula`
   std::string flops_formula;
@@ -34,16 +36,18 @@ struct Efficiency {
   std::string peak_source;  ///< how it is known, or why not
   Quantity mfu;
   std::string mfu_note;   ///< why it cannot be right; empty if it can
-  Quantity device_hours;  ///< of all attempts; of the steps where there are no attempts
-  /// Of the equipment, over all attempts: of each host by the widest coverage that was measured
-  /// there (node, else packages and devices together), and added; where a host has no node's
-  /// counter, but Slurm knows the job, the job's, which holds all hosts.
+  Quantity device_hours;  ///< of all attempts, each with its devices; else of the steps
+  /// Of the equipment, over all attempts: of each host by the widest coverage that the attempt
+  /// measured there (node, else packages and devices together), and added; where a host has no
+  /// node's counter, but Slurm knows the job, the job's, which holds all hosts.
   Quantity joules;
   std::string energy_method;  ///< source and coverage, or why there is none
-  Quantity energy_coverage;   ///< measured seconds / seconds of all attempts, mean of the sensors
+  /// Measured seconds / seconds of all attempts, mean of the hosts and of each one's sensors.
+  Quantity energy_coverage;
   Quantity kwh, facility_kwh;
   Quantity carbon_kg, carbon_kg_market;  ///< location-based, market-based
-  Quantity tokens_per_joule, cost;
+  Quantity tokens_per_joule;  ///< absent where much of the time was not measured
+  Quantity cost;
   std::vector<store::EnergyRecord> sources;  ///< all, summed over attempts
   World world;
 };

@@ -230,6 +230,36 @@ TEST_CASE("energy is summed over attempts, a job's is counted once", "[report]")
   CHECK(efficiency_of(run, {}).joules.value() == 1900);
 }
 
+TEST_CASE("attempts on other machines have each its own devices, meters and hours", "[report]") {
+  auto run = recorded_run();
+  run.attempts.push_back(run.attempts[0]);
+  run.attempts[1].attempt = 2;
+  run.attempts[1].start_step = 2;
+  run.attempts[1].environment =
+      R"({"cpu": "a processor", "devices": [{}, {}, {}, {}], "peak_flops": 2e11})";
+  const auto on_host = [](const std::string& host, store::EnergyRecord row) {
+    row.host = host;
+    return row;
+  };
+  run.energy = {on_host("a", measured(1, "pm_counters", "node", "node", 1000, 200)),
+                on_host("b", measured(2, "pm_counters", "node", "node", 3000, 200))};
+  const auto result = efficiency_of(run, {});
+  CHECK(result.device_hours.value() == Approx((200.0 + 4 * 200.0) / 3600));
+  CHECK(result.tokens_per_second.value() == 1150);  // of the steps on four devices
+  CHECK(result.tokens_per_second_per_device.value() == 1150.0 / 4);
+  CHECK(result.joules == 4000);
+  CHECK(result.energy_coverage.value() == Approx(1));
+  // Slurm knows the second attempt alone: what the first one's node counted is not forgotten.
+  run.energy[1] = on_host("b", measured(2, "slurm", "job-8", "job", 2500, std::nullopt));
+  CHECK(efficiency_of(run, {}).joules == 3500);
+  // A host that measured nothing is no part of the coverage.
+  run.energy[1] = on_host("b", measured(2, "pm_counters", "node", "node", std::nullopt));
+  CHECK(efficiency_of(run, {}).joules == 1000);
+  CHECK(efficiency_of(run, {}).energy_coverage.value() == Approx(0.5));
+  CHECK_FALSE(efficiency_of(run, {}).tokens_per_joule);
+  CHECK(result.tokens_per_joule.value() == 1);
+}
+
 TEST_CASE("throughput of all devices and of one follow from each other where their number is known",
           "[report]") {
   store::RecordedRun run = recorded_run();

@@ -101,7 +101,8 @@ void speed_rows(EfficiencyTable& table) {
             [](const Efficiency& e) { return seconds(e.train_seconds); });
   table.row("Time redone", "steps that a resume replaced",
             [](const Efficiency& e) { return seconds(e.redone_seconds); });
-  table.row("Tokens per second", "median over the steps, all devices",
+  table.row("Tokens per second",
+            "median over the steps, all devices (of the last attempt, if it had others)",
             [](const Efficiency& e) { return quantity(e.tokens_per_second, ""); });
   table.row("Per device", "tokens per second ÷ devices",
             [](const Efficiency& e) { return quantity(e.tokens_per_second_per_device, ""); });
@@ -139,7 +140,7 @@ void energy_rows(EfficiencyTable& table) {
   });
   table.row("Carbon", "kWh × PUE × intensity",
             [](const Efficiency& e) { return quantity(e.carbon_kg, "kg CO₂e"); });
-  table.row("Tokens per joule", "tokens ÷ joules",
+  table.row("Tokens per joule", "tokens ÷ joules, if 90 % of the time was measured",
             [](const Efficiency& e) { return quantity(e.tokens_per_joule, ""); });
   table.row("Device hours", "devices × hours",
             [](const Efficiency& e) { return quantity(e.device_hours, ""); });
