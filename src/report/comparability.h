@@ -22,6 +22,11 @@ inline constexpr double kFirstLossTolerance = 2e-5;
 /// by 1.5e-3 at any step at most.
 inline constexpr double kFirstLossToleranceBf16 = 2e-3;
 
+/// So far off (relative) the mean of losses or log-likelihoods may be in fp32, in which they are
+/// computed whatever the precision: two implementations of one model, which add in other orders,
+/// agree to this. A smaller difference tells of no other model.
+inline constexpr double kRoundingOfMeans = 2e-6;
+
 /// The first losses, where both sides began alike: at step 1, or after states of equal hashes.
 struct FirstLoss {
   std::optional<std::int64_t> step;  ///< nothing: neither side tells steps

@@ -67,7 +67,7 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
   say_alone(a.task, only_b, "instance", 'B', findings);
   say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
   say_different(a.task, requests, "instance", "requests", findings.mismatched);
-  if (pair.instances.empty())
+  if (pair.instances.empty() && answers == 0)
     findings.invalid.push_back(a.task + ": there is no instance to compare");
   return pair;
 }

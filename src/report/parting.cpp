@@ -14,6 +14,8 @@ constexpr std::size_t kFewestPoints = 30;
 constexpr double kSameNoise = 0.9, kOtherNoise = 0.5;
 /// After a change the noise must stay another one; a single window may be so by chance.
 constexpr double kOtherNoiseToTheEnd = 0.6;
+/// Of the size of the noise: what other batches differ by is 1.4 of it in the median.
+constexpr double kApart = 0.7;
 /// A jump is by an order, between means over so many points on either side of it …
 constexpr double kJump = 10;
 constexpr std::size_t kJumpWindow = 8;
@@ -28,14 +30,21 @@ double median(std::span<const double> values) {
   return *middle;
 }
 
+/// Each loss less the mean of its neighbours.
+std::vector<double> noise_of(std::span<const double> losses) {
+  std::vector<double> noise;
+  for (std::size_t i = 1; i + 1 < losses.size(); ++i)
+    noise.push_back(losses[i] - (losses[i - 1] + losses[i + 1]) / 2);
+  return noise;
+}
+
 /// The noise of the batches of two curves, with sums that give any stretch's moments at once.
 class BatchNoise {
  public:
-  explicit BatchNoise(const PairedCurves& curves) {
+  explicit BatchNoise(const PairedCurves& curves) : a_(noise_of(curves.a)), b_(noise_of(curves.b)) {
     sums_.resize(1);
-    for (std::size_t i = 1; i + 1 < curves.a.size(); ++i) {
-      const double x = curves.a[i] - (curves.a[i - 1] + curves.a[i + 1]) / 2;
-      const double y = curves.b[i] - (curves.b[i - 1] + curves.b[i + 1]) / 2;
+    for (std::size_t i = 0; i < a_.size(); ++i) {
+      const double x = a_[i], y = b_[i];
       const Sums& last = sums_.back();
       sums_.push_back({last.x + x, last.y + y, last.xx + x * x, last.yy + y * y, last.xy + x * y,
                        last.apart + (y - x) * (y - x)});
@@ -52,6 +61,17 @@ class BatchNoise {
     if (xx <= 0 || yy <= 0) return 1;
     return (to.xy - from.xy - x * y / n) / std::sqrt(xx * yy);
   }
+  /// Whether the noises differ at most places of [first, end). A spike of one side takes the
+  /// correlation away, too, and differs at a few.
+  [[nodiscard]] bool most_differ(std::size_t first, std::size_t end) const {
+    std::vector<double> apart, in_a, in_b;
+    for (std::size_t i = first; i < end; ++i) {
+      apart.push_back(std::abs(b_[i] - a_[i]));
+      in_a.push_back(std::abs(a_[i]));
+      in_b.push_back(std::abs(b_[i]));
+    }
+    return median(apart) > kApart * (median(in_a) + median(in_b)) / 2;
+  }
   /// Mean square of the difference of both noises.
   [[nodiscard]] double apart(std::size_t first, std::size_t end) const {
     constexpr double kLeast = 1e-30;  // of equal bits
@@ -63,6 +83,7 @@ class BatchNoise {
   struct Sums {
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0, apart = 0;
   };
+  std::vector<double> a_, b_;
   std::vector<Sums> sums_;
 };
 
@@ -97,6 +118,7 @@ std::optional<Parting> find_other_data(const PairedCurves& curves, const BatchNo
     if (before < kSameNoise || after > kOtherNoise || noise.correlation(k, n) > kOtherNoiseToTheEnd)
       continue;
     if (found && before - after <= found->before - found->after) continue;
+    if (!noise.most_differ(k, k + window)) continue;
     place = k;
     found = {Parting::Cause::kOtherData, 0, before, after};
   }
@@ -111,7 +133,8 @@ std::optional<Parting> find_other_data(const PairedCurves& curves, const BatchNo
   // The first descent bends both curves alike, whatever they read.
   const std::size_t begin = n / 4, middle = (begin + n) / 2;
   const double first = noise.correlation(begin, middle), second = noise.correlation(middle, n);
-  if (first < kOtherNoise && second < kOtherNoise)
+  if (first < kOtherNoise && second < kOtherNoise && noise.most_differ(begin, middle) &&
+      noise.most_differ(middle, n))
     return Parting{Parting::Cause::kUnrelated, curves.positions.front(), first, second};
   return std::nullopt;
 }
@@ -141,8 +164,9 @@ std::optional<Parting> find_jump(const PairedCurves& curves) {
     place = k;
     found = {Parting::Cause::kSuddenJump, curves.positions[k], before, after};
   }
-  if (found && median(all.subspan(place)) < kJump / 2 * found->before) return std::nullopt;
-  return found;
+  if (!found) return found;
+  const double after = std::min(median(all.subspan(place)), median(all.last(window)));
+  return after < kJump / 2 * found->before ? std::nullopt : found;
 }
 
 std::string number(double value) { return formatted("%.2g", value); }

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "report/comparability.h"
 #include "report/evaluation_match.h"
 #include "report/stats/bootstrap.h"
 #include "report/stats/interval.h"
@@ -47,7 +48,9 @@ void test(std::span<const Stratum> strata, SourceComparison& source) {
   if (const auto bootstrap = bootstrap_mean_of_strata(strata)) {
     source.interval95 = bootstrap->interval(0.95);
     source.equivalence = bootstrap_equivalence(*bootstrap, kBpbMargin);
-    source.p = difference_p(*bootstrap);
+    const double rounding =
+        kRoundingOfMeans * std::max(std::abs(source.bpb_a), std::abs(source.bpb_b));
+    source.p = std::abs(source.difference) <= rounding ? 1 : difference_p(*bootstrap);
   }
   source.holm_p = source.p;
 }

@@ -23,7 +23,7 @@ struct SourceComparison {
   double bpb_a = 0, bpb_b = 0, difference = 0;  ///< in `unit`; B minus A
   std::optional<Interval> interval95;           ///< paired bootstrap by document; absent: too few
   std::optional<Equivalence> equivalence;       ///< absent: too few
-  double p = 1;                                 ///< two-sided, bootstrap
+  double p = 1;                                 ///< two-sided, bootstrap; 1 within kRoundingOfMeans
   double holm_p = 1;            ///< over the sources of all suites; of a macro average: p
   std::int64_t equal_bits = 0;  ///< documents whose nll has the same bits
 };

@@ -4,12 +4,14 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
+
+#include <nlohmann/json.hpp>
 
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "core/sorted_quantile.h"
+#include "report/comparability.h"
 #include "report/stats/distributions.h"
 #include "report/stats/run_groups.h"
 #include "report/task_flips.h"
@@ -23,7 +25,7 @@ constexpr double kOutliers = 0.001;
 
 constexpr NumericNoise kFp32 = {
     Precision::kFp32,
-    2e-6,
+    kRoundingOfMeans,
     2e-5,
     1e-3,
     1e-4,

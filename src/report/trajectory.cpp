@@ -154,6 +154,15 @@ std::vector<double> losses_within(const store::RecordedRun& run, const Stretch& 
   return losses;
 }
 
+/// How far the mean loss of a run within the stretch may be off.
+double rounding_of_mean(const store::RecordedRun& run, const Stretch& stretch) {
+  const auto losses = losses_within(run, stretch);
+  if (losses.empty()) return 0;
+  double size = 0;
+  for (const double loss : losses) size += std::abs(loss) / static_cast<double>(losses.size());
+  return kRoundingOfMeans * size;
+}
+
 /// Adds what a side's decimals hide. Losses that lie in two neighbouring values have a deviation of
 /// half a unit, wherever between they were.
 void add_hidden(const store::RecordedRun& run, char side, const Stretch& stretch,
@@ -209,9 +218,8 @@ Test test_of(const Trajectory& trajectory) {
   const double bias = trajectory.hidden.bias;
   test.interval90 = widened(estimate.interval(0.9), bias);
   test.interval95 = *trajectory.last_interval95;
-  test.p =
-      Estimate{std::max(0.0, std::abs(estimate.value) - bias), estimate.error, estimate.degrees}
-          .p();
+  const double beyond = std::abs(estimate.value) - bias - trajectory.rounding;
+  test.p = Estimate{std::max(0.0, beyond), estimate.error, estimate.degrees}.p();
   if (bias > 0) return test;  // its power follows from its interval
   test.standard_error = estimate.error;
   test.degrees_of_freedom = estimate.degrees;
@@ -269,6 +277,7 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
     const Stretch stretch = tested_stretch(found);
     add_hidden(a, 'A', stretch, found);
     add_hidden(b, 'B', stretch, found);
+    found.rounding = std::max(rounding_of_mean(a, stretch), rounding_of_mean(b, stretch));
   }
   for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
     const auto marks = marks_of(*run, side);

@@ -55,6 +55,7 @@ struct Trajectory {
   double margin = 0.002;      ///< nats
   std::string margin_source;  ///< one sentence
   HiddenByDecimals hidden;    ///< of the last stretch
+  double rounding = 0;        ///< nats: how far sums in another order may move its mean
   LastStretch last;
   std::optional<Test> test;  ///< about the two models: the last stretch within its own noise
   std::optional<Interval> last_interval95;

@@ -32,6 +32,17 @@ TEST_CASE("a run that tells tokens and no steps is paired by its tokens", "[repo
   CHECK_FALSE(axes_differ(a_run(), other));
 }
 
+TEST_CASE("a log that begins before its first step tells the tokens of a step", "[report]") {
+  store::RecordedRun run = a_run();
+  const auto tokens = comparability(run, run).tokens_a;
+  REQUIRE(tokens);
+  store::RecordedRun from_zero = run;
+  from_zero.steps.step = {0, 1};
+  from_zero.steps.tokens = {0, *tokens};
+  CHECK(comparability(from_zero, run).tokens_a == tokens);
+  CHECK(comparability(run, from_zero).same_batch_size);
+}
+
 TEST_CASE("starts whose first losses agree within rounding are one trajectory", "[report]") {
   store::RecordedRun other = a_run();
   other.state_hashes[0][0].sha256 = "another start";

@@ -80,6 +80,24 @@ TEST_CASE("rounding that grows is no parting, however long the curves", "[report
     }
 }
 
+TEST_CASE("a spike of one side is no other data", "[report]") {
+  std::uint64_t seed = 300;
+  for (const std::size_t steps : {100, 1000}) {
+    for (const std::size_t place : {steps / 2, steps * 3 / 5, steps - 15}) {
+      for (const std::size_t length : {1, 10}) {
+        Trainings made(steps, 1e-4, kNever, ++seed);
+        for (std::size_t i = place; i < place + length; ++i) made.b[i] += 0.5;
+        CAPTURE(steps, place, length);
+        CHECK(partings(made.a, made.b).empty());
+        CHECK(partings(made.b, made.a).empty());
+      }
+    }
+  }
+  Trainings often(1000, 1e-4, kNever, ++seed);
+  for (std::size_t i = 200; i < 1000; i += 150) often.b[i] += 0.5;
+  CHECK(partings(often.a, often.b).empty());
+}
+
 TEST_CASE("other batches from a step on are found, within five steps of it", "[report]") {
   std::uint64_t seed = 100;
   for (const std::size_t steps : {100, 1000, 5000})

@@ -74,6 +74,22 @@ TEST_CASE("bits per byte are sums over sums, and a shift is found", "[report]") 
   CHECK(macro.p < 0.001);
 }
 
+TEST_CASE("a shift within the rounding of sums is no difference", "[report]") {
+  const auto shifted = [](double by) {
+    return suite([&](std::int64_t i) { return usual(i) * (1 + by); });
+  };
+  const auto a = shifted(0);
+  for (const double sign : {-1.0, 1.0}) {
+    const auto rounded = compare_perplexity(a, shifted(sign * 1e-7));
+    for (const SourceComparison& source : rounded.sources) {
+      CHECK(source.p == 1);
+      CHECK(source.equal_bits == 0);
+      CHECK(source.equivalence->certified);
+    }
+    CHECK(compare_perplexity(a, shifted(sign * 1e-4)).sources[0].p < 0.01);
+  }
+}
+
 TEST_CASE("without bytes the unit is a token", "[report]") {
   const auto data = suite(usual, 0);
   const auto result = compare_perplexity(data, data);
