@@ -94,7 +94,8 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
       identity.first_different = x.step[i];
       identity.first_field = field;
     } else {
-      identity.equal_steps = x.step[i];
+      ++identity.equal_steps;
+      identity.equal_through = x.step[i];
     }
   }
 }
@@ -209,7 +210,7 @@ Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b,
     identity.operation = find_operation(*steps, records_a, records_b);
   } else if (identity.same_steps_and_states()) {
     // An output that differs may leave no mark in any loss.
-    auto found = find_operation({1, identity.equal_steps, 1}, records_a, records_b);
+    auto found = find_operation({1, identity.equal_through, 1}, records_a, records_b);
     if (!found.operation.empty()) identity.operation = std::move(found);
   }
   return identity;

@@ -85,11 +85,12 @@ struct Identity {
   bool known = false;  ///< both sides have a hash chain
   bool same_format =
       true;  ///< of the chains; else batches are unknown and only losses are compared
-  std::int64_t common_steps = 0;            ///< steps that both have
-  std::int64_t equal_steps = 0;             ///< chains agree through this step
-  std::int64_t first_different = 0;         ///< step; 0: none
-  std::string first_field;                  ///< a column of steps
-  std::int64_t equal_batches = 0;           ///< steps of the common ones that saw the same batch
+  std::int64_t common_steps = 0;     ///< how many steps both have
+  std::int64_t equal_steps = 0;      ///< how many of them agree, before the first that differs
+  std::int64_t equal_through = 0;    ///< the last of those, by its number; 0: none
+  std::int64_t first_different = 0;  ///< step; 0: none
+  std::string first_field;           ///< a column of steps
+  std::int64_t equal_batches = 0;    ///< steps of the common ones that saw the same batch
   std::optional<HashedState> equal_state;   ///< the last one before any that differs
   std::optional<HashedState> parted_state;  ///< the first one that differs
   std::optional<HashedState> last_state;

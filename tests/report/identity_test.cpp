@@ -175,7 +175,25 @@ TEST_CASE("identity names the last step that agrees and the field that parts", "
   const Identity found = find_identity(a, b);
   CHECK(found.first_different == 4);
   CHECK(found.equal_steps == 3);
+  CHECK(found.equal_through == 3);
   CHECK(found.common_steps == 6);
+}
+
+TEST_CASE("of runs that begin after step 1 or lack steps, those that agree are counted",
+          "[report]") {
+  store::RecordedRun a = run_of_six();
+  const std::vector<std::int64_t> steps = {101, 102, 105, 106, 107, 108};
+  a.steps.step = steps;
+  store::RecordedRun b = a;
+  const Identity same = find_identity(a, b);
+  CHECK(same.equal_steps == 6);
+  CHECK(same.equal_through == 108);
+  part_chain(b, 4);
+  b.steps.loss[3] += 1;
+  const Identity found = find_identity(a, b);
+  CHECK(found.equal_steps == 3);
+  CHECK(found.equal_through == 105);
+  CHECK(found.first_different == 106);
 }
 
 TEST_CASE("what the last update changed parts runs whose chains agree to the end", "[report]") {

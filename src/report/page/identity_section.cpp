@@ -42,9 +42,9 @@ std::string markdown_of(const Sentence& sentence) {
 }
 
 Sentence chain_sentence(const Identity& identity) {
-  const std::string what = !identity.same_format   ? "losses and gradient norms"
-                           : identity.in_chain()   ? "hash chains"
-                                                   : "records";
+  const std::string what = !identity.same_format ? "losses and gradient norms"
+                           : identity.in_chain() ? "hash chains"
+                                                 : "records";
   if (!identity.same_format && identity.first_different == 0)
     return {{"Losses and gradient norms have the same bits in all "},
             strong(identity.common_steps),
@@ -58,7 +58,7 @@ Sentence chain_sentence(const Identity& identity) {
   if (identity.equal_steps == 0)
     sentence = {{"The " + what + " agree at no step; "}};
   else
-    sentence = {{"The " + what + " agree through step "}, strong(identity.equal_steps), {"; "}};
+    sentence = {{"The " + what + " agree through step "}, strong(identity.equal_through), {"; "}};
   sentence.insert(sentence.end(), {{"step "},
                                    strong(identity.first_different),
                                    {" of " + count(identity.common_steps) +

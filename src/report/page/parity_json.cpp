@@ -140,6 +140,7 @@ Ordered identity_json(const Identity& i) {
       {"chains_comparable", i.same_format},
       {"common_steps", i.common_steps},
       {"equal_steps", i.equal_steps},
+      {"equal_through", i.equal_through},
       {"first_different", i.first_different == 0 ? Ordered(nullptr) : Ordered(i.first_different)},
       {"first_field", i.first_field},
       {"equal_batches", i.same_format ? Ordered(i.equal_batches) : Ordered(nullptr)},
