@@ -53,6 +53,7 @@ struct StretchResult {
 struct AuditResult {
   std::vector<store::Finding> broken_proofs;  ///< found in the record without computing
   std::vector<std::string> other_inputs;      ///< of unlike_inputs()
+  std::string disagreement;                   ///< of the run with itself (store/retrained_steps.h)
   std::vector<StretchResult> stretches;
 
   [[nodiscard]] AuditVerdict verdict() const;

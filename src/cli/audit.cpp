@@ -18,6 +18,7 @@
 #include "store/evaluation_db.h"
 #include "store/evaluation_seal.h"
 #include "store/provenance.h"
+#include "store/retrained_steps.h"
 
 namespace olmo::cli {
 namespace {
@@ -168,10 +169,12 @@ int run_audit(const Arguments& arguments) {
           [&](std::int64_t step) { return store::read_trace(db.records(), run_id, step); },
       .trace = arguments.trace};
   if (!arguments.json) std::cout << audit_header(recorded, policy) << std::flush;
-  const audit::AuditResult result =
+  audit::AuditResult result =
       audit::audit(recorded, config, policy, options, [&](const audit::StretchResult& stretch) {
         if (!arguments.json) std::cout << to_text(stretch) << std::flush;
       });
+  if (const auto found = store::disagreement_of(db.records(), run_id))
+    result.disagreement = store::sentence_of(*found);
   if (arguments.record) write_record(db, run_id, arguments, policy, result);
   if (arguments.json) {
     std::cout << json_text(to_json(result, recorded, policy), 2) << "\n";

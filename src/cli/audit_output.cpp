@@ -113,6 +113,7 @@ std::string audit_footer(const audit::AuditResult& result, const audit::AuditedR
         "the token files are others than the run read, though the audited steps read the same "
         "batches from them:\n" +
         list_of(result.other_inputs);
+  if (!result.disagreement.empty()) text += "the run " + result.disagreement + "\n";
   switch (result.verdict()) {
     case audit::AuditVerdict::kDifferent:
       return text + "AUDIT FAILED\n";
@@ -137,6 +138,7 @@ Json to_json(const audit::AuditResult& result, const audit::AuditedRun& recorded
           {"policy", store::policy_json(policy)},
           {"broken_proofs", json_of(result.broken_proofs)},
           {"other_inputs", result.other_inputs},
+          {"disagreement", result.disagreement},
           {"stretches", stretches}};
 }
 

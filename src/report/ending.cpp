@@ -10,6 +10,9 @@ struct Ended {
   const store::RecordedRun& run;
 };
 
+/// Loss, gradient or weights of a run were not finite in the step after its last.
+bool has_diverged(const store::RecordedRun& run) { return run.status == "diverged"; }
+
 /// Where a run ended; where it began, if it trained no step.
 std::int64_t end_of(const store::RecordedRun& run, bool tokens) {
   const auto& at = tokens ? run.steps.tokens : run.steps.step;
@@ -43,8 +46,6 @@ std::optional<std::array<Ended, 2>> diverged_first(const Side& a, const Side& b)
 }
 
 }  // namespace
-
-bool has_diverged(const store::RecordedRun& run) { return run.status == "diverged"; }
 
 std::optional<std::string> diverged_alone(const Side& a, const Side& b) {
   const auto sides = diverged_first(a, b);

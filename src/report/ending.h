@@ -9,9 +9,6 @@
 
 namespace olmo::report {
 
-/// Loss, gradient or weights of a run were not finite in the step after its last.
-bool has_diverged(const store::RecordedRun& run);
-
 /// One side diverged in a step that the other trained: whatever the steps before it tell, the two
 /// models differ. Nothing where neither did, and where both did in the same step. (Where steps have
 /// other sizes, it is the tokens seen that count.)

@@ -180,6 +180,31 @@ void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Nam
                                " evaluated, in an evaluation of its own.");
 }
 
+/// The last of these that is of a later step; null: none is.
+const EvaluationEntry* later_than(std::int64_t step, const std::vector<EvaluationEntry>& entries) {
+  const EvaluationEntry* found = nullptr;
+  for (const EvaluationEntry& entry : entries)
+    if (entry.record.step > (found ? found->record.step : step)) found = &entry;
+  return found;
+}
+
+/// Names what the sides have of later steps than `compared`, the last that both evaluated; below
+/// any step: none is.
+void add_later(std::int64_t compared, const SideRecords& in_a, const SideRecords& in_b,
+               std::vector<std::string>& caveats) {
+  for (const auto& [letter, other, records] :
+       {std::tuple('A', 'B', &in_a), std::tuple('B', 'A', &in_b)}) {
+    const auto add = [&, side = letter](const EvaluationEntry& entry, const std::string& why) {
+      caveats.push_back(std::string("Not compared: the evaluation of ") + side + " at step " +
+                        std::to_string(*entry.record.step) + ", " + why + ".");
+    };
+    if (const auto* entry = later_than(compared, records->evaluations))
+      add(*entry, std::string("as ") + other + " has none at that step that is finished");
+    if (const auto* entry = later_than(compared, records->unfinished))
+      add(*entry, "which is recorded as " + entry->status);
+  }
+}
+
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
@@ -212,9 +237,14 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
     chosen.a = read_evaluation(in_a.database(), pair.a->entry->evaluation_id);
     chosen.b = read_evaluation(in_b.database(), pair.b->entry->evaluation_id);
     add_others(pair, in_a, of_a, in_b, of_b, chosen);
+    const auto step = pair.a->entry->record.step;
+    if (step && step == pair.b->entry->record.step) add_later(*step, in_a, in_b, chosen.caveats);
     return chosen;
   }
-  if (of_a.empty() && of_b.empty()) return chosen;
+  if (of_a.empty() && of_b.empty()) {
+    add_later(-1, in_a, in_b, chosen.caveats);
+    return chosen;
+  }
   const Side& without = of_a.empty() ? a : b;
   chosen.problem =
       !of_a.empty() && !of_b.empty()
@@ -230,15 +260,16 @@ std::optional<std::string> first_scores_that_differ(const SideRecords& a, const 
   std::optional<std::pair<std::int64_t, std::string>> first;
   const auto of_a = named(a), of_b = named(b);
   for (const Named& x : of_a) {
+    const std::int64_t step = x.entry->record.step.value_or(0);
+    if (first && step > first->first) continue;
+    std::optional<EvaluationData> in_x;
     for (const Named& y : of_b) {
       const Names common = in_both(x.names, y.names);
       if (common.empty() || !alike(*x.entry, *y.entry)) continue;
-      const auto unlike =
-          first_unlike(read_evaluation(a.database(), x.entry->evaluation_id),
-                       read_evaluation(b.database(), y.entry->evaluation_id), common);
-      const auto step = x.entry->record.step;
-      const std::pair found(step.value_or(0), unlike);
-      if (!unlike.empty() && (!first || found < *first)) first = found;
+      if (!in_x) in_x = read_evaluation(a.database(), x.entry->evaluation_id);
+      const auto in_y = read_evaluation(b.database(), y.entry->evaluation_id);
+      const std::pair found(step, first_unlike(*in_x, in_y, common));
+      if (!found.second.empty() && (!first || found < *first)) first = found;
     }
   }
   if (!first) return std::nullopt;

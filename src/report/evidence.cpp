@@ -105,10 +105,14 @@ std::string identical_steps(const ParityReport& report) {
 void add_caveats_of_records(ParityReport& report) {
   const Identity& identity = report.identity;
   const char* which = " `olmo-harness audit` tells which side is wrong.";
-  if (identity.first_different != 0 && identity.same_format && !identity.in_chain())
-    report.caveats.push_back("Not IDENTICAL, though the hash chains agree: step " +
-                             std::to_string(identity.first_different) + " differs in " +
-                             identity.first_field + "." + which);
+  // Of other experiments the settings tell why.
+  const bool same_experiment = report.a.run && report.b.run &&
+                               report.a.run->experiment_digest == report.b.run->experiment_digest;
+  if (identity.first_different != 0 && identity.same_format && same_experiment &&
+      !identity.in_chain())
+    report.caveats.push_back("Not IDENTICAL: step " + std::to_string(identity.first_different) +
+                             " differs first, in " + identity.first_field +
+                             ", which no hash chain is over." + which);
   if (identity.same_steps_and_states() && !identity.same_training())
     report.caveats.push_back("Not IDENTICAL, though all steps are equal: operation " +
                              identity.operation->operation + " of step " +
@@ -173,6 +177,9 @@ void add_caveats(ParityReport& report) {
   const auto ends = caveats_of_ends(report.a, report.b);
   report.caveats.insert(report.caveats.end(), ends.begin(), ends.end());
   for (const Side* side : {&report.a, &report.b}) {
+    if (!side->disagreement.empty())
+      report.caveats.push_back(std::string(side == &report.a ? "A " : "B ") + side->disagreement +
+                               ".");
     if (side->evaluation && !side->evaluation->sealed) {
       report.caveats.push_back("The evaluation of " + side->label +
                                " is not sealed (an older olmo-harness recorded it): an altered row "

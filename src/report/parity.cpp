@@ -289,6 +289,8 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
   const auto name_a = store::parse_run_name(a), name_b = store::parse_run_name(b);
   report.a = name_side(a, name_a);
   report.b = name_side(b, name_b);
+  hash_database(report.a, name_a);
+  hash_database(report.b, name_b);
   if (report.a.label == report.b.label) {
     report.a.label += " (A)";
     report.b.label += " (B)";

@@ -5,10 +5,11 @@
 namespace olmo::report {
 namespace {
 
-/// Of the latest step; checkpoints may have been evaluated in another order.
+/// Of the latest step; checkpoints may have been evaluated in another order. `evaluations` are in
+/// the order in which they were made: of those of one millisecond the last is taken.
 const store::EvaluationEntry& last_of_run(const std::vector<store::EvaluationEntry>& evaluations) {
   return *std::max_element(
-      evaluations.begin(), evaluations.end(), [](const auto& a, const auto& b) {
+      evaluations.rbegin(), evaluations.rend(), [](const auto& a, const auto& b) {
         return std::pair(a.record.step, a.created_utc) < std::pair(b.record.step, b.created_utc);
       });
 }
@@ -20,6 +21,7 @@ RunReport report_run(const std::string& run, const std::string& cluster, store::
   const Cluster place = cluster.empty() ? Cluster{} : read_cluster(cluster);
   RunReport found;
   found.side = name_side(run, name);
+  hash_database(found.side, name);
   const SideRecords records = open_records(name, reading);
   add_run(found.side, records);
   if (found.side.run) {

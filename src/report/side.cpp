@@ -3,6 +3,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "store/retrained_steps.h"
 
 namespace olmo::report {
 namespace {
@@ -30,7 +31,7 @@ SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
   if (opened.db->has_run(name.run)) {
     opened.run_id = opened.db->find_run(name.run);
     for (const auto& entry : evaluations.list(opened.run_id))
-      if (entry.status == "finished") opened.evaluations.push_back(entry);
+      (entry.status == "finished" ? opened.evaluations : opened.unfinished).push_back(entry);
   } else {
     opened.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
   }
@@ -41,8 +42,11 @@ Side name_side(const std::string& text, const store::RunName& name) {
   Side side;
   side.label = label_of(text, name);
   side.database = name.database.filename().string();
-  if (fs::is_regular_file(name.database)) side.database_sha256 = sha256_file(name.database).hex();
   return side;
+}
+
+void hash_database(Side& side, const store::RunName& name) {
+  if (fs::is_regular_file(name.database)) side.database_sha256 = sha256_file(name.database).hex();
 }
 
 std::vector<std::string> damage_of(const Side& side) {
@@ -76,6 +80,8 @@ void add_run(Side& side, const SideRecords& records) {
   if (records.run_id.empty()) return;
   side.run = store::read_run(records.database(), records.run_id);
   side.run->label = side.label;
+  if (const auto found = store::disagreement_of(records.database(), records.run_id))
+    side.disagreement = store::sentence_of(*found);
 }
 
 }  // namespace olmo::report

@@ -21,6 +21,9 @@ struct Side {
   std::string database_sha256;  ///< of the file, hex; empty if it cannot be read
   std::optional<store::RecordedRun> run;
   std::optional<EvaluationData> evaluation;
+  /// How its run disagrees with itself (store/retrained_steps.h), as follows its name; empty: it
+  /// does not.
+  std::string disagreement = {};
 
   [[nodiscard]] bool has_steps() const { return run && run->steps.size() > 0; }
 };
@@ -37,6 +40,7 @@ struct SideRecords {
   std::unique_ptr<store::RunDb> db;
   std::string run_id;                               ///< empty: no run
   std::vector<store::EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
+  std::vector<store::EvaluationEntry> unfinished;   ///< the run's others
 
   [[nodiscard]] store::RecordDatabase& database() const { return db->records(); }
 };
@@ -46,8 +50,10 @@ struct SideRecords {
 SideRecords open_records(const store::RunName& name,
                          store::OpenMode reading = store::OpenMode::kReadOnly);
 
-/// A side with its label and what identifies its file; the records are not read yet.
+/// A side with its label and the name of its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);
+/// Gives the side the digest of its file, which is read whole.
+void hash_database(Side& side, const store::RunName& name);
 
 /// What is wrong with the records of a side; one sentence each.
 std::vector<std::string> damage_of(const Side& side);

@@ -46,6 +46,13 @@ class Evaluated {
     records_.evaluations.push_back(db.entry(id));
   }
 
+  /// The last one that was added ended so.
+  void end_last_as(const std::string& status) {
+    records_.unfinished.push_back(std::move(records_.evaluations.back()));
+    records_.unfinished.back().status = status;
+    records_.evaluations.pop_back();
+  }
+
   void make_at_once() {
     for (auto& entry : records_.evaluations) entry.created_utc = "2026-01-01T00:00:00.000Z";
   }
@@ -103,6 +110,28 @@ TEST_CASE("what is not compared of a step is named", "[report]") {
   REQUIRE(chosen.caveats.size() == 2);
   CHECK(chosen.caveats[0].find("Not compared: boolq, which both sides evaluated") == 0);
   CHECK(chosen.caveats[1].find("Not compared: piqa, which only A evaluated") == 0);
+}
+
+TEST_CASE("evaluations of later steps than the compared one are named", "[report]") {
+  Evaluated a, b;
+  for (Evaluated* side : {&a, &b}) side->add(10, "arc");
+  CHECK(choose(a, b).caveats.empty());
+  for (Evaluated* side : {&a, &b}) side->add(20, "arc");
+  b.end_last_as("failed");
+  const auto chosen = choose(a, b);
+  REQUIRE(chosen.a);
+  CHECK(chosen.a->step == 10);
+  CHECK(chosen.caveats ==
+        std::vector<std::string>{
+            "Not compared: the evaluation of A at step 20, as B has none at that step that is "
+            "finished.",
+            "Not compared: the evaluation of B at step 20, which is recorded as failed."});
+  Evaluated failed, other;
+  for (Evaluated* side : {&failed, &other}) {
+    side->add(20, "arc");
+    side->end_last_as("interrupted");
+  }
+  CHECK(choose(failed, other).caveats.size() == 2);
 }
 
 TEST_CASE("scores that differ at an earlier step are found", "[report]") {

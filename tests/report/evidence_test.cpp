@@ -48,7 +48,11 @@ TEST_CASE("a reader is told why equal losses are not IDENTICAL, and of one run g
     report.identity.first_field = "lr";
     add_caveats(report);
     REQUIRE(report.caveats.size() == 1);
-    CHECK(report.caveats[0].find("step 3 differs in lr.") != std::string::npos);
+    CHECK(report.caveats[0].find("step 3 differs first, in lr, which") != std::string::npos);
+    report.caveats.clear();
+    report.b.run->experiment_digest = "other";  // whose lr is another one
+    add_caveats(report);
+    CHECK(report.caveats.empty());
   }
   SECTION("one within the chain needs no words") {
     report.identity.first_different = 3;
@@ -63,6 +67,11 @@ TEST_CASE("a reader is told why equal losses are not IDENTICAL, and of one run g
     add_caveats(report);
     REQUIRE(report.caveats.size() == 1);
     CHECK(report.caveats[0].find("operation forward/loss of step 2") != std::string::npos);
+  }
+  SECTION("a run that disagrees with itself") {
+    report.b.disagreement = "disagrees with itself: attempt 2";
+    add_caveats(report);
+    CHECK(report.caveats == std::vector<std::string>{"B disagrees with itself: attempt 2."});
   }
   SECTION("the same run") {
     report.b.run->run_id = "one";

@@ -50,7 +50,10 @@ std::vector<std::string> summary(const RunReport& report) {
   }
   lines.push_back(count(static_cast<std::int64_t>(run.attempts.size())) +
                   (run.attempts.size() == 1 ? " attempt, " : " attempts, ") +
-                  count(static_cast<std::int64_t>(report.marks.size())) + " marked events");
+                  count(static_cast<std::int64_t>(report.marks.size())) +
+                  (report.marks.size() == 1 ? " marked event" : " marked events"));
+  if (!report.side.disagreement.empty())
+    lines.push_back("The run " + report.side.disagreement + ".");
   return lines;
 }
 
@@ -122,6 +125,7 @@ nlohmann::ordered_json run_json(const RunReport& report) {
   nlohmann::ordered_json json = {{"schema", kRunSchema}};
   json.update(json_of(report.side));
   json["damage"] = damage_of(report.side);
+  json["disagreement"] = report.side.disagreement;
   json["marks"] = json_list(report.marks);
   json["evaluations"] = json_list(report.evaluations);
   json["audits"] = json_list(report.audits);

@@ -100,8 +100,7 @@ std::string curve_chart(std::span<const NamedSide> sides, const DrawnColumn& qua
   for (const NamedSide& named : sides) {
     if (named.side == nullptr || !named.side->run) continue;
     const store::StepColumns& steps = named.side->run->steps;
-    chart.curve(binned(steps.tokens, steps.*quantity.values),
-                {named.letter == 'B' ? "b" : "a", std::string(1, named.letter)},
+    chart.curve(binned(steps.tokens, steps.*quantity.values), side_look(named.letter),
                 steps_at(*named.side));
   }
   return chart.empty() ? std::string() : chart.html();
