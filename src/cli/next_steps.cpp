@@ -16,8 +16,7 @@ std::string next_lines(const std::vector<NextStep>& steps, const std::string& pr
   std::vector<std::string> commands;
   std::size_t widest = 0;
   for (const auto& step : steps) {
-    std::string command = "  " + shell_quoted(program);
-    for (const auto& word : step.words) command += " " + shell_quoted(word);
+    std::string command = "  " + shell_quoted(program) + " " + shell_line(step.words);
     widest = std::max(widest, display_width(command));
     commands.push_back(std::move(command));
   }

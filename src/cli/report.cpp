@@ -58,10 +58,9 @@ std::vector<std::string> with(std::vector<std::string> words,
 
 /// The command that makes the report again, without where its output goes: equal reports have equal
 /// bytes.
-std::string command_of(const std::vector<std::string>& words) {
-  std::string command = "olmo-harness";
-  for (const auto& word : words) command += " " + shell_quoted(word);
-  return command;
+std::string command_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "olmo-harness");
+  return shell_line(words);
 }
 
 std::vector<std::string> words_of(const Options& options, const report::ParityOptions& settings) {

@@ -73,9 +73,8 @@ OrderedJson json_or_text(const std::string& text) {
 
 /// Whether the run goes on, as far as can be seen from here.
 void add_state(OrderedJson& shown, const RunDb& db, const store::RunRecord& run) {
-  const auto folders = monitor::possible_folders(db.records().path(),
-                                                 store::read_checkpoints(db.records(), run.run_id));
-  const auto now = monitor::judge(run, run.experiment_digest.empty(), folders);
+  const auto now =
+      monitor::judge(db.records(), run.run_id, run.status, run.experiment_digest.empty());
   shown["state"] = now.state;
   shown["state_reason"] = now.reason.empty() ? OrderedJson() : OrderedJson(now.reason);
 }
@@ -86,7 +85,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
     return rows_of(store::for_each_row, db, table, run, false);
   };
   const auto record = db.run(run);
-  OrderedJson shown = overview_json(store::read_overview(db.records(), run));
+  OrderedJson shown = overview_json(store::read_overview(db.records(), record));
   add_state(shown, db, record);
   shown["config"] = json_or_text(record.config);
   shown["attempts"] = of_run("attempts");

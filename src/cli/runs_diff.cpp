@@ -15,6 +15,7 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "monitor/run_view.h"
 #include "report/comparability.h"
 #include "report/gate.h"
 #include "report/identity.h"
@@ -74,13 +75,17 @@ struct LoggedValues {
 
 struct Compared {
   report::Side a, b;
+  std::string state_a, state_b;  ///< the status, or what can be seen of it
   report::Gate gate;
   report::Identity identity;
   LoggedValues logged;  ///< where the identity is not known
 
   [[nodiscard]] bool equal() const {
     const bool same = identity.known ? identity.same_training() : !logged.first_different;
-    return gate.mismatches.empty() && same && a.run->steps.size() == b.run->steps.size();
+    const auto common =
+        static_cast<std::size_t>(identity.known ? identity.common_steps : logged.common_steps);
+    return gate.mismatches.empty() && same && common == a.run->steps.size() &&
+           common == b.run->steps.size();
   }
 };
 
@@ -113,13 +118,21 @@ report::SideRecords read_side(const std::string& text, report::Side& side) {
   report::add_run(side, records);
   if (!side.run) throw Error(ErrorKind::kUsage, text + ": is an evaluation, and no run");
   for (const auto& sentence : report::damage_of(side)) log_warning(side.label + ": " + sentence);
+  if (!side.disagreement.empty()) log_warning(side.label + " " + side.disagreement);
   return records;
+}
+
+/// A record that was not ended may be that of a killed training.
+std::string state_of(const report::Side& side, const report::SideRecords& records) {
+  return monitor::judge(records.database(), records.run_id, side.run->status, false).state;
 }
 
 Compared compare(const Options& options) {
   Compared found;
   const auto records_a = read_side(options.a, found.a);
   const auto records_b = read_side(options.b, found.b);
+  found.state_a = state_of(found.a, records_a);
+  found.state_b = state_of(found.b, records_b);
   // Of independent trainings nothing is taken for granted: a start that differs is listed, too.
   found.gate = report::compare_settings(found.a, found.b, report::Kind::kOutcome);
   found.identity =
@@ -170,20 +183,20 @@ std::string agreement_of(const report::Identity& identity) {
 /// As this program was started, so that a shell finds it.
 std::string parity_command(const Options& options) {
   const auto words = command_words();
-  const std::string program = words.empty() ? "olmo-harness" : shell_quoted(words.front());
-  return program + " report parity " + shell_quoted(options.a) + " " + shell_quoted(options.b);
+  return shell_line(std::array<std::string, 5>{words.empty() ? "olmo-harness" : words.front(),
+                                               "report", "parity", options.a, options.b});
 }
 
-OrderedJson run_json(const report::Side& side) {
-  return {{"run_id", side.run->run_id},
-          {"name", side.run->name},
-          {"status", side.run->status},
-          {"database", side.database},
-          {"steps", side.run->steps.size()}};
+OrderedJson run_json(const report::Side& side, const std::string& state) {
+  return {{"run_id", side.run->run_id}, {"name", side.run->name},
+          {"status", side.run->status}, {"state", state},
+          {"database", side.database},  {"steps", side.run->steps.size()}};
 }
 
 void print_json(const Compared& found, const Options& options) {
-  OrderedJson json = {{"equal", found.equal()}, {"a", run_json(found.a)}, {"b", run_json(found.b)}};
+  OrderedJson json = {{"equal", found.equal()},
+                      {"a", run_json(found.a, found.state_a)},
+                      {"b", run_json(found.b, found.state_b)}};
   OrderedJson differences = OrderedJson::object();
   for (const auto& words : kParts) differences[words.key] = OrderedJson::array();
   for (const auto& mismatch : found.gate.mismatches)
@@ -223,8 +236,8 @@ void print_text(const Compared& found, const Options& options) {
   const auto& a = *found.a.run;
   const auto& b = *found.b.run;
   TextTable runs({"", "run", "name", "status", "steps"});
-  runs.add({"A", a.run_id, text_of(a.name), a.status, steps_of(a)});
-  runs.add({"B", b.run_id, text_of(b.name), b.status, steps_of(b)});
+  runs.add({"A", a.run_id, text_of(a.name), found.state_a, steps_of(a)});
+  runs.add({"B", b.run_id, text_of(b.name), found.state_b, steps_of(b)});
   runs.print(std::cout);
   for (const auto& words : kParts) {
     TextTable table({"what", "A", "B"});

@@ -17,6 +17,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "exports/tools.h"
+#include "monitor/run_view.h"
 #include "store/run_db.h"
 
 namespace olmo::cli {
@@ -76,9 +77,9 @@ std::string advice(const std::string& tool, const fs::path& folder,
   const std::string place = shell_quoted(folder.string());
   if (tool == "tensorboard") return "tensorboard --logdir " + place;
   if (tool == "wandb") {
-    std::string command = "wandb sync";
-    for (const auto& path : written) command += " " + shell_quoted(path.string());
-    return command;
+    std::vector<std::string> words = {"wandb", "sync"};
+    for (const auto& path : written) words.push_back(path.string());
+    return shell_line(words);
   }
   if (tool == "trackio")
     return "TRACKIO_DIR=" + place + " trackio show --project " +
@@ -101,9 +102,11 @@ void export_runs(const Options& options) {
     const auto name = store::parse_run_name(options.places[i]);
     RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
     const std::string run = db.find_run(name.run);
-    const exports::Source source{
+    exports::Source source{
         .facts = exports::read_facts(db, run),
         .points = [&](const exports::OnPoint& visit) { exports::for_each_point(db, run, visit); }};
+    const auto now = monitor::judge(db.records(), run, source.facts.status, false);
+    if (now.activity == monitor::Activity::kGone) source.facts.status = exports::kKilled;
     const auto exported = exports::export_run(source, options.tool, folder, options.project);
     written.push_back(exported.path);
     std::cout << "wrote " << exported.path.string() << ": " << counted(exported.numbers, "number")

@@ -168,16 +168,6 @@ class Listing {
     return database;
   }
 
-  static std::string state_of(const store::RecordDatabase& records, const RunOverview& run) {
-    if (run.status != "running") return run.status;
-    const auto folders =
-        monitor::possible_folders(records.path(), store::read_checkpoints(records, run.run_id));
-    store::RunRecord record;
-    record.run_id = run.run_id;
-    record.status = run.status;
-    return monitor::judge(record, false, folders).state;
-  }
-
   void read(const fs::path& database) {
     try {
       const store::RecordDatabase records(database, store::OpenMode::kReadOnly);
@@ -185,7 +175,7 @@ class Listing {
       ++databases_;
       for (auto& run : overviews) {
         std::string name = name_of(database, run.run_id, overviews.size() == 1);
-        std::string state = state_of(records, run);
+        std::string state = monitor::judge(records, run.run_id, run.status, false).state;
         ListedRun listed{.database = database,
                          .run = std::move(run),
                          .name = std::move(name),

@@ -46,7 +46,7 @@ int show_once(std::vector<FollowedRun>& runs) {
   return 0;
 }
 
-/// A line a run, again and again, until all have ended.
+/// A line a run, again and again, until all have ended or were killed.
 int print_lines(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   while (true) {
     for (auto& run : runs) {
@@ -143,7 +143,7 @@ void add_runs_watch(const Command& runs) {
       "left, "
       "evaluations, checkpoints, energy and the last events. Two runs stand beside each other with "
       "their difference; more are a table. Where the output is no terminal, a line a run is "
-      "printed until all runs have ended.\n"
+      "printed until all runs have ended, or no process has them.\n"
       "Keys: q quits, space pauses, l and x make the loss and the steps logarithmic, left and "
       "right "
       "choose one of several runs.\n"

@@ -105,7 +105,7 @@ std::vector<NextStep> after_training(const train::SessionResult& result,
 /// What to type to go on: the words that started this process, from the newest checkpoint.
 std::string command_to_go_on() {
   const auto words = command_words();
-  std::string line;
+  std::vector<std::string> again;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // Where this start began says nothing of the next, and --branch-from would begin another run.
     const std::string option = words[i].substr(0, words[i].find('='));
@@ -113,9 +113,10 @@ std::string command_to_go_on() {
       if (option == words[i]) ++i;
       continue;
     }
-    line += shell_quoted(words[i]) + " ";
+    again.push_back(words[i]);
   }
-  return line + "--resume latest";
+  again.insert(again.end(), {"--resume", "latest"});
+  return shell_line(again);
 }
 
 void print_result(const train::SessionResult& result, const config::TrainConfig& config,

@@ -120,6 +120,12 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+std::string shell_line(std::span<const std::string> words) {
+  std::string line;
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return line;
+}
+
 std::vector<std::string> command_words() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -127,11 +133,7 @@ std::vector<std::string> command_words() {
   return words;
 }
 
-std::string command_line() {
-  std::string line;
-  for (const auto& word : command_words()) line += (line.empty() ? "" : " ") + shell_quoted(word);
-  return line;
-}
+std::string command_line() { return shell_line(command_words()); }
 
 void open_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

@@ -27,9 +27,11 @@ const BuildInfo& build_info();
 /// A word as a shell reads it back.
 std::string shell_quoted(const std::string& word);
 
+/// Words in one line, quoted where a shell needs it.
+std::string shell_line(std::span<const std::string> words);
+
 /// The words that started this process.
 std::vector<std::string> command_words();
-/// In one line, quoted where a shell needs it.
 std::string command_line();
 
 /// Opens /dev/null on those of the descriptors 0, 1 and 2 that are closed: otherwise the next file

@@ -143,10 +143,10 @@ void write_experiment(const fs::path& folder, const std::string& id, const std::
 
 /// MLflow's numbers of how a run ended.
 int status_of(const std::string& status) {
-  constexpr int kRunning = 1, kFinished = 3, kFailed = 4, kKilled = 5;
-  if (status == "running") return kRunning;
-  if (status == "finished") return kFinished;
-  return status == "stopped" ? kKilled : kFailed;
+  constexpr int kOfRunning = 1, kOfFinished = 3, kOfFailed = 4, kOfKilled = 5;
+  if (status == "running") return kOfRunning;
+  if (status == "finished") return kOfFinished;
+  return status == "stopped" || status == kKilled ? kOfKilled : kOfFailed;
 }
 
 std::string meta_of(const RunFacts& facts, const std::string& experiment, const std::string& id,

@@ -30,6 +30,9 @@ struct Point {
 
 using OnPoint = std::function<void(const Point&)>;
 
+/// The status of a run whose record was not ended, and that no process has.
+inline constexpr char kKilled[] = "killed";
+
 /// What is said once.
 struct RunFacts {
   std::string run_id, name, status;

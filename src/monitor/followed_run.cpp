@@ -69,8 +69,6 @@ void FollowedRun::look(std::size_t rows) {
   }
 }
 
-bool FollowedRun::has_ended() const {
-  return problem_.empty() && view_ && view_->activity == Activity::kEnded;
-}
+bool FollowedRun::has_ended() const { return problem_.empty() && view_ && !view_->may_run(); }
 
 }  // namespace olmo::monitor

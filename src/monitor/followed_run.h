@@ -30,7 +30,7 @@ class FollowedRun {
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// The exit code that belongs to it.
   [[nodiscard]] ErrorKind problem_kind() const { return problem_kind_; }
-  /// Whether nothing more is to come, as its record says.
+  /// Whether nothing more comes by itself: its record says so, or no process has the run.
   [[nodiscard]] bool has_ended() const;
 
  private:

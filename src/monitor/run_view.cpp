@@ -112,6 +112,16 @@ Judgement judge(const store::RunRecord& run, bool imported, const std::set<fs::p
   return judge(run.status, folder ? std::optional(store::writer_of(*folder)) : std::nullopt);
 }
 
+Judgement judge(const store::RecordDatabase& records, const std::string& run_id,
+                const std::string& status, bool imported) {
+  store::RunRecord run;
+  run.run_id = run_id;
+  run.status = status;
+  if (imported || status != "running") return judge(run, imported, {});
+  return judge(run, imported,
+               possible_folders(records.path(), store::read_checkpoints(records, run_id)));
+}
+
 RunView read_run_view(const store::RecordDatabase& records, const std::string& run_id,
                       std::size_t events) {
   RunView view;

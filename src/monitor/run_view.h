@@ -72,6 +72,9 @@ Judgement judge(const std::string& status, const std::optional<store::FolderWrit
 /// runs.
 Judgement judge(const store::RunRecord& run, bool imported,
                 const std::set<std::filesystem::path>& folders);
+/// Of a run of this database: its folder is looked for beside that, and beside its checkpoints.
+Judgement judge(const store::RecordDatabase& records, const std::string& run_id,
+                const std::string& status, bool imported);
 
 /// Few index lookups, whatever the run's length. Throws as read_line.
 RunView read_run_view(const store::RecordDatabase& records, const std::string& run_id,

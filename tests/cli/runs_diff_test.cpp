@@ -75,4 +75,18 @@ TEST_CASE("runs diff of logs compares what they log", "[cli]") {
   CHECK(say({"runs", "diff", a, same}).code == 0);
 }
 
+TEST_CASE("logs of other steps are not equal", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto imported = [&](const std::string& name, const std::string& last) {
+    std::ofstream(folder / (name + ".csv")) << "step,loss\n1,3.5\n" << last << ",3.25\n";
+    auto database = (folder / (name + ".db")).string();
+    REQUIRE(say({"runs", "import", (folder / (name + ".csv")).string(), "--db", database}).code ==
+            0);
+    return database;
+  };
+  const Said said = say({"runs", "diff", imported("a", "2"), imported("b", "3"), "--json"});
+  CHECK(said.code == 5);
+  CHECK(Json::parse(said.out)["equal"] == false);
+}
+
 }  // namespace olmo::test

@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/said.h"
 #include "cli/training.h"
+#include "core/input_file.h"
 #include "core/terminal.h"
 #include "store/plain_records.h"
 #include "store/run_folder.h"
@@ -92,6 +94,14 @@ TEST_CASE("runs list calls no run running whose folder no process has", "[cli]")
   const Json listed = Json::parse(runs.list({place, "--json"}).out).at("runs").at(0);
   CHECK(listed.at("status") == "running");
   CHECK(listed.at("state") == "not running");
+  const auto database = (runs.folder / "killed.db").string();
+  CHECK(say({"runs", "diff", database, database}).out.find("not running") != std::string::npos);
+  REQUIRE(say({"runs", "export", database, "--to", "mlflow", (runs.folder / "ml").string()}).code ==
+          0);
+  std::string meta;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(runs.folder / "ml"))
+    if (file.path().filename() == "meta.yaml") meta += read_file(file.path());
+  CHECK(meta.find("status: 5\n") != std::string::npos);
 }
 
 TEST_CASE("runs list refuses a filter that nothing can meet, in one sentence", "[cli]") {

@@ -31,6 +31,21 @@ TEST_CASE("MLflow's files hold a line a number, and parameters and tags as texts
         std::string::npos);
 }
 
+TEST_CASE("MLflow is told how a run ended", "[exports]") {
+  const TemporaryDirectory folder;
+  const auto status_of = [&](const std::string& status) {
+    auto source = a_source();
+    source.facts.status = status;
+    const auto meta =
+        read_file(write_mlflow(source, folder / status, "project").path / "meta.yaml");
+    return meta.substr(meta.find("status: ") + 8, 1);
+  };
+  CHECK(status_of("running") == "1");
+  CHECK(status_of("stopped") == "5");
+  CHECK(status_of(kKilled) == "5");
+  CHECK(status_of("diverged") == "4");
+}
+
 TEST_CASE("a parameter of MLflow is cut between characters", "[exports]") {
   const TemporaryDirectory folder;
   auto source = a_source();

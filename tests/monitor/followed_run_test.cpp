@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "store/plain_records.h"
 #include "store/run_fixture.h"
+#include "store/run_folder.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -46,6 +47,23 @@ TEST_CASE("steps that are written meanwhile are seen at the next look", "[monito
   followed.look(kAll);
   CHECK(followed.view()->last->step == 9);
   CHECK(followed.curves().curve(0).size() == 9);
+}
+
+TEST_CASE("a run that was killed has ended, and one that may go on has not", "[monitor]") {
+  test::RecordedCurve run;
+  run.steps(1, 3);
+  FollowedRun followed(run.path().string());
+  followed.look(kAll);
+  CHECK_FALSE(followed.has_ended());  // its folder is not known
+  const fs::path folder = run.path().parent_path();
+  store::write_identity(folder, run.id(), run.path());
+  {
+    const store::RunLock lock(folder);
+    followed.look(kAll);
+    CHECK_FALSE(followed.has_ended());
+  }
+  followed.look(kAll);
+  CHECK(followed.has_ended());
 }
 
 TEST_CASE("a new attempt that replaced steps is followed", "[monitor]") {
