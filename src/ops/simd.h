@@ -55,7 +55,8 @@ OLMO_INLINE F32x16 first_lanes(F32x16 x, std::int64_t n) {
 /// Where lanes are threads: memory that one of them wrote may be read or overwritten by another.
 OLMO_INLINE void lanes_meet() {}
 
-/// A hint that the cache line at p will be written soon.
+/// Hints that the cache line at p will be read soon, or written. It need not exist.
+OLMO_INLINE void fetch_to_read(const void* p) { __builtin_prefetch(p); }
 OLMO_INLINE void fetch_to_write(const void* p) { __builtin_prefetch(p, 1, 2); }
 #endif
 

@@ -107,6 +107,7 @@ OLMO_INLINE float sqrt(float x) { return gpu::sqrt(x); }
 OLMO_INLINE float first_lane(F32x16 x) { return gpu::from_lane(x.v, 0); }
 OLMO_INLINE F32x16 first_lanes(F32x16 x, std::int64_t n) { return {gpu::lane() < n ? x.v : 0.0F}; }
 OLMO_INLINE void lanes_meet() { gpu::sync_group(); }
+OLMO_INLINE void fetch_to_read(const void*) {}
 OLMO_INLINE void fetch_to_write(const void*) {}
 
 }  // namespace olmo::ops::OLMO_ISA

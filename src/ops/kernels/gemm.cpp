@@ -19,7 +19,7 @@ constexpr std::int64_t kMinK = 256;  // below it, loading and storing the accumu
 constexpr int kPanelRow =
     kMaxK + 16;                     // row stride of a copied panel: rows must not share cache sets
 constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
-constexpr std::int64_t kFetching = 4;    // tiles that pass while the next panel of A is fetched
+constexpr std::int64_t kFetching = 5;    // tiles that pass while the next panel of A is fetched
 constexpr std::int64_t kMaxRows = 2048;  // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 1 << 20;  // floats: columns pass in the last-level cache
 constexpr std::int64_t kMaxSums = 4 << 20;     // floats

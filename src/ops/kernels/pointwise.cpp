@@ -75,6 +75,9 @@ void mask_range(const std::uint8_t* __restrict mask, Element* __restrict x, std:
   for (std::int64_t i = begin; i < end; ++i) x[i] = mask[i] != 0 ? x[i] : Element{};
 }
 
+// Elements: the halves of a row are too short for the processor to foresee what comes next.
+constexpr std::int64_t kSwigluAhead = 512;
+
 template <typename Element>
 void swiglu_rows(const Element* u, Element* y, std::int64_t columns, std::int64_t begin,
                  std::int64_t end) {
@@ -83,6 +86,8 @@ void swiglu_rows(const Element* u, Element* y, std::int64_t columns, std::int64_
     const Element* gate = up + columns;
     Element* out = y + row * columns;
     for_row(columns, [&] OLMO_STEP {
+      fetch_to_read(gate + i + kSwigluAhead);
+      fetch_to_read(up + i + kSwigluAhead);
       const F32x16 g = load_some(gate + i, count);
       const F32x16 silu = rounded_to<Element>(g * sigmoid(g));
       store_some(out + i, silu * load_some(up + i, count), count);
@@ -101,6 +106,9 @@ void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, std:
     const Element* d = dy + row * columns;
     const F32x16 one = broadcast(1.0F);
     for_row(columns, [&] OLMO_STEP {
+      fetch_to_read(gate + i + kSwigluAhead);
+      fetch_to_read(up + i + kSwigluAhead);
+      fetch_to_read(d + i + kSwigluAhead);
       const F32x16 g = load_some(gate + i, count);
       const F32x16 x = load_some(up + i, count);
       const F32x16 out = load_some(d + i, count);

@@ -177,7 +177,8 @@ OLMO_INLINE void triangle_steps(const float*& a, const float*& b, const TileOper
                                 F32x16 (&sum)[kRows][kTileVectors]) {
   if constexpr (kStep < kRows) {
     constexpr bool kGrows = kSide == Triangle::kFirst;
-    tile_step<kRows, kARow, kGrows ? 0 : kStep, kGrows ? kStep + 1 : kRows>(a, b, sum);
+    constexpr int kFirst = kStep * static_cast<int>(!kGrows);
+    tile_step<kRows, kARow, kFirst, kGrows ? kStep + 1 : kRows>(a, b, sum);
     a += t.a_k;
     b += t.b_k;
     triangle_steps<kSide, kRows, kARow, kStep + 1>(a, b, t, sum);
