@@ -1,7 +1,6 @@
 // Links and file names in the documents lead somewhere.
 #include "support/documents.h"
 
-#include <fstream>
 #include <regex>
 #include <set>
 

@@ -1,9 +1,7 @@
 #include "data/batch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
-#include <span>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>

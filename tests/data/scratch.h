@@ -2,7 +2,6 @@
 // carries.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>

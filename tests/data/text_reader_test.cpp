@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include "core/hash.h"
-#include "data/python_text.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 

@@ -1,6 +1,5 @@
 // The reference's perplexities, where OLMO_GOLDEN_DIR names their folder (hidden: olmo_tests
 // "[.golden]"): real tokenizer, real model, all windows.
-#include <cmath>
 #include <cstdlib>
 #include <map>
 

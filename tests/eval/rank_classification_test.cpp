@@ -1,7 +1,6 @@
 #include "eval/rank_classification.h"
 
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <map>
 #include <string>

@@ -1,7 +1,6 @@
 #include "eval/scoring.h"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 #include <nlohmann/json.hpp>

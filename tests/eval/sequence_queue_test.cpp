@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <functional>
-#include <map>
-#include <numeric>
+#include <limits>
 #include <random>
 #include <set>
 

@@ -1,7 +1,5 @@
 #include "eval/task_catalog.h"
 
-#include <algorithm>
-
 #include "task_data.h"
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,3 @@
-#include "core/error.h"
 #include "core/input_file.h"
 #include "exports/export_fixture.h"
 #include "exports/tools.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
 #include "exports/tools.h"
 #include "fuzz/target.h"
 #include "monitor/run_view.h"

@@ -2,7 +2,6 @@
 
 #include "config/cluster.h"
 #include "config/file.h"
-#include "core/error.h"
 #include "fuzz/target.h"
 #include "models/hf_config.h"
 #include "store/checkpoint_manifest.h"

@@ -1,7 +1,6 @@
 #include "model/model_config.h"
 
 #include "core/error.h"
-#include "model/parameters.h"
 #include "support/catch.h"
 #include "support/model_config_json.h"
 

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/json.h"
-#include "model/hf_names.h"
 #include "models/convert_model.h"
 #include "store/checkpoint.h"
 #include "store/safetensors.h"

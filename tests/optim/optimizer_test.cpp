@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "optim/lr_schedule.h"
 #include "store/safetensors.h"
 #include "support/catch.h"
 

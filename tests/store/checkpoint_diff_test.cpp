@@ -1,6 +1,7 @@
 #include "store/checkpoint_diff.h"
 
 #include <fstream>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <functional>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,5 @@
 #include "store/raw_file.h"
 
-#include <fstream>
-
 #include "core/error.h"
 #include "core/input_file.h"
 #include "store/checkpoint_fixture.h"

@@ -13,7 +13,6 @@
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 #include "train/stepper.h"
-#include "train/train_state.h"
 
 namespace olmo::train {
 namespace {

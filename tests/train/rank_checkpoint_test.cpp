@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <fstream>
+#include <mutex>
 
 #include "core/error.h"
 #include "dist/dying_rank.h"
