@@ -45,9 +45,11 @@ std::string numbers(const Test& test, bool certify) {
     return test.name + " differs by " + with_unit(test.estimate, test, true) +
            ", from too few values for a test (n = " + std::to_string(test.n) + ")";
   const Interval& interval = certify ? test.interval90 : test.interval95;
-  return test.name + " differs by " + with_unit(test.estimate, test, true) + " (" +
-         (certify ? "90" : "95") + " % interval " + number(interval.low) + " to " +
-         number(interval.high) + "; " + how(test) + ")";
+  const bool is_share = test.unit == "%";  // of instances that differ, whichever side is A
+  return test.name + (is_share ? " is " : " differs by ") +
+         with_unit(test.estimate, test, !is_share) + " (" + (certify ? "90" : "95") +
+         " % interval " + number(interval.low) + " to " + number(interval.high) + "; " + how(test) +
+         ")";
 }
 
 std::string excluded(const Test& test) {

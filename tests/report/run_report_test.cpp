@@ -10,18 +10,18 @@ namespace {
 /// Returns the evaluation's id.
 std::string evaluate(test::RecordedCurve& run, std::int64_t step) {
   store::EvaluationDb db(run.db().records());
-  const auto id = db.begin({.run_id = run.id(),
-                            .attempt = 1,
-                            .step = step,
-                            .checkpoint = "",
-                            .weights_digest = "",
-                            .tokenizer_digest = "",
-                            .content_key = "",
-                            .command_line = "",
-                            .settings = "{}",
-                            .policy = "{}",
-                            .build = "{}",
-                            .environment = "{}"});
+  auto id = db.begin({.run_id = run.id(),
+                      .attempt = 1,
+                      .step = step,
+                      .checkpoint = "",
+                      .weights_digest = "",
+                      .tokenizer_digest = "",
+                      .content_key = "",
+                      .command_line = "",
+                      .settings = "{}",
+                      .policy = "{}",
+                      .build = "{}",
+                      .environment = "{}"});
   db.end("finished");
   return id;
 }

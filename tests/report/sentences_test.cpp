@@ -32,3 +32,13 @@ TEST_CASE("a claim with a published noise carries its source", "[report]") {
   CHECK(sentence_of(claim, {}).find("with noise from Example et al. 2025, table 3") !=
         std::string::npos);
 }
+
+TEST_CASE("a share of instances that differ is no difference of B and A", "[report]") {
+  Claim claim = equivalent({});
+  claim.verdict = Verdict::kDifferent;
+  claim.tests[0].name = "share of instances";
+  claim.tests[0].unit = "%";
+  claim.tests[0].estimate = 5.25;
+  CHECK(sentence_of(claim, {}).find("share of instances is 5.25 % (95 % interval") !=
+        std::string::npos);
+}

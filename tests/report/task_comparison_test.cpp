@@ -143,6 +143,13 @@ TEST_CASE("other prompts and data are mismatched", "[report]") {
     CHECK(result.tasks[0].n == kEnough - 2);
     CHECK(result.all_pass_p == 1);
   }
+  SECTION("labels of all instances, which leaves nothing to compare, and is no missing data") {
+    for (auto& instance : task.instances) instance.label = 1 - instance.label;
+    const auto result = compare_tasks(a, b, Kind::kCheckpoint, kMargins);
+    CHECK(result.invalid.empty());
+    CHECK(mentions(result.mismatched, "have other labels or options"));
+    CHECK(result.tasks.empty());
+  }
   SECTION("digests, where both are known") {
     auto known = a;
     known.tasks[0].definition_digest = known.tasks[0].data_digest = "one";
