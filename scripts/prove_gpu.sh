@@ -7,7 +7,7 @@
 #   --python PYTHON    with torch, transformers, lm_eval for the peers (default: python3); what it lacks is left out
 #   --data DIR         what `olmo-harness data fetch` brought (default: where that keeps it)
 #   --out DIR          reports, and a log of every part (default: bench/results; logs in gpu_logs there)
-#   --only PART,...    of: machine operations tiny bf16 size resume evaluation audit fast train evaluate profile
+#   --only PART,...    of: machine operations tiny bf16 size resume ranks evaluation audit fast train evaluate profile
 #   --limit SECONDS    of a part (default: 540)
 #   --small            the smallest sizes: tries the script itself
 # Exit code 0: all parts passed or were left out; 5: one failed, or bits differ; 2: no such device here.
@@ -19,7 +19,7 @@ refuse() { echo "prove_gpu.sh: $*" >&2; exit 2; }
 # What the user names is below the folder where the user is.
 at() { (cd "$from" && realpath -ms -- "$1"); }
 
-parts=(machine operations tiny bf16 size resume evaluation audit fast train evaluate profile)
+parts=(machine operations tiny bf16 size resume ranks evaluation audit fast train evaluate profile)
 device=${1:-}
 case $device in
   cuda | rocm) shift ;;
@@ -141,6 +141,17 @@ part_resume() {  # from the device to the CPU and back
   [ $code = 75 ] && { code=0; train parts stop_after=$stop --resume latest || code=$?; }
   [ $code = 75 ] && { code=0; train parts device="$device" --resume latest || code=$?; }
   [ $code = 0 ] && same parts whole
+}
+
+part_ranks() {  # one for each of two GPUs, which the library of the vendor connects
+  local count strategy
+  count=$("$harness" doctor --json | "$python" -I -c "import json, sys; print(json.load(sys.stdin)['gpus']['on_bus']['$([ "$device" = cuda ] && echo nvidia || echo amd)'])")
+  [ "$count" -ge 2 ] || skip "this machine has $count GPU(s); ranks want two"
+  for strategy in fsdp ddp; do
+    train "ranks-$strategy-cpu" precision=amp_bf16 distributed_strategy=$strategy &&
+      train "ranks-$strategy" device="$device" precision=amp_bf16 distributed_strategy=$strategy --nproc 2 &&
+      same "ranks-$strategy" "ranks-$strategy-cpu" || return
+  done
 }
 
 part_evaluation() {

@@ -223,9 +223,12 @@ TEST_CASE("src/README.md states the table of rooms that the includes are held to
   CHECK(stated == kAllowed);
 }
 
-TEST_CASE("tensors' elements are reached through the host's door and the operations' alone",
-          "[layering]") {
-  const std::set<std::string> doors = {"core/named_tensors.cpp", "ops/dispatch.h"};
+TEST_CASE(
+    "tensors' elements are reached through the host's door, the operations' and that between GPUs "
+    "alone",
+    "[layering]") {
+  const std::set<std::string> doors = {"core/named_tensors.cpp", "ops/dispatch.h",
+                                       "dist/gpu_ranks.cpp"};
   const std::regex reach("data_ptr|accessor|\\.item<|\\.item\\(");
   for (const auto& file : sources()) {
     const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();

@@ -198,7 +198,8 @@ int run(const Options& options, dist::World& world) {
       train::run_session(loaded, session,
                          {.communicator = world.ranks(),
                           .launch = world.launch().how,
-                          .at_step = [&world](std::int64_t step) { world.at_step(step); }},
+                          .at_step = [&world](std::int64_t step) { world.at_step(step); },
+                          .local = {world.placement().local_rank, world.placement().local_size}},
                          signals);
   if (writes) print_result(result, loaded.config, options);
   return exit_code_of(result.train.outcome);

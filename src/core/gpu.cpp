@@ -28,28 +28,25 @@ GpuStream native_handle(const Stream& stream) {
 
 }  // namespace
 
-std::shared_ptr<Gpu> Gpu::open(Device device, const std::string& folder) {
-  return std::shared_ptr<Gpu>(new Gpu(device, folder));
+std::shared_ptr<Gpu> Gpu::open(Device device, const std::string& folder, const LocalRank& local) {
+  return std::shared_ptr<Gpu>(new Gpu(device, folder, local));
 }
 
-Gpu::Gpu(Device device, const std::string& folder)
-    : device_(device), driver_(open_gpu_driver(device, folder)) {
-  int count = 0;
-  require(driver_.init(0), "the driver does not start");
-  require(driver_.count(&count), "the driver does not count its devices");
-  if (count < 1) {
-    throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) +
-                                       ", but the driver shows this process no GPU: see "
-                                       "nvidia-smi or rocm-smi, or take device=cpu");
-  }
+Gpu::Gpu(Device device, const std::string& folder, const LocalRank& local)
+    : device_(device), driver_(open_gpu_driver(device, folder)), folder_(folder) {
+  choose(local);
   std::array<char, 256> text{};
-  require(driver_.name(text.data(), static_cast<int>(text.size()) - 1, 0), "it has no name");
+  const int room = static_cast<int>(text.size()) - 1;
+  require(driver_.name(text.data(), room, number_), "it has no name");
   name_ = text.data();
+  require(driver_.bus(text.data(), room, number_), "it has no address");
+  bus_ = text.data();
   open_torch_half(device, folder);
   if (!at::hasCUDA()) {
     throw Error(ErrorKind::kFailure,
                 "device " + name_ + ": LibTorch finds no GPU, though the driver shows one");
   }
+  c10::impl::VirtualGuardImpl(at::kCUDA).setDevice(memory());
   compiler_ = open_gpu_compiler(device, folder);  // LibTorch's half may have brought it along
   int major = 0, minor = 0;
   compiler_.version(&major, &minor);
@@ -57,6 +54,24 @@ Gpu::Gpu(Device device, const std::string& folder)
                    std::to_string(minor);
   if (device == Device::kCuda) open_cuda_context();
   use();
+}
+
+void Gpu::choose(const LocalRank& local) {
+  int count = 0;
+  require(driver_.init(0), "the driver does not start");
+  require(driver_.count(&count), "the driver does not count its devices");
+  const std::string but = "`device` is " + to_string(device_) + ", but the driver shows ";
+  if (count < 1) {
+    throw Error(ErrorKind::kUsage, but +
+                                       "this process no GPU: see nvidia-smi or rocm-smi, or take "
+                                       "device=cpu");
+  }
+  if (count > 1 && local.rank >= count) {
+    throw Error(ErrorKind::kUsage, but + std::to_string(count) + " GPUs to each of " +
+                                       std::to_string(local.size) +
+                                       " ranks of this machine: expected one for each rank");
+  }
+  number_ = count == 1 ? 0 : local.rank;
 }
 
 void Gpu::require(int code, const std::string& what) const {
@@ -69,25 +84,26 @@ void Gpu::require(int code, const std::string& what) const {
 void Gpu::open_cuda_context() {
   const auto attribute = [&](int which) {
     int value = 0;
-    require(driver_.attribute(&value, which, 0), "the driver does not describe it");
+    require(driver_.attribute(&value, which, number_), "the driver does not describe it");
     return value;
   };
   architecture_ =
       "sm_" + std::to_string(attribute(kComputeMajor)) + std::to_string(attribute(kComputeMinor));
   compiler_name_ += ", " + architecture_;
-  require(driver_.retain_context(&context_, 0), "it cannot be used");
+  require(driver_.retain_context(&context_, number_), "it cannot be used");
 }
 
 Gpu::~Gpu() {
   // What fails now cannot be helped. Copies may still read the staging memory, kernels be queued.
-  if (device_ == Device::kCuda ? driver_.use_context(context_) == 0 : driver_.use_device(0) == 0)
+  if (device_ == Device::kCuda ? driver_.use_context(context_) == 0
+                               : driver_.use_device(number_) == 0)
     driver_.wait(stream());
   if (staging_ != nullptr) driver_.release_pinned(staging_);
   if (module_ != nullptr) driver_.unload_module(module_);
-  if (context_ != nullptr) driver_.release_context(0);
+  if (context_ != nullptr) driver_.release_context(number_);
 }
 
-GpuStream Gpu::stream() {
+GpuStream Gpu::stream() const {
   return native_handle(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(memory()));
 }
 
@@ -96,7 +112,7 @@ void Gpu::check(int code, const std::string& what) const {
 }
 
 void Gpu::use() const {
-  check(device_ == Device::kCuda ? driver_.use_context(context_) : driver_.use_device(0),
+  check(device_ == Device::kCuda ? driver_.use_context(context_) : driver_.use_device(number_),
         "it cannot be used from this thread");
 }
 
@@ -139,12 +155,22 @@ void Gpu::wait_for(GpuStream stream) {
   check(driver_.wait(stream), "a kernel or copy failed");
   launched_ = 0;
   staged_ = 0;
+  for (const auto& [owner, check_work] : after_waits_) check_work();
 }
 
 void Gpu::wait() {
   const std::scoped_lock lock(mutex_);
   use();
   wait_for(stream());
+}
+
+void Gpu::after_waits(const void* owner, std::function<void()> check) {
+  const std::scoped_lock lock(mutex_);
+  if (check) {
+    after_waits_[owner] = std::move(check);
+  } else {
+    after_waits_.erase(owner);
+  }
 }
 
 std::byte* Gpu::stage(std::size_t bytes, GpuStream stream) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -10,7 +13,12 @@
 
 namespace olmo {
 
-/// The first GPU that the process sees. Tensors of its memory are LibTorch's, of the kind "cuda"
+/// A process among those of one training on its machine. Each has a GPU of its own.
+struct LocalRank {
+  int rank = 0, size = 1;
+};
+
+/// One of the GPUs that the process sees. Tensors of its memory are LibTorch's, of the kind "cuda"
 /// (ROCm's call themselves that, too), from LibTorch's allocator. What runs on it is queued in
 /// LibTorch's current stream: our kernels, LibTorch's operations and copies. A call that queues
 /// returns at once; the order is the stream's. The host sees an error of queued work when it waits,
@@ -21,9 +29,11 @@ class Gpu {
   /// Threads of a block.
   static constexpr unsigned kBlock = 256;
 
-  /// Throws Error(kUsage) in one sentence if there is none, or a library is missing. `folder`: as
-  /// for open_gpu_driver.
-  static std::shared_ptr<Gpu> open(Device device, const std::string& folder);
+  /// Throws Error(kUsage) in one sentence if there is none, or a library is missing. Of several
+  /// GPUs it is the one with the number of this process on its machine; one alone was given to this
+  /// process. `folder`: as for open_gpu_driver.
+  static std::shared_ptr<Gpu> open(Device device, const std::string& folder,
+                                   const LocalRank& local = {});
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -32,11 +42,19 @@ class Gpu {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// What compiles for it, e.g. "NVRTC 12.4, sm_90".
   [[nodiscard]] const std::string& compiler() const { return compiler_name_; }
+  /// Its address on the machine's bus, which no other has: "0000:3b:00.0".
+  [[nodiscard]] const std::string& bus() const { return bus_; }
+  /// The folder that it was opened with.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Where LibTorch keeps the tensors of its memory.
-  static at::Device memory() { return {at::kCUDA, 0}; }
+  [[nodiscard]] at::Device memory() const {
+    return {at::kCUDA, static_cast<at::DeviceIndex>(number_)};
+  }
 
   /// LibTorch's current stream. Null is a stream, too: the device's default one.
-  [[nodiscard]] static GpuStream stream();
+  [[nodiscard]] GpuStream stream() const;
+  /// Before this thread calls other libraries of the device.
+  void use() const;
 
   /// Queues `kernel` of `program` (compiled at the first call, which takes seconds; always the same
   /// program) in `blocks` blocks of kBlock threads. `arguments` point to the kernel's parameters,
@@ -51,14 +69,17 @@ class Gpu {
   void copy_to_host(void* to, const void* from, std::size_t bytes);
   /// Returns when all that was queued is done.
   void wait();
+  /// `check` is called whenever the host has waited, and throws if something that was queued has
+  /// been given up since, of which the device knows nothing. Empty: no more, of this `owner`.
+  void after_waits(const void* owner, std::function<void()> check);
 
   /// Throws Error(kFailure) for what LibTorch says of the device, with the kernel launched last.
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
-  Gpu(Device device, const std::string& folder);
+  Gpu(Device device, const std::string& folder, const LocalRank& local);
+  void choose(const LocalRank& local);
   void open_cuda_context();
-  void use() const;
   void wait_for(GpuStream stream);
   /// Memory of the host that the device can copy from while the host goes on, `bytes` long; at most
   /// kStaging.
@@ -74,7 +95,9 @@ class Gpu {
   Device device_;
   GpuDriver driver_;
   GpuCompiler compiler_;
-  std::string name_, compiler_name_, architecture_;
+  std::string folder_;
+  int number_ = 0;  ///< among those that the process sees
+  std::string name_, bus_, compiler_name_, architecture_;
   void* context_ = nullptr;
   void* module_ = nullptr;
   std::unordered_map<std::string, void*> kernels_;
@@ -82,8 +105,12 @@ class Gpu {
   std::int64_t launched_ = 0;     ///< since the host waited
   std::byte* staging_ = nullptr;  ///< kStaging bytes
   std::size_t staged_ = 0;        ///< of them, still read by copies
+  std::map<const void*, std::function<void()>> after_waits_;
   std::recursive_mutex mutex_;
 };
+
+/// Gives a policy the device of that name, "cpu", "cuda" or "rocm", as resolve_policy does.
+void set_device(Policy& policy, const std::string& name, const LocalRank& local = {});
 
 /// An error of LibTorch's in one sentence, without the calls that led to it: MemoryError, Gpu::fail
 /// where the policy has a GPU, else Error(kFailure).

@@ -59,6 +59,7 @@ struct Wanted {
   std::string what;
   std::vector<std::string> names;  ///< that it goes by, the usual one first
   std::string remedy;
+  std::vector<std::filesystem::path> folders = {};  ///< where it may be, beside the system's
 };
 
 Wanted driver_library(Device device) {
@@ -81,10 +82,30 @@ Wanted compiler_library(Device device) {
           "install ROCm's hiprtc" + or_folder};
 }
 
+/// PyTorch's packages bring it along: for CUDA in a folder of its own, for ROCm beside LibTorch.
+Wanted collectives_library(Device device) {
+  const std::string or_folder = ", or name its folder in OLMO_GPU_LIBRARIES";
+  const auto torch = libtorch_folder();
+  if (device == Device::kCuda) {
+    return {"NVIDIA's NCCL, which connects the GPUs of several ranks,",
+            {"libnccl.so.2", "libnccl.so"},
+            "install NCCL (PyTorch's packages for CUDA bring it along)" + or_folder,
+            {torch / "../../nvidia/nccl/lib", torch}};
+  }
+  return {"AMD's RCCL, which connects the GPUs of several ranks,",
+          {"librccl.so.1", "librccl.so"},
+          "install ROCm's RCCL" + or_folder,
+          {torch}};
+}
+
 SharedLibrary look_for(const Wanted& wanted, const std::string& folder, std::string* problem) {
   std::vector<std::string> places;
   if (!folder.empty()) {
     for (const auto& name : wanted.names) places.push_back(folder + "/" + name);
+  }
+  for (const auto& beside : wanted.folders) {
+    if (beside.is_relative()) continue;  // never where the user happens to be
+    for (const auto& name : wanted.names) places.push_back((beside / name).string());
   }
   places.insert(places.end(), wanted.names.begin(), wanted.names.end());
   return SharedLibrary::open(places, problem);
@@ -113,6 +134,7 @@ void find_cuda(GpuDriver& d) {
   find(l, "cuInit", d.init);
   find(l, "cuDeviceGetCount", d.count);
   find(l, "cuDeviceGetName", d.name);
+  find(l, "cuDeviceGetPCIBusId", d.bus);
   find(l, "cuStreamSynchronize", d.wait);
   find(l, "cuMemHostAlloc", d.allocate_pinned);
   find(l, "cuMemFreeHost", d.release_pinned);
@@ -134,6 +156,7 @@ void find_hip(GpuDriver& d) {
   find(l, "hipInit", d.init);
   find(l, "hipGetDeviceCount", d.count);
   find(l, "hipDeviceGetName", d.name);
+  find(l, "hipDeviceGetPCIBusId", d.bus);
   find(l, "hipStreamSynchronize", d.wait);
   find(l, "hipHostMalloc", d.allocate_pinned);
   find(l, "hipHostFree", d.release_pinned);
@@ -257,6 +280,31 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
   return c;
 }
 
+GpuCollectives open_gpu_collectives(Device device, const std::string& folder) {
+  GpuCollectives c;
+  c.library = open(device, collectives_library(device), folder);
+  const SharedLibrary& l = c.library;
+  find(l, "ncclGetUniqueId", c.make_id);
+  find(l, "ncclCommInitRank", c.join);
+  find(l, "ncclCommDestroy", c.leave);
+  find(l, "ncclCommAbort", c.abort);
+  find(l, "ncclCommGetAsyncError", c.state);
+  find(l, "ncclGetErrorString", c.error_text);
+  find(l, "ncclAllGather", c.all_gather);
+  find(l, "ncclBroadcast", c.broadcast);
+  find(l, "ncclSend", c.send);
+  find(l, "ncclRecv", c.receive);
+  find(l, "ncclGroupStart", c.begin_group);
+  find(l, "ncclGroupEnd", c.end_group);
+  int (*get_version)(int*) = nullptr;
+  find(l, "ncclGetVersion", get_version);
+  int v = 0;
+  get_version(&v);  // 22703 is 2.27.3
+  c.name = (device == Device::kCuda ? "NCCL " : "RCCL ") + std::to_string(v / 10000) + "." +
+           std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
+  return c;
+}
+
 std::string gpu_library_folder() {
   const char* folder = std::getenv("OLMO_GPU_LIBRARIES");
   return folder != nullptr ? folder : "";
@@ -283,13 +331,16 @@ void open_torch_half(Device device, const std::string& folder) {
 
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
   std::vector<GpuNeed> needs;
-  for (const Wanted& wanted : {driver_library(device), compiler_library(device)}) {
+  const auto add = [&](const Wanted& wanted) {
     std::string problem;
     const bool found = static_cast<bool>(look_for(wanted, folder, &problem));
     needs.push_back({wanted.what, wanted.names.front(), found ? "" : problem, wanted.remedy});
-  }
+  };
+  add(driver_library(device));
+  add(compiler_library(device));
   needs.push_back({"LibTorch's half for " + std::string(device == Device::kCuda ? "CUDA" : "ROCm"),
                    half_name(device), half_problem(device, folder), half_remedy()});
+  add(collectives_library(device));
   return needs;
 }
 

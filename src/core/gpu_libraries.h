@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <span>
@@ -22,6 +23,7 @@ struct GpuDriver {
   int (*init)(unsigned flags) = nullptr;
   int (*count)(int*) = nullptr;
   int (*name)(char*, int size, int device) = nullptr;
+  int (*bus)(char*, int size, int device) = nullptr;
   int (*wait)(void* stream) = nullptr;
   int (*allocate_pinned)(void**, std::size_t, unsigned flags) = nullptr;  ///< memory of the host
   int (*release_pinned)(void*) = nullptr;
@@ -68,10 +70,41 @@ struct GpuCompiler {
   int (*version)(int* major, int* minor) = nullptr;
 };
 
-/// Libraries are sought in `folder` first, unless it is empty, then where the system keeps them.
-/// Throws Error(kUsage) naming the one that is missing and what would help.
+/// What moves bytes between GPUs of several processes: NCCL, or RCCL, which has the same functions.
+/// Every function but error_text returns 0 when it succeeds. Counts are of elements of the type
+/// kBytes.
+struct GpuCollectives {
+  struct Id {
+    std::array<char, 128> bytes;
+  };
+  static constexpr int kBytes = 0;       // ncclInt8
+  static constexpr int kInProgress = 7;  // ncclInProgress
+
+  SharedLibrary library;
+  std::string name = {};  ///< "NCCL 2.27.3"
+  int (*make_id)(Id*) = nullptr;
+  int (*join)(void** communicator, int size, Id id, int rank) = nullptr;
+  int (*leave)(void* communicator) = nullptr;
+  int (*abort)(void* communicator) = nullptr;
+  int (*state)(void* communicator, int* code) = nullptr;
+  const char* (*error_text)(int code) = nullptr;
+  int (*all_gather)(const void* from, void* to, std::size_t count, int type, void* communicator,
+                    void* stream) = nullptr;
+  int (*broadcast)(const void* from, void* to, std::size_t count, int type, int root,
+                   void* communicator, void* stream) = nullptr;
+  int (*send)(const void* from, std::size_t count, int type, int peer, void* communicator,
+              void* stream) = nullptr;
+  int (*receive)(void* to, std::size_t count, int type, int peer, void* communicator,
+                 void* stream) = nullptr;
+  int (*begin_group)() = nullptr;
+  int (*end_group)() = nullptr;
+};
+
+/// Libraries are sought in `folder` first, unless it is empty, then beside LibTorch, then where the
+/// system keeps them. Throws Error(kUsage) naming the one that is missing and what would help.
 GpuDriver open_gpu_driver(Device device, const std::string& folder);
 GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
+GpuCollectives open_gpu_collectives(Device device, const std::string& folder);
 
 /// The value of OLMO_GPU_LIBRARIES: the folder for these functions, or empty.
 std::string gpu_library_folder();
@@ -100,7 +133,8 @@ struct GpuNeed {
   std::string remedy;   ///< what to do where it cannot
 };
 
-/// Driver, compiler and LibTorch's half, in this order. LibTorch's half is not loaded.
+/// Driver, compiler, LibTorch's half, and what several ranks need, in this order. LibTorch's half
+/// is not loaded.
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder);
 
 /// Source of kernels: the first file is compiled, the others are what it includes.

@@ -47,7 +47,7 @@ at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
 }
 
 at::Device memory_of(const Policy& policy) {
-  return policy.gpu != nullptr ? Gpu::memory() : at::Device(at::kCPU);
+  return policy.gpu != nullptr ? policy.gpu->memory() : at::Device(at::kCPU);
 }
 
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor) {

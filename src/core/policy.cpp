@@ -48,15 +48,6 @@ bool machine_has(Isa isa) {
   return isa == Isa::kPlain;
 }
 
-void set_device(Policy& policy, const std::string& name) {
-  const auto device = named<Device>(name, kDevices);
-  if (!device)
-    throw Error(ErrorKind::kUsage, "`device` must be cpu, cuda or rocm, got '" + name + "'");
-  if (device == Device::kCpu) return;
-  policy.device = *device;
-  policy.gpu = Gpu::open(policy.device, gpu_library_folder());
-}
-
 at::Context& context() { return at::globalContext(); }
 
 // Not here: MKL_CBWR, since LibTorch aligns its memory and fixes MKL's thread count, which is all
@@ -141,6 +132,15 @@ std::string precision_names() {
 Isa best_isa() {
   if (machine_has(Isa::kAvx512)) return Isa::kAvx512;
   return machine_has(Isa::kAvx2) ? Isa::kAvx2 : Isa::kPlain;
+}
+
+void set_device(Policy& policy, const std::string& name, const LocalRank& local) {
+  const auto device = named<Device>(name, kDevices);
+  if (!device)
+    throw Error(ErrorKind::kUsage, "`device` must be cpu, cuda or rocm, got '" + name + "'");
+  if (device == Device::kCpu) return;
+  policy.device = *device;
+  policy.gpu = Gpu::open(policy.device, gpu_library_folder(), local);
 }
 
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,

@@ -66,9 +66,24 @@ class Pending {
   std::function<void()> wait_;
 };
 
+/// Asked while a rank waits for others, some times a second: throws if it knows that a rank has
+/// failed, is dead or hangs. `trouble` is empty, or what the transport says of a collective that
+/// has just failed ("Connection closed by peer [10.0.0.7]:4711"): then the check may take its time
+/// to find out which rank is behind it, and the transport's error is thrown if it returns.
+using FailureCheck = std::function<void(const std::string& trouble)>;
+
+/// Who looks after the ranks of a communicator.
+struct Lookout {
+  FailureCheck check = {};
+  /// Told of every communicator, those of split() too, by its name: where this rank stands in it.
+  /// Told once more, with nothing, before the communicator goes.
+  std::function<void(const std::string& name, std::function<Position()>)> follow = {};
+};
+
 /// A rank's place among W ranks. Every rank calls the same collectives in the same order, from one
 /// thread at a time; what else runs at the same time (a save in the background) has a communicator
-/// of its own, from split(). Tensors are contiguous, of the host's memory, of any type.
+/// of its own, from split(). Tensors are contiguous, of any type, of the host's memory; of a
+/// communicator between GPUs (dist/gpu_ranks.h) of the device's.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -93,6 +108,10 @@ class Communicator {
   /// The ranks that give the same `color`, in the order of their ranks here, as a world of their
   /// own.
   virtual std::unique_ptr<Communicator> split(int color) = 0;
+
+  /// Its name among those of a rank, the same on all its ranks, and who looks after them.
+  [[nodiscard]] virtual std::string name() const { return "ranks"; }
+  [[nodiscard]] virtual Lookout lookout() const { return {}; }
 
   [[nodiscard]] const Traffic& traffic() const { return *traffic_; }
 

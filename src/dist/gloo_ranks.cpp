@@ -226,6 +226,9 @@ class GlooCommunicator final : public Communicator {
                      part.rank, part.size, world_->options());
   }
 
+  [[nodiscard]] std::string name() const override { return world_->name(); }
+  [[nodiscard]] Lookout lookout() const override { return world_->options(); }
+
  private:
   void follow(std::function<Position()> position) {
     if (world_->options().follow) world_->options().follow(world_->name(), std::move(position));

@@ -11,13 +11,7 @@
 
 namespace olmo::dist {
 
-/// Asked while a rank waits for others, some times a second: throws if it knows that a rank has
-/// failed, is dead or hangs. `trouble` is empty, or what the transport says of a collective that
-/// has just failed ("Connection closed by peer [10.0.0.7]:4711"): then the check may take its time
-/// to find out which rank is behind it, and the transport's error is thrown if it returns.
-using FailureCheck = std::function<void(const std::string& trouble)>;
-
-struct GlooOptions {
+struct GlooOptions : Lookout {
   /// The longest that a rank waits for another: to come, and in a collective. Half an hour, as
   /// OLMo's.
   std::chrono::milliseconds limit = std::chrono::minutes(30);
@@ -25,10 +19,6 @@ struct GlooOptions {
   /// leads to. Otherwise, as everywhere in c10d, at the interface that GLOO_SOCKET_IFNAME names, or
   /// at the address of the host's name.
   bool one_machine = false;
-  FailureCheck check = {};
-  /// Told of every communicator, those of split() too, by its name: where this rank stands in it.
-  /// Told once more, with nothing, before the communicator goes.
-  std::function<void(const std::string& name, std::function<Position()>)> follow = {};
 };
 
 /// Meets the other ranks in `store`, under keys that begin with `name`, and connects with each.

@@ -1,6 +1,7 @@
 #include "sharding/rank_groups.h"
 
 #include "core/error.h"
+#include "dist/gpu_ranks.h"
 
 namespace olmo::sharding {
 namespace {
@@ -16,16 +17,18 @@ dist::Communicator* group(dist::Communicator& world, int size, int color,
 
 }  // namespace
 
-RankGroups::RankGroups(dist::Communicator& world, int shard_ranks)
+RankGroups::RankGroups(dist::Communicator& world, int shard_ranks, const std::shared_ptr<Gpu>& gpu)
     : world_(world), shard_ranks_(shard_ranks) {
   OLMO_CHECK(shard_ranks >= 1 && world.size() % shard_ranks == 0);
-  shard_ = group(world, shard_ranks, world.rank() / shard_ranks, own_shard_);
-  replicas_ = group(world, world.size() / shard_ranks, world.rank() % shard_ranks, own_replicas_);
+  if (gpu != nullptr && world.size() > 1) between_gpus_ = dist::join_gpus(world, gpu);
+  dist::Communicator& tensors = between_gpus_ ? *between_gpus_ : world;
+  shard_ = group(tensors, shard_ranks, world.rank() / shard_ranks, own_shard_);
+  replicas_ = group(tensors, world.size() / shard_ranks, world.rank() % shard_ranks, own_replicas_);
 }
 
 dist::Traffic RankGroups::traffic() const {
   dist::Traffic sum = world_.traffic();
-  for (const auto* own : {own_shard_.get(), own_replicas_.get()})
+  for (const auto* own : {between_gpus_.get(), own_shard_.get(), own_replicas_.get()})
     if (own != nullptr) sum += own->traffic();
   return sum;
 }

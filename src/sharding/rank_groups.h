@@ -5,6 +5,7 @@
 #include <bit>
 #include <memory>
 
+#include "core/policy.h"
 #include "dist/communicator.h"
 
 namespace olmo::sharding {
@@ -39,11 +40,13 @@ inline int terms_of(int count, int group, int shard_ranks) {
 /// copies (G = W), and where each rank has all weights (G = 1), that is slice r.
 class RankGroups {
  public:
-  /// Collective: every rank of `world` makes one. G is `shard_ranks`, which divides W.
-  RankGroups(dist::Communicator& world, int shard_ranks);
+  /// Collective: every rank of `world` makes one. G is `shard_ranks`, which divides W. `gpu`: where
+  /// tensors lie; null: in the host's memory.
+  RankGroups(dist::Communicator& world, int shard_ranks, const std::shared_ptr<Gpu>& gpu = nullptr);
 
+  /// For what the host has.
   [[nodiscard]] dist::Communicator& world() const { return world_; }
-  /// This rank's shard group and replica group. What is alone is a world of one rank.
+  /// This rank's shard group and replica group, for tensors. What is alone is a world of one rank.
   [[nodiscard]] dist::Communicator& shard() const { return *shard_; }
   [[nodiscard]] dist::Communicator& replicas() const { return *replicas_; }
 
@@ -60,7 +63,7 @@ class RankGroups {
  private:
   dist::Communicator& world_;
   int shard_ranks_;
-  std::unique_ptr<dist::Communicator> own_shard_, own_replicas_;
+  std::unique_ptr<dist::Communicator> between_gpus_, own_shard_, own_replicas_;
   dist::Communicator* shard_;
   dist::Communicator* replicas_;
 };

@@ -1,6 +1,5 @@
 #include "sharding/rank_units.h"
 
-#include "core/error.h"
 #include "dist/exchange.h"
 #include "ops/optimizer_update.h"
 
@@ -11,18 +10,10 @@ RankUnits::RankUnits(const model::ModelConfig& config, const Policy& policy, mod
     : Units(std::move(map)),
       config_(config),
       policy_(policy),
-      groups_(ranks, strategy.shard_ranks),
+      groups_(ranks, strategy.shard_ranks, policy.gpu),
       layout_(config, Units::map(), ranks.size()),
       weights_(config, policy, layout_, groups_, strategy.keeps_gathered),
-      gradients_(config, policy, layout_, groups_) {
-  if (ranks.size() > 1 && policy.device != Device::kCpu) {
-    throw Error(ErrorKind::kUsage,
-                "`device` is " + to_string(policy.device) + " and there are " +
-                    std::to_string(ranks.size()) +
-                    " ranks; so far ranks exchange what lies in the memory of CPUs, so that a "
-                    "GPU trains as one process only");
-  }
-}
+      gradients_(config, policy, layout_, groups_) {}
 
 NamedTensors RankUnits::owned_parameters() const {
   return layout_.slice_views(weights_.masters(), groups_.slice());

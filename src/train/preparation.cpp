@@ -175,16 +175,18 @@ void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {
   }
 }
 
-Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, InputDigests digests) {
+Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, InputDigests digests,
+                    const LocalRank& local) {
   const config::TrainConfig& config = loaded.config;
   Preparation ready;
   ready.notes = loaded.notes;
   for (const auto& blocker : loaded.blockers) problems.add(Error(ErrorKind::kUsage, blocker));
   problems.check([&] {
-    ready.policy = resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads),
-                                  config.device);
-    ready.policy->mixed_precision = config.mixed_precision();
-    apply_policy(*ready.policy);
+    Policy policy = resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
+    set_device(policy, config.device, local);
+    policy.mixed_precision = config.mixed_precision();
+    apply_policy(policy);
+    ready.policy = std::move(policy);
   });
   problems.check([&] {
     ready.tokenizer = check_named_tokenizer(config);

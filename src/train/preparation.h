@@ -12,6 +12,7 @@
 #include "config/tokenizer_check.h"
 #include "config/train_config.h"
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/machine.h"
 #include "core/policy.h"
 #include "data/batch.h"
@@ -85,9 +86,9 @@ struct Preparation {
 enum class InputDigests { kNow, kLater };
 
 /// Checks everything but the run folder: what is not supported, the policy (which is applied),
-/// tokenizer, token files and evaluators. Writes nothing.
+/// tokenizer, token files and evaluators. Writes nothing. `local`: see set_device.
 Preparation prepare(const config::LoadedConfig& loaded, Problems& problems,
-                    InputDigests digests = InputDigests::kNow);
+                    InputDigests digests = InputDigests::kNow, const LocalRank& local = {});
 
 /// The token files and label masks of a config, each as often as it is named. Whether
 /// describe_inputs() hashes them whole depends on all of them.

@@ -76,9 +76,9 @@ NeededMemory memory_where_it_computes(int ranks) {
 
 /// What a start needs beside its folder; throws all that is wrong with it at once.
 Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptions& options,
-                          InputDigests digests) {
+                          InputDigests digests, const LocalRank& local) {
   Problems problems;
-  Preparation ready = prepare(loaded, problems, digests);
+  Preparation ready = prepare(loaded, problems, digests, local);
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] {
     if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
@@ -143,7 +143,8 @@ class Session {
     const bool alone = ranks_.size() == 1;
     activity_.now("reading tokenizer and token files");
     dist::together(ranks_, [&] {
-      ready_ = prepare_start(loaded_, options_, alone ? InputDigests::kNow : InputDigests::kLater);
+      ready_ = prepare_start(loaded_, options_, alone ? InputDigests::kNow : InputDigests::kLater,
+                             place_.local);
     });
     if (!alone) require_same_everywhere();
     activity_.now("looking for what to go on with in " + options_.run_dir.string());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/train_config.h"
+#include "core/gpu.h"
 #include "dist/communicator.h"
 #include "train/plan.h"
 #include "train/trainer.h"
@@ -25,6 +26,7 @@ struct Ranks {
   dist::Communicator& communicator;
   std::string launch = "alone";                    ///< what started them, for the record
   std::function<void(std::int64_t)> at_step = {};  ///< see TrainingParts
+  LocalRank local = {};                            ///< this one, on its machine
 };
 
 struct SessionResult {

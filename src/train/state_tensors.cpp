@@ -25,7 +25,8 @@ Digest hash_of(const Policy& policy, const at::Tensor& tensor) {
 /// The tensors of a state whose parts lie on several ranks.
 class InParts {
  public:
-  InParts(const sharding::RankUnits& units, const std::vector<StateTensor>& tensors) {
+  InParts(const Policy& policy, const sharding::RankUnits& units,
+          const std::vector<StateTensor>& tensors) {
     const auto& layout = units.layout();
     const auto parts = layout.parts(units.groups().slice());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -33,7 +34,8 @@ class InParts {
       const auto& place = layout.place(layout.parameters()[*tensors[i].parameter]);
       const auto& part = parts[*tensors[i].parameter];
       numbers_.push_back(i);
-      held_.add({tensors[i].name, {place.size}, part.begin, part.size}, tensors[i].owned);
+      on_host_.push_back(to_host(policy, tensors[i].owned));
+      held_.add({tensors[i].name, {place.size}, part.begin, part.size}, on_host_.back());
     }
   }
 
@@ -60,7 +62,8 @@ class InParts {
   static void update(OutputHash& hash, std::span<const std::byte> bytes) { hash.update(bytes); }
 
   std::vector<std::size_t> numbers_;  ///< in the state
-  HeldTensors held_;
+  std::vector<at::Tensor> on_host_;
+  HeldTensors held_;  ///< their bytes
 };
 
 /// Of tensors that are whole on this process.
@@ -109,7 +112,7 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
     for (const StateTensor& tensor : tensors) whole.push_back(tensor.owned);
     digests = digests_of(policy, whole);
   } else {
-    InParts(units, tensors)
+    InParts(policy, units, tensors)
         .hash(
             policy, units.groups().world(), [](std::int64_t) { return Sha256(); },
             [&](std::size_t i, const Sha256& hash) { digests[i] = hash.finish(); });
@@ -140,7 +143,7 @@ void trace_state(const Policy& policy, const sharding::RankUnits& units, const s
     const auto make = [&](std::int64_t size) {
       return OutputHash(trace.format(), static_cast<std::uint64_t>(size));
     };
-    InParts(units, tensors).hash(policy, units.groups().world(), make, add);
+    InParts(policy, units, tensors).hash(policy, units.groups().world(), make, add);
   }
   gather_trace(units.groups().world(), traced, trace);
 }

@@ -36,8 +36,8 @@ RankFacts facts_of(const Policy& policy) {
   facts.machine = process.boot_id.empty() ? process.host : process.boot_id;
   facts.pid = process.pid;
   facts.device = to_string(policy.device);
-  facts.processor =
-      policy.gpu != nullptr ? policy.gpu->name() : environment().value("cpu", std::string());
+  facts.processor = policy.gpu != nullptr ? policy.gpu->name() + " at " + policy.gpu->bus()
+                                          : environment().value("cpu", std::string());
   facts.threads = policy.threads;
   return facts;
 }

@@ -35,9 +35,10 @@ TEST_CASE("a half of LibTorch that lacks libraries is a usage error that names e
 TEST_CASE("what a run on a GPU needs is listed, each with what to do where it is missing",
           "[core][gpu]") {
   const auto needs = gpu_needs(Device::kCuda, OLMO_FAKE_CUDA);
-  REQUIRE(needs.size() == 3);
+  REQUIRE(needs.size() == 4);
   for (const auto& need : needs) CHECK(need.problem.empty());
   CHECK(needs[2].name == "libtorch_cuda.so");
+  CHECK(needs[3].name == "libnccl.so.2");
   for (const auto& need : gpu_needs(Device::kRocm, OLMO_FAKE_INCOMPLETE))
     CHECK_FALSE(need.remedy.empty());
 }

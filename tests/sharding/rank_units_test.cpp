@@ -93,20 +93,6 @@ TEST_CASE("one process holds its tensors once: what it owns is what a pass reads
   CHECK(alone->traffic().of(dist::Collective::kAllGather).calls == 0);
 }
 
-TEST_CASE("several ranks with GPUs are refused as long as ranks exchange CPU memory alone",
-          "[sharding]") {
-  const auto config = small_model();
-  Policy policy;
-  policy.device = Device::kCuda;
-  const auto make = [&](int size) {
-    dist::run_ranks(size, [&](dist::Communicator& world) {
-      RankUnits units(config, policy, model::UnitMap(config), world, {});
-    });
-  };
-  CHECK_NOTHROW(make(1));
-  CHECK_THROWS_WITH(make(2), Catch::Contains("`device` is cuda"));
-}
-
 TEST_CASE("weights of another model are refused", "[sharding]") {
   const auto config = small_model();
   const auto alone = dist::alone();

@@ -42,6 +42,9 @@ FAKE_SHARED int wait();
 /// The same where the host's program asks for it, which waits() counts.
 FAKE_SHARED int wait_of_host();
 FAKE_SHARED int waits();
+/// From now on the device also runs what is queued when the host has queued nothing for a while: a
+/// process that waits for another one may do so without waiting for its device.
+FAKE_SHARED void go_on_alone();
 /// The error that the host can know of without waiting.
 FAKE_SHARED int known_error();
 /// Waits for all that is queued, makes the memory of the device readable here and runs `work`.

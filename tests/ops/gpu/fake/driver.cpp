@@ -17,7 +17,7 @@ constexpr char kImage[] = "emulated kernels of ";
 
 thread_local bool context_is_current = false;
 #if !defined(FAKE_HIP)
-char context_of_device = 0;
+char contexts[16];  ///< of the devices
 #endif
 
 /// LibTorch's stream: the default one.
@@ -47,6 +47,11 @@ EXPORTED int NAME(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
 EXPORTED int NAME(cuDeviceGetName, hipDeviceGetName)(char* text, int size, int device) {
   if (device >= devices()) return kInvalid;
   std::snprintf(text, static_cast<std::size_t>(size), "Emulated GPU");
+  return 0;
+}
+EXPORTED int NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char* text, int size, int device) {
+  if (device >= devices()) return kInvalid;
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", device);
   return 0;
 }
 EXPORTED int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
@@ -111,7 +116,7 @@ EXPORTED int NAME(cuLaunchKernel,
 
 #if defined(FAKE_HIP)
 EXPORTED int hipSetDevice(int device) {
-  context_is_current = device == 0;
+  context_is_current = device < devices();
   return context_is_current ? 0 : kInvalid;
 }
 EXPORTED const char* hipGetErrorString(int code) { return text_of(code); }
@@ -122,13 +127,14 @@ EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = values.at(attribute);
   return 0;
 }
-EXPORTED int cuDevicePrimaryCtxRetain(void** context, int) {
-  *context = &context_of_device;
+EXPORTED int cuDevicePrimaryCtxRetain(void** context, int device) {
+  if (device >= devices()) return kInvalid;
+  *context = &contexts[device];
   return 0;
 }
 EXPORTED int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 EXPORTED int cuCtxSetCurrent(void* context) {
-  context_is_current = context == &context_of_device;
+  context_is_current = context >= contexts && context < contexts + devices();
   return context_is_current ? 0 : kInvalid;
 }
 EXPORTED int cuGetErrorString(int code, const char** text) {

@@ -20,7 +20,9 @@
 namespace olmo::fake {
 namespace {
 
-const at::Device kDevice(at::kCUDA, 0);
+/// The one that a process uses, of those that it sees: set once, before it is used.
+std::atomic<int> device_number = 0;
+at::Device the_device() { return {at::kCUDA, static_cast<at::DeviceIndex>(device_number.load())}; }
 
 /// What every operation of LibTorch's does: an error that is known is thrown.
 void check_device(int error) { TORCH_CHECK(error == 0, "CUDA error: ", text_of(error)); }
@@ -32,7 +34,7 @@ struct Allocator final : c10::Allocator {
     void* memory = bytes == 0 ? nullptr : fake::allocate(bytes);
     TORCH_CHECK_WITH(OutOfMemoryError, bytes == 0 || memory != nullptr,
                      "CUDA out of memory. Tried to allocate ", bytes, " bytes.");
-    return {memory, memory, raw_deleter(), kDevice};
+    return {memory, memory, raw_deleter(), the_device()};
   }
   [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override {
     return [](void* memory) {
@@ -48,10 +50,16 @@ struct Allocator final : c10::Allocator {
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] c10::DeviceType type() const override { return at::kCUDA; }
-  [[nodiscard]] c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
-  [[nodiscard]] c10::Device getDevice() const override { return kDevice; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  [[nodiscard]] c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = the_device();
+    setDevice(device);
+    return before;
+  }
+  [[nodiscard]] c10::Device getDevice() const override { return the_device(); }
+  void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
+  void uncheckedSetDevice(c10::Device device) const noexcept override {
+    device_number = device.index();
+  }
   [[nodiscard]] c10::Stream getStream(c10::Device) const override { return stream(); }
   [[nodiscard]] c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
   [[nodiscard]] c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
@@ -63,7 +71,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeDevice(const c10::DeviceIndex) const override { check_device(wait()); }
 
  private:
-  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, the_device()); }
 };
 
 struct CUDAHooks final : at::CUDAHooksInterface {
@@ -71,7 +79,7 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   void init() const override {}
   [[nodiscard]] bool hasCUDA() const override { return devices() > 0; }
   [[nodiscard]] bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
-  [[nodiscard]] at::DeviceIndex current_device() const override { return 0; }
+  [[nodiscard]] at::DeviceIndex current_device() const override { return the_device().index(); }
   [[nodiscard]] int getNumGPUs() const override { return devices(); }
   [[nodiscard]] std::string showConfig() const override { return "emulated"; }
 };
@@ -151,9 +159,15 @@ void fallback(const c10::OperatorHandle& op, Stack* stack) {
     stack->push_back(result.isTensor() ? IValue(on_device(result.toTensor())) : result);
 }
 
+void check_place(const std::optional<at::Device>& device) {
+  TORCH_CHECK(!device || !device->has_index() || *device == the_device(),
+              "a tensor of another GPU than the process uses");
+}
+
 at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
-                 std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>,
+                 std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>,
                  std::optional<at::MemoryFormat> format) {
+  check_place(device);
   return at::detail::empty_generic(sizes, c10::GetAllocator(at::kCUDA),
                                    c10::DispatchKeySet(c10::DispatchKey::CUDA),
                                    type.value_or(at::kFloat), format);
@@ -161,7 +175,8 @@ at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type,
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                          std::optional<at::ScalarType> type, std::optional<at::Layout>,
-                         std::optional<at::Device>, std::optional<bool>) {
+                         std::optional<at::Device> device, std::optional<bool>) {
+  check_place(device);
   return at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(at::kCUDA),
                                            c10::DispatchKeySet(c10::DispatchKey::CUDA),
                                            type.value_or(at::kFloat));

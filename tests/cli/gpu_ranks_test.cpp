@@ -1,0 +1,167 @@
+// One training on several processes, each with a GPU of its own: emulated ones, between which an
+// emulated NCCL moves bytes (tests/ops/gpu/fake).
+#include <memory>
+
+#include "cli/training.h"
+#include "core/process.h"
+#include "support/catch.h"
+#include "support/environment.h"
+#include "support/happens.h"
+
+namespace olmo::test {
+namespace {
+
+const Words kShort = {"stop_at=4", "hash_interval=4"};
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// The variables of emulated GPUs.
+struct Gpus {
+  explicit Gpus(int count, const std::string& way = "delayed",
+                const std::string& folder = OLMO_FAKE_CUDA)
+      : libraries("OLMO_GPU_LIBRARIES", folder),
+        number("FAKE_GPUS", std::to_string(count)),
+        mode("FAKE_GPU_MODE", way) {}
+  Environment libraries, number, mode;
+};
+
+void check_refused(const Ended& ended, const Words& parts) {
+  INFO(ended.err);
+  CHECK(ended.code == 2);
+  const auto first = ended.err.find("error: ");
+  REQUIRE(first != std::string::npos);
+  CHECK(ended.err.find('\n', first) == ended.err.size() - 1);
+  for (const auto& part : parts) {
+    INFO("must say: " << part);
+    CHECK(ended.says(part));
+  }
+}
+
+/// The processes that `parent` has started, by rank.
+std::vector<pid_t> ranks_of(pid_t parent) {
+  std::vector<pid_t> ranks;
+  const std::string task = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent);
+  std::ifstream children(task + "/children");
+  for (pid_t pid = 0; children >> pid;) ranks.push_back(pid);
+  return ranks;
+}
+
+TEST_CASE("ranks on emulated GPUs train with the bits of one process on the CPU", "[cli][gpu]") {
+  struct Way {
+    std::string name, precision, strategy;
+    int ranks;
+    std::string device, folder, mode;
+    Words more = {};
+    std::unique_ptr<Child> child = {};
+  };
+  const std::string cuda = OLMO_FAKE_CUDA, rocm = OLMO_FAKE_ROCM;
+  Way ways[] = {
+      {"full", "fp32", "fsdp", 3, "rocm", rocm, "delayed"},
+      {"copies", "fp32", "ddp", 2, "cuda", cuda, "now"},
+      {"kept",
+       "amp_bf16",
+       "fsdp",
+       2,
+       "cuda",
+       cuda,
+       "delayed",
+       {"fsdp.sharding_strategy=SHARD_GRAD_OP"}},
+      {"autocast", "amp_bf16", "ddp", 3, "cuda", cuda, "delayed"},
+      {"hybrid",
+       "amp_bf16",
+       "fsdp",
+       4,
+       "cuda",
+       cuda,
+       "delayed",
+       {"fsdp.sharding_strategy=HYBRID_SHARD", "fsdp.hybrid_sharding_num_model_replicas=2"}}};
+  const Scene scene;
+  for (auto& way : ways) {
+    INFO(way.name);
+    const Words how =
+        with(kShort, {"precision=" + way.precision, "distributed_strategy=" + way.strategy});
+    const auto one = scene.train("one-" + way.name, how);
+    INFO(one.err);
+    REQUIRE(one.code == 0);
+    const Gpus gpus(way.ranks, way.mode, way.folder);
+    const auto ended = scene.train(
+        way.name,
+        with(with(how, way.more), {"device=" + way.device, "--nproc", std::to_string(way.ranks)}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const auto found = scene.record(way.name);
+    CHECK(found.proof() == scene.record("one-" + way.name).proof());
+    CHECK(found.value("SELECT count(DISTINCT processor) FROM ranks") == std::to_string(way.ranks));
+  }
+}
+
+TEST_CASE("a run goes from three GPUs to two and to the CPU with the same chain and state",
+          "[cli][gpu]") {
+  const Scene scene;
+  const Words how = {"stop_at=6", "hash_interval=6"};
+  REQUIRE(scene.train("whole", how).code == 0);
+  const Gpus gpus(3);
+  const auto go = [&](const Words& more) {
+    const auto ended = scene.train("run", with(how, more));
+    INFO(ended.err);
+    return ended.code;
+  };
+  REQUIRE(go({"stop_after=2", "device=cuda", "--nproc", "3"}) == 75);
+  REQUIRE(go({"stop_after=2", "device=cuda", "--nproc", "2", "--resume", "latest"}) == 75);
+  REQUIRE(go({"--resume", "latest"}) == 0);
+  CHECK(scene.record("run").proof() == scene.record("whole").proof());
+  CHECK(scene.record("run").steps() == "1..6");
+}
+
+TEST_CASE("a rank whose process is killed while GPUs wait for it is named, and all end with 75",
+          "[cli][gpu]") {
+  const Scene scene;
+  for (const char* mode : {"now", "delayed"}) {
+    const std::string run = std::string("run-") + mode;
+    const Gpus gpus(2, mode);
+    Child child(scene.command(run, {"max_duration=1000000000", "save_interval=2", "device=cuda",
+                                    "--nproc", "2"}),
+                scene / (run + "-log"));
+    REQUIRE(happens([&] { return fs::exists(scene / run / "step2") || !child.running(); }));
+    REQUIRE(child.running());
+    const auto ranks = ranks_of(child.pid());
+    REQUIRE(ranks.size() == 2);
+    ::kill(ranks[1], SIGKILL);
+    const auto ended = child.wait();
+    INFO(mode << ": " << ended.err);
+    CHECK(ended.code == 75);
+    CHECK(ended.says("rank 1 (process " + std::to_string(ranks[1])));
+    CHECK_FALSE(ended.says("is ended now"));  // it has ended by itself
+  }
+}
+
+TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one sentence",
+          "[cli][gpu]") {
+  const Scene scene;
+  {
+    const Gpus gpus(1);
+    check_refused(scene.train("one", {"device=cuda", "--nproc", "2"}),
+                  {"ranks 0 and 1 have the same GPU", "expected one for each rank"});
+  }
+  {
+    const Gpus gpus(2);
+    check_refused(scene.train("few", {"device=cuda", "--nproc", "3"}),
+                  {"the driver shows 2 GPUs to each of 3 ranks", "expected one for each rank"});
+  }
+  std::string problem;
+  if (SharedLibrary::open({"libnccl.so.2"}, &problem)) return;  // this machine has it
+  const fs::path folder = scene / "libraries";
+  fs::create_directory(folder);
+  for (const char* name : {"libcuda.so.1", "libnvrtc.so", "libtorch_cuda.so"})
+    fs::create_symlink(fs::path(OLMO_FAKE_CUDA) / name, folder / name);
+  const Gpus gpus(2, "now", folder.string());
+  check_refused(scene.train("none", {"device=cuda", "--nproc", "2"}),
+                {"NCCL", "libnccl.so.2", "is not here", "OLMO_GPU_LIBRARIES"});
+  CHECK_FALSE(fs::exists(scene / "none" / "run.db"));
+}
+
+}  // namespace
+}  // namespace olmo::test
