@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <ATen/Context.h>
+#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "core/error.h"
@@ -14,11 +15,17 @@ namespace {
 
 constexpr int kComputeMajor = 75, kComputeMinor = 76;  // CUdevice_attribute
 
+template <class Stream>
+constexpr bool tells_handle() {
+  return requires(const Stream& stream) { stream.native_handle(); };
+}
+constexpr bool kTellsHandles = tells_handle<c10::Stream>();
+
 /// What the driver calls a stream of LibTorch's. Before 2.11 LibTorch does not tell; then only the
 /// default stream is known, whose name is null.
 template <class Stream>
 GpuStream native_handle(const Stream& stream) {
-  if constexpr (requires { stream.native_handle(); }) {
+  if constexpr (tells_handle<Stream>()) {
     return stream.native_handle();
   } else {
     OLMO_CHECK(stream.id() == 0);
@@ -211,6 +218,37 @@ void Gpu::copy_to_host(void* to, const void* from, std::size_t bytes) {
 void Gpu::fail(const std::string& problem) const {
   throw Error(ErrorKind::kFailure,
               "device " + name_ + ": " + problem.substr(0, problem.find('\n')) + suspects());
+}
+
+GpuSideQueue::GpuSideQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
+  if constexpr (kTellsHandles)
+    own_ = c10::impl::VirtualGuardImpl(at::kCUDA).getStreamFromGlobalPool(gpu_->memory(),
+                                                                          /*isHighPriority=*/true);
+}
+
+GpuStream GpuSideQueue::begin() {
+  if (!own_) return gpu_->stream();
+  try {
+    c10::Event now(at::kCUDA);
+    now.record(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(gpu_->memory()));
+    now.block(*own_);
+    return native_handle(*own_);
+  } catch (const c10::Error& error) {
+    gpu_->fail(error.what_without_backtrace());
+  }
+}
+
+std::function<void()> GpuSideQueue::end() {
+  if (!own_) return [] {};
+  try {
+    const auto done = std::make_shared<c10::Event>(at::kCUDA);
+    done->record(*own_);
+    return [done, gpu = gpu_] {
+      done->block(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(gpu->memory()));
+    };
+  } catch (const c10::Error& error) {
+    gpu_->fail(error.what_without_backtrace());
+  }
 }
 
 void throw_as_ours(const Policy& policy, const c10::Error& error) {

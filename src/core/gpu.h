@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -107,6 +108,23 @@ class Gpu {
   std::size_t staged_ = 0;        ///< of them, still read by copies
   std::map<const void*, std::function<void()>> after_waits_;
   std::recursive_mutex mutex_;
+};
+
+/// A queue beside LibTorch's current stream: the device may do its work at the same time. A
+/// LibTorch before 2.11 does not tell how the driver calls one; then it is the current stream.
+class GpuSideQueue {
+ public:
+  explicit GpuSideQueue(std::shared_ptr<Gpu> gpu);
+
+  /// What is queued in it from now on begins when all that the current stream has now is done.
+  GpuStream begin();
+  /// Called later, the result lets what is then queued in the current stream begin when all that
+  /// this queue has now is done.
+  std::function<void()> end();
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  std::optional<c10::Stream> own_;
 };
 
 /// Gives a policy the device of that name, "cpu", "cuda" or "rocm", as resolve_policy does.

@@ -46,8 +46,13 @@ void require_own_gpus(Communicator& host, const Gpu& gpu) {
 /// A communicator of the library's, which is used by one thread and watched by another.
 class Link {
  public:
-  Link(Communicator& host, std::shared_ptr<Gpu> gpu, GpuCollectives library)
-      : host_(host), lookout_(host.lookout()), gpu_(std::move(gpu)), library_(std::move(library)) {
+  Link(Communicator& host, std::shared_ptr<Gpu> gpu, GpuCollectives library,
+       std::shared_ptr<GpuSideQueue> side)
+      : host_(host),
+        lookout_(host.lookout()),
+        gpu_(std::move(gpu)),
+        library_(std::move(library)),
+        side_(std::move(side)) {
     GpuCollectives::Id id{};
     decide(host, [&] { require(library_.make_id(&id), "it makes no place to meet"); });
     id = broadcast_value(host, id, 0);
@@ -76,23 +81,30 @@ class Link {
 
   [[nodiscard]] const GpuCollectives& library() const { return library_; }
   [[nodiscard]] const std::shared_ptr<Gpu>& gpu() const { return gpu_; }
+  /// One for all communicators of a rank: on every rank they work in the order of the program.
+  [[nodiscard]] const std::shared_ptr<GpuSideQueue>& side() const { return side_; }
 
   void throw_if_given_up() {
     const std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  /// Queues what `work(communicator)` does, which returns the library's code.
+  /// Queues what `work(communicator, stream)` does, which returns the library's code.
   template <class Work>
-  void queue(const std::string& what, const Work& work) {
+  Pending queue(const std::string& what, const Work& work) {
     gpu_->use();
     int code = 0;
     {
       const std::lock_guard in_call(calls_);
       throw_if_given_up();
-      code = work(communicator_);
+      code = work(communicator_, side_->begin());
     }
-    if (code == 0) return;
+    if (code == 0) {
+      return Pending([this, end = side_->end()] {
+        throw_if_given_up();
+        end();
+      });
+    }
     throw_if_given_up();  // that was the cause
     const std::string trouble = library_.name + ": " + what + ": " + library_.error_text(code);
     if (lookout_.check) lookout_.check(trouble);
@@ -149,6 +161,7 @@ class Link {
   Lookout lookout_;
   std::shared_ptr<Gpu> gpu_;
   GpuCollectives library_;
+  std::shared_ptr<GpuSideQueue> side_;
   void* communicator_ = nullptr;
   std::timed_mutex calls_;  ///< held in a call of the library
   std::mutex mutex_;
@@ -160,14 +173,15 @@ class Link {
 
 class GpuCommunicator final : public Communicator {
  public:
-  GpuCommunicator(Communicator& host, std::shared_ptr<Gpu> gpu, GpuCollectives library)
+  GpuCommunicator(Communicator& host, std::shared_ptr<Gpu> gpu, GpuCollectives library,
+                  std::shared_ptr<GpuSideQueue> side)
       : Communicator(host.rank(), host.size()),
         host_(host),
-        link_(host, std::move(gpu), std::move(library)) {
+        link_(host, std::move(gpu), std::move(library), std::move(side)) {
     follow([this] { return position(); });
   }
   GpuCommunicator(std::unique_ptr<Communicator> host, const Link& of)
-      : GpuCommunicator(*host, of.gpu(), of.library()) {
+      : GpuCommunicator(*host, of.gpu(), of.library(), of.side()) {
     own_ = std::move(host);
   }
   ~GpuCommunicator() override { follow({}); }
@@ -197,12 +211,11 @@ class GpuCommunicator final : public Communicator {
   Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
     const auto* from = bytes_of(mine);
     auto* to = bytes_of(all);
-    link_.queue("all-gather", [&](void* communicator) {
+    return link_.queue("all-gather", [&](void* communicator, GpuStream stream) {
       if (mine.nbytes() == 0) return 0;
       return link_.library().all_gather(from, to, mine.nbytes(), GpuCollectives::kBytes,
-                                        communicator, link_.gpu()->stream());
+                                        communicator, stream);
     });
-    return pending();
   }
 
   Pending start_all_to_all(const at::Tensor& send, std::span<const std::int64_t> send_counts,
@@ -212,9 +225,8 @@ class GpuCommunicator final : public Communicator {
     const auto* from = bytes_of(send);
     auto* to = bytes_of(receive);
     const GpuCollectives& library = link_.library();
-    const GpuStream stream = link_.gpu()->stream();
     std::int64_t sent = 0, received = 0;
-    link_.queue("all-to-all", [&](void* communicator) {
+    return link_.queue("all-to-all", [&](void* communicator, GpuStream stream) {
       int code = library.begin_group();
       for (int rank = 0; rank < size(); ++rank) {
         const auto i = static_cast<std::size_t>(rank);
@@ -234,7 +246,6 @@ class GpuCommunicator final : public Communicator {
       const int end = library.end_group();  // also after an error
       return code != 0 ? code : end;
     });
-    return pending();
   }
 
   /// What a rank has for itself.
@@ -246,19 +257,14 @@ class GpuCommunicator final : public Communicator {
 
   Pending start_broadcast(const at::Tensor& tensor, int root) override {
     auto* const bytes = bytes_of(tensor);
-    link_.queue("broadcast", [&](void* communicator) {
+    return link_.queue("broadcast", [&](void* communicator, GpuStream stream) {
       if (tensor.nbytes() == 0) return 0;
       return link_.library().broadcast(bytes, bytes, tensor.nbytes(), GpuCollectives::kBytes, root,
-                                       communicator, link_.gpu()->stream());
+                                       communicator, stream);
     });
-    return pending();
   }
 
   void run_barrier() override { host_.barrier(); }
-
-  Pending pending() {
-    return Pending([this] { link_.throw_if_given_up(); });
-  }
 
   std::unique_ptr<Communicator> own_;
   Communicator& host_;
@@ -270,7 +276,9 @@ class GpuCommunicator final : public Communicator {
 std::unique_ptr<Communicator> join_gpus(Communicator& host, std::shared_ptr<Gpu> gpu) {
   auto library = open_on_all(host, *gpu);
   require_own_gpus(host, *gpu);
-  return std::make_unique<GpuCommunicator>(host, std::move(gpu), std::move(library));
+  auto side = std::make_shared<GpuSideQueue>(gpu);
+  return std::make_unique<GpuCommunicator>(host, std::move(gpu), std::move(library),
+                                           std::move(side));
 }
 
 }  // namespace olmo::dist

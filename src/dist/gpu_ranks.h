@@ -11,9 +11,10 @@ namespace olmo::dist {
 /// The ranks of `host`, which must outlive it, for tensors in the memory of `gpu`. Collective.
 /// Throws Error(kUsage) on all ranks alike if one lacks the library, or two have the same GPU.
 ///
-/// A collective is queued where LibTorch's current stream was when it began, and returns at once:
-/// all that is queued there afterwards finds it done. Pending::wait() does not hold up the host,
-/// and the time that a device waits for others is counted where the host waits for the device.
+/// Collectives have a queue of their own, in which the device does them beside LibTorch's current
+/// stream. One begins when all that was in that stream before is done. Pending::wait() does not
+/// hold up the host: what is queued in the stream afterwards begins when the collective is done. So
+/// the time that a device waits for other ranks is counted where the host waits for the device.
 /// Barriers, and how parts of the ranks meet, are the business of `host`.
 ///
 /// The library's calls, and kernels that wait for another rank, may wait for ever. A thread asks

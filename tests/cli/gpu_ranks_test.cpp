@@ -60,7 +60,7 @@ TEST_CASE("ranks on emulated GPUs train with the bits of one process on the CPU"
   const std::string cuda = OLMO_FAKE_CUDA, rocm = OLMO_FAKE_ROCM;
   Way ways[] = {
       {"full", "fp32", "fsdp", 3, "rocm", rocm, "delayed"},
-      {"copies", "fp32", "ddp", 2, "cuda", cuda, "now"},
+      {"copies", "fp32", "ddp", 2, "cuda", cuda, "ahead"},
       {"kept",
        "amp_bf16",
        "fsdp",

@@ -76,7 +76,7 @@ std::string error_of(const Work& work) {
 }
 
 TEST_CASE("collectives between GPUs move the bytes that those between hosts move", "[dist][gpu]") {
-  for (const char* mode : {"now", "delayed"}) {
+  for (const char* mode : {"now", "delayed", "ahead"}) {
     on_gpus(3, mode, [](const Place& place) {
       const int rank = place.gpus.rank(), size = place.gpus.size();
       const auto same = [&](const at::Tensor& found, const at::Tensor& expected) {
@@ -129,7 +129,7 @@ TEST_CASE("parts of ranks on GPUs are worlds of their own", "[dist][gpu]") {
 
 TEST_CASE("what waits for a rank that has failed is given up, and every rank learns why",
           "[dist][gpu]") {
-  for (const char* mode : {"now", "delayed"}) {
+  for (const char* mode : {"now", "delayed", "ahead"}) {
     on_gpus(2, mode, [](const Place& place) {
       place.host.barrier();
       if (place.gpus.rank() == 1) return place.store.set("failure", "rank 1 has failed");

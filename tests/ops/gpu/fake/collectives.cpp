@@ -114,7 +114,14 @@ void pass_all(const Communicator& of, std::vector<Message> messages) {
 
 /// What was asked for within a group.
 thread_local int depth = 0;
-thread_local std::vector<std::pair<Handle, std::vector<Message>>> grouped;
+struct Grouped {
+  Handle of;
+  std::vector<Message> messages;
+  void* stream;
+};
+thread_local std::vector<Grouped> grouped;
+
+int number_of(void* stream) { return static_cast<int>(reinterpret_cast<std::intptr_t>(stream)); }
 
 bool is_broken() {
   static std::atomic<int> count = 0;
@@ -123,24 +130,28 @@ bool is_broken() {
 }
 
 int queue(const Handle& of, std::vector<Message> messages, void* stream) {
-  if (stream != nullptr || of->given_up) return kInvalidArgument;
+  if (of->given_up) return kInvalidArgument;
   for (const Message& message : messages)
     if (message.peer < 0 || message.peer >= of->size || !owns(message.memory))
       return kInvalidArgument;
   if (depth == 0) {
     if (is_broken()) of->broken = true;
-    submit([of, messages = std::move(messages)] {
-      while (of->broken && !of->given_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      pass_all(*of, messages);
-    });
+    submit(
+        [of, messages = std::move(messages)] {
+          while (of->broken && !of->given_up)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          pass_all(*of, messages);
+        },
+        number_of(stream));
     return 0;
   }
-  for (auto& [known, its] : grouped) {
-    if (known != of) continue;
-    its.insert(its.end(), messages.begin(), messages.end());
+  for (auto& known : grouped) {
+    if (known.of != of) continue;
+    if (known.stream != stream) return kInvalidUsage;
+    known.messages.insert(known.messages.end(), messages.begin(), messages.end());
     return 0;
   }
-  grouped.emplace_back(of, std::move(messages));
+  grouped.push_back({of, std::move(messages), stream});
   return 0;
 }
 
@@ -198,7 +209,7 @@ EXPORTED int ncclCommInitRank(void** communicator, int size, Id id, int rank) {
   return 0;
 }
 EXPORTED int ncclCommDestroy(void* communicator) {
-  wait();
+  wait_for_all_streams();
   delete static_cast<Handle*>(communicator);
   return 0;
 }
@@ -229,8 +240,8 @@ EXPORTED int ncclGroupEnd() {
   if (depth == 0) return kInvalidUsage;
   if (--depth > 0) return 0;
   int code = 0;
-  for (auto& [of, messages] : std::exchange(grouped, {}))
-    if (const int each = queue(of, std::move(messages), nullptr); each != 0) code = each;
+  for (auto& [of, messages, stream] : std::exchange(grouped, {}))
+    if (const int each = queue(of, std::move(messages), stream); each != 0) code = each;
   return code;
 }
 
@@ -239,7 +250,7 @@ EXPORTED int ncclAllGather(const void* from, void* to, std::size_t count, int ty
   const Handle& of = handle(communicator);
   if (type != 0 || !owns(from) || !owns(to)) return kInvalidArgument;
   char* const own = memory_of(to) + static_cast<std::size_t>(of->rank) * count;
-  submit([=] { std::memmove(own, from, count); });
+  submit([=] { std::memmove(own, from, count); }, number_of(stream));
   std::vector<Message> messages;
   for (int peer = 0; peer < of->size; ++peer) {
     if (peer == of->rank) continue;

@@ -8,9 +8,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "emulator.h"
 #include <sys/mman.h>
@@ -32,8 +34,10 @@ struct State {
   };
   std::map<char*, Block> allocated;
   std::multimap<std::size_t, char*> free;
-  std::deque<std::function<void()>> queue;
-  std::int64_t queued = 0;  ///< ever
+  std::vector<std::deque<std::function<void()>>> streams{1};
+  std::vector<int> events;        ///< the stream of each
+  std::set<std::int64_t> passed;  ///< of them
+  std::int64_t queued = 0;        ///< ever
   std::map<std::string, int> launches;
   int error = 0;
   int open = 0;  ///< pieces of work that run, one within the other
@@ -50,7 +54,8 @@ std::string_view variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-bool is_delayed() { return variable("FAKE_GPU_MODE") == "delayed"; }
+bool is_ahead() { return variable("FAKE_GPU_MODE") == "ahead"; }
+bool is_delayed() { return variable("FAKE_GPU_MODE") == "delayed" || is_ahead(); }
 
 /// The memory of the device, for as long as an object lives. Only a delayed device takes it away
 /// again: the system's call takes time for every page.
@@ -77,14 +82,18 @@ class Opened {
   }
 };
 
-void drain() {
-  auto& queue = state().queue;
-  if (queue.empty()) return;
+/// Runs what a stream has, until it is empty or an event has passed.
+void drain(std::size_t stream, std::int64_t until = -1) {
+  const auto is_over = [&] {
+    return state().streams[stream].empty() || state().passed.contains(until);
+  };
+  if (is_over()) return;
   const Opened opened;
-  while (!queue.empty()) {
+  while (!is_over()) {
+    auto& queue = state().streams[stream];
     const auto work = std::move(queue.front());
     queue.pop_front();
-    if (state().error == 0) work();
+    work();
   }
 }
 
@@ -193,12 +202,40 @@ bool owns(const void* address) {
   return at < found->first + found->second.bytes;
 }
 
-void submit(std::function<void()> work) {
+void submit(std::function<void()> work, int stream) {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
-  s.queue.push_back(std::move(work));
+  const auto number = static_cast<std::size_t>(stream);
+  s.streams.at(number).push_back([work = std::move(work)] {
+    if (state().error == 0) work();
+  });
   ++s.queued;
-  if (!is_delayed()) drain();
+  if (!is_delayed() || (is_ahead() && stream != 0)) drain(number);
+}
+
+int new_stream() {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  s.streams.emplace_back();
+  return static_cast<int>(s.streams.size()) - 1;
+}
+
+std::int64_t record(int stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  const auto event = static_cast<std::int64_t>(s.events.size());
+  s.events.push_back(stream);
+  s.streams.at(static_cast<std::size_t>(stream)).push_back([event] {
+    state().passed.insert(event);
+  });
+  return event;
+}
+
+void block(int stream, std::int64_t event) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  const auto of = static_cast<std::size_t>(s.events.at(static_cast<std::size_t>(event)));
+  s.streams.at(static_cast<std::size_t>(stream)).push_back([of, event] { drain(of, event); });
 }
 
 void submit(const std::string& kernel, unsigned blocks, unsigned threads,
@@ -208,8 +245,13 @@ void submit(const std::string& kernel, unsigned blocks, unsigned threads,
 
 int wait() {
   const std::scoped_lock lock(state().mutex);
-  drain();
+  drain(0);
   return state().error;
+}
+
+void wait_for_all_streams() {
+  const std::scoped_lock lock(state().mutex);
+  for (std::size_t stream = 0; stream < state().streams.size(); ++stream) drain(stream);
 }
 
 int wait_of_host() {
@@ -239,7 +281,7 @@ void go_on_alone() {
       for (std::int64_t before = -1;;) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         const std::scoped_lock lock(state().mutex);
-        if (std::exchange(before, state().queued) == state().queued) drain();
+        if (std::exchange(before, state().queued) == state().queued) wait_for_all_streams();
       }
     }).detach();
     return true;
@@ -254,7 +296,7 @@ int known_error() {
 
 void with_memory(const std::function<void()>& work) {
   const std::scoped_lock lock(state().mutex);
-  drain();
+  drain(0);
   const Opened opened;
   work();
 }
@@ -262,7 +304,7 @@ void with_memory(const std::function<void()>& work) {
 void revive() {
   State& s = state();
   const std::scoped_lock lock(s.mutex);
-  s.queue.clear();
+  for (auto& stream : s.streams) stream.clear();
   s.launches.clear();
   s.error = 0;
 }

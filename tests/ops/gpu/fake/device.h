@@ -3,12 +3,14 @@
 //   FAKE_GPUS         the number of devices (1)
 //   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; reversed: so, the last block
 //                     and thread of a kernel first; delayed: when somebody waits for it, and the
-//                     host cannot touch the pages of its memory
+//                     host cannot touch the pages of its memory; ahead: as delayed, but what is
+//                     queued in other streams than the default one runs when it is queued
 //   FAKE_GPU_MEMORY   its bytes (a TiB)
 //   FAKE_GPU_FAIL     NAME:N, the N-th launch of that kernel fails, and all that follows
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -32,13 +34,20 @@ FAKE_SHARED bool owns(const void* address);
 FAKE_SHARED std::size_t peak();
 FAKE_SHARED void begin_peak();
 
-/// Queues work that may use the device's memory.
-FAKE_SHARED void submit(std::function<void()> work);
+/// Queues work that may use the device's memory, in a stream; 0 is the default one.
+FAKE_SHARED void submit(std::function<void()> work, int stream = 0);
+FAKE_SHARED int new_stream();
+/// An event: that all which a stream has now is done.
+FAKE_SHARED std::int64_t record(int stream);
+/// What is queued in the stream from now on begins after the event.
+FAKE_SHARED void block(int stream, std::int64_t event);
 /// Queues a kernel.
 FAKE_SHARED void submit(const std::string& kernel, unsigned blocks, unsigned threads,
                         std::function<void()> thread);
-/// Runs what is queued. The error of that or of what ran before: a device that has failed stays so.
+/// Runs what is queued in the default stream. The error of that or of what ran before: a device
+/// that has failed stays so.
 FAKE_SHARED int wait();
+FAKE_SHARED void wait_for_all_streams();
 /// The same where the host's program asks for it, which waits() counts.
 FAKE_SHARED int wait_of_host();
 FAKE_SHARED int waits();

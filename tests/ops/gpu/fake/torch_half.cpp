@@ -63,7 +63,23 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] c10::Stream getStream(c10::Device) const override { return stream(); }
   [[nodiscard]] c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
   [[nodiscard]] c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
-  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
+  [[nodiscard]] c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+    return c10::Stream(c10::Stream::UNSAFE, the_device(), new_stream());
+  }
+  void* getStreamNativeHandle(const c10::Stream stream) const override {
+    return reinterpret_cast<void*>(stream.id());  // NOLINT(performance-no-int-to-ptr): a name
+  }
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    if (*event == nullptr) *event = new std::int64_t;
+    *static_cast<std::int64_t*>(*event) = fake::record(static_cast<int>(stream.id()));
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    fake::block(static_cast<int>(stream.id()), *static_cast<std::int64_t*>(event));
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<std::int64_t*>(event);
+  }
   [[nodiscard]] c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(devices());
   }
