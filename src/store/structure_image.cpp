@@ -32,14 +32,19 @@ struct ImageFile {
   haddr_t end_of_allocation;
 };
 
+/// What an access list holds; the library copies it.
+struct Access {
+  StructureImage* image;
+};
+
 ImageFile* own(H5FD_t* file) { return reinterpret_cast<ImageFile*>(file); }
 const ImageFile* own(const H5FD_t* file) { return reinterpret_cast<const ImageFile*>(file); }
 
-H5FD_t* open_image(const char*, unsigned flags, hid_t access, haddr_t) {
-  const auto* image = static_cast<StructureImage* const*>(H5Pget_driver_info(access));
-  auto* file = image == nullptr ? nullptr : new (std::nothrow) ImageFile{};
+H5FD_t* open_image(const char*, unsigned flags, hid_t list, haddr_t) {
+  const auto* access = static_cast<const Access*>(H5Pget_driver_info(list));
+  auto* file = access == nullptr ? nullptr : new (std::nothrow) ImageFile{};
   if (file == nullptr) return nullptr;
-  file->image = *image;
+  file->image = access->image;
   if ((flags & H5F_ACC_TRUNC) != 0) file->image->clear();
   return &file->library;
 }
@@ -100,7 +105,7 @@ H5FD_class_t make_driver() {
   driver.name = "olmo_structure_image";
   driver.maxaddr = (haddr_t{1} << 62) - 1;
   driver.fc_degree = H5F_CLOSE_STRONG;
-  driver.fapl_size = sizeof(StructureImage*);
+  driver.fapl_size = sizeof(Access);
   driver.open = open_image;
   driver.close = close_image;
   driver.cmp = compare;
@@ -146,8 +151,8 @@ herr_t use_structure_image(hid_t access, StructureImage& image) {
   static const H5FD_class_t kDriver = make_driver();
   const hid_t id = H5FDregister(&kDriver);
   if (id < 0) return -1;
-  StructureImage* const pointer = &image;
-  const herr_t status = H5Pset_driver(access, id, &pointer);
+  const Access held{&image};
+  const herr_t status = H5Pset_driver(access, id, &held);
   H5FDunregister(id);  // the access list and its files hold it
   return status;
 }
