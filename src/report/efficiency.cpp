@@ -146,12 +146,15 @@ void describe_devices(const store::RecordedRun& run, Efficiency& result) {
 }
 
 /// The steps whose rates tell of the last attempt's devices: all, or those after its start where an
-/// earlier attempt had others.
+/// earlier attempt had others, or other threads, for which its peak is none.
 std::vector<double> rates_here(const store::RecordedRun& run, const std::vector<double>& rates) {
   const auto elsewhere = [&](const store::AttemptRecord& attempt) {
     const auto& last = run.attempts.back();
+    const auto threads_of = [](const auto& one) {
+      return number(parsed(one.policy), "threads", 1);
+    };
     return devices_of(run, attempt) != devices_of(run, last) ||
-           device_of(attempt) != device_of(last);
+           device_of(attempt) != device_of(last) || threads_of(attempt) != threads_of(last);
   };
   const auto& steps = run.steps.step;
   if (rates.size() != steps.size() || !std::ranges::any_of(run.attempts, elsewhere)) return rates;

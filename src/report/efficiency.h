@@ -26,7 +26,7 @@ struct Efficiency {
   Quantity attempt_seconds;        ///< all attempts, with evaluation, saving and redone steps
   Quantity redone_seconds;         ///< steps that a resume replaced; absent after a resume
   /// Median over the steps, all devices; over the last attempt's steps where it had other devices
-  /// than those before.
+  /// or threads than those before.
   Quantity tokens_per_second;
   Quantity tokens_per_second_per_device;
   Quantity flops_per_token;  ///< as the run's record of MFU: formula in `flops_formula`
@@ -46,7 +46,7 @@ struct Efficiency {
   Quantity energy_coverage;
   Quantity kwh, facility_kwh;
   Quantity carbon_kg, carbon_kg_market;  ///< location-based, market-based
-  Quantity tokens_per_joule;  ///< absent where much of the time was not measured
+  Quantity tokens_per_joule;             ///< absent where much of the time was not measured
   Quantity cost;
   std::vector<store::EnergyRecord> sources;  ///< all, summed over attempts
   World world;

@@ -249,6 +249,11 @@ TEST_CASE("attempts on other machines have each its own devices, meters and hour
   CHECK(result.tokens_per_second_per_device.value() == 1150.0 / 4);
   CHECK(result.joules == 4000);
   CHECK(result.energy_coverage.value() == Approx(1));
+  auto threads = run;
+  threads.attempts[1].environment = threads.attempts[0].environment;
+  CHECK(efficiency_of(threads, {}).tokens_per_second.value() == 1050);
+  threads.attempts[1].policy = R"({"threads": 8})";
+  CHECK(efficiency_of(threads, {}).tokens_per_second.value() == 1150);
   // Slurm knows the second attempt alone: what the first one's node counted is not forgotten.
   run.energy[1] = on_host("b", measured(2, "slurm", "job-8", "job", 2500, std::nullopt));
   CHECK(efficiency_of(run, {}).joules == 3500);
