@@ -17,7 +17,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
-Context::Context(const Policy& p) : policy(p), stream(p.gpu != nullptr ? p.gpu->stream() : nullptr) {}
+Context::Context(const Policy& p)
+    : policy(p), stream(p.gpu != nullptr ? p.gpu->stream() : nullptr) {}
 
 Context Context::named(std::string_view operation) const {
   Context context = *this;
