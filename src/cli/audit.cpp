@@ -51,7 +51,12 @@ audit::Stretch parse_stretch(const std::string& text) {
   };
   const auto dots = text.find("..");
   if (dots == std::string::npos) return {number(text), number(text)};
-  return {number(text.substr(0, dots)), number(text.substr(dots + 2))};
+  const audit::Stretch stretch{number(text.substr(0, dots)), number(text.substr(dots + 2))};
+  if (stretch.first > stretch.last) {
+    throw Error(ErrorKind::kUsage,
+                "audit: --steps " + text + " ends before it begins: the first step comes first");
+  }
+  return stretch;
 }
 
 /// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.

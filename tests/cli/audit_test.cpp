@@ -251,6 +251,7 @@ TEST_CASE("audit refuses what it cannot do in one sentence", "[cli]") {
   };
   refused({"--steps", "19..21"}, "--steps must lie within the recorded steps 1..20, got 19..21");
   refused({"--steps", "five"}, "--steps must be A..B or one step, got 'five'");
+  refused({"--steps", "9..3"}, "--steps 9..3 ends before it begins");
   refused({"optimizer.learning_rate=1"}, "is another experiment");
 }
 
