@@ -216,8 +216,10 @@ void decide(ParityReport& report) {
     for (const Test& test : claim.tests) report.alpha.difference_tests += test.holm_p.has_value();
   if (const auto sentence = identical_sentence(report)) {
     report.claim = "identity";
-    report.claims[0].verdict = Verdict::kIdentical;
-    report.claims[0].sentence = *sentence + ".";
+    Claim& models = report.claims[0];
+    models.verdict = Verdict::kIdentical;
+    models.sentence = *sentence + ".";
+    models.stronger = what_makes_stronger(models, conditions);
     return settle(report, Verdict::kIdentical, *sentence);
   }
   const Claim& claim = *strongest(report.claims);

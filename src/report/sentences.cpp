@@ -126,8 +126,8 @@ std::string what_makes_stronger(const Claim& claim, const Conditions& conditions
            "about half of the cases, six in 87 %, eight in 95 %. Or branches: both sides restart "
            "from the same checkpoints. Or a published deviation between runs: --noise FILE. "
            "olmo-harness report plan says how many";
-  if (claim.verdict == Verdict::kEquivalent || claim.verdict == Verdict::kDifferent ||
-      claim.verdict == Verdict::kDifferentNegligible)
+  if (claim.verdict == Verdict::kIdentical || claim.verdict == Verdict::kEquivalent ||
+      claim.verdict == Verdict::kDifferent || claim.verdict == Verdict::kDifferentNegligible)
     return claim.scope == Scope::kModels && conditions.kind != Kind::kCheckpoint
                ? "Repeats or branches on each side would make it a statement about the setups"
                : "";
@@ -139,8 +139,7 @@ std::string what_makes_stronger(const Claim& claim, const Conditions& conditions
     return "More runs a side (now " + std::to_string(test->k_a) + " and " +
            std::to_string(test->k_b) + "): olmo-harness report plan says how many";
   return "More instances, tasks or evaluated checkpoints, or a longer stretch of the curve; a "
-         "wider "
-         "margin only if it is declared before the other side is read (report declare)";
+         "wider margin only if it is declared before the other side is read (report declare)";
 }
 
 }  // namespace olmo::report

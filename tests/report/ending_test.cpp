@@ -18,6 +18,17 @@ Side ended(std::size_t steps, const std::string& status) {
   return side;
 }
 
+/// Of 30 common steps, all with the same bits.
+ParityReport equal_runs(const Side& a, const Side& b) {
+  ParityReport report;
+  report.a = a;
+  report.b = b;
+  report.identity.known = true;
+  report.identity.common_steps = report.identity.equal_steps = 30;
+  report.trajectory.emplace();
+  return report;
+}
+
 }  // namespace
 
 TEST_CASE("a run that diverged in a step that the other trained differs from it", "[report]") {
@@ -46,13 +57,15 @@ TEST_CASE("a divergence that the other run has not come to caps the verdict", "[
   CHECK(caveats[1] == "B is no finished training: its record is stopped at step 30 of 50.");
 }
 
+TEST_CASE("what has the same bits could only say more of the setups", "[report]") {
+  ParityReport report = equal_runs(ended(50, "finished"), ended(50, "finished"));
+  decide(report);
+  CHECK(report.claims[0].verdict == Verdict::kIdentical);
+  CHECK(report.claims[0].stronger.find("about the setups") != std::string::npos);
+}
+
 TEST_CASE("no verdict but DIFFERENT is given where one side diverged", "[report]") {
-  ParityReport report;
-  report.a = ended(50, "finished");
-  report.b = ended(30, "diverged");
-  report.identity.known = true;
-  report.identity.common_steps = report.identity.equal_steps = 30;
-  report.trajectory.emplace();
+  ParityReport report = equal_runs(ended(50, "finished"), ended(30, "diverged"));
   decide(report);
   CHECK(report.verdict == Verdict::kDifferent);
   CHECK(report.claim == "models");
