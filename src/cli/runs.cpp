@@ -85,7 +85,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
     return rows_of(store::for_each_row, db, table, run, false);
   };
   const auto record = db.run(run);
-  OrderedJson shown = overview_json(store::read_overview(db.records(), record));
+  OrderedJson shown = overview_json(store::read_overview(db.records(), run));
   add_state(shown, db, record);
   shown["config"] = json_or_text(record.config);
   shown["attempts"] = of_run("attempts");
