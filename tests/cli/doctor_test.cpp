@@ -29,7 +29,7 @@ TEST_CASE("doctor says what the machine has, and that its results agree", "[cli]
   CHECK(facts.at("policies").at("portable").at("isa") == facts.at("processor").at("isas").back());
   CHECK_FALSE(facts.at("policies").at("fast").at("matrix_library").get<std::string>().empty());
   CHECK(facts.at("build").contains("hdf5"));
-  CHECK(facts.at("gpus").at("libraries").size() == 6);
+  CHECK(facts.at("gpus").at("libraries").size() == 8);
   CHECK(facts.at("measured").at("product_gflops").get<double>() > 0);
   CHECK(facts.at("measured").at("fma_gflops").get<double>() >=
         facts.at("measured").at("product_gflops").get<double>());
