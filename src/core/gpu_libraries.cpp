@@ -87,12 +87,12 @@ Wanted collectives_library(Device device) {
   const std::string or_folder = ", or name its folder in OLMO_GPU_LIBRARIES";
   const auto torch = libtorch_folder();
   if (device == Device::kCuda) {
-    return {"NVIDIA's NCCL, which connects the GPUs of several ranks,",
+    return {"NVIDIA's NCCL for several ranks",
             {"libnccl.so.2", "libnccl.so"},
             "install NCCL (PyTorch's packages for CUDA bring it along)" + or_folder,
             {torch / "../../nvidia/nccl/lib", torch}};
   }
-  return {"AMD's RCCL, which connects the GPUs of several ranks,",
+  return {"AMD's RCCL for several ranks",
           {"librccl.so.1", "librccl.so"},
           "install ROCm's RCCL" + or_folder,
           {torch}};
