@@ -239,7 +239,7 @@ HeadLoss sum_of(const Policy& policy, const TokenLosses& call) {
 }
 
 std::int64_t head_chunk(std::int64_t vocabulary) {
-  constexpr std::int64_t kLogits = 52 << 20, kUnit = 64;
+  constexpr std::int64_t kLogits = 26 << 20, kUnit = 64;
   return std::max(kUnit, kLogits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }
 

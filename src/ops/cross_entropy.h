@@ -40,8 +40,7 @@ struct HeadWorkspace {
   std::int64_t chunk = 0;  ///< tokens per chunk; 0: head_chunk()
 };
 
-/// Tokens of a chunk unless the caller says otherwise: about 52 Mi logits. Every chunk packs the
-/// whole weight again.
+/// Tokens of a chunk unless the caller says otherwise: about 26 Mi logits.
 std::int64_t head_chunk(std::int64_t vocabulary);
 
 /// Bytes of a HeadWorkspace that serves `tokens` tokens at a time, with logits in fp32 or bf16; and
