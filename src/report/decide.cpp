@@ -218,6 +218,7 @@ void decide(ParityReport& report) {
     report.claim = "identity";
     Claim& models = report.claims[0];
     models.verdict = Verdict::kIdentical;
+    models.deciding.reset();  // the bits do, and no test
     models.sentence = *sentence + ".";
     models.stronger = what_makes_stronger(models, conditions);
     return settle(report, Verdict::kIdentical, *sentence);

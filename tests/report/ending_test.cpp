@@ -62,6 +62,7 @@ TEST_CASE("what has the same bits could only say more of the setups", "[report]"
   decide(report);
   CHECK(report.claims[0].verdict == Verdict::kIdentical);
   CHECK(report.claims[0].stronger.find("about the setups") != std::string::npos);
+  CHECK_FALSE(report.claims[0].deciding);  // the bits decide, and no test
 }
 
 TEST_CASE("no verdict but DIFFERENT is given where one side diverged", "[report]") {

@@ -88,8 +88,9 @@ std::string alpha_text(const AlphaSpent& alpha) {
 }  // namespace
 
 std::string method_of(const Test& test) {
-  return shown(test.method, 120) + "; n " + count(test.n) + "; runs " + count(test.k_a) + " and " +
-         count(test.k_b) + (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 160));
+  return (test.method.empty() ? "" : shown(test.method, 120) + "; ") + "n " + count(test.n) +
+         "; runs " + count(test.k_a) + " and " + count(test.k_b) +
+         (test.noise.empty() ? "" : "; noise: " + shown(test.noise, 160));
 }
 
 std::string source_of(const Margin& margin) {

@@ -93,6 +93,12 @@ std::string strength_cell(const Test& test) {
          "<br><span class=\"note\">" + power + "</span>";
 }
 
+/// Of a claim that no test decided.
+std::string without_test(const Claim& claim) {
+  if (const Test* test = claim.decided_by()) return shown(test->name, 80) + ": too few values";
+  return claim.verdict == Verdict::kIdentical ? "equal bits" : "no test";
+}
+
 /// A row for each claim: what it says, by which test, against which margin, how sure.
 std::string claims_table(const std::vector<Claim>& claims) {
   Table table({{"Claim", false},
@@ -111,11 +117,7 @@ std::string claims_table(const std::vector<Claim>& claims) {
                                      method_of(*test) + "</span>",
                                  difference_cell(*test), margin_cell(*test), strength_cell(*test)});
     else
-      cells.insert(
-          cells.end(),
-          {element("span", "absent",
-                   test == nullptr ? "no test" : shown(test->name, 80) + ": too few values"),
-           "–", "–", "–"});
+      cells.insert(cells.end(), {element("span", "absent", without_test(claim)), "–", "–", "–"});
     table.row(cells);
   }
   return table.empty() ? std::string() : table.html();
