@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/training.h"
+#include "cli/words.h"
 #include "core/json.h"
 #include "support/catch.h"
 
@@ -51,24 +51,6 @@ struct OnCpu : Scene {
 const OnCpu& the_run() {
   static const OnCpu kRun;
   return kRun;
-}
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-/// One sentence on stderr that says all of `parts`.
-void check_refused(const Ended& ended, int code, const Words& parts) {
-  INFO(ended.err);
-  CHECK(ended.code == code);
-  const auto first = ended.err.find("error: ");
-  REQUIRE(first != std::string::npos);
-  CHECK(ended.err.find('\n', first) == ended.err.size() - 1);
-  for (const auto& part : parts) {
-    INFO("must say: " << part);
-    CHECK(ended.says(part));
-  }
 }
 
 TEST_CASE("twenty steps on an emulated GPU have the CPU's chain and state, whatever its order",

@@ -2,7 +2,7 @@
 // emulated NCCL moves bytes (tests/ops/gpu/fake).
 #include <memory>
 
-#include "cli/training.h"
+#include "cli/words.h"
 #include "core/process.h"
 #include "support/catch.h"
 #include "support/environment.h"
@@ -13,11 +13,6 @@ namespace {
 
 const Words kShort = {"stop_at=4", "hash_interval=4"};
 
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 /// The variables of emulated GPUs.
 struct Gpus {
   explicit Gpus(int count, const std::string& way = "delayed",
@@ -27,18 +22,6 @@ struct Gpus {
         mode("FAKE_GPU_MODE", way) {}
   Environment libraries, number, mode;
 };
-
-void check_refused(const Ended& ended, const Words& parts) {
-  INFO(ended.err);
-  CHECK(ended.code == 2);
-  const auto first = ended.err.find("error: ");
-  REQUIRE(first != std::string::npos);
-  CHECK(ended.err.find('\n', first) == ended.err.size() - 1);
-  for (const auto& part : parts) {
-    INFO("must say: " << part);
-    CHECK(ended.says(part));
-  }
-}
 
 /// The processes that `parent` has started, by rank.
 std::vector<pid_t> ranks_of(pid_t parent) {
@@ -143,12 +126,12 @@ TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one
   const Scene scene;
   {
     const Gpus gpus(1);
-    check_refused(scene.train("one", {"device=cuda", "--nproc", "2"}),
+    check_refused(scene.train("one", {"device=cuda", "--nproc", "2"}), 2,
                   {"ranks 0 and 1 have the same GPU", "expected one for each rank"});
   }
   {
     const Gpus gpus(2);
-    check_refused(scene.train("few", {"device=cuda", "--nproc", "3"}),
+    check_refused(scene.train("few", {"device=cuda", "--nproc", "3"}), 2,
                   {"the driver shows 2 GPUs to each of 3 ranks", "expected one for each rank"});
   }
   std::string problem;
@@ -158,7 +141,7 @@ TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one
   for (const char* name : {"libcuda.so.1", "libnvrtc.so", "libtorch_cuda.so"})
     fs::create_symlink(fs::path(OLMO_FAKE_CUDA) / name, folder / name);
   const Gpus gpus(2, "now", folder.string());
-  check_refused(scene.train("none", {"device=cuda", "--nproc", "2"}),
+  check_refused(scene.train("none", {"device=cuda", "--nproc", "2"}), 2,
                 {"NCCL", "libnccl.so.2", "is not here", "OLMO_GPU_LIBRARIES"});
   CHECK_FALSE(fs::exists(scene / "none" / "run.db"));
 }

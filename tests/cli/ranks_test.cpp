@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "cli/training.h"
+#include "cli/words.h"
 #include "dist/store.h"
 #include "support/catch.h"
 #include "support/environment.h"
@@ -15,11 +15,6 @@ namespace olmo::test {
 namespace {
 
 const Words kShort = {"stop_at=6", "hash_interval=6"};
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 /// A rank as a launcher starts it: with its own variables.
 Words started_with(const Words& variables, const Words& command) {

@@ -54,14 +54,20 @@ TEST_CASE("runs diff of a run and itself finds nothing", "[cli]") {
   CHECK(ended.out.find("All bits of the 3 common steps are equal.") != std::string::npos);
 }
 
+/// Returns the database of an imported log.
+std::string import_log(const TemporaryDirectory& folder, const std::string& name,
+                       const std::string& rows) {
+  const auto log = (folder / (name + ".csv")).string();
+  auto database = (folder / (name + ".db")).string();
+  std::ofstream(log) << rows;
+  REQUIRE(say({"runs", "import", log, "--db", database}).code == 0);
+  return database;
+}
+
 TEST_CASE("runs diff of logs compares what they log", "[cli]") {
   const TemporaryDirectory folder;
   const auto imported = [&](const std::string& name, const std::string& last) {
-    std::ofstream(folder / (name + ".csv")) << "step,loss,lr\n1,3.5,0.1\n2," << last << ",0.1\n";
-    auto database = (folder / (name + ".db")).string();
-    REQUIRE(say({"runs", "import", (folder / (name + ".csv")).string(), "--db", database}).code ==
-            0);
-    return database;
+    return import_log(folder, name, "step,loss,lr\n1,3.5,0.1\n2," + last + ",0.1\n");
   };
   const auto a = imported("a", "3.25"), b = imported("b", "3.0"), same = imported("c", "3.25");
   const Said differ = say({"runs", "diff", a, b, "--json"});
@@ -78,11 +84,7 @@ TEST_CASE("runs diff of logs compares what they log", "[cli]") {
 TEST_CASE("logs of other steps are not equal", "[cli]") {
   const TemporaryDirectory folder;
   const auto imported = [&](const std::string& name, const std::string& last) {
-    std::ofstream(folder / (name + ".csv")) << "step,loss\n1,3.5\n" << last << ",3.25\n";
-    auto database = (folder / (name + ".db")).string();
-    REQUIRE(say({"runs", "import", (folder / (name + ".csv")).string(), "--db", database}).code ==
-            0);
-    return database;
+    return import_log(folder, name, "step,loss\n1,3.5\n" + last + ",3.25\n");
   };
   const Said said = say({"runs", "diff", imported("a", "2"), imported("b", "3"), "--json"});
   CHECK(said.code == 5);

@@ -1,7 +1,7 @@
 // Two processes, one run folder or one database: only one writes to a folder, and no record mixes
 // two trainings. None of these tests depends on which process is faster: where a process must be in
 // the middle of its training, it is held there, and would train without end.
-#include "cli/training.h"
+#include "cli/words.h"
 #include "store/run_folder.h"
 #include "support/catch.h"
 
@@ -9,11 +9,6 @@ namespace olmo::test {
 namespace {
 
 const Words kEndless = {"max_duration=1000000000", "save_interval=1000000000", "hash_interval=0"};
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 /// A training without end, held after its first step.
 class Endless : public StoppingChild {

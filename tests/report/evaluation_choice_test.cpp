@@ -1,6 +1,7 @@
 #include "report/evaluation_choice.h"
 
 #include "report/evaluation_fixture.h"
+#include "store/plain_evaluation.h"
 #include "support/catch.h"
 
 namespace olmo::report {
@@ -21,24 +22,10 @@ class Evaluated {
   void add(std::int64_t step, const std::string& task, double score = -1,
            const std::string& policy = R"({"precision":"fp32"})") {
     store::EvaluationDb db(records_.database());
-    const auto id = db.begin({.run_id = {},
-                              .attempt = {},
-                              .step = step,
-                              .checkpoint = "",
-                              .weights_digest = "weights",
-                              .tokenizer_digest = "tokenizer",
-                              .content_key = "",
-                              .command_line = "",
-                              .settings = "{}",
-                              .policy = policy,
-                              .build = "{}",
-                              .environment = "{}"});
-    db.begin_task({.task = task,
-                   .kind = "rank_classification",
-                   .convention = "olmo",
-                   .definition_digest = "definition",
-                   .data_digest = "data",
-                   .primary_metric = "acc"});
+    auto record = test::plain_evaluation({}, step);
+    record.policy = policy;
+    const auto id = db.begin(record);
+    db.begin_task(test::plain_task(task));
     for (std::int64_t i = 0; i < 3; ++i)
       db.record_options(EvaluationFile::ranked(task, i, {score, -2}));
     db.end_task(task, "finished");

@@ -1,6 +1,6 @@
 #include "report/run_report.h"
 
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "store/run_fixture.h"
 #include "support/catch.h"
 
@@ -10,18 +10,9 @@ namespace {
 /// Returns the evaluation's id.
 std::string evaluate(test::RecordedCurve& run, std::int64_t step) {
   store::EvaluationDb db(run.db().records());
-  auto id = db.begin({.run_id = run.id(),
-                      .attempt = 1,
-                      .step = step,
-                      .checkpoint = "",
-                      .weights_digest = "",
-                      .tokenizer_digest = "",
-                      .content_key = "",
-                      .command_line = "",
-                      .settings = "{}",
-                      .policy = "{}",
-                      .build = "{}",
-                      .environment = "{}"});
+  auto record = test::plain_evaluation(run.id(), step);
+  record.attempt = 1;
+  auto id = db.begin(record);
   db.end("finished");
   return id;
 }
