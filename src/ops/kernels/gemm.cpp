@@ -45,7 +45,7 @@ GemmBlocking blocking(const GemmProblem& problem, std::int64_t l2_bytes) {
   std::int64_t rows = k > g.k ? min(m, kMaxRows) : m;
   if (n > g.n) {
     // The next block of B is fetched while panels of A pass: all three share the cache.
-    g.n = even_block(n, max(kFetching * kTileColumns, b_floats * 3 / 8 / g.k), kTileColumns);
+    g.n = even_block(n, max(kFetching * kTileColumns, b_floats * 5 / 8 / g.k), kTileColumns);
     g.a_kept = m * k <= kMaxPackedA ? GemmBlocking::kAllK : GemmBlocking::kOneBlock;
     if (g.a_kept == GemmBlocking::kOneBlock) {
       rows = min(rows, kMaxPackedA / g.k);
@@ -204,59 +204,51 @@ void buffered_tile(TileKernel kernel, std::int64_t rows, std::int64_t columns, b
   }
 }
 
-// What will be packed or read next, fetched into the second-level cache a chunk (four streams of k
-// / 16 lines) per tile. Without it, copies of rows that lie in memory take a tenth of a small
-// product's time.
+// Rows that will be packed or read next, fetched into the second-level cache a few per tile.
+// Without it, copies of rows that lie in memory take a tenth of a small product's time.
 class NextSource {
  public:
-  // `rows` rows of `length` floats.
-  void set_rows(const float* first, std::int64_t row, std::int64_t rows, std::int64_t length,
-                std::int64_t k) {
-    const bool flat = row == length && k > 0;
-    *this = NextSource();
-    first_ = first;
-    row_ = flat ? k : row;
-    k_ = k;
-    segments_ = flat ? 1 : (length + k - 1) / max(k, 1);
-    chunks_ = ((flat ? rows * length / k : rows) + 3) / 4 * segments_;
+  NextSource() = default;
+
+  // `rows` rows of `length` elements, `row` elements apart, for tiles of k steps.
+  template <typename Element>
+  NextSource(const Element* first, std::int64_t row, std::int64_t rows, std::int64_t length,
+             std::int64_t k)
+      : row_(row * static_cast<std::int64_t>(sizeof(Element))), rows_(rows) {
+    const auto into_line =
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLine);
+    next_ = reinterpret_cast<const char*>(first) - into_line;
+    const auto bytes = into_line + length * static_cast<std::int64_t>(sizeof(Element));
+    in_row_ = max(1, (bytes + kLine - 1) / kLine);
+    per_tile_ = max(1, k / 4 / in_row_);
   }
 
-  // k rows of kGroup panels' columns, `share` of them in a float; a chunk is a line of a quarter of
-  // the rows.
-  void set_columns(const float* first, std::int64_t row, std::int64_t k, std::int64_t share) {
-    *this = NextSource();
-    first_ = first;
-    row_ = row;
-    k_ = k;
-    chunks_ = 4 * (kGroup * kTileRows / 16 / share);
-  }
-
-  [[nodiscard]] bool done() const { return chunk_ >= chunks_; }
+  [[nodiscard]] bool done() const { return rows_ <= 0; }
 
   Prefetch take() {
-    const std::int64_t c = chunk_++;
-    if (segments_ == 0)
-      return {.first = first_ + c % 4 * (k_ / 4) * row_ + c / 4 * 16,
-              .stream = k_ / 16 * row_,
-              .step = row_};
-    return {.first = first_ + c / segments_ * 4 * row_ + c % segments_ * k_,
-            .stream = row_,
-            .step = 16};
+    const std::int64_t rows = min(rows_, per_tile_);
+    const Prefetch lines{.line = next_,
+                         .lines = rows * in_row_,
+                         .in_row = in_row_,
+                         .to_next_row = row_ - (in_row_ - 1) * kLine};
+    rows_ -= rows;
+    next_ += rows * row_;
+    return lines;
   }
 
  private:
-  const float* first_ = nullptr;
-  std::int64_t row_ = 0, k_ = 0, segments_ = 0, chunk_ = 0, chunks_ = 0;
+  static constexpr std::int64_t kLine = 64;
+  const char* next_ = nullptr;
+  std::int64_t row_ = 0, rows_ = 0, in_row_ = 1, per_tile_ = 1;
 };
 
 // The sources of a block: a panel of A is wanted before the next block of B.
 struct Upcoming {
-  const float* idle;  // a line that is near anyway
   NextSource a, b;
 
   Prefetch take() {
     if (!a.done()) return a.take();
-    return b.done() ? Prefetch{.first = idle, .stream = 0, .step = 0} : b.take();
+    return b.done() ? Prefetch{} : b.take();
   }
 };
 
@@ -315,43 +307,30 @@ Corner corner_after(const GemmProblem& g, const GemmBlocking& by, Corner at) {
   return at;
 }
 
-void expect_b(const GemmProblem& g, const GemmBlocking& by, const Corner& next,
-              NextSource& source) {
-  if (next.i >= g.m) return;
-  const std::int64_t k = min(by.k, g.k - next.p), n = min(by.n, g.n - next.j);
-  if (g.b_bf16 != nullptr) {  // two to a float
-    const void* pairs = g.b_bf16 + next.p * g.b_k + next.j * g.b_column;
-    const auto* first = static_cast<const float*>(pairs);
-    if (g.b_column == 1) {
-      source.set_rows(first, g.b_k / 2, k, n / 2, by.k);
-    } else {
-      source.set_rows(first, g.b_column / 2, n, k / 2, by.k);
-    }
-    return;
-  }
-  const float* b = g.b + next.p * g.b_k + next.j * g.b_column;
-  if (g.b_column == 1) {
-    source.set_rows(b, g.b_k, k, n, by.k);
-  } else {
-    source.set_rows(b, g.b_column, n, k, by.k);
-  }
+NextSource source_of_b(const GemmProblem& g, const GemmBlocking& by, const Corner& at) {
+  if (at.i >= g.m) return {};
+  const std::int64_t k = min(by.k, g.k - at.p), n = min(by.n, g.n - at.j),
+                     first = at.p * g.b_k + at.j * g.b_column;
+  const bool along_n = g.b_column == 1;
+  const std::int64_t row = along_n ? g.b_k : g.b_column, rows = along_n ? k : n,
+                     length = along_n ? n : k;
+  if (g.b_bf16 != nullptr) return {g.b_bf16 + first, row, rows, length, by.k};
+  return {g.b + first, row, rows, length, by.k};
 }
 
-// The rows after those just packed; at the block's end the next block of k starts at its first row.
-void expect_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t m,
-              std::int64_t k, NextSource& source) {
+// The rows of A after those just packed; at the block's end the next block of k starts at its first
+// row.
+NextSource source_of_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t m,
+                       std::int64_t k) {
   const bool more = row < m;
-  if (!more && at.p + k >= g.k) return;
-  const std::int64_t first = (at.i + (more ? row : 0)) * g.a_row + (more ? at.p : at.p + k) * g.a_k;
-  const bool pairs = g.a_bf16 != nullptr;  // of bf16, two to a float
-  const void* begin = pairs ? static_cast<const void*>(g.a_bf16 + first) : g.a + first;
-  const auto* a = static_cast<const float*>(begin);
-  const std::int64_t share = pairs ? 2 : 1;
-  if (row_panels(g)) {
-    source.set_rows(a, g.a_row / share, kTileRows, k / share, k);
-  } else {
-    source.set_columns(a, g.a_k / share, k, share);
-  }
+  if (!more && at.p + k >= g.k) return {};
+  const std::int64_t i = at.i + (more ? row : 0), p = more ? at.p : at.p + k;
+  const std::int64_t first = i * g.a_row + p * g.a_k;
+  const bool by_rows = row_panels(g);
+  const std::int64_t stride = by_rows ? g.a_row : g.a_k, rows = by_rows ? kTileRows : k,
+                     length = by_rows ? k : min(kGroup * kTileRows, g.m - i);
+  if (g.a_bf16 != nullptr) return {g.a_bf16 + first, stride, rows, length, k};
+  return {g.a + first, stride, rows, length, k};
 }
 
 // Where the sums of the rows from `i` of the block go, for its columns.
@@ -383,8 +362,7 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
   }
   float* a = packed.a;
   if (by.a_kept == GemmBlocking::kAllK) a += at.p / by.k * (by.m / kTileRows) * panel;
-  Upcoming next{packed.a, {}, {}};
-  expect_b(g, by, corner_after(g, by, at), next.b);
+  Upcoming next{{}, source_of_b(g, by, corner_after(g, by, at))};
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = min(kTileRows, m - i), index = i / kTileRows;
     const float* here = a + (keeps ? index : index % group) * panel;
@@ -397,9 +375,9 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
       } else {
         pack_a(g, g.a + first_a, end - i, k, to, panel);
       }
-      expect_a(g, at, end, m, k, next.a);
+      next.a = source_of_a(g, at, end, m, k);
     } else if (!packs) {
-      next.a.set_rows(here + panel, by_rows ? kPanelRow : k, kTileRows, k, k);
+      next.a = {here + panel, 64, panel / 64, 64, k};
     }
     const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
                                       : pick_tile<1, true>(rows, accumulate);

@@ -33,14 +33,16 @@ struct TileOperands {
   std::int64_t c_row;
 };
 
-/// Cache lines to fetch while a tile is computed: in every 16 steps of k, line s of four streams,
-/// to be read, and some rows of the tile of C that comes next, to be written. They are spread over
-/// the tile, because lines asked for at once fill the buffers that the tile's own loads need.
+/// Cache lines to fetch while a tile is computed, at most one in every four steps of k: those of a
+/// rectangle, to be read, and the rows of the tile of C that comes next, to be written. They are
+/// spread over the tile, because lines asked for at once fill the buffers that the tile's own loads
+/// need.
 struct Prefetch {
-  const float* first;
-  std::int64_t stream, step;  ///< floats between the streams, and between the lines of one
-  const char* c = nullptr;    ///< null: none
-  std::int64_t c_row = 0;     ///< bytes between its rows
+  const char* line = nullptr;
+  std::int64_t lines = 0, in_row = 0;  ///< of the rectangle, and of each of its rows
+  std::int64_t to_next_row = 0;        ///< bytes from a row's last line to the next row's first
+  const char* c = nullptr;             ///< null: none
+  std::int64_t c_row = 0;              ///< bytes between its rows
 };
 
 /// One step of k, of the rows from kFirst to before kEnd.
@@ -68,6 +70,30 @@ OLMO_INLINE void tile_steps(const float*& a, const float*& b, const TileOperands
     b += t.b_k;
   }
 }
+
+/// The lines of the rectangle.
+class LinesToRead {
+ public:
+  OLMO_INLINE explicit LinesToRead(const Prefetch& prefetch)
+      : line_(prefetch.line),
+        left_(prefetch.lines),
+        in_row_(prefetch.in_row),
+        left_in_row_(prefetch.in_row),
+        to_next_row_(prefetch.to_next_row) {}
+
+  OLMO_INLINE void fetch() {
+    if (left_ <= 0) return;
+    __builtin_prefetch(line_, 0, 2);
+    --left_;
+    --left_in_row_;
+    line_ += left_in_row_ == 0 ? to_next_row_ : 64;
+    left_in_row_ = left_in_row_ == 0 ? in_row_ : left_in_row_;
+  }
+
+ private:
+  const char* line_;
+  std::int64_t left_, in_row_, left_in_row_, to_next_row_;
+};
 
 /// The lines of the next tile of C, two at a time: both of a row, or those of two rows.
 template <int kRows>
@@ -132,18 +158,17 @@ void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
   begin_sums<kAccumulate>(t, sum);
   std::int64_t p = 0;
   if constexpr (kPrefetch) {
-    const float* line = prefetch.first;
+    LinesToRead source(prefetch);
     LinesToWrite<kRows> next(prefetch);
     for (; p + 16 <= t.k; p += 16) {
-      for (int stream = 0; stream < 4; stream += 2) {
-        __builtin_prefetch(line + stream * prefetch.stream, 0, 2);
+      for (int half = 0; half < 2; ++half) {
+        source.fetch();
         next.fetch_first();
         tile_steps<kRows, kARow>(a, b, t, sum);
-        __builtin_prefetch(line + (stream + 1) * prefetch.stream, 0, 2);
+        source.fetch();
         next.fetch_second();
         tile_steps<kRows, kARow>(a, b, t, sum);
       }
-      line += prefetch.step;
     }
   }
   remaining_steps<kRows, kARow>(p, a, b, t, sum);
