@@ -21,15 +21,27 @@ constexpr bool tells_handle() {
 }
 constexpr bool kTellsHandles = tells_handle<c10::Stream>();
 
-/// What the driver calls a stream of LibTorch's. Before 2.11 LibTorch does not tell; then only the
-/// default stream is known, whose name is null.
+/// What the driver calls a stream of LibTorch's. The default one has no name. Of others LibTorch
+/// does not tell before 2.11.
 template <class Stream>
 GpuStream native_handle(const Stream& stream) {
+  if (stream.id() == 0) return nullptr;
   if constexpr (tells_handle<Stream>()) {
     return stream.native_handle();
   } else {
-    OLMO_CHECK(stream.id() == 0);
+    OLMO_CHECK(false);
     return nullptr;
+  }
+}
+
+c10::impl::VirtualGuardImpl libtorch() { return c10::impl::VirtualGuardImpl(at::kCUDA); }
+
+template <class Work>
+auto as_errors_of(const Gpu& gpu, const Work& work) {
+  try {
+    return work();
+  } catch (const c10::Error& error) {
+    gpu.fail(error.what_without_backtrace());
   }
 }
 
@@ -42,25 +54,33 @@ std::shared_ptr<Gpu> Gpu::open(Device device, const std::string& folder, const L
 Gpu::Gpu(Device device, const std::string& folder, const LocalRank& local)
     : device_(device), driver_(open_gpu_driver(device, folder)), folder_(folder) {
   choose(local);
+  describe();
+  if (device == Device::kCuda) open_cuda_context();
+  open_torch();
+  compiler_ = open_gpu_compiler(device, folder);  // LibTorch's half may have brought it along
+  compiler_name_ = compiler_.name + (architecture_.empty() ? "" : ", " + architecture_);
+  use();
+}
+
+void Gpu::describe() {
   std::array<char, 256> text{};
   const int room = static_cast<int>(text.size()) - 1;
-  require(driver_.name(text.data(), room, number_), "it has no name");
+  require(driver_.name(text.data(), room, of_driver_), "it has no name");
   name_ = text.data();
-  require(driver_.bus(text.data(), room, number_), "it has no address");
+  require(driver_.bus(text.data(), room, of_driver_), "it has no address");
   bus_ = text.data();
-  open_torch_half(device, folder);
+}
+
+void Gpu::open_torch() {
+  open_torch_half(device_, folder_);
   if (!at::hasCUDA()) {
-    throw Error(ErrorKind::kFailure,
-                "device " + name_ + ": LibTorch finds no GPU, though the driver shows one");
+    throw Error(ErrorKind::kUsage,
+                "`device` is " + to_string(device_) + ", but LibTorch finds no GPU, though the " +
+                    "driver shows " + name_ +
+                    ": usually the driver is older than those that this LibTorch was built for. "
+                    "Take a newer driver, or a LibTorch for this one");
   }
-  c10::impl::VirtualGuardImpl(at::kCUDA).setDevice(memory());
-  compiler_ = open_gpu_compiler(device, folder);  // LibTorch's half may have brought it along
-  int major = 0, minor = 0;
-  compiler_.version(&major, &minor);
-  compiler_name_ = (device == Device::kCuda ? "NVRTC " : "hipRTC ") + std::to_string(major) + "." +
-                   std::to_string(minor);
-  if (device == Device::kCuda) open_cuda_context();
-  use();
+  as_errors_of(*this, [&] { libtorch().setDevice(memory()); });
 }
 
 void Gpu::choose(const LocalRank& local) {
@@ -78,7 +98,9 @@ void Gpu::choose(const LocalRank& local) {
                                        std::to_string(local.size) +
                                        " ranks of this machine: expected one for each rank");
   }
-  number_ = count == 1 ? 0 : local.rank;
+  number_ = of_driver_ = count == 1 ? 0 : local.rank;
+  if (driver_.device != nullptr)
+    require(driver_.device(&of_driver_, number_), "the driver does not give it");
 }
 
 void Gpu::require(int code, const std::string& what) const {
@@ -87,17 +109,16 @@ void Gpu::require(int code, const std::string& what) const {
                                      driver_.describe(code));
 }
 
-// The primary context: LibTorch's runtime has the same.
+// The primary context: LibTorch's runtime has the same, and would say less if it cannot be made.
 void Gpu::open_cuda_context() {
   const auto attribute = [&](int which) {
     int value = 0;
-    require(driver_.attribute(&value, which, number_), "the driver does not describe it");
+    require(driver_.attribute(&value, which, of_driver_), "the driver does not describe it");
     return value;
   };
   architecture_ =
       "sm_" + std::to_string(attribute(kComputeMajor)) + std::to_string(attribute(kComputeMinor));
-  compiler_name_ += ", " + architecture_;
-  require(driver_.retain_context(&context_, number_), "it cannot be used");
+  require(driver_.retain_context(&context_, of_driver_), "it cannot be used");
 }
 
 Gpu::~Gpu() {
@@ -107,12 +128,10 @@ Gpu::~Gpu() {
     driver_.wait(stream());
   if (staging_ != nullptr) driver_.release_pinned(staging_);
   if (module_ != nullptr) driver_.unload_module(module_);
-  if (context_ != nullptr) driver_.release_context(number_);
+  if (context_ != nullptr) driver_.release_context(of_driver_);
 }
 
-GpuStream Gpu::stream() const {
-  return native_handle(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(memory()));
-}
+GpuStream Gpu::stream() const { return native_handle(libtorch().getStream(memory())); }
 
 void Gpu::check(int code, const std::string& what) const {
   if (code != 0) fail(what + ": " + driver_.describe(code));
@@ -221,34 +240,30 @@ void Gpu::fail(const std::string& problem) const {
 }
 
 GpuSideQueue::GpuSideQueue(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {
-  if constexpr (kTellsHandles)
-    own_ = c10::impl::VirtualGuardImpl(at::kCUDA).getStreamFromGlobalPool(gpu_->memory(),
-                                                                          /*isHighPriority=*/true);
+  if constexpr (kTellsHandles) {
+    as_errors_of(*gpu_, [&] {
+      own_ = libtorch().getStreamFromGlobalPool(gpu_->memory(), /*isHighPriority=*/true);
+    });
+  }
 }
 
 GpuStream GpuSideQueue::begin() {
   if (!own_) return gpu_->stream();
-  try {
+  return as_errors_of(*gpu_, [&] {
     c10::Event now(at::kCUDA);
-    now.record(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(gpu_->memory()));
+    now.record(libtorch().getStream(gpu_->memory()));
     now.block(*own_);
     return native_handle(*own_);
-  } catch (const c10::Error& error) {
-    gpu_->fail(error.what_without_backtrace());
-  }
+  });
 }
 
 std::function<void()> GpuSideQueue::end() {
   if (!own_) return [] {};
-  try {
-    const auto done = std::make_shared<c10::Event>(at::kCUDA);
-    done->record(*own_);
-    return [done, gpu = gpu_] {
-      done->block(c10::impl::VirtualGuardImpl(at::kCUDA).getStream(gpu->memory()));
-    };
-  } catch (const c10::Error& error) {
-    gpu_->fail(error.what_without_backtrace());
-  }
+  const auto done = std::make_shared<c10::Event>(at::kCUDA);
+  as_errors_of(*gpu_, [&] { done->record(*own_); });
+  return [done, gpu = gpu_] {
+    as_errors_of(*gpu, [&] { done->block(libtorch().getStream(gpu->memory())); });
+  };
 }
 
 void throw_as_ours(const Policy& policy, const c10::Error& error) {

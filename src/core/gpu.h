@@ -80,7 +80,9 @@ class Gpu {
  private:
   Gpu(Device device, const std::string& folder, const LocalRank& local);
   void choose(const LocalRank& local);
+  void describe();
   void open_cuda_context();
+  void open_torch();
   void wait_for(GpuStream stream);
   /// Memory of the host that the device can copy from while the host goes on, `bytes` long; at most
   /// kStaging.
@@ -97,7 +99,8 @@ class Gpu {
   GpuDriver driver_;
   GpuCompiler compiler_;
   std::string folder_;
-  int number_ = 0;  ///< among those that the process sees
+  int number_ = 0;     ///< among those that the process sees
+  int of_driver_ = 0;  ///< what the driver calls it
   std::string name_, bus_, compiler_name_, architecture_;
   void* context_ = nullptr;
   void* module_ = nullptr;
@@ -111,7 +114,8 @@ class Gpu {
 };
 
 /// A queue beside LibTorch's current stream: the device may do its work at the same time. A
-/// LibTorch before 2.11 does not tell how the driver calls one; then it is the current stream.
+/// LibTorch before 2.11 does not tell how the driver calls one; then it is the current stream. What
+/// LibTorch throws here is thrown as by Gpu::fail.
 class GpuSideQueue {
  public:
   explicit GpuSideQueue(std::shared_ptr<Gpu> gpu);

@@ -1,5 +1,6 @@
 #include "core/gpu_libraries.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -8,12 +9,16 @@
 #include <link.h>
 
 #include "core/error.h"
+#include "core/loaded_libraries.h"
 #include "core/needed_libraries.h"
 #include "core/process.h"
 #include "core/text.h"
 
 namespace olmo {
 namespace {
+
+/// Older ones have no __builtin_bit_cast.
+constexpr std::pair kOldestNvrtc(12, 3);
 
 constexpr int kHostToDevice = 1, kDeviceToHost = 2;  // hipMemcpyKind
 
@@ -67,7 +72,8 @@ Wanted driver_library(Device device) {
     return {"NVIDIA's driver", {"libcuda.so.1"}, "install NVIDIA's driver"};
   return {"AMD's driver, HIP",
           {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
-          "install ROCm, or load its module"};
+          "install ROCm, or load its module",
+          {libtorch_folder()}};
 }
 
 Wanted compiler_library(Device device) {
@@ -75,34 +81,40 @@ Wanted compiler_library(Device device) {
   if (device == Device::kCuda) {
     return {"NVIDIA's run-time compiler",
             {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
-            "python3 -m pip install nvidia-cuda-nvrtc" + or_folder};
+            "python3 -m pip install nvidia-cuda-nvrtc" + or_folder,
+            nvidia_folders(libtorch_folder())};
   }
   return {"AMD's run-time compiler",
           {"libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so"},
-          "install ROCm's hiprtc" + or_folder};
+          "install ROCm's hiprtc" + or_folder,
+          {libtorch_folder()}};
 }
 
-/// PyTorch's packages bring it along: for CUDA in a folder of its own, for ROCm beside LibTorch.
 Wanted collectives_library(Device device) {
   const std::string or_folder = ", or name its folder in OLMO_GPU_LIBRARIES";
-  const auto torch = libtorch_folder();
   if (device == Device::kCuda) {
     return {"NVIDIA's NCCL for several ranks",
             {"libnccl.so.2", "libnccl.so"},
             "install NCCL (PyTorch's packages for CUDA bring it along)" + or_folder,
-            {torch / "../../nvidia/nccl/lib", torch}};
+            nvidia_folders(libtorch_folder())};
   }
   return {"AMD's RCCL for several ranks",
           {"librccl.so.1", "librccl.so"},
           "install ROCm's RCCL" + or_folder,
-          {torch}};
+          {libtorch_folder()}};
 }
 
+/// What LibTorch's half has loaded comes before another copy, whose memory and versions may differ.
 SharedLibrary look_for(const Wanted& wanted, const std::string& folder, std::string* problem) {
-  std::vector<std::string> places;
+  std::vector<std::string> places, own_names;
   if (!folder.empty()) {
     for (const auto& name : wanted.names) places.push_back(folder + "/" + name);
+    if (SharedLibrary named = SharedLibrary::open(places, problem)) return named;
+    places.clear();
   }
+  for (const auto& name : wanted.names)  // not those of a library that has it beside other things
+    if (name.starts_with(wanted.names.front())) own_names.push_back(name);
+  if (SharedLibrary loaded = SharedLibrary::loaded(own_names)) return loaded;
   for (const auto& beside : wanted.folders) {
     if (beside.is_relative()) continue;  // never where the user happens to be
     for (const auto& name : wanted.names) places.push_back((beside / name).string());
@@ -133,6 +145,7 @@ void find_cuda(GpuDriver& d) {
   const SharedLibrary& l = d.library;
   find(l, "cuInit", d.init);
   find(l, "cuDeviceGetCount", d.count);
+  find(l, "cuDeviceGet", d.device);
   find(l, "cuDeviceGetName", d.name);
   find(l, "cuDeviceGetPCIBusId", d.bus);
   find(l, "cuStreamSynchronize", d.wait);
@@ -180,6 +193,25 @@ std::string half_name(Device device) {
   return device == Device::kCuda ? "libtorch_cuda.so" : "libtorch_hip.so";
 }
 
+/// Two copies of a driver's library know nothing of each other's memory and streams. LibTorch's is
+/// the one that was loaded last.
+void require_one_driver(Device device) {
+  const std::string name = driver_library(device).names.front();
+  std::vector<std::filesystem::path> copies;
+  for (const auto& library : loaded_libraries()) {
+    const bool is_driver = library.path.filename().string().starts_with(
+        name.substr(0, name.find(".so") + std::string_view(".so").size()));
+    if (is_driver && std::ranges::find(copies, library.path) == copies.end())
+      copies.push_back(library.path);
+  }
+  if (copies.size() < 2) return;
+  throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but two copies of " +
+                                     name + " are loaded, " + copies.front().string() + " and " +
+                                     copies.back().string() +
+                                     ", which cannot share a GPU's memory: name the folder of "
+                                     "LibTorch's, the second, in OLMO_GPU_LIBRARIES");
+}
+
 /// What keeps LibTorch's half from being loaded, as far as its files tell; empty if nothing does.
 std::string half_problem(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
@@ -198,6 +230,18 @@ std::filesystem::path libtorch_folder() {
   if (::dlinfo(handle, RTLD_DI_LINKMAP, &library) == 0) file = library->l_name;
   ::dlclose(handle);
   return file.parent_path();
+}
+
+std::vector<std::filesystem::path> nvidia_folders(const std::filesystem::path& libtorch) {
+  std::vector<std::filesystem::path> folders;
+  if (libtorch.is_relative()) return folders;  // never where the user happens to be
+  std::error_code error;
+  const auto packages = (libtorch / "../../nvidia").lexically_normal();
+  for (const auto& entry : std::filesystem::directory_iterator(packages, error))
+    folders.push_back(entry.path() / "lib");
+  std::ranges::sort(folders);
+  folders.push_back(libtorch);
+  return folders;
 }
 
 std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
@@ -276,7 +320,17 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
     get("GetPTX", c.text);
   }
   get("DestroyProgram", c.destroy);
-  get("Version", c.version);
+  int (*get_version)(int*, int*) = nullptr;
+  get("Version", get_version);
+  int major = 0, minor = 0;
+  get_version(&major, &minor);
+  c.name = (cuda ? "NVRTC " : "hipRTC ") + std::to_string(major) + "." + std::to_string(minor);
+  if (cuda && std::pair(major, minor) < kOldestNvrtc) {
+    throw Error(ErrorKind::kUsage,
+                "`device` is cuda, but " + c.name +
+                    " is too old for the kernels, which need 12.3: python3 -m pip install "
+                    "nvidia-cuda-nvrtc-cu12, and name its folder in OLMO_GPU_LIBRARIES");
+  }
   return c;
 }
 
@@ -322,7 +376,7 @@ std::filesystem::path torch_half(Device device, const std::string& folder) {
 void open_torch_half(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
   std::string said;
-  if (!file.empty() && load_for_good(file, &said)) return;
+  if (!file.empty() && load_for_good(file, &said)) return require_one_driver(device);
   std::string problem = half_problem(device, folder);
   if (problem.empty()) problem = "cannot be loaded (" + said + ")";
   throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + half_name(device) +
@@ -338,6 +392,13 @@ std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
   };
   add(driver_library(device));
   add(compiler_library(device));
+  if (auto& compiler = needs.back(); compiler.problem.empty()) {
+    try {
+      open_gpu_compiler(device, folder);
+    } catch (const Error& error) {
+      compiler.problem = error.what();
+    }
+  }
   needs.push_back({"LibTorch's half for " + std::string(device == Device::kCuda ? "CUDA" : "ROCm"),
                    half_name(device), half_problem(device, folder), half_remedy()});
   add(collectives_library(device));

@@ -34,6 +34,7 @@ struct GpuDriver {
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
                 void** arguments, void** extra) = nullptr;
   // CUDA alone:
+  int (*device)(int* device, int number) = nullptr;
   int (*attribute)(int*, int attribute, int device) = nullptr;
   int (*retain_context)(void** context, int device) = nullptr;
   int (*release_context)(int device) = nullptr;
@@ -57,6 +58,7 @@ struct GpuDriver {
 /// Every function returns 0 when it succeeds.
 struct GpuCompiler {
   SharedLibrary library;
+  std::string name = {};  ///< "NVRTC 12.4"
   int (*create)(void** program, const char* source, const char* name, int headers,
                 const char* const* texts, const char* const* names) = nullptr;
   int (*compile)(void* program, int options, const char* const* words) = nullptr;
@@ -67,7 +69,6 @@ struct GpuCompiler {
   int (*text_size)(void* program, std::size_t*) = nullptr;  ///< PTX; null for ROCm
   int (*text)(void* program, char*) = nullptr;
   int (*destroy)(void** program) = nullptr;
-  int (*version)(int* major, int* minor) = nullptr;
 };
 
 /// What moves bytes between GPUs of several processes: NCCL, or RCCL, which has the same functions.
@@ -100,8 +101,9 @@ struct GpuCollectives {
   int (*end_group)() = nullptr;
 };
 
-/// Libraries are sought in `folder` first, unless it is empty, then beside LibTorch, then where the
-/// system keeps them. Throws Error(kUsage) naming the one that is missing and what would help.
+/// Libraries are sought in `folder` first, unless it is empty, then among those that are loaded,
+/// beside LibTorch, and where the system keeps them. Throws Error(kUsage) naming the one that is
+/// missing and what would help.
 GpuDriver open_gpu_driver(Device device, const std::string& folder);
 GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
 GpuCollectives open_gpu_collectives(Device device, const std::string& folder);
@@ -111,6 +113,10 @@ std::string gpu_library_folder();
 
 /// The folder that LibTorch was loaded from.
 std::filesystem::path libtorch_folder();
+
+/// Where PyTorch's packages for CUDA have NVIDIA's libraries, each in a folder of its own, if
+/// LibTorch's folder is `libtorch`; and that folder.
+std::vector<std::filesystem::path> nvidia_folders(const std::filesystem::path& libtorch);
 
 // LibTorch's own half for the device, which has the allocator of its memory, its streams, and
 // LibTorch's operations on its tensors. This program is linked to the CPU's half alone; loading the
@@ -122,7 +128,7 @@ std::filesystem::path torch_half(Device device, const std::string& folder);
 
 /// Loads it for as long as the process lives; nothing may have asked LibTorch for CUDA before,
 /// since it answers for good (at::hasCUDA, also by way of at::show_config). Throws Error(kUsage)
-/// naming every library that is missing and what would help.
+/// naming every library that is missing and what would help, or two copies of the driver's library.
 void open_torch_half(Device device, const std::string& folder);
 
 /// Something that a run on a GPU needs of this machine.

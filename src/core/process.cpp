@@ -223,6 +223,17 @@ SharedLibrary SharedLibrary::open(const std::vector<std::string>& names, std::st
   return library;
 }
 
+SharedLibrary SharedLibrary::loaded(const std::vector<std::string>& names) {
+  SharedLibrary library;
+  for (const auto& name : names) {
+    if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {
+      library.handle_ = {handle, [](void* open) { ::dlclose(open); }};
+      break;
+    }
+  }
+  return library;
+}
+
 bool load_for_good(const std::filesystem::path& library, std::string* problem) {
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return true;
   const char* said = ::dlerror();

@@ -90,6 +90,8 @@ class SharedLibrary {
  public:
   /// The first of `names` that can be loaded; else `problem` is what the loader said of the last.
   static SharedLibrary open(const std::vector<std::string>& names, std::string* problem);
+  /// The first of `names` that this process has loaded already.
+  static SharedLibrary loaded(const std::vector<std::string>& names);
 
   [[nodiscard]] explicit operator bool() const { return handle_ != nullptr; }
   /// A function of the library as a pointer of type F; nullptr if it has none of that name.

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 namespace olmo {
 namespace {
@@ -30,6 +31,19 @@ TEST_CASE("a half of LibTorch that lacks libraries is a usage error that names e
     CHECK_THAT(error.what(),
                Contains("libolmo_absent_a.so, libolmo_absent_b.so") && Contains("--libtorch"));
   }
+}
+
+TEST_CASE("NVIDIA's libraries are sought where PyTorch's packages have them, and beside LibTorch",
+          "[core][gpu]") {
+  const test::TemporaryDirectory site;
+  const auto torch = site / "torch/lib";
+  std::filesystem::create_directories(torch);
+  CHECK(nvidia_folders(torch) == std::vector{torch});
+  for (const char* package : {"nccl", "cu13"})
+    std::filesystem::create_directories(site / "nvidia" / package / "lib");
+  CHECK(nvidia_folders(torch) ==
+        std::vector{site / "nvidia/cu13/lib", site / "nvidia/nccl/lib", torch});
+  CHECK(nvidia_folders("").empty());
 }
 
 TEST_CASE("what a run on a GPU needs is listed, each with what to do where it is missing",

@@ -110,12 +110,17 @@ template <class T>
 struct alignas(4 * sizeof(T)) Four {
   T v[4];
 };
+#if !defined(OLMO_FOUR_AT)
+#define OLMO_FOUR_AT(p, bytes)
+#endif
 template <class T>
 inline Four<T> load_four(const T* p) {
+  OLMO_FOUR_AT(p, sizeof(Four<T>));
   return *reinterpret_cast<const Four<T>*>(p);
 }
 template <class T>
 inline void store_four(T* p, const Four<T>& x) {
+  OLMO_FOUR_AT(p, sizeof(Four<T>));
   *reinterpret_cast<Four<T>*>(p) = x;
 }
 template <class T>

@@ -19,9 +19,7 @@ void write_source(const std::filesystem::path& folder) {
 void write_ptx(const std::string& architecture, const std::filesystem::path& file) {
   const auto device = olmo::Device::kCuda;
   const auto compiler = olmo::open_gpu_compiler(device, olmo::gpu_library_folder());
-  int major = 0, minor = 0;
-  compiler.version(&major, &minor);
-  std::cout << "NVRTC " << major << "." << minor << "\n";
+  std::cout << compiler.name << "\n";
   const auto ptx =
       olmo::compile_gpu_program(device, compiler, olmo::ops::gpu_program(), architecture);
   std::ofstream(file) << ptx.c_str();

@@ -6,6 +6,7 @@
 #include "ops/dispatch.h"
 #include "ops/gpu/emulated.h"
 #include "ops/linear.h"
+#include "support/temporary_directory.h"
 
 namespace olmo::ops::emulated {
 namespace {
@@ -40,6 +41,39 @@ TEST_CASE("a device whose library is missing is a usage error that says what wou
 TEST_CASE("a driver without a device is a usage error", "[ops][gpu]") {
   const Variable none("FAKE_GPUS", "0");
   CHECK_THROWS_WITH(policy_of(Device::kCuda), Contains("shows this process no GPU"));
+}
+
+TEST_CASE("a GPU that the driver shows and LibTorch does not find is a usage error that says why",
+          "[ops][gpu]") {
+  const Variable old("FAKE_GPU_DRIVER", "old");
+  try {
+    policy_of(Device::kCuda);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    CHECK_THAT(error.what(), Contains("the driver shows Emulated GPU") && Contains("older"));
+  }
+}
+
+TEST_CASE("a compiler that is too old for the kernels is a usage error that says what would help",
+          "[ops][gpu]") {
+  const Variable old("FAKE_NVRTC_OLD", "1");
+  CHECK_THROWS_WITH(policy_of(Device::kCuda), Contains("NVRTC 12.1 is too old") &&
+                                                  Contains("need 12.3") &&
+                                                  Contains("OLMO_GPU_LIBRARIES"));
+  CHECK_THAT(gpu_needs(Device::kCuda, OLMO_FAKE_CUDA)[1].problem, Contains("too old"));
+}
+
+TEST_CASE("two copies of a driver's library are refused: they share no memory", "[ops][gpu]") {
+  const test::TemporaryDirectory folder;
+  const auto other = folder / "libamdhip64.so.6";
+  std::filesystem::copy_file(std::filesystem::path(OLMO_FAKE_ROCM) / "libamdhip64.so", other);
+  std::string problem;
+  const auto opened = SharedLibrary::open({other}, &problem);
+  REQUIRE(opened);
+  CHECK_THROWS_WITH(policy_of(Device::kRocm), Contains("two copies of libamdhip64.so") &&
+                                                  Contains(other.string()) &&
+                                                  Contains("OLMO_GPU_LIBRARIES"));
 }
 
 TEST_CASE("a device is there for LibTorch once its half is loaded, and not asked for before",

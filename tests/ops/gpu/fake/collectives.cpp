@@ -2,6 +2,7 @@
 // between processes of one machine through memory that they share, when the turn of a collective
 // has come in the queue of its process's emulated GPU (device.h). As there, it may be queued and
 // not begun; and it waits for the others until they come or somebody gives it up.
+//   FAKE_NCCL_STUCK   FILE: the last rank never joins; it makes this file where it should
 //   FAKE_NCCL_FAIL    N: from the N-th collective of a process on the transport is broken
 #include <atomic>
 #include <chrono>
@@ -56,7 +57,7 @@ struct Shared {
 struct Communicator {
   Shared* shared = nullptr;
   int rank = 0, size = 0;
-  std::atomic<bool> given_up = false, broken = false;
+  std::atomic<bool> given_up = false, broken = false;  // given up: gone for the caller, too
 
   Ring& ring(int from, int to) const { return shared->rings[from * size + to]; }
 };
@@ -161,7 +162,13 @@ struct Id {
   char path[128];
 };
 
-const Handle& handle(void* communicator) { return *static_cast<Handle*>(communicator); }
+/// Of a communicator that is there: the real library would read memory that was freed.
+const Handle& handle(void* communicator) {
+  const Handle& of = *static_cast<Handle*>(communicator);
+  if (!of->given_up) return of;
+  std::fprintf(stderr, "NCCL emulator: a call with a communicator that was aborted\n");
+  std::abort();
+}
 
 }  // namespace
 
@@ -189,6 +196,11 @@ EXPORTED int ncclGetUniqueId(Id* id) {
 
 EXPORTED int ncclCommInitRank(void** communicator, int size, Id id, int rank) {
   if (size < 1 || rank < 0 || rank >= size) return kInvalidArgument;
+  if (!has_device()) return kInvalidUsage;  // the real one takes the first GPU
+  if (const char* sign = std::getenv("FAKE_NCCL_STUCK"); sign != nullptr && rank == size - 1) {
+    ::close(::open(sign, O_CREAT | O_WRONLY, 0600));
+    for (;;) ::pause();
+  }
   const int file = ::open(id.path, O_RDWR);
   const std::size_t bytes = sizeof(Shared) + sizeof(Ring) * static_cast<std::size_t>(size * size);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return kSystemError;
@@ -209,13 +221,14 @@ EXPORTED int ncclCommInitRank(void** communicator, int size, Id id, int rank) {
   return 0;
 }
 EXPORTED int ncclCommDestroy(void* communicator) {
+  static_cast<void>(handle(communicator));
   wait_for_all_streams();
   delete static_cast<Handle*>(communicator);
   return 0;
 }
 EXPORTED int ncclCommAbort(void* communicator) {
   handle(communicator)->given_up = true;
-  return 0;  // a caller may still look at it
+  return 0;
 }
 EXPORTED int ncclCommGetAsyncError(void* communicator, int* code) {
   *code = handle(communicator)->broken ? kSystemError : 0;

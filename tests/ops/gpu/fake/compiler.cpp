@@ -1,5 +1,6 @@
 // What our binary calls of NVRTC (libnvrtc.so), or with FAKE_HIP of hipRTC: a compiler that checks
-// what it is given and makes an image for driver.cpp.
+// what it is given and makes an image for driver.cpp. FAKE_NVRTC_OLD: it is too old for ours.
+#include <cstdlib>
 #include <cstring>
 #include <regex>
 #include <set>
@@ -103,6 +104,6 @@ EXPORTED int NAME(DestroyProgram)(void** program) {
 }
 EXPORTED int NAME(Version)(int* major, int* minor) {
   *major = 12;
-  *minor = 4;
+  *minor = std::getenv("FAKE_NVRTC_OLD") != nullptr ? 1 : 4;
   return 0;
 }

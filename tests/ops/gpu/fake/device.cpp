@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 
 #include "emulator.h"
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace olmo::fake {
 namespace {
@@ -145,6 +147,38 @@ int devices() {
   const auto wanted = variable("FAKE_GPUS");
   return wanted.empty() ? 1 : std::stoi(std::string(wanted));
 }
+
+namespace {
+constexpr int kNone = -1;
+thread_local int of_thread = kNone;
+std::atomic<int> of_process = kNone;
+std::atomic<pid_t> process = 0;
+
+/// Tests fork their ranks, each of which has a device of its own.
+void forget_parent() {
+  if (process.exchange(::getpid()) == ::getpid()) return;
+  of_process = kNone;
+  of_thread = kNone;
+}
+}  // namespace
+
+void take_device(int number) {
+  forget_parent();
+  int known = kNone;
+  if (!of_process.compare_exchange_strong(known, number) && known != number) {
+    std::fprintf(stderr, "GPU emulator: a thread takes GPU %d, the process has GPU %d\n", number,
+                 known);
+    std::abort();
+  }
+  of_thread = number;
+}
+
+bool has_device() {
+  forget_parent();
+  return of_thread != kNone;
+}
+
+int device_of_thread() { return has_device() ? of_thread : 0; }
 
 const char* text_of(int code) {
   switch (code) {

@@ -1,6 +1,7 @@
 // The one emulated GPU that the stand-ins for CUDA's driver, HIP and LibTorch's GPU half share: its
 // memory, its queue and its errors. The environment says how it behaves:
 //   FAKE_GPUS         the number of devices (1)
+//   FAKE_GPU_DRIVER   old: LibTorch finds no device
 //   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; reversed: so, the last block
 //                     and thread of a kernel first; delayed: when somebody waits for it, and the
 //                     host cannot touch the pages of its memory; ahead: as delayed, but what is
@@ -21,6 +22,11 @@ namespace olmo::fake {
 constexpr int kInvalid = 1, kOutOfMemory = 2, kNotFound = 500, kLaunchFailure = 719;
 
 FAKE_SHARED int devices();
+/// As CUDA has it, each thread has a current device, or none yet, which then is the first for
+/// LibTorch and no device at all for the driver. All threads of a process take the same one.
+FAKE_SHARED void take_device(int number);
+FAKE_SHARED bool has_device();
+FAKE_SHARED int device_of_thread();
 FAKE_SHARED const char* text_of(int code);
 
 /// Memory of the device, which holds NaN; null where it has no more.

@@ -15,17 +15,21 @@ using namespace olmo::fake;
 
 constexpr char kImage[] = "emulated kernels of ";
 
-thread_local bool context_is_current = false;
-#if !defined(FAKE_HIP)
-char contexts[16];  ///< of the devices
+#if defined(FAKE_HIP)
+constexpr int kFirst = 0;
+#else
+constexpr int kFirst = 1000;  // a device is not the number that it was asked for by
+char contexts[16];            ///< of the devices
 #endif
+
+bool is_device(int device) { return device >= kFirst && device < kFirst + devices(); }
 
 /// LibTorch's stream: the default one.
 bool is_stream(void* stream) { return stream == nullptr; }
 
 /// A copy that reads or writes the host's memory when its turn comes.
 int copy(void* to, const void* from, std::size_t bytes, const void* of_device, void* stream) {
-  if (!context_is_current || !is_stream(stream) || !owns(of_device)) return kInvalid;
+  if (!has_device() || !is_stream(stream) || !owns(of_device)) return kInvalid;
   submit([=] { std::memcpy(to, from, bytes); });
   return 0;
 }
@@ -45,21 +49,21 @@ EXPORTED int NAME(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
   return 0;
 }
 EXPORTED int NAME(cuDeviceGetName, hipDeviceGetName)(char* text, int size, int device) {
-  if (device >= devices()) return kInvalid;
+  if (!is_device(device)) return kInvalid;
   std::snprintf(text, static_cast<std::size_t>(size), "Emulated GPU");
   return 0;
 }
 EXPORTED int NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId)(char* text, int size, int device) {
-  if (device >= devices()) return kInvalid;
-  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", device);
+  if (!is_device(device)) return kInvalid;
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", device - kFirst);
   return 0;
 }
 EXPORTED int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
-  return context_is_current && is_stream(stream) ? wait_of_host() : kInvalid;
+  return has_device() && is_stream(stream) ? wait_of_host() : kInvalid;
 }
 
 EXPORTED int NAME(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned flags) {
-  if (!context_is_current || bytes == 0 || flags != 0) return kInvalid;
+  if (!has_device() || bytes == 0 || flags != 0) return kInvalid;
   *memory = std::malloc(bytes);
   return *memory != nullptr ? 0 : kOutOfMemory;
 }
@@ -83,7 +87,7 @@ EXPORTED int cuMemcpyDtoHAsync_v2(void* to, const void* from, std::size_t bytes,
 #endif
 
 EXPORTED int NAME(cuModuleLoadData, hipModuleLoadData)(void** module, const void* image) {
-  if (!context_is_current ||
+  if (!has_device() ||
       std::strncmp(static_cast<const char*>(image), kImage, sizeof kImage - 1) != 0)
     return kInvalid;
   *module = new std::string(static_cast<const char*>(image));
@@ -106,7 +110,7 @@ EXPORTED int NAME(cuLaunchKernel,
                                          void** arguments, void** extra) {
   const bool plain = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1 &&
                      shared_bytes == 0 && is_stream(stream) && extra == nullptr;
-  if (!context_is_current || kernel == nullptr || grid_x == 0 || block_x != 256 || !plain)
+  if (!has_device() || kernel == nullptr || grid_x == 0 || block_x != 256 || !plain)
     return kInvalid;
   if (const int error = known_error(); error != 0) return error;
   const auto* found = static_cast<const Kernel*>(kernel);
@@ -116,26 +120,32 @@ EXPORTED int NAME(cuLaunchKernel,
 
 #if defined(FAKE_HIP)
 EXPORTED int hipSetDevice(int device) {
-  context_is_current = device < devices();
-  return context_is_current ? 0 : kInvalid;
+  if (!is_device(device)) return kInvalid;
+  take_device(device);
+  return 0;
 }
 EXPORTED const char* hipGetErrorString(int code) { return text_of(code); }
 #else
-EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int) {
+EXPORTED int cuDeviceGet(int* device, int number) {
+  *device = kFirst + number;
+  return is_device(*device) ? 0 : kInvalid;
+}
+EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int device) {
   const std::map<int, int> values = {{75, 9}, {76, 0}};
-  if (!values.contains(attribute)) return kInvalid;
+  if (!values.contains(attribute) || !is_device(device)) return kInvalid;
   *value = values.at(attribute);
   return 0;
 }
 EXPORTED int cuDevicePrimaryCtxRetain(void** context, int device) {
-  if (device >= devices()) return kInvalid;
-  *context = &contexts[device];
+  if (!is_device(device)) return kInvalid;
+  *context = &contexts[device - kFirst];
   return 0;
 }
-EXPORTED int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+EXPORTED int cuDevicePrimaryCtxRelease_v2(int device) { return is_device(device) ? 0 : kInvalid; }
 EXPORTED int cuCtxSetCurrent(void* context) {
-  context_is_current = context >= contexts && context < contexts + devices();
-  return context_is_current ? 0 : kInvalid;
+  if (context < contexts || context >= contexts + devices()) return kInvalid;
+  take_device(static_cast<int>(static_cast<char*>(context) - contexts));
+  return 0;
 }
 EXPORTED int cuGetErrorString(int code, const char** text) {
   *text = text_of(code);

@@ -177,4 +177,8 @@ void sync_block() { Block::running->wait_for_block(); }
 void sync_group() { Block::running->wait_for_group(); }
 float from_lane(float x, int lane) { return Block::running->exchange(x, lane); }
 
+void require_aligned(const void* address, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) fail("a misaligned address");
+}
+
 }  // namespace olmo::gpu

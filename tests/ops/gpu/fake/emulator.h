@@ -2,6 +2,7 @@
 // at every synchronisation. Blocks run one after the other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -10,6 +11,7 @@
 #define OLMO_SHARED static
 #define OLMO_UNROLL
 #define OLMO_ROLLED
+#define OLMO_FOUR_AT(p, bytes) olmo::gpu::require_aligned(p, bytes)
 
 namespace olmo::gpu {
 
@@ -24,6 +26,9 @@ std::int64_t block_index();
 void sync_block();
 void sync_group();
 float from_lane(float x, int lane);
+
+/// A GPU faults at an address that is no multiple of what it loads or stores at once.
+void require_aligned(const void* address, std::size_t bytes);
 
 inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float divide(float a, float b) { return a / b; }

@@ -20,9 +20,7 @@
 namespace olmo::fake {
 namespace {
 
-/// The one that a process uses, of those that it sees: set once, before it is used.
-std::atomic<int> device_number = 0;
-at::Device the_device() { return {at::kCUDA, static_cast<at::DeviceIndex>(device_number.load())}; }
+at::Device the_device() { return {at::kCUDA, static_cast<at::DeviceIndex>(device_of_thread())}; }
 
 /// What every operation of LibTorch's does: an error that is known is thrown.
 void check_device(int error) { TORCH_CHECK(error == 0, "CUDA error: ", text_of(error)); }
@@ -58,7 +56,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] c10::Device getDevice() const override { return the_device(); }
   void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
-    device_number = device.index();
+    take_device(device.index());
   }
   [[nodiscard]] c10::Stream getStream(c10::Device) const override { return stream(); }
   [[nodiscard]] c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
@@ -93,7 +91,10 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 struct CUDAHooks final : at::CUDAHooksInterface {
   explicit CUDAHooks(at::CUDAHooksArgs) {}
   void init() const override {}
-  [[nodiscard]] bool hasCUDA() const override { return devices() > 0; }
+  [[nodiscard]] bool hasCUDA() const override {
+    const char* driver = std::getenv("FAKE_GPU_DRIVER");
+    return devices() > 0 && (driver == nullptr || std::string_view(driver) != "old");
+  }
   [[nodiscard]] bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
   [[nodiscard]] at::DeviceIndex current_device() const override { return the_device().index(); }
   [[nodiscard]] int getNumGPUs() const override { return devices(); }
