@@ -13,11 +13,14 @@
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/together.h"
+#include "dist/worker.h"
 
 namespace olmo::dist {
 namespace {
 
 using std::chrono::milliseconds;
+
+constexpr milliseconds kBetweenLooks(100);
 
 GpuCollectives open_on_all(Communicator& host, const Gpu& gpu) {
   GpuCollectives library;
@@ -55,10 +58,7 @@ class Link {
         side_(std::move(side)) {
     GpuCollectives::Id id{};
     decide(host, [&] { require(library_.make_id(&id), "it makes no place to meet"); });
-    id = broadcast_value(host, id, 0);
-    gpu_->use();
-    require(library_.join(&communicator_, host.size(), id, host.rank()),
-            "the ranks cannot be connected");
+    join(broadcast_value(host, id, 0));
     gpu_->after_waits(this, [this] { throw_if_given_up(); });
     thread_ = std::thread([this] { watch(); });
   }
@@ -112,6 +112,39 @@ class Link {
   }
 
  private:
+  /// The library's call waits for the other ranks, maybe for ever. Where one of them has failed,
+  /// this rank goes on without the thread that waits.
+  void join(const GpuCollectives::Id& id) {
+    struct Joined {
+      void* communicator = nullptr;
+      int code = 0;
+    };
+    const auto joined = std::make_shared<Joined>();
+    Worker worker;
+    auto done = worker.run(
+        [joined, gpu = gpu_, library = library_, id, size = host_.size(), rank = host_.rank()] {
+          gpu->use();
+          joined->code = library.join(&joined->communicator, size, id, rank);
+        });
+    const auto check = [&] {
+      if (lookout_.check) lookout_.check("");
+    };
+    try {
+      while (done.wait_for(kBetweenLooks) != std::future_status::ready) check();
+      constexpr int kLooks = 30;  // what the library met has a cause, which may be known soon
+      for (int look = 0; joined->code != 0 && look < kLooks; ++look) {
+        std::this_thread::sleep_for(kBetweenLooks);
+        check();
+      }
+    } catch (...) {
+      worker.abandon();
+      throw;
+    }
+    done.get();
+    require(joined->code, "the ranks cannot be connected");
+    communicator_ = joined->communicator;
+  }
+
   [[nodiscard]] std::string in_world() const {
     return "rank " + std::to_string(host_.rank()) + " in `" + host_.name() + "`: ";
   }
@@ -136,7 +169,7 @@ class Link {
   }
 
   void watch() {
-    constexpr milliseconds kBetweenLooks(100), kLongestCall(2000);
+    constexpr milliseconds kLongestCall(2000);
     for (std::unique_lock lock(mutex_);
          !changed_.wait_for(lock, kBetweenLooks, [&] { return ended_; });) {
       lock.unlock();

@@ -13,6 +13,7 @@
 #include "support/catch.h"
 #include "support/environment.h"
 #include "support/processes.h"
+#include "support/temporary_directory.h"
 
 // Ranks are processes, as an emulated GPU is one for each. What they check throws.
 
@@ -33,25 +34,26 @@ at::Tensor on_device(const Place& place, const at::Tensor& values) {
   return to_device(place.policy, values);
 }
 
-/// `work` on each of `size` ranks of emulated GPUs that work in `mode` (tests/ops/gpu/fake). The
-/// ranks learn of a failure that one of them writes into the store.
-void on_gpus(int size, const std::string& mode, const std::function<void(const Place&)>& work) {
+/// `work` on each of `size` ranks with an emulated GPU that works in `mode` (tests/ops/gpu/fake).
+/// The ranks learn of a failure that one of them writes into the store, or that `told` tells.
+void on_hosts(int size, const std::string& mode,
+              const std::function<void(const Policy&, Store&, Communicator&)>& work,
+              const std::function<std::optional<std::string>()>& told = {}) {
   const Environment gpus("FAKE_GPUS", std::to_string(size)), way("FAKE_GPU_MODE", mode);
   const test::TemporaryDirectory folder;
   test::Processes ranks(size, [&](int rank) {
     const auto store = file_store(folder / "store");
     GlooOptions options;
     options.one_machine = true;
-    options.check = [failures = std::shared_ptr(store->again())](const std::string& trouble) {
-      if (const auto failure = failures->get("failure"))
+    options.check = [failures = std::shared_ptr(store->again()), told](const std::string& trouble) {
+      if (const auto failure = told ? told() : failures->get("failure"))
         throw Error(ErrorKind::kStopped, trouble.empty() ? *failure : *failure + ", " + trouble);
     };
     const auto host = join_gloo(*store, "world", rank, size, options);
     Policy policy = resolve_policy("portable", "auto", 1);
     policy.device = Device::kCuda;
     policy.gpu = Gpu::open(policy.device, OLMO_FAKE_CUDA, {rank, size});
-    const auto between = join_gpus(*host, policy.gpu);
-    work({policy, *store, *host, *between});
+    work(policy, *store, *host);
     return 0;
   });
   for (int rank = 0; rank < size; ++rank) {
@@ -60,6 +62,13 @@ void on_gpus(int size, const std::string& mode, const std::function<void(const P
     CHECK(ended.code == 0);
     CHECK(ended.err.empty());
   }
+}
+
+void on_gpus(int size, const std::string& mode, const std::function<void(const Place&)>& work) {
+  on_hosts(size, mode, [&](const Policy& policy, Store& store, Communicator& host) {
+    const auto between = join_gpus(host, policy.gpu);
+    work({policy, store, host, *between});
+  });
 }
 
 at::Tensor of_rank(std::int64_t count, int rank) { return at::arange(count) + 100 * rank; }
@@ -142,6 +151,23 @@ TEST_CASE("what waits for a rank that has failed is given up, and every rank lea
       OLMO_CHECK(error_of([&] { place.gpus.broadcast(all, 0).wait(); }) == said);
     });
   }
+}
+
+TEST_CASE("ranks do not wait in a call that joins them for one that is gone", "[dist][gpu]") {
+  const test::TemporaryDirectory folder;
+  const auto sign = folder / "stuck";
+  const Environment stuck("FAKE_NCCL_STUCK", sign.string());
+  const auto gone = [&]() -> std::optional<std::string> {
+    if (!std::filesystem::exists(sign)) return std::nullopt;
+    return "rank 1 has failed";
+  };
+  on_hosts(
+      2, "delayed",
+      [](const Policy& policy, Store&, Communicator& host) {
+        OLMO_CHECK(error_of([&] { join_gpus(host, policy.gpu); }) == "rank 1 has failed");
+        std::_Exit(0);  // as a rank ends that knows of a failure
+      },
+      gone);
 }
 
 TEST_CASE("a transport between GPUs that breaks is an error that says so", "[dist][gpu]") {
