@@ -16,7 +16,7 @@ struct Default {
   const char* reason;
 };
 constexpr Default kTrajectoryLoss = {
-    "loss", 0.002,
+    "loss", kSmallestLossMargin,
     "the smallest deviation between equal trainings that is on record; rounding stays below it"};
 constexpr Default kOutcomeLoss = {
     "loss", 0.01,
@@ -24,7 +24,7 @@ constexpr Default kOutcomeLoss = {
 constexpr Default kMacro = {"macro", 0.5,
                             "half a point, below what published comparisons call a difference"};
 constexpr Default kTask = {"task", 1, "one point, about the rounding of published scores"};
-constexpr Default kBpb = {"bpb", 0.002, "as many bits as the loss may differ in nats"};
+constexpr Default kBpb = {"bpb", kBpbMargin, "as many bits as the loss may differ in nats"};
 
 Margin margin_of(const Default& usual, const MarginSources& sources,
                  std::optional<RepeatDeviation> deviation = {}, double smallest = 0,
@@ -88,7 +88,7 @@ GivenMargins parse_margins(const std::string& text) {
 
 Margins resolve_margins(const MarginSources& sources) {
   const Default& loss = sources.one_trajectory ? kTrajectoryLoss : kOutcomeLoss;
-  return {.loss = margin_of(loss, sources, sources.loss_deviation, kTrajectoryLoss.value,
+  return {.loss = margin_of(loss, sources, sources.loss_deviation, kSmallestLossMargin,
                             kLargestLossMargin),
           .macro = margin_of(kMacro, sources, sources.macro_deviation, kMacro.value,
                              kLargestMacroMargin),

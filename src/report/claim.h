@@ -72,6 +72,10 @@ struct MarginSources {
 Margins resolve_margins(const MarginSources& sources);
 /// Repeats that vary more than this do not make a difference of that size negligible.
 inline constexpr double kLargestLossMargin = 0.02, kLargestMacroMargin = 2;
+/// That of one trajectory, and the least that repeats give: nats.
+inline constexpr double kSmallestLossMargin = 0.002;
+/// Of bits per byte; of bits per token as well, where it is the stricter one.
+inline constexpr double kBpbMargin = 0.002;
 
 /// One comparison: an estimate of a difference (B minus A), with its uncertainty.
 struct Test {
@@ -85,11 +89,12 @@ struct Test {
   std::optional<double> p = {};               ///< of "no difference", two-sided; absent: not tested
   std::optional<double> standard_error = {};  ///< of the estimate, for the power
   std::optional<double> degrees_of_freedom = {};  ///< of its t distribution; absent: normal
-  std::int64_t n = 0;                             ///< instances, documents, points
-  std::int64_t k_a = 1, k_b = 1;                  ///< runs
-  bool equal_bits = false;       ///< every value (loss, choice, score) is the same on both sides
-  bool too_few = false;          ///< values for a test: never certified, never different
-  bool difference_only = false;  ///< tested for a difference, not for equivalence
+  double hidden = 0;              ///< by the decimals of logs: the intervals are widened by it
+  std::int64_t n = 0;             ///< instances, documents, points
+  std::int64_t k_a = 1, k_b = 1;  ///< runs
+  bool equal_bits = false;        ///< every value (loss, choice, score) is the same on both sides
+  bool too_few = false;           ///< values for a test: never certified, never different
+  bool difference_only = false;   ///< tested for a difference, not for equivalence
 
   // From here on decide() fills in.
   bool primary = false;

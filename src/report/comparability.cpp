@@ -13,17 +13,6 @@
 namespace olmo::report {
 namespace {
 
-/// Absent where the record tells no steps or no tokens.
-std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run) {
-  const store::StepColumns& steps = run.steps;
-  if (!run.tokens_known || !steps.steps_known || steps.size() == 0) return std::nullopt;
-  if (steps.step[0] > 0) return steps.tokens[0] / steps.step[0];
-  // A log that begins before any step.
-  if (steps.size() < 2) return std::nullopt;
-  return (steps.tokens[1] - steps.tokens[0]) /
-         std::max<std::int64_t>(1, steps.step[1] - steps.step[0]);
-}
-
 /// The step before the first: 0, or the step of a checkpoint that the run began from.
 std::int64_t start_step(const store::RecordedRun& run) {
   const store::StepColumns& steps = run.steps;
@@ -126,20 +115,34 @@ Comparability comparability(const store::RecordedRun& a, const store::RecordedRu
                                       start_b.end(), [](const auto& x, const auto& y) {
                                         return x.name == y.name && x.sha256 == y.sha256;
                                       });
-  found.order_known = !a.steps.batch.empty() && !b.steps.batch.empty() &&
-                      a.chain_format == b.chain_format;  // else equal batches have other hashes
+  const auto same_order = same_batches(a, b);
+  found.order_known = same_order.has_value();
+  found.same_order = same_order.value_or(false);
   found.tokens_a = tokens_per_step(a);
   found.tokens_b = tokens_per_step(b);
   found.batch_size_known = found.tokens_a && found.tokens_b;
   found.same_batch_size = !found.batch_size_known || *found.tokens_a == *found.tokens_b;
   if (!axes_differ(a, b)) found.first_loss = first_loss_of(a, b, found.same_start);
-  if (found.order_known) {
-    const auto steps = common_steps(a.steps, b.steps);
-    found.same_order = !steps.empty() && std::all_of(steps.begin(), steps.end(), [&](auto step) {
-      return a.steps.batch[step.first] == b.steps.batch[step.second];
-    });
-  }
   return found;
+}
+
+std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run) {
+  const store::StepColumns& steps = run.steps;
+  if (!run.tokens_known || !steps.steps_known || steps.size() == 0) return std::nullopt;
+  if (steps.step[0] > 0) return steps.tokens[0] / steps.step[0];
+  // A log that begins before any step.
+  if (steps.size() < 2) return std::nullopt;
+  return (steps.tokens[1] - steps.tokens[0]) /
+         std::max<std::int64_t>(1, steps.step[1] - steps.step[0]);
+}
+
+std::optional<bool> same_batches(const store::RecordedRun& a, const store::RecordedRun& b) {
+  const bool told = !a.steps.batch.empty() && !b.steps.batch.empty();
+  if (!told || a.chain_format != b.chain_format) return std::nullopt;  // one batch, other hashes
+  const auto steps = common_steps(a.steps, b.steps);
+  return !steps.empty() && std::all_of(steps.begin(), steps.end(), [&](const auto& step) {
+    return a.steps.batch[step.first] == b.steps.batch[step.second];
+  });
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> common_steps(const store::StepColumns& a,

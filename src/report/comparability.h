@@ -53,6 +53,10 @@ struct Comparability {
     return first_loss && first_loss->relative <= first_loss->tolerance;
   }
 };
+/// Whether every common step saw the same batch, by the hashes; nothing where they do not tell.
+std::optional<bool> same_batches(const store::RecordedRun& a, const store::RecordedRun& b);
+/// Tokens of a step; absent where the record tells no steps or no tokens.
+std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run);
 Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b);
 
 /// What the config says the matrix products are computed in: fp32, amp_bf16, …; empty: nothing.

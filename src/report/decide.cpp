@@ -44,10 +44,12 @@ void mark_primary(std::vector<Test>& tests) {
 /// Of a test without a standard error from the width of its interval, as if it were normal.
 std::optional<double> power_of(const Test& test) {
   if (test.too_few || test.difference_only) return std::nullopt;
-  const double half = (test.interval90.high - test.interval90.low) / 2;
+  const double half = (test.interval90.high - test.interval90.low) / 2 - test.hidden;
   constexpr double kManyDegrees = 1e6;
+  const double room = test.margin.value - test.hidden;
+  if (room <= 0) return 0;
   return certification_power(test.standard_error.value_or(half / normal_quantile(1 - kAlpha)),
-                             test.degrees_of_freedom.value_or(kManyDegrees), test.margin.value);
+                             test.degrees_of_freedom.value_or(kManyDegrees), room);
 }
 
 void test_for_equivalence(std::vector<Test>& tests, const Margins& margins) {

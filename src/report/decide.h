@@ -9,6 +9,8 @@ namespace olmo::report {
 struct Conditions {
   Kind kind = Kind::kTrajectory;
   Margins margins = {};
+  /// Where the compared curves end, if one side goes on: "up to step 600 (A goes on to step 1000)".
+  std::string extent = {};
   std::vector<std::string> caps = {};  ///< why it cannot be more than CONSISTENT; one sentence each
   std::vector<std::string> untested =
       {};  ///< primary endpoints that other claims have and this lacks

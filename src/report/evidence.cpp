@@ -146,6 +146,7 @@ std::vector<Test> tests_of_models(const ParityReport& report) {
 
 Conditions conditions_of(const ParityReport& report) {
   Conditions conditions{.kind = report.kind, .margins = report.margins};
+  if (report.trajectory) conditions.extent = report.trajectory->extent;
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)
       conditions.caps.push_back(mismatch.what + " differs (" + mismatch.a + " and " + mismatch.b +
@@ -156,6 +157,9 @@ Conditions conditions_of(const ParityReport& report) {
     const char* side = fact.a.empty() == fact.b.empty() ? "" : fact.a.empty() ? " of A" : " of B";
     conditions.caps.push_back(fact.key + " is not known" + side);
   }
+  if (report.kind == Kind::kTrajectory && report.trajectory)
+    for (const Parting& parting : report.trajectory->partings)
+      conditions.caps.push_back(cap_of(parting, report.trajectory->unit_of_partings));
   if (auto cap = cap_of_ends(report.a, report.b)) conditions.caps.push_back(*std::move(cap));
   return conditions;
 }

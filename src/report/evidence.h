@@ -13,7 +13,7 @@ namespace olmo::report {
 /// documents. Training losses of independent trainings are of other batches and no pair.
 std::vector<Test> tests_of_models(const ParityReport& report);
 
-/// Confounds and unknown facts that are not assumed cap every claim.
+/// Confounds, unknown facts that are not assumed and curves that part cap every claim.
 Conditions conditions_of(const ParityReport& report);
 /// Names of the deciding endpoints of `models` that `setups` has no test of.
 std::vector<std::string> primary_missing(const std::vector<Test>& models,

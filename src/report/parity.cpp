@@ -51,6 +51,20 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
   report.b.run.reset();
 }
 
+/// Steps that are numbered differently cannot be set against each other; what else parts caps the
+/// verdict (conditions_of).
+void add_partings(ParityReport& report) {
+  const std::string& unit = report.trajectory->unit_of_partings;
+  for (const Parting& parting : report.trajectory->partings) {
+    if (parting.cause == Parting::Cause::kShifted)
+      report.gate.mismatches.insert(
+          report.gate.mismatches.begin(),
+          {unit + " numbers", "", "", MismatchClass::kFatal, sentence_of(parting, unit)});
+    else
+      report.caveats.push_back(sentence_of(parting, unit));
+  }
+}
+
 void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
                       const ParityOptions& options) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
@@ -65,15 +79,11 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
     if (options.tokens_per_step) give_tokens(candidate.run, *options.tokens_per_step);
   report.noise =
       noise_floor(*report.a.run, *report.b.run, candidates, tested_stretch(*report.trajectory));
-  test_trajectory(*report.trajectory, report.noise);
   report.trajectory->last_a = report.noise.values_a.front();
   report.trajectory->last_b = report.noise.values_b.front();
   const auto& caveats = report.trajectory->caveats;
   report.caveats.insert(report.caveats.end(), caveats.begin(), caveats.end());
-  if (report.kind != Kind::kTrajectory) return;  // else other data is what was asked for
-  const bool steps = report.a.run->steps.steps_known && report.b.run->steps.steps_known;
-  for (const Parting& parting : report.trajectory->partings)
-    report.caveats.push_back(sentence_of(parting, steps ? "step" : "token"));
+  if (report.kind == Kind::kTrajectory) add_partings(report);  // else other data was asked for
 }
 
 /// The evaluations of the compared step, of the compared runs and of those that count as repeats.
@@ -149,7 +159,11 @@ void add_published(ParityReport& report, const std::string& path) {
                                                                    : pair.name;
     const auto* deviation = deviation_for(noise, metric, parameters, tokens);
     if (measured || pair.difference_only) continue;
-    if (deviation)
+    if (deviation && pair.too_few)
+      report.caveats.push_back("--noise: " + pair.name +
+                               " has too few values (n = " + std::to_string(pair.n) +
+                               "): how far it is off by chance is not known.");
+    else if (deviation)
       made.push_back(with_published_noise(pair, *deviation, noise.source));
     else if (pair.endpoint < Endpoint::kBpb)
       report.caveats.push_back("--noise: " + noise.source + " has no deviation of " + metric +
@@ -190,7 +204,7 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   return stricter;
 }
 
-/// Before anything is judged: margins depend on declarations and repeats alone.
+/// Before anything is tested against one: margins depend on declarations and repeats alone.
 void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& b,
                  const EvaluatedRuns& runs, const ParityOptions& options) {
   const auto declared = declared_margins(report, a, b);
@@ -204,16 +218,15 @@ void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& 
                                     .loss_deviation = report.noise.margin_deviation,
                                     .macro_deviation = macro_deviation(runs),
                                     .one_trajectory = report.kind == Kind::kTrajectory});
-  if (!report.trajectory) return;
-  report.trajectory->margin = report.margins.loss.value;
-  report.trajectory->margin_source = report.margins.loss.reason;
+  test_repeats(report.noise, report.margins.loss.value);
+  if (report.trajectory) test_trajectory(*report.trajectory, report.margins.loss);
 }
 
 void compare_evaluations(ParityReport& report) {
   const EvaluationData& in_a = *report.a.evaluation;
   const EvaluationData& in_b = *report.b.evaluation;
   report.tasks = compare_tasks(in_a, in_b, report.kind, report.margins);
-  report.perplexity = compare_perplexity(in_a, in_b);
+  report.perplexity = compare_perplexity(in_a, in_b, report.margins.bpb.value);
   if (report.tasks->tasks.empty() && report.tasks->invalid.empty() &&
       report.tasks->mismatched.empty())
     report.tasks.reset();

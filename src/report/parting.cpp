@@ -139,6 +139,24 @@ std::optional<Parting> find_other_data(const PairedCurves& curves, const BatchNo
   return std::nullopt;
 }
 
+/// Without the first quarter: the first descent bends both curves alike, whatever they read.
+double after_descent(const BatchNoise& noise) {
+  return noise.correlation(noise.size() / 4, noise.size());
+}
+
+/// Curves whose noise agrees only where a place of one is set against the next of the other.
+std::optional<Parting> find_shift(const PairedCurves& curves, const BatchNoise& noise) {
+  const double here = after_descent(noise);
+  if (here > kOtherNoise) return std::nullopt;
+  const auto with_next = [&](std::span<const double> first, std::span<const double> second) {
+    const BatchNoise shifted({{}, first.first(first.size() - 1), second.subspan(1)});
+    return after_descent(shifted);
+  };
+  const double apart = std::max(with_next(curves.a, curves.b), with_next(curves.b, curves.a));
+  if (apart < kSameNoise) return std::nullopt;
+  return Parting{Parting::Cause::kShifted, curves.positions.front(), here, apart};
+}
+
 std::optional<Parting> find_jump(const PairedCurves& curves) {
   constexpr double kLeast = 1e-12;  // of equal bits
   const std::size_t n = curves.a.size(), window = kJumpWindow;
@@ -175,6 +193,7 @@ std::string number(double value) { return formatted("%.2g", value); }
 
 const char* to_string(Parting::Cause cause) {
   if (cause == Parting::Cause::kOtherData) return "other data";
+  if (cause == Parting::Cause::kShifted) return "shifted";
   return cause == Parting::Cause::kUnrelated ? "unrelated" : "sudden jump";
 }
 
@@ -193,6 +212,12 @@ std::string sentence_of(const Parting& parting, const std::string& unit) {
              " the losses jump apart, and stay so: other code or other data, as rounding grows "
              "step by step (relative difference " +
              values + ").";
+    case Parting::Cause::kShifted:
+      return "The sides number the same " + unit +
+             "s differently: the losses' noise from batch to "
+             "batch agrees with that one place later or earlier on the other side (correlation " +
+             number(parting.after) + ", at equal numbers " + number(parting.before) +
+             "). Number one log as the other, and import it again.";
     case Parting::Cause::kUnrelated:
       break;
   }
@@ -201,10 +226,26 @@ std::string sentence_of(const Parting& parting, const std::string& unit) {
          number(parting.before) + ", then " + number(parting.after) + ").";
 }
 
+std::string cap_of(const Parting& parting, const std::string& unit) {
+  const std::string where = unit + " " + std::to_string(parting.position);
+  switch (parting.cause) {
+    case Parting::Cause::kOtherData:
+      return "the losses tell of other data from " + where + " on";
+    case Parting::Cause::kSuddenJump:
+      return "the losses jump apart at " + where;
+    case Parting::Cause::kShifted:
+      return "the sides number the same " + unit + "s differently";
+    case Parting::Cause::kUnrelated:
+      break;
+  }
+  return "the losses tell of other data, or of another order";
+}
+
 std::vector<Parting> find_partings(const PairedCurves& curves) {
   std::vector<Parting> found;
   if (curves.a.size() < kFewestPoints) return found;
   const BatchNoise noise(curves);
+  if (const auto shift = find_shift(curves, noise)) return {*shift};
   if (const auto data = find_other_data(curves, noise)) found.push_back(*data);
   if (const auto jump = find_jump(curves)) {
     // Other data let the losses jump, too: one event is told once.

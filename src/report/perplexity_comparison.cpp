@@ -44,10 +44,10 @@ double difference_p(const Bootstrap& bootstrap) {
 }
 
 /// Fills what the bootstrap tells. p stays 1 where there are too few units.
-void test(std::span<const Stratum> strata, SourceComparison& source) {
+void test(std::span<const Stratum> strata, double margin, SourceComparison& source) {
   if (const auto bootstrap = bootstrap_mean_of_strata(strata)) {
     source.interval95 = bootstrap->interval(0.95);
-    source.equivalence = bootstrap_equivalence(*bootstrap, kBpbMargin);
+    source.equivalence = bootstrap_equivalence(*bootstrap, margin);
     const double rounding =
         kRoundingOfMeans * std::max(std::abs(source.bpb_a), std::abs(source.bpb_b));
     source.p = std::abs(source.difference) <= rounding ? 1 : difference_p(*bootstrap);
@@ -86,7 +86,7 @@ std::vector<Units> units_of(const SuitePair& suite) {
   return sources;
 }
 
-SourceComparison macro_of(const std::vector<Units>& sources) {
+SourceComparison macro_of(const std::vector<Units>& sources, double margin) {
   SourceComparison macro;
   macro.suite = sources.front().source.suite;
   macro.unit = sources.front().source.unit;
@@ -102,19 +102,19 @@ SourceComparison macro_of(const std::vector<Units>& sources) {
     strata.push_back(units.stratum());
   }
   macro.difference = macro.bpb_b - macro.bpb_a;
-  test(strata, macro);
+  test(strata, margin, macro);
   return macro;
 }
 
-void compare_suite(const SuitePair& suite, PerplexityComparison& comparison) {
+void compare_suite(const SuitePair& suite, double margin, PerplexityComparison& comparison) {
   const std::vector<Units> sources = units_of(suite);
   if (sources.empty())
     comparison.invalid.push_back(suite.a->suite + ": no document has a token or a byte");
   for (const Units& units : sources) {
     comparison.sources.push_back(units.source);
-    test(std::array{units.stratum()}, comparison.sources.back());
+    test(std::array{units.stratum()}, margin, comparison.sources.back());
   }
-  if (sources.size() > 1) comparison.sources.push_back(macro_of(sources));
+  if (sources.size() > 1) comparison.sources.push_back(macro_of(sources, margin));
 }
 
 std::int64_t length_of(const EvaluatedInstance& instance, bool per_byte) {
@@ -133,7 +133,7 @@ double answer_nll(const EvaluatedTask& task, const EvaluatedInstance& instance) 
   return -task.logprobs[static_cast<std::size_t>(instance.first_option + instance.label)];
 }
 
-void compare_answers(const TaskPair& task, PerplexityComparison& comparison) {
+void compare_answers(const TaskPair& task, double margin, PerplexityComparison& comparison) {
   const bool per_byte = equal_lengths(task, true);
   if (!per_byte && !equal_lengths(task, false)) {
     comparison.invalid.push_back(task.a->task +
@@ -158,7 +158,7 @@ void compare_answers(const TaskPair& task, PerplexityComparison& comparison) {
     differences.push_back(bits(nll_b - nll_a) / length);
   }
   source.difference = source.bpb_b - source.bpb_a;
-  test(std::array{Stratum{differences, {}}}, source);
+  test(std::array{Stratum{differences, {}}}, margin, source);
   comparison.sources.push_back(std::move(source));
 }
 
@@ -178,7 +178,8 @@ void adjust_for_all_sources(std::vector<SourceComparison>& sources) {
 
 }  // namespace
 
-PerplexityComparison compare_perplexity(const EvaluationData& a, const EvaluationData& b) {
+PerplexityComparison compare_perplexity(const EvaluationData& a, const EvaluationData& b,
+                                        double margin) {
   Findings findings;
   const bool other_tokenizer = conflicts(a.tokenizer_digest, b.tokenizer_digest);
   const auto suites = match_suites(a, b, !other_tokenizer, findings);
@@ -189,8 +190,8 @@ PerplexityComparison compare_perplexity(const EvaluationData& a, const Evaluatio
   if (other_tokenizer && !(suites.empty() && tasks.empty()))
     comparison.mismatched.push_back("the tokenizers differ, " + a.tokenizer_digest.substr(0, 16) +
                                     " and " + b.tokenizer_digest.substr(0, 16));
-  for (const SuitePair& suite : suites) compare_suite(suite, comparison);
-  for (const TaskPair& task : tasks) compare_answers(task, comparison);
+  for (const SuitePair& suite : suites) compare_suite(suite, margin, comparison);
+  for (const TaskPair& task : tasks) compare_answers(task, margin, comparison);
   adjust_for_all_sources(comparison.sources);
   return comparison;
 }

@@ -9,9 +9,6 @@
 
 namespace olmo::report {
 
-/// Margin of bits per byte; of bits per token as well, where it is the stricter one.
-inline constexpr double kBpbMargin = 0.002;
-
 /// A source of a suite: Σ nll / Σ length. Or the right answers of a task whose metric is a cost
 /// (EvaluatedTask::is_cost): the mean over its instances of nll / length; suite is the task then
 /// and source kAnswers.
@@ -44,7 +41,9 @@ struct PerplexityComparison {
 /// Documents are matched by index. One that a side lacks, and other counts of tokens or bytes, are
 /// invalid; another definition, convention, data set, source, text or tokenizer is a mismatch,
 /// unless one side does not know it. Such documents are not counted, and counts are not held
-/// against documents whose texts or tokenizers differ.
-PerplexityComparison compare_perplexity(const EvaluationData& a, const EvaluationData& b);
+/// against documents whose texts or tokenizers differ. `margin` is of bits per byte, and of bits
+/// per token as well.
+PerplexityComparison compare_perplexity(const EvaluationData& a, const EvaluationData& b,
+                                        double margin);
 
 }  // namespace olmo::report

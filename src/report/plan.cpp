@@ -14,7 +14,6 @@ namespace olmo::report {
 namespace {
 
 /// Nats: the limits of a margin from repeats, and what one trajectory is compared within.
-constexpr double kSmallestMargin = 0.002, kLargestMargin = 0.02;
 /// More than anyone trains.
 constexpr std::int64_t kMostRuns = 200, kMostBranches = 2000;
 
@@ -48,17 +47,17 @@ void fill(PlanTable& table, const std::vector<std::int64_t>& counts, const Power
 }
 
 PlanTable plan_runs(double deviation, std::optional<double> margin) {
-  PlanTable table{
-      .scope = Scope::kSetups,
-      .endpoint = "mean loss of the last stretch",
-      .counted = "runs a side",
-      .margin = margin ? "±" + number(*margin) + " nats"
-                       : "a margin from the repeats, ±" +
-                             number(std::clamp(2 * deviation, kSmallestMargin, kLargestMargin)) +
-                             " nats"};
+  PlanTable table{.scope = Scope::kSetups,
+                  .endpoint = "mean loss of the last stretch",
+                  .counted = "runs a side",
+                  .margin = margin ? "±" + number(*margin) + " nats"
+                                   : "a margin from the repeats, ±" +
+                                         number(std::clamp(2 * deviation, kSmallestLossMargin,
+                                                           kLargestLossMargin)) +
+                                         " nats"};
   const auto power = [&](std::int64_t k) {
     return margin ? welch_power(deviation, deviation, k, k, *margin)
-                  : repeats_power(deviation, k, kSmallestMargin, kLargestMargin);
+                  : repeats_power(deviation, k, kSmallestLossMargin, kLargestLossMargin);
   };
   fill(table, {2, 3, 4, 5, 6, 8, 10, 12, 16, 24}, power);
   table.advice = advice_on(table, fewest(2, kMostRuns, power));
@@ -145,10 +144,10 @@ Plan make_plan(const PlanFacts& facts) {
     plan.tables.push_back(plan_runs(*facts.loss_deviation, facts.loss_margin));
   if (facts.branch_deviation)
     plan.tables.push_back(
-        plan_branches(*facts.branch_deviation, facts.loss_margin.value_or(kSmallestMargin)));
+        plan_branches(*facts.branch_deviation, facts.loss_margin.value_or(kSmallestLossMargin)));
   if (facts.step_deviation)
     plan.tables.push_back(plan_points(*facts.step_deviation, facts.correlation_time,
-                                      facts.loss_margin.value_or(kSmallestMargin)));
+                                      facts.loss_margin.value_or(kSmallestLossMargin)));
   if (facts.tasks.size() > 1) plan.tasks.push_back(plan_macro(facts.tasks, facts.macro_margin));
   for (const auto& task : facts.tasks)
     plan.tasks.push_back({task.name, task.instances, task.discordance, facts.task_margin,

@@ -9,6 +9,7 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/recorded_json.h"
+#include "report/decimals.h"
 
 namespace olmo::report {
 namespace {
@@ -72,16 +73,18 @@ Test with_published_noise(const Test& pair, const PublishedDeviation& deviation,
                           const std::string& source) {
   constexpr double kManyRuns = 1e6;  // without `runs`: as if it were known exactly
   const double degrees = deviation.runs ? static_cast<double>(*deviation.runs - 1) : kManyRuns;
-  const Estimate estimate{pair.estimate, std::sqrt(2.0) * deviation.deviation, degrees};
+  const double within = pair.endpoint == Endpoint::kLoss ? pair.standard_error.value_or(0) : 0;
+  const Estimate estimate{pair.estimate, std::hypot(std::sqrt(2.0) * deviation.deviation, within),
+                          degrees};
   Test test = pair;
   test.method = "one run a side, published deviation between runs";
   test.noise = source;
-  test.interval90 = estimate.interval(0.90);
-  test.interval95 = estimate.interval(0.95);
-  test.p = estimate.p();
+  test.interval90 = widened(estimate.interval(0.90), pair.hidden);
+  test.interval95 = widened(estimate.interval(0.95), pair.hidden);
+  test.p = estimate.p(pair.hidden);
   test.standard_error = estimate.error;
   test.degrees_of_freedom = degrees;
-  test.equal_bits = test.too_few = false;
+  test.equal_bits = false;
   return test;
 }
 

@@ -31,7 +31,8 @@ const PublishedDeviation* deviation_for(const PublishedNoise& noise, const std::
                                         double parameters, double tokens);
 inline constexpr double kSameSize = 4;
 
-/// The difference of a pair as a statement about the setups: two runs differ by √2 deviations.
+/// The difference of a pair as a statement about the setups: two runs differ by √2 deviations. The
+/// mean loss of a stretch errs by its own noise and by the decimals of logs besides.
 Test with_published_noise(const Test& pair, const PublishedDeviation& deviation,
                           const std::string& source);
 

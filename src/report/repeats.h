@@ -43,7 +43,9 @@ struct NoiseFloor {
   std::optional<RepeatDeviation> margin_deviation;
   std::optional<double> p;  ///< permutation test, with K >= 2 on both sides
   std::optional<double> minimum_p;
-  std::optional<Equivalence> equivalence;  ///< with K >= 2 on both sides
+  std::optional<Estimate> difference;      ///< of the mean losses, with K >= 2 on both sides
+  double hidden = 0;                       ///< of it, by the decimals of logs
+  std::optional<Equivalence> equivalence;  ///< the difference, within the margin of the losses
   Branches branches;
   std::vector<Test> tests;              ///< about the setups: repeats, branches, published noise
   std::vector<double> envelope_tokens;  ///< |difference| of repeats to their compared run …
@@ -58,6 +60,9 @@ struct NoiseFloor {
 /// than it has unpaired, or four pairs at least; otherwise the sides are tested by Welch.
 NoiseFloor noise_floor(const store::RecordedRun& a, const store::RecordedRun& b,
                        const std::vector<Candidate>& candidates, const Stretch& stretch);
+
+/// Tests the difference of the runs, where there is one, against `margin` (nats).
+void test_repeats(NoiseFloor& noise, double margin);
 
 /// Mean loss at the tokens of the stretch that the run has.
 double mean_loss(const store::RecordedRun& run, const Stretch& stretch);

@@ -125,8 +125,7 @@ Test mean_shift(const Shifts& shifts, const NumericNoise& noise) {
   test.standard_error = estimate.error;
   test.degrees_of_freedom = estimate.degrees;
   // Of a shift by no more than rounding may be biased.
-  const double beyond = std::max(0.0, std::abs(estimate.value) - noise.floor * size);
-  test.p = Estimate{beyond, estimate.error, estimate.degrees}.p();
+  test.p = estimate.p(noise.floor * size);
   return test;
 }
 

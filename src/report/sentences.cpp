@@ -1,5 +1,6 @@
 #include "report/sentences.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
@@ -15,10 +16,14 @@ std::string with_unit(double value, const Test& test, bool sign = false) {
   return number(value, sign) + " " + test.unit;
 }
 
+/// Two models of which one was trained further are compared as far as both go.
 std::string subject(const Claim& claim, const Conditions& conditions) {
-  if (claim.scope == Scope::kSetups) return "The two setups";
+  const bool curves = claim.decided_by()->endpoint == Endpoint::kLoss;
+  const std::string extent =
+      curves && !conditions.extent.empty() ? ", " + conditions.extent + "," : "";
+  if (claim.scope == Scope::kSetups) return "The two setups" + extent;
   return conditions.kind == Kind::kCheckpoint ? "The two evaluations of the same weights"
-                                              : "These two models";
+                                              : "These two models" + extent;
 }
 
 std::string margin_text(const Test& test) {
@@ -64,6 +69,12 @@ std::string also_certified(const Claim& claim) {
   return names.empty() ? "" : "; also certified: " + joined(names);
 }
 
+/// All that the interval leaves is more than the margin, on one side of 0.
+bool beyond_margin(const Test& test) {
+  const Interval& interval = test.interval95;
+  return std::max(interval.low, -interval.high) > test.margin.value;
+}
+
 std::string power_text(const Test& test) {
   if (!test.power) return "";
   return ". With these data a pair of equal sides would have been certified in " +
@@ -96,8 +107,11 @@ std::string sentence_of(const Claim& claim, const Conditions& conditions) {
   const std::string margin = "the margin " + margin_text(*test);
   switch (claim.verdict) {
     case Verdict::kDifferent:
-      return who + " differ by more than " + margin + ": " + numbers(*test, false) +
-             (test->holm_p ? ", Holm p = " + number(*test->holm_p) : "");
+      return who + " differ" + (beyond_margin(*test) ? " by more than " + margin : "") + ": " +
+             numbers(*test, false) + (test->holm_p ? ", Holm p = " + number(*test->holm_p) : "") +
+             (beyond_margin(*test)
+                  ? ""
+                  : "; the estimate is beyond " + margin + ", the interval is not");
     case Verdict::kDifferentNegligible:
       return who + " differ, by less than " + margin + ": " + numbers(*test, false) +
              ", Holm p = " + number(test->holm_p.value_or(0)) + "; " + excluded(*test) +
@@ -107,8 +121,10 @@ std::string sentence_of(const Claim& claim, const Conditions& conditions) {
              excluded(*test) + also_certified(claim);
     case Verdict::kConsistent:
       if (test->certified)
-        return who + " show no difference: " + numbers(*test, true) + "; " + excluded(*test) +
-               ", and " + margin + " holds" + also_certified(claim) + capped(conditions);
+        return who + " show no difference" +
+               (test->equal_bits ? ": " : " beyond chance and rounding: ") + numbers(*test, true) +
+               "; " + excluded(*test) + ", and " + margin + " holds" + also_certified(claim) +
+               capped(conditions);
       return who + " show no difference, but not enough was compared to certify " + margin + ": " +
              numbers(*test, true) + (test->too_few ? "" : "; " + excluded(*test)) +
              power_text(*test);
@@ -126,6 +142,8 @@ std::string what_makes_stronger(const Claim& claim, const Conditions& conditions
            "about half of the cases, six in 87 %, eight in 95 %. Or branches: both sides restart "
            "from the same checkpoints. Or a published deviation between runs: --noise FILE. "
            "olmo-harness report plan says how many";
+  if (test == nullptr && claim.verdict == Verdict::kInconclusive)
+    return "Evaluate a checkpoint of each side: olmo-harness eval CHECKPOINT --run RUN --step N";
   if (claim.verdict == Verdict::kIdentical || claim.verdict == Verdict::kEquivalent ||
       claim.verdict == Verdict::kDifferent || claim.verdict == Verdict::kDifferentNegligible)
     return claim.scope == Scope::kModels && conditions.kind != Kind::kCheckpoint
@@ -135,6 +153,8 @@ std::string what_makes_stronger(const Claim& claim, const Conditions& conditions
     return conditions.caps.empty() ? "Evaluate the repeats as well"
                                    : "What is not known can be stated with --assume KEY=VALUE; "
                                      "what differs has to be made equal";
+  if (test->hidden > 0)
+    return "Logs with more decimals: a longer stretch does not show what they hide";
   if (claim.scope == Scope::kSetups)
     return "More runs a side (now " + std::to_string(test->k_a) + " and " +
            std::to_string(test->k_b) + "): olmo-harness report plan says how many";

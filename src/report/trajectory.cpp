@@ -84,18 +84,37 @@ void mark_gaps(const store::RecordedRun& run, char side, std::vector<Mark>& mark
   }
 }
 
-/// The losses of both at the steps that both have; where the batch sizes differ there are none.
-std::vector<Parting> partings_of(const store::RecordedRun& a, const store::RecordedRun& b) {
-  const bool steps = a.steps.steps_known && b.steps.steps_known;
+/// Where both sides have the same place of the data: by tokens, as the losses are compared, else by
+/// steps; nowhere if their batches are of other sizes.
+std::vector<std::pair<std::size_t, std::size_t>> common_batches(const store::RecordedRun& a,
+                                                                const store::RecordedRun& b) {
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  if (x && y && *x != *y) return {};
+  return a.tokens_known && b.tokens_known ? common_places(a.steps.tokens, b.steps.tokens)
+                                          : common_steps(a.steps, b.steps);
+}
+
+/// What the curves tell; of batches that the records have hashes of, the hashes tell more.
+void add_partings(const store::RecordedRun& a, const store::RecordedRun& b, Trajectory& found) {
+  const auto places = common_batches(a, b);
+  const bool steps = a.steps.steps_known && b.steps.steps_known &&
+                     std::ranges::all_of(places, [&](const auto& place) {
+                       return a.steps.step[place.first] == b.steps.step[place.second];
+                     });
+  found.unit_of_partings = steps ? "step" : "token";
   std::vector<std::int64_t> positions;
   std::vector<double> losses_a, losses_b;
-  for (const auto& [i, j] : common_steps(a.steps, b.steps)) {
+  for (const auto& [i, j] : places) {
     if (!std::isfinite(a.steps.loss[i]) || !std::isfinite(b.steps.loss[j])) continue;
     positions.push_back(steps ? a.steps.step[i] : a.steps.tokens[i]);
     losses_a.push_back(a.steps.loss[i]);
     losses_b.push_back(b.steps.loss[j]);
   }
-  return find_partings({positions, losses_a, losses_b});
+  found.partings = find_partings({positions, losses_a, losses_b});
+  if (same_batches(a, b) == true)
+    std::erase_if(found.partings, [](const Parting& parting) {
+      return parting.cause != Parting::Cause::kSuddenJump;
+    });
 }
 
 /// A run whose points lie further apart somewhere than between most.
@@ -117,6 +136,22 @@ std::string gaps_of(const store::RecordedRun& run, char side) {
          std::to_string(run.steps.step[before]) + ": nothing is compared there.";
 }
 
+/// Empty where the runs end together.
+std::string extent_of(const Trajectory& found, const store::RecordedRun& a,
+                      const store::RecordedRun& b) {
+  const std::int64_t slack = found.binned ? found.bin_tokens : 0;
+  const std::int64_t apart = a.steps.tokens.back() - b.steps.tokens.back();
+  if (found.loss.tokens.empty() || std::abs(apart) <= slack) return "";
+  const store::RecordedRun &longer = apart > 0 ? a : b, &shorter = apart > 0 ? b : a;
+  const bool steps = !found.binned && a.steps.steps_known && b.steps.steps_known;
+  const auto end = [&](const store::RecordedRun& run) {
+    return steps ? "step " + std::to_string(run.steps.step.back())
+                 : std::to_string(run.steps.tokens.back()) + " tokens";
+  };
+  return "up to " + end(shorter) + " (" + (&longer == &a ? "A" : "B") + " goes on to " +
+         end(longer) + ")";
+}
+
 std::vector<std::string> caveats_of(const Trajectory& found, const store::RecordedRun& a,
                                     const store::RecordedRun& b) {
   std::vector<std::string> caveats;
@@ -125,15 +160,8 @@ std::vector<std::string> caveats_of(const Trajectory& found, const store::Record
   };
   add(gaps_of(a, 'A'));
   add(gaps_of(b, 'B'));
-  if (!found.loss.tokens.empty()) {
-    const std::int64_t end_a = a.steps.tokens.back(), end_b = b.steps.tokens.back();
-    const std::int64_t slack = found.binned ? found.bin_tokens : 0;
-    const char* unit = found.tokens_known ? " tokens" : "";
-    if (std::abs(end_a - end_b) > slack)
-      add("The runs are of unlike length: A ends at " + std::string(unit[0] == 0 ? "step " : "") +
-          std::to_string(end_a) + unit + ", B at " + std::to_string(end_b) + unit +
-          ". Only what both have is compared.");
-  }
+  if (!found.extent.empty())
+    add("The runs are of unlike length: compared is what both have, " + found.extent + ".");
   for (const auto& [run, side] : {std::pair{&a, 'A'}, std::pair{&b, 'B'}}) {
     const double unit = rounding_of(*run);
     if (unit < 1e-5) continue;  // what is fp32 anyway
@@ -163,28 +191,17 @@ double rounding_of_mean(const store::RecordedRun& run, const Stretch& stretch) {
   return kRoundingOfMeans * size;
 }
 
-/// Adds what a side's decimals hide. Losses that lie in two neighbouring values have a deviation of
-/// half a unit, wherever between they were.
+/// Adds what a side's decimals hide.
 void add_hidden(const store::RecordedRun& run, char side, const Stretch& stretch,
                 Trajectory& found) {
-  constexpr double kMoves = 0.6;  // of a unit: then the mean is off by less than 1/1000 of it
-  const double unit = rounding_of(run);
-  const auto losses = losses_within(run, stretch);
-  if (unit == 0 || losses.size() < 2) return;
-  if (sample_standard_deviation(losses) > kMoves * unit) {
-    const double variance = unit * unit / 12 / static_cast<double>(losses.size());
-    found.hidden.error = std::hypot(found.hidden.error, std::sqrt(variance));
-    return;
-  }
-  found.hidden.bias += unit / 2;
+  const HiddenByDecimals hidden = hidden_in_mean(run, losses_within(run, stretch));
+  found.hidden.error = std::hypot(found.hidden.error, hidden.error);
+  found.hidden.bias += hidden.bias;
+  if (hidden.bias == 0) return;
   found.caveats.push_back(
       "The losses of " + std::string(1, side) +
       " hardly move by more than their last decimal at the end: that may hide " +
-      formatted("%g", unit / 2) + " nats of their mean.");
-}
-
-Interval widened(const Interval& interval, double by) {
-  return {interval.low - by, interval.high + by};
+      formatted("%g", hidden.bias) + " nats of their mean.");
 }
 
 /// The interval of the last stretch allows for what decimals hide.
@@ -192,12 +209,7 @@ void allow_for_decimals(Trajectory& trajectory) {
   Estimate& estimate = trajectory.last.series->estimate;
   const auto& [error, bias] = trajectory.hidden;
   estimate.error = std::max(estimate.error, error);
-  const Estimate farthest{std::abs(estimate.value) + bias, estimate.error, estimate.degrees};
-  Equivalence& test = *trajectory.last.test;
-  test = equivalence_of(estimate, trajectory.margin);
-  test.interval = widened(test.interval, bias);
-  test.certified = test.interval.inside(trajectory.margin);
-  test.p = equivalence_of(farthest, trajectory.margin).p;
+  trajectory.last.test = equivalence_despite(estimate, bias, trajectory.margin);
   trajectory.last_interval95 = widened(estimate.interval(0.95), bias);
 }
 
@@ -215,12 +227,10 @@ Test test_of(const Trajectory& trajectory) {
   if (!trajectory.last.series) return test;
   const Estimate& estimate = trajectory.last.series->estimate;
   test.method = "t of " + std::to_string(trajectory.last.series->batches) + " batch means";
-  const double bias = trajectory.hidden.bias;
-  test.interval90 = widened(estimate.interval(0.9), bias);
+  test.hidden = trajectory.hidden.bias;
+  test.interval90 = widened(estimate.interval(0.9), test.hidden);
   test.interval95 = *trajectory.last_interval95;
-  const double beyond = std::abs(estimate.value) - bias - trajectory.rounding;
-  test.p = Estimate{std::max(0.0, beyond), estimate.error, estimate.degrees}.p();
-  if (bias > 0) return test;  // its power follows from its interval
+  test.p = estimate.p(test.hidden + trajectory.rounding);
   test.standard_error = estimate.error;
   test.degrees_of_freedom = estimate.degrees;
   return test;
@@ -271,7 +281,8 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
     found.growth = fit_growth(found.loss);
     found.share = std::clamp(kFewestPoints / points, kShare, kLargestShare);
   }
-  found.partings = partings_of(a, b);
+  add_partings(a, b, found);
+  found.extent = extent_of(found, a, b);
   found.caveats = caveats_of(found, a, b);
   if (!found.loss.values.empty()) {
     const Stretch stretch = tested_stretch(found);
@@ -286,12 +297,9 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
   return found;
 }
 
-void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise) {
-  trajectory.margin = loss_margin(noise.seed_deviation.value_or(0));
-  trajectory.margin_source =
-      noise.seed_deviation
-          ? "The larger of 0.002 nats and twice the standard deviation between repeated runs."
-          : "0.002 nats, as there are no repeated runs to measure chance with.";
+void test_trajectory(Trajectory& trajectory, const Margin& margin) {
+  trajectory.margin = margin.value;
+  trajectory.margin_source = margin.reason;
   if (trajectory.loss.values.empty()) return;
   trajectory.last = test_last_stretch(trajectory.loss, trajectory.share, trajectory.margin);
   const auto values = std::span<const double>(trajectory.loss.values)

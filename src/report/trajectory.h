@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/claim.h"
+#include "report/decimals.h"
 #include "report/parting.h"
 #include "report/repeats.h"
 #include "report/stats/curve_difference.h"
@@ -30,31 +31,24 @@ struct Mark {
 /// Spikes, restarts, gaps and errors of one run, by step.
 std::vector<Mark> marks_of(const store::RecordedRun& run, char side);
 
-/// What the decimals of logs hide of a difference of mean losses.
-struct HiddenByDecimals {
-  /// Standard error: losses that move by more than their last decimal are rounded up and down by
-  /// chance.
-  double error = 0;
-  /// Those that do not are all rounded one way: so far off the means may be together.
-  double bias = 0;
-};
-
 struct Trajectory {
   bool tokens_known = true;
   bool binned = false;  ///< other batch sizes: means in bins of tokens
   std::int64_t bin_tokens = 0;
-  CurveDifference loss;              ///< B minus A
-  CurveDifference grad_norm;         ///< may be empty
-  double first_loss_relative = 0;    ///< |B - A| / |A| at the first common step
-  std::vector<Parting> partings;     ///< by step, or by tokens where a side tells no steps
-  std::vector<std::string> caveats;  ///< gaps, other lengths, decimals: one sentence each
+  CurveDifference loss;            ///< B minus A
+  CurveDifference grad_norm;       ///< may be empty
+  double first_loss_relative = 0;  ///< |B - A| / |A| at the first common step
+  std::vector<Parting> partings;
+  std::string unit_of_partings = "step";  ///< that their positions count: step or token
+  std::vector<std::string> caveats;       ///< gaps, other lengths, decimals: one sentence each
+  std::string extent;                     ///< Conditions::extent
   double largest = 0, largest_relative = 0;
   double largest_smoothed = 0;  ///< after a moving average over 1 % of the points
   std::optional<Growth> growth;
   double share = 0.1;         ///< of the tokens that both have, tested at the end
   double margin = 0.002;      ///< nats
   std::string margin_source;  ///< one sentence
-  HiddenByDecimals hidden;    ///< of the last stretch
+  HiddenByDecimals hidden;    ///< of the last stretch, of both sides together
   double rounding = 0;        ///< nats: how far sums in another order may move its mean
   LastStretch last;
   std::optional<Test> test;  ///< about the two models: the last stretch within its own noise
@@ -65,12 +59,12 @@ struct Trajectory {
   std::vector<Mark> marks;
 };
 
-/// `margin` and its reason come from the noise floor, by test_trajectory.
+/// `margin` and its reason come by test_trajectory.
 Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b);
 /// The end of what both runs have: a tenth of it, or more where that has fewer than forty points,
 /// at most half. What is left of fewer than 20 points is not tested.
 Stretch tested_stretch(const Trajectory& trajectory);
 /// The test of the last stretch against `margin`, declared before the difference is looked at.
-void test_trajectory(Trajectory& trajectory, const NoiseFloor& noise);
+void test_trajectory(Trajectory& trajectory, const Margin& margin);
 
 }  // namespace olmo::report

@@ -1,4 +1,7 @@
 // Each verdict of `report parity` from real trainings of the tiny config through the binary.
+#include <cmath>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
@@ -151,6 +154,25 @@ TEST_CASE("two logs are CONSISTENT while nobody states what they do not tell, th
   CHECK(told["verdict"] == "EQUIVALENT");
   CHECK(told["claim"] == "models");
   CHECK(told["caveats"].dump().find("Assumed, not recorded") != std::string::npos);
+}
+
+TEST_CASE("logs that number the same steps differently are NOT_COMPARABLE", "[cli]") {
+  const Pair pair;
+  const auto logged = [&](const std::string& name, int first) {
+    std::string text = "step,loss\n";
+    for (int i = 0; i < 200; ++i)
+      text += std::to_string(first + i) + "," + std::to_string(2 + 0.01 * std::sin(i * i)) + "\n";
+    const auto log = pair / (name + ".csv");
+    std::ofstream(log) << text;
+    REQUIRE(
+        harness(pair / "log", {"runs", "import", log.string(), "--db", pair.database(name)}).code ==
+        0);
+    return pair.database(name);
+  };
+  const auto report = pair.report(logged("a", 1), logged("b", 0), {"--kind", "trajectory"});
+  CHECK(report["verdict"] == "NOT_COMPARABLE");
+  CHECK(report["reason"].get<std::string>().find("number the same steps differently") !=
+        std::string::npos);
 }
 
 TEST_CASE("a declared margin is used, named with its author, and cannot be altered", "[cli]") {

@@ -25,6 +25,16 @@ TEST_CASE("confounds and unknown facts cap, benign and assumed ones do not", "[r
                                  "global_train_batch_size is not known of B"});
 }
 
+TEST_CASE("curves of one trajectory that part cap, of independent trainings they do not",
+          "[report]") {
+  ParityReport report;
+  report.trajectory.emplace().partings = {{Parting::Cause::kOtherData, 401, 1, 0}};
+  CHECK(conditions_of(report).caps ==
+        std::vector<std::string>{"the losses tell of other data from step 401 on"});
+  report.kind = Kind::kOutcome;
+  CHECK(conditions_of(report).caps.empty());
+}
+
 TEST_CASE("repeats without evaluations leave the macro average of the setups open", "[report]") {
   Test loss{.endpoint = Endpoint::kLoss, .name = "loss"};
   Test macro{.endpoint = Endpoint::kMacro, .name = "macro average"};

@@ -149,3 +149,17 @@ TEST_CASE("equal curves, and curves of few points, do not part", "[report]") {
   const std::vector<double> flat(100, 2.0);
   CHECK(partings(flat, flat).empty());
 }
+
+TEST_CASE("curves that number the same steps differently are called so", "[report]") {
+  const Trainings made(400, 1e-4, kNever, 21);
+  const std::vector<double> first(made.a.begin(), made.a.end() - 1),
+      second(made.b.begin() + 1, made.b.end());
+  for (const auto& found : {partings(first, second), partings(second, first)}) {
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].cause == Cause::kShifted);
+    CHECK(found[0].before < 0.5);
+    CHECK(found[0].after > 0.99);
+    CHECK(sentence_of(found[0], "step").find("number the same steps differently") !=
+          std::string::npos);
+  }
+}

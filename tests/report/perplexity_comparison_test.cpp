@@ -4,6 +4,7 @@
 
 #include "evaluation_fixture.h"
 
+#include "report/claim.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -26,7 +27,7 @@ EvaluationData suite(const Nll& nll, std::int64_t bytes = 100) {
 
 TEST_CASE("documents with equal bits are certified", "[report]") {
   const auto data = suite(usual);
-  const auto result = compare_perplexity(data, data);
+  const auto result = compare_perplexity(data, data, kBpbMargin);
   CHECK(result.invalid.empty());
   CHECK(result.mismatched.empty());
   REQUIRE(result.sources.size() == 3);
@@ -53,7 +54,7 @@ TEST_CASE("bits per byte are sums over sums, and a shift is found", "[report]") 
   const auto b = suite([](std::int64_t i) {
     return i < 30 ? usual(i) + 1 + 0.1 * static_cast<double>(i % 3) : usual(i);
   });
-  const auto result = compare_perplexity(a, b);
+  const auto result = compare_perplexity(a, b, kBpbMargin);
   REQUIRE(result.sources.size() == 3);
   double nll = 0;
   for (std::int64_t i = 0; i < 30; ++i) nll += usual(i);
@@ -80,19 +81,19 @@ TEST_CASE("a shift within the rounding of sums is no difference", "[report]") {
   };
   const auto a = shifted(0);
   for (const double sign : {-1.0, 1.0}) {
-    const auto rounded = compare_perplexity(a, shifted(sign * 1e-7));
+    const auto rounded = compare_perplexity(a, shifted(sign * 1e-7), kBpbMargin);
     for (const SourceComparison& source : rounded.sources) {
       CHECK(source.p == 1);
       CHECK(source.equal_bits == 0);
       CHECK(source.equivalence->certified);
     }
-    CHECK(compare_perplexity(a, shifted(sign * 1e-4)).sources[0].p < 0.01);
+    CHECK(compare_perplexity(a, shifted(sign * 1e-4), kBpbMargin).sources[0].p < 0.01);
   }
 }
 
 TEST_CASE("without bytes the unit is a token", "[report]") {
   const auto data = suite(usual, 0);
-  const auto result = compare_perplexity(data, data);
+  const auto result = compare_perplexity(data, data, kBpbMargin);
   REQUIRE(result.sources.size() == 3);
   double nll = 0;
   for (std::int64_t i = 0; i < 30; ++i) nll += usual(i);
@@ -106,25 +107,27 @@ TEST_CASE("missing documents and unequal counts are invalid", "[report]") {
   auto& documents = b.suites[0].documents;
   SECTION("suite") {
     b.suites.clear();
-    const auto result = compare_perplexity(a, b);
+    const auto result = compare_perplexity(a, b, kBpbMargin);
     CHECK(result.invalid == std::vector<std::string>{"paloma: only A has it"});
     CHECK(result.sources.empty());
   }
   SECTION("document") {
     documents.pop_back();
-    CHECK(mentions(compare_perplexity(a, b).invalid, "paloma: 1 document is only in A"));
+    CHECK(
+        mentions(compare_perplexity(a, b, kBpbMargin).invalid, "paloma: 1 document is only in A"));
   }
   SECTION("counts") {
     ++documents[0].tokens;
     ++documents[1].bytes;
-    const auto result = compare_perplexity(a, b);
+    const auto result = compare_perplexity(a, b, kBpbMargin);
     CHECK(result.invalid ==
           std::vector<std::string>{"paloma: 2 documents have other counts of tokens or bytes"});
     CHECK(result.sources[0].documents == 28);
   }
   SECTION("lengths") {
     for (auto& document : documents) document.bytes = document.tokens = 0;
-    CHECK(mentions(compare_perplexity(b, b).invalid, "no document has a token or a byte"));
+    CHECK(mentions(compare_perplexity(b, b, kBpbMargin).invalid,
+                   "no document has a token or a byte"));
   }
 }
 
@@ -134,13 +137,13 @@ TEST_CASE("other texts and tokenizers are mismatched", "[report]") {
   b.suites[0].documents[0].text = 1;
   b.suites[0].documents[1].text = 0;  // not known
   b.suites[0].documents[2].source = "other";
-  CHECK(compare_perplexity(a, b).mismatched ==
+  CHECK(compare_perplexity(a, b, kBpbMargin).mismatched ==
         std::vector<std::string>{"paloma: 2 documents have other texts or sources"});
 
   auto retokenized = a;
   retokenized.tokenizer_digest = "another";
   for (auto& document : retokenized.suites[0].documents) ++document.tokens;
-  const auto result = compare_perplexity(a, retokenized);
+  const auto result = compare_perplexity(a, retokenized, kBpbMargin);
   CHECK(result.invalid.empty());
   CHECK(result.mismatched ==
         std::vector<std::string>{"the tokenizers differ, tokenizer and another"});
@@ -150,7 +153,7 @@ TEST_CASE("a single document gets no interval", "[report]") {
   EvaluationFile file;
   file.add_suite("paloma", 1, usual);
   const auto data = file.read();
-  const auto result = compare_perplexity(data, data);
+  const auto result = compare_perplexity(data, data, kBpbMargin);
   REQUIRE(result.sources.size() == 3);
   CHECK_FALSE(result.sources[0].equivalence);
   CHECK(result.sources[0].p == 1);
@@ -168,7 +171,7 @@ TEST_CASE("a task whose metric is a cost is compared by its right answers", "[re
   };
   EvaluationFile file_a, file_b;
   const auto a = write(file_a, 0), b = write(file_b, 1);
-  const auto result = compare_perplexity(a, b);
+  const auto result = compare_perplexity(a, b, kBpbMargin);
   REQUIRE(result.sources.size() == 1);
   const SourceComparison& source = result.sources[0];
   CHECK(source.suite == "piqa_bpb");
@@ -182,7 +185,7 @@ TEST_CASE("a task whose metric is a cost is compared by its right answers", "[re
 
   auto unknown = a;
   for (auto& instance : unknown.tasks[0].instances) instance.answer_bytes = 0;
-  CHECK(compare_perplexity(unknown, unknown).sources[0].unit == "bits per token");
+  CHECK(compare_perplexity(unknown, unknown, kBpbMargin).sources[0].unit == "bits per token");
   for (auto& instance : unknown.tasks[0].instances) instance.answer_tokens = 0;
-  CHECK(mentions(compare_perplexity(unknown, unknown).invalid, "unequal or unknown"));
+  CHECK(mentions(compare_perplexity(unknown, unknown, kBpbMargin).invalid, "unequal or unknown"));
 }

@@ -54,6 +54,21 @@ TEST_CASE("with a published deviation one pair has the interval of two single ru
   CHECK(known.interval90.high - known.estimate == Approx(1.6449 * 1.41421 * 0.001).epsilon(1e-3));
 }
 
+TEST_CASE("a published deviation takes neither a stretch's own noise nor hidden decimals away",
+          "[report]") {
+  const auto noise = read(kFile);
+  Test pair{
+      .endpoint = Endpoint::kLoss, .estimate = 0.001, .standard_error = 0.004, .hidden = 0.05};
+  const Test test = with_published_noise(pair, noise.deviations[1], noise.source);
+  CHECK(*test.standard_error == Approx(std::hypot(0.004, std::sqrt(2.0) * 0.001)));
+  CHECK(test.interval90.high - test.estimate ==
+        Approx(0.05 + 1.6449 * *test.standard_error).epsilon(1e-3));
+  CHECK(*test.p == 1);
+  pair.endpoint = Endpoint::kMacro;  // the deviation is of the same instances
+  CHECK(*with_published_noise(pair, noise.deviations[1], noise.source).standard_error ==
+        Approx(std::sqrt(2.0) * 0.001));
+}
+
 TEST_CASE("a file of published noise that is not of the format is refused", "[report]") {
   for (const char* text :
        {"", "[]", R"({"deviations": []})", R"({"source": "", "deviations": [{}]})",

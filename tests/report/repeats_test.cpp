@@ -252,3 +252,36 @@ TEST_CASE("the envelope holds the largest difference of any repeat in each bin",
   REQUIRE(noise.envelope_tokens.size() == 3);
   CHECK(noise.envelope_tokens[0] == Approx(std::pow(10, 0.95)));
 }
+
+TEST_CASE("repeats whose decimals hide what moves tell nothing finer", "[report]") {
+  // Each side's logs read 3.0 throughout its end, wherever within it they are.
+  const auto logged = [](const std::string& id, std::uint64_t seed, double last) {
+    std::vector<double> losses;
+    for (int i = 0; i < 40; ++i)
+      losses.push_back(i < 20 ? 9 - 0.1 * static_cast<double>(seed) : last);
+    store::RecordedRun run = run_of_losses(losses, kTokens);
+    run.run_id = run.label = id;
+    run.seed = seed;
+    run.tags = {"noise:seed"};
+    run.imported = true;
+    run.config = "{}";
+    return run;
+  };
+  const Stretch end{.from = 21 * kTokens, .to = 40 * kTokens, .tokens = {}};
+  std::vector<Candidate> candidates;
+  for (std::uint64_t seed = 2; seed <= 4; ++seed) {
+    candidates.push_back(of_a(logged("a" + std::to_string(seed), seed, 3.0)));
+    candidates.push_back(of_b(logged("b" + std::to_string(seed), seed + 4, 3.0)));
+  }
+  NoiseFloor noise = noise_floor(logged("a1", 1, 3.0), logged("b1", 5, 3.0), candidates, end);
+  REQUIRE(noise.tests.size() == 1);
+  CHECK(noise.hidden == Approx(0.1));
+  CHECK(noise.tests[0].interval90.high == Approx(0.1));
+  CHECK(noise.tests[0].hidden == Approx(0.1));
+  CHECK(*noise.tests[0].p == 1);
+  test_repeats(noise, 0.01);
+  CHECK_FALSE(noise.equivalence->certified);
+  test_repeats(noise, 0.2);
+  CHECK(noise.equivalence->margin == 0.2);
+  CHECK(noise.equivalence->certified);
+}

@@ -42,3 +42,53 @@ TEST_CASE("a share of instances that differ is no difference of B and A", "[repo
   CHECK(sentence_of(claim, {}).find("share of instances is 5.25 % (95 % interval") !=
         std::string::npos);
 }
+
+TEST_CASE("a difference is beyond its margin where its interval is", "[report]") {
+  Claim claim = equivalent({.value = 0.002});
+  claim.verdict = Verdict::kDifferent;
+  claim.tests[0].estimate = 0.0025;
+  claim.tests[0].interval95 = {0.0003, 0.0047};
+  const std::string reaches = sentence_of(claim, {});
+  CHECK(reaches.find("by more than") == std::string::npos);
+  CHECK(
+      reaches.find("the estimate is beyond the margin ±0.002 pp (default), the interval is not") !=
+      std::string::npos);
+  for (const double sign : {-1, 1}) {
+    claim.tests[0].interval95 = {sign > 0 ? 0.0021 : -0.0029, sign > 0 ? 0.0029 : -0.0021};
+    const std::string beyond = sentence_of(claim, {});
+    CHECK(beyond.find("These two models differ by more than the margin ±0.002 pp") == 0);
+    CHECK(beyond.find("the interval is not") == std::string::npos);
+  }
+}
+
+TEST_CASE("models of which one was trained further are compared as far as both go", "[report]") {
+  Claim claim = equivalent({.value = 0.002});
+  const Conditions conditions{.extent = "up to step 600 (A goes on to step 1000)"};
+  claim.tests[0].endpoint = Endpoint::kMacro;
+  CHECK(sentence_of(claim, conditions).find("These two models are equivalent") == 0);
+  claim.tests[0].endpoint = Endpoint::kLoss;
+  CHECK(sentence_of(claim, conditions)
+            .find("These two models, up to step 600 (A goes on to step 1000), are equivalent") ==
+        0);
+}
+
+TEST_CASE("a difference that is seen and not significant is not said to be none", "[report]") {
+  Claim claim = equivalent({.value = 0.002});
+  claim.verdict = Verdict::kConsistent;
+  claim.tests[0].certified = true;
+  CHECK(sentence_of(claim, {}).find("show no difference beyond chance and rounding:") !=
+        std::string::npos);
+  claim.tests[0].equal_bits = true;
+  CHECK(sentence_of(claim, {}).find("show no difference:") != std::string::npos);
+}
+
+TEST_CASE("more decimals are asked for where they hide the difference, else no longer stretch",
+          "[report]") {
+  Claim claim = equivalent({.value = 0.002});
+  claim.verdict = Verdict::kInconclusive;
+  claim.tests[0].hidden = 0.05;
+  CHECK(what_makes_stronger(claim, {}).find("Logs with more decimals") == 0);
+  claim.tests.clear();
+  claim.deciding.reset();
+  CHECK(what_makes_stronger(claim, {}).find("Evaluate a checkpoint of each side") == 0);
+}

@@ -94,13 +94,18 @@ Finding of_trajectory(const ParityReport& report) {
                  signed_number(trajectory->last.mean, 3) + " nats";
   const Test* test = find_test(report, Scope::kModels, Endpoint::kLoss);
   if (test == nullptr) {
-    finding.text += "; too few independent points for a test";
+    finding.text += report.kind == Kind::kOutcome ? ", of other batches: no test of the two models"
+                                                  : "; too few points for a test";
     return finding;
   }
   finding.text += " " + interval_text(test->interval90, 3) +
                   (test->within_margin ? ", inside ±" : ", not inside ±") +
                   number(test->margin.value, 4);
   if (test->within_margin) finding.standing = Standing::kGood;
+  for (const Parting& parting : trajectory->partings) {
+    finding.standing = Standing::kWarning;
+    finding.text += "; " + cap_of(parting, trajectory->unit_of_partings);
+  }
   return finding;
 }
 
@@ -158,8 +163,8 @@ Finding of_efficiency(const ParityReport& report) {
     if (e->tokens_per_second && e->devices == 1.0)
       return number(*e->tokens_per_second, 4) + " tokens/s on 1 device";
     std::string each = e->tokens_per_second_per_device
-                                 ? number(*e->tokens_per_second_per_device, 4) + " per device"
-                                 : "number of devices not known";
+                           ? number(*e->tokens_per_second_per_device, 4) + " per device"
+                           : "number of devices not known";
     if (!e->tokens_per_second) return each;
     const std::string devices =
         e->devices ? " on " + plural(static_cast<std::int64_t>(*e->devices), "device") : "";

@@ -187,7 +187,7 @@ std::string last_stretch(const Trajectory& t) {
   return table.html();
 }
 
-std::string distances(const Trajectory& t, const std::string& unit_of_partings) {
+std::string distances(const Trajectory& t) {
   std::string text = "Loss of the first common step: " + number(t.first_loss_relative, 3) +
                      " apart, relative. Largest difference: " + number(t.largest, 4) + " nats (" +
                      number(t.largest_relative, 3) + " relative), " +
@@ -204,7 +204,8 @@ std::string distances(const Trajectory& t, const std::string& unit_of_partings) 
             count(t.loss.only_b) + " of B.";
   if (t.binned) text += " Batch sizes differ: means in bins of " + count(t.bin_tokens) + " tokens.";
   std::vector<std::string> found;
-  for (const Parting& parting : t.partings) found.push_back(sentence_of(parting, unit_of_partings));
+  for (const Parting& parting : t.partings)
+    found.push_back(sentence_of(parting, t.unit_of_partings));
   return paragraph(text) + (found.empty() ? "" : "<h3>Where they part</h3>\n" + list_of(found)) +
          (t.caveats.empty() ? "" : element("div", "caveats", list_of(t.caveats)) + "\n");
 }
@@ -315,12 +316,8 @@ std::string trajectory_section(const ParityReport& report) {
   if (report.trajectory) {
     const Trajectory& t = *report.trajectory;
     const std::vector<Point> steps = steps_at(report.a);
-    const auto tells_steps = [](const Side& side) {
-      return side.run && side.run->steps.steps_known;
-    };
-    const bool in_steps = tells_steps(report.a) && tells_steps(report.b);
-    html += last_stretch(t) + difference_chart(t, steps) +
-            distances(t, in_steps ? "step" : "token") + growth_chart(t, report.noise, steps);
+    html += last_stretch(t) + difference_chart(t, steps) + distances(t) +
+            growth_chart(t, report.noise, steps);
   } else {
     html += note("No training steps on both sides to compare.");
   }

@@ -24,9 +24,10 @@ Interval Estimate::interval(double level) const {
   return {value - reach, value + reach};
 }
 
-double Estimate::p() const {
-  if (error > 0) return 2 * student_t_cdf(-std::abs(value) / error, degrees);
-  return value == 0 ? 1 : 0;
+double Estimate::p(double none) const {
+  const double beyond = std::max(0.0, std::abs(value) - none);
+  if (error > 0) return 2 * student_t_cdf(-beyond / error, degrees);
+  return beyond == 0 ? 1 : 0;
 }
 
 Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha) {

@@ -44,8 +44,8 @@ struct Estimate {
   double degrees = 1;  ///< of freedom of `error`, above 0
 
   [[nodiscard]] Interval interval(double level) const;
-  /// Two-sided p of "the true value is 0".
-  [[nodiscard]] double p() const;
+  /// Two-sided p of "the true value is 0", where so much of the estimate may be none.
+  [[nodiscard]] double p(double none = 0) const;
 };
 
 /// The two one-sided t tests of an estimate. Throws Error(kUsage) unless the margin is positive and

@@ -12,7 +12,6 @@
 namespace olmo::report {
 namespace {
 
-constexpr double kSmallestLossMargin = 0.002;
 constexpr std::size_t kFewestBefore = 25;
 
 bool is_spike(double value, const std::vector<double>& ascending, double threshold) {
@@ -62,15 +61,6 @@ Line fit_line(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 }  // namespace
-
-double loss_margin(double seed_standard_deviation) {
-  if (!(seed_standard_deviation >= 0 && std::isfinite(seed_standard_deviation)))
-    throw Error(ErrorKind::kInput,
-                "loss_margin: the standard deviation must be finite and at "
-                "least 0, is " +
-                    std::to_string(seed_standard_deviation));
-  return std::max(2 * seed_standard_deviation, kSmallestLossMargin);
-}
 
 LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin,
                               double alpha) {

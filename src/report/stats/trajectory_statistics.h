@@ -13,9 +13,6 @@
 
 namespace olmo::report {
 
-/// δ of the loss test: twice the standard deviation between seeds, at least 0.002 nats.
-double loss_margin(double seed_standard_deviation);
-
 /// Equivalence of the mean difference over the last `share` (0 < share <= 1) of the tokens that the
 /// curves have in common against ±margin, by batch means. Both are absent if that stretch has too
 /// few values.

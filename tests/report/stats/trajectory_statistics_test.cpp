@@ -38,9 +38,6 @@ TEST_CASE("the last stretch decides, whatever came before", "[report]") {
   CHECK(test_last_stretch(difference, 1e-9, 0.002).points == 1);
   CHECK_THROWS_AS(test_last_stretch(difference, 0, 0.002), Error);
   CHECK_THROWS_AS(test_last_stretch(difference, 0.1, 0), Error);
-  CHECK(loss_margin(0.0004) == 0.002);
-  CHECK(loss_margin(0.01) == 0.02);
-  CHECK_THROWS_AS(loss_margin(std::nan("")), Error);
 }
 
 TEST_CASE("spikes stand out of the values before them", "[report]") {
