@@ -1,6 +1,8 @@
 // `olmo-harness eval` as its users meet it: records, resumes, looks back, and refuses bad input.
 // Its numbers are held to the references in eval_golden_test.cpp.
 
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
@@ -180,6 +182,43 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   CHECK(sciq.at("choices_not_compared").get<std::string>().find("B by other") != std::string::npos);
   CHECK(sciq.at("flips").empty());
   CHECK(sciq.at("both_right") == 0);
+}
+
+TEST_CASE("eval diff compares all that both evaluations hold, and names what one alone has",
+          "[cli]") {
+  const EvaluationScene a, b;
+  const auto text = a / "text.txt";
+  std::ofstream(text) << "A plain text of a few words, to be scored.\n";
+  const std::string suite = "plain=" + text.string();
+  parsed(a.eval({"--tasks", "arc_easy,sciq", "--perplexity", suite}));
+  parsed(b.eval({"--tasks", "arc_easy", "--perplexity", suite}));
+  const Words diff = {"eval", "diff", a.database(), b.database()};
+  const auto with = [&](const Words& more) {
+    Words words = diff;
+    words.insert(words.end(), more.begin(), more.end());
+    return a.run(words);
+  };
+  const auto unlike = parsed(with({"--json"}), 5);
+  CHECK(unlike.at("only_a") == Json({"sciq"}));
+  CHECK(unlike.at("only_b").empty());
+  CHECK(unlike.at("suites").at("plain").at("equal_bits") == 1);
+  CHECK(with({}).out.find("sciq: only A has it.") != std::string::npos);
+  CHECK(with({"--tasks", "arc_easy,sciq"}).code == 2);
+  const auto some = with({"--tasks", "arc_easy,plain"});
+  CHECK(some.code == 0);
+  CHECK(some.out.find("Every score has the same bits.") != std::string::npos);
+
+  store::RecordDatabase(b.database(), store::OpenMode::kReadWrite)
+      .write({{"UPDATE evaluation_documents SET nll = nll + 1", {}},
+              {"UPDATE evaluation_options SET label = 1 - label WHERE doc_id = 0", {}},
+              {"DELETE FROM evaluation_options WHERE doc_id = 1", {}},
+              {"DELETE FROM evaluation_seals", {}}});
+  const auto altered = parsed(with({"--json"}), 5);
+  CHECK(altered.at("suites").at("plain").at("equal_bits") == 0);
+  CHECK(altered.at("suites").at("plain").at("largest_difference").get<double>() == Approx(1));
+  CHECK(altered.at("tasks").at("arc_easy").at("only_a") == 1);
+  CHECK(with({}).out.find("arc_easy: 1 instance only in A.") != std::string::npos);
+  CHECK(with({}).out.find("arc_easy: 1 instance with other labels") != std::string::npos);
 }
 
 TEST_CASE("a parity page shows what was asked where the sides chose differently", "[cli]") {
