@@ -24,6 +24,8 @@ constexpr std::int64_t kMaxRows = 2048;  // keeps a block of C near while k adva
 constexpr std::int64_t kMaxPackedA = 1 << 20;  // floats: columns pass in the last-level cache
 constexpr std::int64_t kMaxSums = 4 << 20;     // floats
 
+constexpr std::int64_t kLineBytes = 64;
+
 std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t max(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 std::int64_t round_up(std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; }
@@ -77,15 +79,22 @@ void pack_columns(const Element* src, std::int64_t src_stride, std::int64_t colu
   }
 }
 
-// A whose rows are contiguous is packed by copying them to kPanelRow, any other as [k][kTileRows];
-// neither transposes.
+// A whose rows are contiguous is read where it lies, or packed by copying them to kPanelRow; any
+// other is packed as [k][kTileRows]. Nothing transposes.
 bool row_panels(const GemmProblem& g) { return g.a_k == 1 && g.a_row != 1; }
+
+// Rows that share the sets of the first-level cache are copied, and bf16 is, to be widened.
+bool reads_a(const GemmProblem& g) {
+  constexpr std::int64_t kSets = 1024;  // floats after which the sets repeat
+  return row_panels(g) && g.a_bf16 == nullptr && g.a_row % kSets != 0;
+}
 
 std::int64_t panel_floats(const GemmProblem& g, std::int64_t k) {
   return kTileRows * (row_panels(g) ? kPanelRow : k);
 }
 
 std::int64_t floats_of_a(const GemmProblem& g, const GemmBlocking& by) {
+  if (reads_a(g)) return 0;
   if (by.a_kept == GemmBlocking::kNothing) return kGroup * panel_floats(g, by.k);
   const std::int64_t k_blocks =
       by.a_kept == GemmBlocking::kAllK ? max(1, (g.k + by.k - 1) / by.k) : 1;
@@ -216,28 +225,24 @@ class NextSource {
              std::int64_t k)
       : row_(row * static_cast<std::int64_t>(sizeof(Element))), rows_(rows) {
     const auto into_line =
-        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLine);
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes);
     next_ = reinterpret_cast<const char*>(first) - into_line;
     const auto bytes = into_line + length * static_cast<std::int64_t>(sizeof(Element));
-    in_row_ = max(1, (bytes + kLine - 1) / kLine);
+    in_row_ = max(1, (bytes + kLineBytes - 1) / kLineBytes);
     per_tile_ = max(1, k / 4 / in_row_);
   }
 
   [[nodiscard]] bool done() const { return rows_ <= 0; }
 
-  Prefetch take() {
+  Lines take() {
     const std::int64_t rows = min(rows_, per_tile_);
-    const Prefetch lines{.line = next_,
-                         .lines = rows * in_row_,
-                         .in_row = in_row_,
-                         .to_next_row = row_ - (in_row_ - 1) * kLine};
+    const Lines lines{next_, rows * in_row_, in_row_, row_ - (in_row_ - 1) * kLineBytes};
     rows_ -= rows;
     next_ += rows * row_;
     return lines;
   }
 
  private:
-  static constexpr std::int64_t kLine = 64;
   const char* next_ = nullptr;
   std::int64_t row_ = 0, rows_ = 0, in_row_ = 1, per_tile_ = 1;
 };
@@ -246,22 +251,22 @@ class NextSource {
 struct Upcoming {
   NextSource a, b;
 
-  Prefetch take() {
+  Lines take() {
     if (!a.done()) return a.take();
-    return b.done() ? Prefetch{} : b.take();
+    return b.done() ? Lines{} : b.take();
   }
 };
 
-// `lines`, and the tile of C at `c`: its sums, which are read first, or where they go.
-Prefetch and_of_c(Prefetch lines, const Destination& c) {
-  if (c.sums != nullptr) {
-    lines.c = reinterpret_cast<const char*>(c.sums);
-    lines.c_row = c.sums_row * static_cast<std::int64_t>(sizeof(float));
-  } else if (c.bf16 != nullptr) {
-    lines.c = reinterpret_cast<const char*>(c.bf16);
-    lines.c_row = c.bf16_row * static_cast<std::int64_t>(sizeof(Bf16));
-  }
-  return lines;
+// The tile of C at `to`: its sums, which are read first, or where they go.
+Lines lines_of_c(const Destination& to) {
+  const bool is_bf16 = to.sums == nullptr;
+  const void* first = is_bf16 ? static_cast<const void*>(to.bf16) : to.sums;
+  if (first == nullptr) return {};
+  const auto size = static_cast<std::int64_t>(is_bf16 ? sizeof(Bf16) : sizeof(float));
+  const std::int64_t in_row = (kTileColumns * size + kLineBytes - 1) / kLineBytes,
+                     row = (is_bf16 ? to.bf16_row : to.sums_row) * size;
+  return {static_cast<const char*>(first), kTileRows * in_row, in_row,
+          row - (in_row - 1) * kLineBytes};
 }
 
 // One packed panel of A (rows <= kTileRows) times a packed block of B; b of `t` and `to` are those
@@ -272,7 +277,7 @@ void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, bool a
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
     const std::int64_t columns = min(kTileColumns, n - j), after = j + kTileColumns;
     const Destination here = to.columns_from(j);
-    const Prefetch prefetch = and_of_c(next.take(), after < n ? to.columns_from(after) : below);
+    const Prefetch prefetch{next.take(), lines_of_c(after < n ? to.columns_from(after) : below)};
     if (columns < kTileColumns || to.sums == nullptr) {
       buffered_tile(kernel, rows, columns, accumulate, t, here, prefetch);
     } else {
@@ -347,42 +352,60 @@ Destination destination(const GemmProblem& g, const GemmBlocking& by, const Corn
   return to;
 }
 
+void pack_block_of_b(const GemmProblem& g, const Corner& at, std::int64_t k, std::int64_t n,
+                     float* dst) {
+  const std::int64_t first = at.p * g.b_k + at.j * g.b_column;
+  if (g.b_bf16 != nullptr) {
+    pack_b(g, g.b_bf16 + first, k, n, dst);
+  } else {
+    pack_b(g, g.b + first, k, n, dst);
+  }
+}
+
+void pack_rows_of_a(const GemmProblem& g, const Corner& at, std::int64_t row, std::int64_t rows,
+                    std::int64_t k, float* dst, std::int64_t panel) {
+  const std::int64_t first = (at.i + row) * g.a_row + at.p * g.a_k;
+  if (g.a_bf16 != nullptr) {
+    pack_a(g, g.a_bf16 + first, rows, k, dst, panel);
+  } else {
+    pack_a(g, g.a + first, rows, k, dst, panel);
+  }
+}
+
+// The kernel for `rows` rows of A as they lie.
+TileKernel tile_of(const GemmProblem& g, std::int64_t rows, bool accumulate) {
+  if (reads_a(g)) return pick_tile<kAnyRow, true>(rows, accumulate);
+  return row_panels(g) ? pick_tile<kPanelRow, true>(rows, accumulate)
+                       : pick_tile<1, true>(rows, accumulate);
+}
+
 void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& at,
                     const Packed& packed) {
   const std::int64_t m = min(by.m, g.m - at.i), n = min(by.n, g.n - at.j),
                      k = min(by.k, g.k - at.p);
-  const bool accumulate = g.accumulate || at.p > 0, by_rows = row_panels(g);
+  const bool accumulate = g.accumulate || at.p > 0, by_rows = row_panels(g), reads = reads_a(g);
   const bool keeps = by.a_kept != GemmBlocking::kNothing, packs = !keeps || at.j == 0;
   const std::int64_t panel = panel_floats(g, by.k), group = by_rows ? 1 : kGroup;
-  const std::int64_t first_b = at.p * g.b_k + at.j * g.b_column;
-  if (g.b_bf16 != nullptr) {
-    pack_b(g, g.b_bf16 + first_b, k, n, packed.b);
-  } else {
-    pack_b(g, g.b + first_b, k, n, packed.b);
-  }
+  pack_block_of_b(g, at, k, n, packed.b);
   float* a = packed.a;
   if (by.a_kept == GemmBlocking::kAllK) a += at.p / by.k * (by.m / kTileRows) * panel;
   Upcoming next{{}, source_of_b(g, by, corner_after(g, by, at))};
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = min(kTileRows, m - i), index = i / kTileRows;
-    const float* here = a + (keeps ? index : index % group) * panel;
-    if (packs && index % group == 0) {
+    const float* here =
+        reads ? g.a + (at.i + i) * g.a_row + at.p : a + (keeps ? index : index % group) * panel;
+    if (reads) {
+      next.a = source_of_a(g, at, i + rows, m, k);
+    } else if (packs && index % group == 0) {
       const std::int64_t end = min(m, i + group * kTileRows);
-      const std::int64_t first_a = (at.i + i) * g.a_row + at.p * g.a_k;
-      float* to = a + (keeps ? index : 0) * panel;
-      if (g.a_bf16 != nullptr) {
-        pack_a(g, g.a_bf16 + first_a, end - i, k, to, panel);
-      } else {
-        pack_a(g, g.a + first_a, end - i, k, to, panel);
-      }
+      pack_rows_of_a(g, at, i, end - i, k, a + (keeps ? index : 0) * panel, panel);
       next.a = source_of_a(g, at, end, m, k);
     } else if (!packs) {
       next.a = {here + panel, 64, panel / 64, 64, k};
     }
-    const TileKernel kernel = by_rows ? pick_tile<kPanelRow, true>(rows, accumulate)
-                                      : pick_tile<1, true>(rows, accumulate);
+    const TileKernel kernel = tile_of(g, rows, accumulate);
     multiply_panel(kernel, rows, n, accumulate,
-                   {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns, nullptr, 0},
+                   {k, here, by_rows ? 1 : kTileRows, packed.b, kTileColumns, nullptr, 0, g.a_row},
                    destination(g, by, at, i, packed.sums),
                    destination(g, by, at, i + rows < m ? i + rows : i, packed.sums), next);
   }

@@ -21,6 +21,9 @@ constexpr int kTileVectors = 1;
 #endif
 constexpr int kTileColumns = 16 * kTileVectors;
 
+/// In place of a distance of rows of A that is known when kernels are compiled: a_row, with a_k 1.
+constexpr int kAnyRow = 0;
+
 /// Operands of one tile: c[i*c_row + j] = or += the chain over p < k of fma(a[i*kARow + p*a_k],
 /// b[p*b_k + j]). Whole vectors of b and c are touched: kTileColumns columns must exist.
 struct TileOperands {
@@ -31,29 +34,75 @@ struct TileOperands {
   std::int64_t b_k;
   float* c;
   std::int64_t c_row;
+  std::int64_t a_row = 0;
 };
 
-/// Cache lines to fetch while a tile is computed, at most one in every four steps of k: those of a
-/// rectangle, to be read, and the rows of the tile of C that comes next, to be written. They are
-/// spread over the tile, because lines asked for at once fill the buffers that the tile's own loads
-/// need.
-struct Prefetch {
-  const char* line = nullptr;
-  std::int64_t lines = 0, in_row = 0;  ///< of the rectangle, and of each of its rows
+/// Cache lines of a rectangle.
+struct Lines {
+  const char* first = nullptr;
+  std::int64_t count = 0, in_row = 0;  ///< of the rectangle, and of each of its rows
   std::int64_t to_next_row = 0;        ///< bytes from a row's last line to the next row's first
-  const char* c = nullptr;             ///< null: none
-  std::int64_t c_row = 0;              ///< bytes between its rows
+};
+
+/// What to fetch while a tile is computed: lines to be read, and those of the tile of C that comes
+/// next, to be written. At most one of each in every four steps of k, because lines asked for at
+/// once fill the buffers that the tile's own loads need.
+struct Prefetch {
+  Lines read, written;
+};
+
+/// The elements of A that one step of k takes.
+template <int kARow>
+class StepOfA {
+ public:
+  OLMO_INLINE explicit StepOfA(const TileOperands& t) : first_(t.a), a_k_(t.a_k) {}
+  [[nodiscard]] OLMO_INLINE float row(int i) const { return first_[i * kARow]; }
+  OLMO_INLINE void advance() { first_ += a_k_; }
+
+ private:
+  const float* first_;
+  std::int64_t a_k_;
+};
+
+/// Three distances in bytes serve fourteen rows, for there are few registers: an address is a start
+/// plus one of them, once, twice or four times.
+template <>
+class StepOfA<kAnyRow> {
+ public:
+  OLMO_INLINE explicit StepOfA(const TileOperands& t)
+      : one_(t.a_row * static_cast<std::int64_t>(sizeof(float))),
+        three_(3 * one_),
+        five_(5 * one_),
+        first_(reinterpret_cast<const char*>(t.a)),
+        eighth_(first_ + kHalf * one_) {}
+
+  [[nodiscard]] OLMO_INLINE float row(int i) const {
+    const char* half = i < kHalf ? first_ : eighth_;
+    const int r = i % kHalf;
+    const std::int64_t distance = r == 3 ? three_ : r == 5 ? five_ : r == 6 ? 2 * three_ : r * one_;
+    return *reinterpret_cast<const float*>(half + distance);
+  }
+  OLMO_INLINE void advance() {
+    first_ += sizeof(float);
+    eighth_ += sizeof(float);
+  }
+
+ private:
+  static constexpr int kHalf = 7;
+  std::int64_t one_, three_, five_;
+  const char *first_, *eighth_;
 };
 
 /// One step of k, of the rows from kFirst to before kEnd.
 template <int kRows, int kARow, int kFirst = 0, int kEnd = kRows>
-OLMO_INLINE void tile_step(const float* a, const float* b, F32x16 (&sum)[kRows][kTileVectors]) {
+OLMO_INLINE void tile_step(const StepOfA<kARow>& a, const float* b,
+                           F32x16 (&sum)[kRows][kTileVectors]) {
   F32x16 row[kTileVectors];
 #pragma GCC unroll 2
   for (int j = 0; j < kTileVectors; ++j) row[j] = load(b + 16 * j);
 #pragma GCC unroll 16
   for (int i = kFirst; i < kEnd; ++i) {
-    const F32x16 value = broadcast(a[i * kARow]);
+    const F32x16 value = broadcast(a.row(i));
 #pragma GCC unroll 2
     for (int j = 0; j < kTileVectors; ++j) accumulate(sum[i][j], value, row[j]);
   }
@@ -61,29 +110,30 @@ OLMO_INLINE void tile_step(const float* a, const float* b, F32x16 (&sum)[kRows][
 
 /// Four steps of k.
 template <int kRows, int kARow>
-OLMO_INLINE void tile_steps(const float*& a, const float*& b, const TileOperands& t,
+OLMO_INLINE void tile_steps(StepOfA<kARow>& a, const float*& b, const TileOperands& t,
                             F32x16 (&sum)[kRows][kTileVectors]) {
 #pragma GCC unroll 4
   for (int step = 0; step < 4; ++step) {
     tile_step<kRows, kARow>(a, b, sum);
-    a += t.a_k;
+    a.advance();
     b += t.b_k;
   }
 }
 
-/// The lines of the rectangle.
-class LinesToRead {
+/// Fetches lines one by one.
+template <bool kWrites>
+class LinesInTurn {
  public:
-  OLMO_INLINE explicit LinesToRead(const Prefetch& prefetch)
-      : line_(prefetch.line),
-        left_(prefetch.lines),
-        in_row_(prefetch.in_row),
-        left_in_row_(prefetch.in_row),
-        to_next_row_(prefetch.to_next_row) {}
+  OLMO_INLINE explicit LinesInTurn(const Lines& lines)
+      : line_(lines.first),
+        left_(lines.count),
+        in_row_(lines.in_row),
+        left_in_row_(lines.in_row),
+        to_next_row_(lines.to_next_row) {}
 
   OLMO_INLINE void fetch() {
     if (left_ <= 0) return;
-    __builtin_prefetch(line_, 0, 2);
+    __builtin_prefetch(line_, kWrites ? 1 : 0, kWrites ? 3 : 2);
     --left_;
     --left_in_row_;
     line_ += left_in_row_ == 0 ? to_next_row_ : 64;
@@ -93,30 +143,6 @@ class LinesToRead {
  private:
   const char* line_;
   std::int64_t left_, in_row_, left_in_row_, to_next_row_;
-};
-
-/// The lines of the next tile of C, two at a time: both of a row, or those of two rows.
-template <int kRows>
-class LinesToWrite {
- public:
-  OLMO_INLINE explicit LinesToWrite(const Prefetch& prefetch)
-      : line_(prefetch.c),
-        second_(kTileVectors == 2 ? kLine : prefetch.c_row),
-        pair_(kTileVectors == 2 ? prefetch.c_row : 2 * prefetch.c_row),
-        left_(prefetch.c == nullptr ? 0 : (kRows * kTileVectors + 1) / 2) {}
-
-  OLMO_INLINE void fetch_first() {
-    if (left_ > 0) __builtin_prefetch(line_, 1);
-  }
-  OLMO_INLINE void fetch_second() {
-    if (left_-- > 0) __builtin_prefetch(line_ + second_, 1);
-    line_ += pair_;
-  }
-
- private:
-  static constexpr std::int64_t kLine = 64;
-  const char* line_;
-  std::int64_t second_, pair_, left_;
 };
 
 template <bool kAccumulate, int kRows>
@@ -140,35 +166,35 @@ OLMO_INLINE void store_sums(const TileOperands& t, const F32x16 (&sum)[kRows][kT
 
 /// The steps of k from `p` on.
 template <int kRows, int kARow>
-OLMO_INLINE void remaining_steps(std::int64_t p, const float*& a, const float*& b,
+OLMO_INLINE void remaining_steps(std::int64_t p, StepOfA<kARow>& a, const float*& b,
                                  const TileOperands& t, F32x16 (&sum)[kRows][kTileVectors]) {
 #pragma GCC unroll 2
   for (; p < t.k; ++p) {
     tile_step<kRows, kARow>(a, b, sum);
-    a += t.a_k;
+    a.advance();
     b += t.b_k;
   }
 }
 
 template <int kRows, int kARow, bool kAccumulate, bool kPrefetch>
-void tile_kernel(const TileOperands& t, const Prefetch& prefetch) {
-  const float* a = t.a;
+void tile_kernel(const TileOperands& operands, const Prefetch& prefetch) {
+  TileOperands t = operands;
+  if constexpr (kPrefetch) {  // known to the compiler, which so has registers left for the rest
+    t.a_k = kARow == 1 ? kTileRows : 1;
+    t.b_k = kTileColumns;
+  }
+  StepOfA<kARow> a(t);
   const float* b = t.b;
   F32x16 sum[kRows][kTileVectors];
   begin_sums<kAccumulate>(t, sum);
   std::int64_t p = 0;
   if constexpr (kPrefetch) {
-    LinesToRead source(prefetch);
-    LinesToWrite<kRows> next(prefetch);
-    for (; p + 16 <= t.k; p += 16) {
-      for (int half = 0; half < 2; ++half) {
-        source.fetch();
-        next.fetch_first();
-        tile_steps<kRows, kARow>(a, b, t, sum);
-        source.fetch();
-        next.fetch_second();
-        tile_steps<kRows, kARow>(a, b, t, sum);
-      }
+    LinesInTurn<false> read(prefetch.read);
+    LinesInTurn<true> written(prefetch.written);
+    for (; p + 4 <= t.k; p += 4) {
+      read.fetch();
+      written.fetch();
+      tile_steps<kRows, kARow>(a, b, t, sum);
     }
   }
   remaining_steps<kRows, kARow>(p, a, b, t, sum);
@@ -198,13 +224,13 @@ OLMO_INLINE void tile(std::int64_t rows, bool accumulate, const TileOperands& op
 enum class Triangle { kFirst, kLast };
 
 template <Triangle kSide, int kRows, int kARow, int kStep = 0>
-OLMO_INLINE void triangle_steps(const float*& a, const float*& b, const TileOperands& t,
+OLMO_INLINE void triangle_steps(StepOfA<kARow>& a, const float*& b, const TileOperands& t,
                                 F32x16 (&sum)[kRows][kTileVectors]) {
   if constexpr (kStep < kRows) {
     constexpr bool kGrows = kSide == Triangle::kFirst;
     constexpr int kFirst = kStep * static_cast<int>(!kGrows);
     tile_step<kRows, kARow, kFirst, kGrows ? kStep + 1 : kRows>(a, b, sum);
-    a += t.a_k;
+    a.advance();
     b += t.b_k;
     triangle_steps<kSide, kRows, kARow, kStep + 1>(a, b, t, sum);
   }
@@ -217,7 +243,7 @@ void triangle_tile(std::int64_t rows, const TileOperands& t) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return triangle_tile<kSide, kARow, kRows - 1>(rows, t);
   }
-  const float* a = t.a;
+  StepOfA<kARow> a(t);
   const float* b = t.b;
   F32x16 sum[kRows][kTileVectors];
   begin_sums<true>(t, sum);
