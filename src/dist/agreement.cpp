@@ -28,7 +28,7 @@ struct Account {
 std::string to_text(const Account& account) {
   Json json = {{"host", account.host}, {"facts", Json::array()}};
   for (const auto& fact : account.facts)
-    json["facts"].push_back(Json::array({fact.name, fact.value}));
+    json["facts"].push_back(Json::array({fact.name, fact.value, fact.place}));
   return json_text(json);
 }
 
@@ -36,24 +36,32 @@ Account parse_account(const std::string& text) {
   const Json json = Json::parse(text);
   Account account{.host = json.at("host").get<std::string>(), .facts = {}};
   for (const auto& fact : json.at("facts"))
-    account.facts.push_back({fact.at(0).get<std::string>(), fact.at(1).get<std::string>()});
+    account.facts.push_back({fact.at(0).get<std::string>(), fact.at(1).get<std::string>(),
+                             fact.at(2).get<std::string>()});
   return account;
 }
 
+/// Equal to another if it says the same, wherever that comes from.
+struct Value {
+  std::string text, place;
+  bool operator==(const Value& other) const { return text == other.text; }
+};
+
 /// What a fact says, by what says it: the keys of an object, or the fact's own name.
-using Values = std::map<std::string, std::string>;
+using Values = std::map<std::string, Value>;
 
 void add_values(Values& values, const Fact& fact) {
   const Json json = Json::parse(fact.value, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.empty()) {
-    values[fact.name] = fact.value;
+    values[fact.name] = {fact.value, fact.place};
     return;
   }
   const Json flat = json.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     std::string key = pointer.substr(1);  // "/model/d_model"
     std::ranges::replace(key, '/', '.');
-    values[fact.name + ": " + key] = value.is_string() ? value.get<std::string>() : value.dump();
+    values[fact.name + ": " + key] = {value.is_string() ? value.get<std::string>() : value.dump(),
+                                      fact.place};
   }
 }
 
@@ -66,7 +74,9 @@ Values values_of(const Account& account) {
 std::string shown(const Values& values, const std::string& name) {
   const auto found = values.find(name);
   if (found == values.end()) return "missing";
-  return shortened(safe_line(found->second), kLongest);
+  const auto& [value, place] = found->second;
+  return shortened(safe_line(value), kLongest) +
+         (place.empty() ? "" : " (" + shortened(safe_line(place), kLongest) + ")");
 }
 
 /// "config: seed is 7 there and 6 on rank 0; …"

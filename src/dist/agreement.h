@@ -20,8 +20,9 @@ class AgreedError : public Error {
 
 /// What must be the same on every rank.
 struct Fact {
-  std::string name;   ///< "config", "build", "token file 3 (a.npy)"
-  std::string value;  ///< or its digest; of an object in JSON, the keys that differ are named
+  std::string name;        ///< "config", "build", "token file 3"
+  std::string value;       ///< or its digest; of an object in JSON, the keys that differ are named
+  std::string place = {};  ///< where the value comes from, which may differ: "a.npy"
 };
 
 /// Compares the facts of all ranks. Where one differs from rank 0's, throws AgreedError(kUsage) on

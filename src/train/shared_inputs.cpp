@@ -108,9 +108,8 @@ std::vector<dist::Fact> facts_of_inputs(const std::vector<store::InputRecord>& i
   std::vector<dist::Fact> facts;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& [kind, path, bytes, sha256] = inputs[i];
-    facts.push_back({kind + " " + std::to_string(i) + " (" +
-                         std::filesystem::path(path).filename().string() + ")",
-                     std::to_string(bytes) + " bytes, " + sha256});
+    facts.push_back({kind + " " + std::to_string(i), std::to_string(bytes) + " bytes, " + sha256,
+                     std::filesystem::path(path).filename().string()});
   }
   return facts;
 }

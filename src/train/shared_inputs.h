@@ -21,7 +21,8 @@ std::vector<store::InputRecord> describe_shared_inputs(dist::Communicator& ranks
 /// Throws Error(kUsage) on all ranks, which names rank and file, unless the files of all ranks hold
 /// the same. Nothing is read where all ranks see the very same files. Collective.
 void require_same_files(dist::Communicator& ranks, const std::vector<InputFile>& files);
-/// What require_same_files compares, for dist::require_same.
+/// What require_same_files compares, for dist::require_same: contents in their order, whatever the
+/// files are called.
 std::vector<dist::Fact> facts_of_inputs(const std::vector<store::InputRecord>& inputs);
 
 /// The rank that hashes each file for rank `rank`: one of those that have its key. `sizes`: of the

@@ -63,6 +63,35 @@ TEST_CASE("each file is hashed by one of the ranks that see it, and each has its
   }
 }
 
+TEST_CASE("files of other names with the same content are the same, and others are named",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto files = write_files(folder / "a", 'a');
+  auto renamed = files;
+  for (auto& file : renamed) {
+    const fs::path to = folder / ("other " + file.path.filename().string());
+    fs::copy_file(file.path, to);
+    file.path = to;
+  }
+  std::string said;
+  const auto compare = [&] {
+    said.clear();
+    dist::run_ranks(2, [&](dist::Communicator& ranks) {
+      try {
+        require_same_files(ranks, ranks.rank() == 1 ? renamed : files);
+      } catch (const Error& error) {
+        if (ranks.rank() == 0) said = error.what();
+      }
+    });
+    return said;
+  };
+  CHECK(compare().empty());
+  std::ofstream(renamed[2].path) << "bbb";
+  CHECK_THAT(compare(), Catch::Matchers::Contains("tokens 2 is 3 bytes, ") &&
+                            Catch::Matchers::Contains("(other 2) there and") &&
+                            Catch::Matchers::Contains("(2) on rank 0"));
+}
+
 TEST_CASE("a file that one rank cannot read fails on all", "[train]") {
   const test::TemporaryDirectory folder;
   const auto files = write_files(folder.path(), 'a');
