@@ -15,7 +15,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,20 +235,48 @@ int agreed_code(const Ranks& ranks) {
   return 0;
 }
 
-/// Where the ranks meet: in memory, if it can be. A disk that fills up, or hangs, would silence
-/// them all.
-PrivateFolder meeting_place() {
-  const std::string name = "olmo-harness-ranks";
+constexpr char kMeetings[] = "olmo-harness-ranks";
+/// A file of the folder that is locked for as long as a process of this start lives.
+constexpr char kInUse[] = "in-use";
+
+/// Where the ranks meet. They keep the lock, too: they outlive a launcher that is killed.
+class MeetingPlace {
+ public:
+  explicit MeetingPlace(const fs::path& where) : folder_(kMeetings, where) {
+    const fs::path file = folder_.path() / kInUse;
+    lock_ = Descriptor(::open(file.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
+    if (!lock_.is_open() || ::flock(lock_.number(), LOCK_SH) != 0)
+      fail(file.string() + " cannot be made and locked", errno);
+  }
+  [[nodiscard]] const fs::path& path() const { return folder_.path(); }
+  /// Another start that found it before it was locked may have taken it away.
+  [[nodiscard]] bool is_there() const { return fs::exists(path() / kInUse); }
+
+ private:
+  PrivateFolder folder_;
+  Descriptor lock_;  ///< the ranks inherit it
+};
+
+std::unique_ptr<MeetingPlace> meeting_place_in(const fs::path& where) {
+  remove_abandoned_meetings(where);
+  for (;;) {
+    auto place = std::make_unique<MeetingPlace>(where);
+    if (place->is_there()) return place;
+  }
+}
+
+/// In memory, if it can be: a disk that fills up, or hangs, would silence them all.
+std::unique_ptr<MeetingPlace> meeting_place() {
   const fs::path memory = "/dev/shm";
   constexpr std::uintmax_t kEnough = 1 << 20;
   std::error_code error;
   if (const auto space = fs::space(memory, error); !error && space.available >= kEnough) {
     try {
-      return PrivateFolder(name, memory);
+      return meeting_place_in(memory);
     } catch (const Error&) {  // it is not for this user
     }
   }
-  return PrivateFolder(name);
+  return meeting_place_in(fs::temp_directory_path());
 }
 
 /// How a rank ended that a signal has ended.
@@ -302,13 +332,30 @@ void kill_late(const Ranks& ranks, std::optional<Clock::time_point>& first_end,
 
 }  // namespace
 
+void remove_abandoned_meetings(const fs::path& where) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(where, error)) {
+    if (!entry.path().filename().string().starts_with(kMeetings)) continue;
+    const Descriptor folder(
+        ::open(entry.path().c_str(), O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!folder.is_open() || ::fstat(folder.number(), &status) != 0) continue;
+    if (status.st_uid != ::geteuid()) continue;
+    const Descriptor lock(::openat(folder.number(), kInUse, O_NOFOLLOW | O_RDWR | O_CLOEXEC));
+    if (!lock.is_open() || ::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
 int start_ranks(int size, std::chrono::milliseconds dead, std::chrono::milliseconds patience) {
-  const PrivateFolder folder = meeting_place();
+  const auto folder = meeting_place();
   const Signals signals;
   const auto arguments = command_words();
   Ranks ranks;
   for (int rank = 0; rank < size; ++rank)
-    ranks.push_back(std::make_unique<Rank>(rank, size, folder.path(), arguments, signals.before()));
+    ranks.push_back(
+        std::make_unique<Rank>(rank, size, folder->path(), arguments, signals.before()));
   std::optional<Clock::time_point> first_end;
   std::vector<bool> told(ranks.size());
   const auto some_run = [&] {
@@ -325,7 +372,7 @@ int start_ranks(int size, std::chrono::milliseconds dead, std::chrono::milliseco
     const bool was_away = Clock::now() - looked > kAway;
     looked = Clock::now();
     for (const auto& rank : ranks) rank->look(was_away);
-    tell_of_lost(ranks, told, folder.path(), dead);
+    tell_of_lost(ranks, told, folder->path(), dead);
     kill_late(ranks, first_end, patience);
   }
   for (const auto& rank : ranks) {

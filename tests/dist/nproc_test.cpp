@@ -3,8 +3,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>
 
@@ -40,6 +43,18 @@ class Program {
         [&] { return test::read_file(folder_ / "log.err").find(text) != std::string::npos; }));
   }
 
+  /// The rest of the line that `text` begins.
+  [[nodiscard]] std::string said_after(const std::string& text) const {
+    const std::string log = test::read_file(folder_ / "log.err");
+    const auto begin = log.find(text) + text.size();
+    return log.substr(begin, log.find('\n', begin) - begin);
+  }
+  [[nodiscard]] std::vector<pid_t> ranks() const {
+    const std::string pid = std::to_string(child_.pid());
+    std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
+    return {std::istream_iterator<pid_t>(children), {}};
+  }
+
  private:
   test::TemporaryDirectory folder_;
   Child child_;
@@ -65,7 +80,8 @@ class Program {
     ::dprintf(STDERR_FILENO, "%s\n", watch.failure()->message.c_str());
     std::_Exit(75);
   }
-  ::dprintf(STDERR_FILENO, "ready %d\n", rank);
+  ::dprintf(STDERR_FILENO, "ready %d in %s\n", rank, std::getenv("OLMO_HARNESS_RENDEZVOUS"));
+  ::alarm(600);
   for (;;) ::pause();
 }
 
@@ -134,6 +150,33 @@ TEST_CASE("the folder in which the ranks meet goes with them", "[dist]") {
   if (::access("/dev/shm", W_OK) == 0) {
     CHECK(std::filesystem::path(ended.out).parent_path() == "/dev/shm");
   }
+}
+
+TEST_CASE("folders of ranks that were all killed go at the next start, those in use stay",
+          "[dist]") {
+  Program program("wait");
+  for (const char* text : {"ready 0", "ready 1", "ready 2"}) program.wait_for(text);
+  const std::filesystem::path folder = program.said_after("ready 0 in ");
+  REQUIRE(std::filesystem::exists(folder / "in-use"));
+  const test::TemporaryDirectory place;
+  const auto foreign = place / "olmo-harness-ranks-foreign", other = place / "other";
+  for (const auto& kept : {foreign, other}) std::filesystem::create_directory(kept);
+  std::filesystem::create_directory_symlink(other, place / "olmo-harness-ranks-link");
+  std::ofstream(other / "in-use") << "";
+  remove_abandoned_meetings(place.path());
+  CHECK(std::filesystem::exists(foreign));  // of an older version
+  CHECK(std::filesystem::exists(other / "in-use"));
+  const auto ranks = program.ranks();
+  REQUIRE(ranks.size() == 3);
+  program->signal(SIGKILL);
+  CHECK(program->wait().signal == SIGKILL);
+  remove_abandoned_meetings(folder.parent_path());
+  CHECK(std::filesystem::exists(folder));  // the ranks live
+  for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
+  CHECK(test::happens([&] {
+    remove_abandoned_meetings(folder.parent_path());
+    return !std::filesystem::exists(folder);
+  }));
 }
 
 }  // namespace olmo::dist
