@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "core/activity.h"
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/process.h"
@@ -162,7 +163,7 @@ int run_audit(const Arguments& arguments) {
   during("checking the record's seals", [&] { require_sound_evaluations(db, run_id); });
   PolicyOptions here = arguments.policy;
   here.numerics = recorded.fast ? "fast" : "portable";
-  Policy policy = here.resolve();
+  Policy policy = here.resolve(LocalRank{});
   policy.mixed_precision = config.mixed_precision();
   apply_policy(policy);
   audit::AuditOptions options{

@@ -10,6 +10,7 @@
 #include "cli/given_path.h"
 #include "cli/help.h"
 #include "cli/usage.h"
+#include "core/gpu.h"
 #include "core/text.h"
 
 namespace olmo::cli {
@@ -99,7 +100,11 @@ Option& Option::takes(Takes kind) {
   return *this;
 }
 
-Policy PolicyOptions::resolve() const { return resolve_policy(numerics, isa, threads, device); }
+Policy PolicyOptions::resolve(const LocalRank& local) const {
+  Policy policy = resolve_policy(numerics, isa, threads);
+  set_device(policy, device, local);
+  return policy;
+}
 
 Command Command::add(const char* name, const char* description, const char* title) const {
   CLI::App* added = app_->add_subcommand(name, description);

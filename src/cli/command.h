@@ -20,6 +20,10 @@ class App;
 class Option;
 }  // namespace CLI
 
+namespace olmo {
+struct LocalRank;
+}
+
 namespace olmo::cli {
 
 struct ProgramState;
@@ -69,7 +73,8 @@ struct PolicyOptions {
   std::string device = "cpu";
   int threads = 0;
 
-  [[nodiscard]] Policy resolve() const;
+  /// `local`: see set_device.
+  [[nodiscard]] Policy resolve(const LocalRank& local) const;
 };
 
 /// One command; a handle on what its Program owns. `name` of an option is as the help shows it,

@@ -10,12 +10,14 @@
 #include "cli/rank_options.h"
 #include "core/activity.h"
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/json.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
 #include "data/public/tokenizers.h"
 #include "dist/exchange.h"
+#include "dist/together.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
 #include "store/provenance.h"
@@ -225,7 +227,10 @@ int run(const Options& options, dist::World& world) {
   Activity activity(tells);
   activity.now("reading the data of tasks and suites");
   const eval::Selection asked = find_asked(options, tells);
-  Policy policy = options.policy.resolve();
+  Policy policy;
+  dist::together(world.ranks(), [&] {
+    policy = options.policy.resolve({world.placement().local_rank, world.placement().local_size});
+  });
   if (options.precision == to_string(Precision::kAmpBf16))
     policy.mixed_precision = MixedPrecision::kMixed;
   apply_policy(policy);

@@ -121,6 +121,82 @@ TEST_CASE("a rank whose process is killed while GPUs wait for it is named, and a
   }
 }
 
+TEST_CASE("a rank that is stopped while GPUs wait for it is named, and all end with 75",
+          "[cli][gpu]") {
+  const Scene scene;
+  const Gpus gpus(2);
+  Child child(scene.command("run", {"max_duration=1000000000", "save_interval=2", "device=cuda",
+                                    "--nproc", "2", "--rank-timeout", "5"}),
+              scene / "log");
+  REQUIRE(happens([&] { return fs::exists(scene / "run" / "step2") || !child.running(); }));
+  REQUIRE(child.running());
+  const auto ranks = ranks_of(child.pid());
+  REQUIRE(ranks.size() == 2);
+  ::kill(ranks[1], SIGSTOP);
+  const auto ended = child.wait();
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  CHECK(ended.says("rank 1 (process " + std::to_string(ranks[1])));
+  CHECK(ended.says("as by SIGSTOP"));
+  CHECK_FALSE(ended.says("is ended now"));  // it has ended by itself
+}
+
+TEST_CASE("evaluators of a training on GPUs, and an evaluation on them, have the CPU's numbers",
+          "[cli][gpu]") {
+  const Scene scene;
+  const std::string tokens = (scene / "tokens.npy").string();
+  const Words how = {"stop_at=2", "eval_interval=1", "device_eval_batch_size=3",
+                     "evaluators=[{label: held, type: lm, data: {paths: [" + tokens +
+                         "]}, subset_num_batches: 2}]"};
+  const std::string nll =
+      "SELECT hex(nll) FROM evaluation_documents d JOIN evaluations e USING "
+      "(evaluation_id) ORDER BY e.step, document_index";
+  REQUIRE(scene.train("cpu", how).code == 0);
+  const auto numbers = scene.record("cpu").rows(nll);
+  REQUIRE(numbers.size() > 2);
+  const Gpus gpus(2);
+  for (const std::string strategy : {"FULL_SHARD", "NO_SHARD"}) {
+    const auto ended = scene.train(
+        strategy, with(how, {"device=cuda", "--nproc", "2", "fsdp.sharding_strategy=" + strategy}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    CHECK(scene.record(strategy).rows(nll) == numbers);
+  }
+  const auto evaluate = [&](const std::string& name, const Words& more) {
+    return harness(scene / name, with({"eval", scene / "cpu", "--perplexity", "held=" + tokens,
+                                       "--db", scene / (name + ".db")},
+                                      more));
+  };
+  const Words on_gpus = {"--device", "cuda", "--nproc"};
+  REQUIRE(evaluate("alone", {}).code == 0);
+  const auto ended = evaluate("two", with(on_gpus, {"2"}));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(Record(scene / "two.db").rows(nll) == Record(scene / "alone.db").rows(nll));
+  check_refused(evaluate("three", with(on_gpus, {"3"})), 2,
+                {"the driver shows 2 GPUs to each of 3"});
+}
+
+TEST_CASE("a run of ranks on GPUs is audited by one process on the CPU, and the other way round",
+          "[cli][gpu]") {
+  const Scene scene;
+  const Gpus gpus(2);
+  for (const std::string device : {"cuda", "cpu"}) {
+    INFO(device);
+    const auto trained =
+        scene.train(device, {"stop_at=3", "hash_interval=1", "trace_interval=2",
+                             "precision=amp_bf16", "device=" + device, "--nproc", "2"});
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    const auto ended = harness(scene / (device + "-audit"),
+                               {"audit", scene / device, "--checkpoints", scene / device,
+                                "--device", device == "cpu" ? "cuda" : "cpu"});
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out.find("AUDIT PASSED: every bit agrees") != std::string::npos);
+  }
+}
+
 TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one sentence",
           "[cli][gpu]") {
   const Scene scene;
