@@ -193,21 +193,19 @@ std::string half_name(Device device) {
   return device == Device::kCuda ? "libtorch_cuda.so" : "libtorch_hip.so";
 }
 
-/// Two copies of a driver's library know nothing of each other's memory and streams. LibTorch's is
-/// the one that was loaded last.
-void require_one_driver(Device device) {
-  const std::string name = driver_library(device).names.front();
+/// Two copies of HIP know nothing of each other's memory and streams. LibTorch's is the one that
+/// was loaded last. (Of CUDA's driver a process finds one.)
+void require_one_hip() {
+  const std::string name = driver_library(Device::kRocm).names.front();
   std::vector<std::filesystem::path> copies;
   for (const auto& library : loaded_libraries()) {
-    const bool is_driver = library.path.filename().string().starts_with(
-        name.substr(0, name.find(".so") + std::string_view(".so").size()));
-    if (is_driver && std::ranges::find(copies, library.path) == copies.end())
+    if (library.path.filename().string().starts_with(name) &&
+        std::ranges::find(copies, library.path) == copies.end())
       copies.push_back(library.path);
   }
   if (copies.size() < 2) return;
-  throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but two copies of " +
-                                     name + " are loaded, " + copies.front().string() + " and " +
-                                     copies.back().string() +
+  throw Error(ErrorKind::kUsage, "`device` is rocm, but two copies of " + name + " are loaded, " +
+                                     copies.front().string() + " and " + copies.back().string() +
                                      ", which cannot share a GPU's memory: name the folder of "
                                      "LibTorch's, the second, in OLMO_GPU_LIBRARIES");
 }
@@ -376,7 +374,10 @@ std::filesystem::path torch_half(Device device, const std::string& folder) {
 void open_torch_half(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
   std::string said;
-  if (!file.empty() && load_for_good(file, &said)) return require_one_driver(device);
+  if (!file.empty() && load_for_good(file, &said)) {
+    if (device == Device::kRocm) require_one_hip();
+    return;
+  }
   std::string problem = half_problem(device, folder);
   if (problem.empty()) problem = "cannot be loaded (" + said + ")";
   throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + half_name(device) +

@@ -128,7 +128,7 @@ std::filesystem::path torch_half(Device device, const std::string& folder);
 
 /// Loads it for as long as the process lives; nothing may have asked LibTorch for CUDA before,
 /// since it answers for good (at::hasCUDA, also by way of at::show_config). Throws Error(kUsage)
-/// naming every library that is missing and what would help, or two copies of the driver's library.
+/// naming every library that is missing and what would help, or two copies of HIP.
 void open_torch_half(Device device, const std::string& folder);
 
 /// Something that a run on a GPU needs of this machine.

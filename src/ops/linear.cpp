@@ -177,15 +177,25 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   });
 }
 
+/// Whether LibTorch adds a product of bf16 to fp32. Before 2.11, which c10::Stream tells, it may
+/// refuse: 2.8 wants the sum in bf16, too.
+template <class Stream>
+constexpr bool adds_bf16_to_fp32() {
+  return requires(const Stream& stream) { stream.native_handle(); };
+}
+
 /// A GPU's product of bf16 into fp32. False: this LibTorch is older than 2.8 and has none.
 template <class Tensor>
 bool multiply_bf16_into_fp32(Tensor& out, const Tensor& left, const Tensor& right,
                              bool accumulate) {
   if constexpr (requires { at::mm_out(out, left, right, at::kFloat); }) {
-    if (accumulate)
-      at::addmm_out(out, out, left, right, at::kFloat);
-    else
+    if (!accumulate) {
       at::mm_out(out, left, right, at::kFloat);
+    } else if constexpr (adds_bf16_to_fp32<c10::Stream>()) {
+      at::addmm_out(out, out, left, right, at::kFloat);
+    } else {
+      out.add_(at::mm(left, right, at::kFloat));
+    }
     return true;
   }
   return false;
