@@ -29,6 +29,7 @@ const std::vector<Fact>& facts() {
       {"peak_flops", &Cluster::peak_flops, &Cluster::peak_source, 1},
       {"efficiency", &Cluster::efficiency, &Cluster::efficiency_source, 0},
       {"memory_bytes", &Cluster::memory_bytes, &Cluster::memory_source, 1},
+      {"node_memory_bytes", &Cluster::node_memory_bytes, &Cluster::node_memory_source, 1},
       {"node_bytes_per_second", &Cluster::node_bytes_per_second, &Cluster::node_source, 1},
       {"network_bytes_per_second", &Cluster::network_bytes_per_second, &Cluster::network_source, 1},
       {"latency_seconds", &Cluster::latency_seconds, &Cluster::latency_source, 0},

@@ -21,6 +21,8 @@ struct Cluster {
   std::string efficiency_source;
   Quantity memory_bytes;  ///< of one device
   std::string memory_source;
+  Quantity node_memory_bytes;  ///< of a node beside its devices: its processors'
+  std::string node_memory_source;
   Quantity node_bytes_per_second;  ///< that a device sends to the others of its node
   std::string node_source;
   Quantity network_bytes_per_second;  ///< that a device sends to other nodes, when all do

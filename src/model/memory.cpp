@@ -94,6 +94,18 @@ std::int64_t workspace_floats(const ModelConfig& config, const PassShape& shape,
                                                      config.kv_heads(), config.head_dim()})});
 }
 
+/// What LibTorch's flash attention takes while it runs on a GPU: its outputs, which are copied, and
+/// in its deterministic backward pass sums of queries' gradients in fp32, as often as it takes to
+/// give each multiprocessor work.
+std::int64_t flash_workspace(const ModelConfig& config, const PassShape& shape,
+                             std::int64_t element) {
+  constexpr std::int64_t kMultiprocessors = 132;  // of an H100; others have fewer
+  const std::int64_t tokens = shape.batch * shape.length, heads = shape.batch * config.n_heads;
+  const std::int64_t splits = (kMultiprocessors + heads - 1) / heads;
+  return tokens *
+         (element * config.qkv_size() + kFloat * config.n_heads * (splits * config.head_dim() + 1));
+}
+
 std::int64_t sum(std::initializer_list<const Buffer*> buffers) {
   std::int64_t bytes = 0;
   for (const Buffer* buffer : buffers) bytes += buffer->bytes();
@@ -148,6 +160,10 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   bytes.workspace =
       policy.threads *
       static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));
+  const at::ScalarType product = dtypes_of(config, policy.mixed_precision).product;
+  if (policy.device != Device::kCpu && policy.numerics == Numerics::kFast &&
+      product == at::kBFloat16)
+    bytes.workspace = flash_workspace(config, shape, size_of(product));
   return bytes;
 }
 

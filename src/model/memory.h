@@ -35,7 +35,8 @@ struct BufferBytes {
 std::int64_t plan_working_weights(const ModelConfig& config, MixedPrecision mixed);
 
 /// What Olmo::held_bytes() says after forward_backward of the shape. `workspace` is the most that
-/// it can be: a thread that found no work in an operation has reserved nothing for it.
+/// it can be: a thread that found no work in an operation has reserved nothing for it. On a GPU it
+/// is what LibTorch's operations take for a while, under Numerics::kFast.
 BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy);
 
 }  // namespace olmo::model

@@ -20,7 +20,13 @@ namespace {
 // to 170 MiB (bench/results/train_step.md); one of 2,000 parameters takes 137 MiB.
 constexpr std::int64_t kProcess = std::int64_t{169} << 20;
 
-constexpr std::array<MemoryKind, 12> kKinds = {{
+// Assumed; no GPU was at hand. On it: the driver's context, kernels, and the 32 MiB each that
+// cuBLAS and cuBLASLt get (policy.cpp). On the host: what a driver and LibTorch's half load and
+// map, with the staging memory of core/gpu.h.
+constexpr std::int64_t kDeviceContext = std::int64_t{768} << 20;
+constexpr std::int64_t kProcessWithGpu = std::int64_t{2560} << 20;
+
+constexpr std::array<MemoryKind, 13> kKinds = {{
     {"weights", "weights", &MemoryPlan::weights, true},
     {"working_weights", "rounded weights", &MemoryPlan::working_weights, true},
     {"gradients", "gradients", &MemoryPlan::gradients, true},
@@ -29,10 +35,11 @@ constexpr std::array<MemoryKind, 12> kKinds = {{
     {"saved_activations", "saved activations", &MemoryPlan::saved_activations, true},
     {"scratch", "scratch", &MemoryPlan::scratch, true},
     {"head", "head", &MemoryPlan::head, true},
-    {"workspace", "workspace of threads", &MemoryPlan::workspace, false},
+    {"workspace", "workspace", &MemoryPlan::workspace, true},
+    {"device_context", "context, assumed", &MemoryPlan::device_context, true},
     {"data", "batch and data order", &MemoryPlan::data, false},
     {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy, false},
-    {"process", "process itself, measured", &MemoryPlan::process, false},
+    {"process", "process itself", &MemoryPlan::process, false},
 }};
 
 /// The policy as far as memory depends on it, whether or not this machine has it.
@@ -57,6 +64,11 @@ bool copies_for_checkpoints(const config::TrainConfig& config,
          (config.save_num_unsharded_checkpoints_to_keep != 0 &&
           is_due(config.save_interval_unsharded)) ||
          is_due(config.save_interval_ephemeral);
+}
+
+/// Numbers of the optimizer for each parameter.
+std::int64_t moments_of(const config::TrainConfig& config) {
+  return config.optimizer.name == "lionw" ? 1 : 2;
 }
 
 }  // namespace
@@ -93,6 +105,11 @@ std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
                                                 .batches_per_epoch = steps_per_epoch.value_or(0)});
 }
 
+std::int64_t checkpoint_bytes(const config::TrainConfig& config) {
+  constexpr std::int64_t kFloat = 4;
+  return kFloat * model::count_parameters(config.model).total * (1 + moments_of(config));
+}
+
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances) {
   constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16, kInstanceNumber = 4;
@@ -112,14 +129,16 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.gradients = plan.weights;
   plan.gradient_tree =
       (sharding::GradientTree::sets_for(config.micro_batches()) - 1) * plan.gradients;
-  plan.moments = (config.optimizer.name == "lionw" ? 1 : 2) * parameters;
+  plan.moments = moments_of(config) * parameters;
   plan.saved_activations = buffers.saved_activations;
   plan.scratch = buffers.scratch;
   plan.head = buffers.head + ops::kTokenLossBytes * config.tokens_per_step();
   plan.workspace = buffers.workspace;
   plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
-  if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = parameters + plan.moments;
-  plan.process = kProcess;
+  if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = checkpoint_bytes(config);
+  const bool on_gpu = config.device != "cpu";
+  plan.device_context = on_gpu ? kDeviceContext : 0;
+  plan.process = on_gpu ? kProcessWithGpu : kProcess;
   return plan;
 }
 

@@ -21,11 +21,12 @@ struct MemoryPlan {
   std::int64_t moments = 0;
   std::int64_t saved_activations = 0;
   std::int64_t scratch = 0;
-  std::int64_t head = 0;  ///< with the losses of a step's tokens
-  std::int64_t workspace = 0;
+  std::int64_t head = 0;             ///< with the losses of a step's tokens
+  std::int64_t workspace = 0;        ///< of threads, or what a GPU's libraries take for a while
+  std::int64_t device_context = 0;   ///< of a GPU: assumed, none was at hand
   std::int64_t data = 0;             ///< a step's batch, and the order of an epoch's instances
   std::int64_t checkpoint_copy = 0;  ///< what a save in the background writes from
-  std::int64_t process = 0;          ///< a constant that was measured: program, LibTorch, record
+  std::int64_t process = 0;          ///< program, LibTorch, record: measured but for a GPU's
 
   [[nodiscard]] std::int64_t total() const;
   /// Of that, what lies in the memory of a GPU where one computes.
@@ -45,6 +46,9 @@ struct MemoryKind {
   bool on_device;
 };
 std::span<const MemoryKind> memory_kinds();
+
+/// Bytes of a checkpoint.
+std::int64_t checkpoint_bytes(const config::TrainConfig& config);
 
 /// The threads that the config asks for; of a process alone on this machine, if it does not say.
 int threads_of(const config::TrainConfig& config);

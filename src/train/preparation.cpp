@@ -230,11 +230,10 @@ Needs needs_of(const config::TrainConfig& config, const NeededMemory& memory_of,
                const fs::path& run_dir, std::optional<std::int64_t> steps) {
   // A plan is made on machines without the GPU, too: how much memory that has is not known here.
   // What is too much there is said when it is allocated.
-  const MemoryPlan plan = train::memory_of(config, steps);
   Needs needs{.memory = memory_of(config),
               .memory_of = memory_of,
               .machine = machine_memory(),
-              .checkpoint = plan.weights + plan.moments,
+              .checkpoint = checkpoint_bytes(config),
               .checkpoints = checkpoints_kept(config, steps),
               .free_on_disk = {}};
   std::error_code error;

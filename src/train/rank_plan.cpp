@@ -11,11 +11,6 @@
 #include "core/text.h"
 #include "dist/launch.h"
 #include "model/recomputation.h"
-#include "model/units.h"
-#include "ops/cross_entropy.h"
-#include "sharding/gradient_tree.h"
-#include "sharding/rank_groups.h"
-#include "train/memory.h"
 #include "train/placement.h"
 #include "train/plan_row.h"
 
@@ -23,31 +18,6 @@ namespace olmo::train {
 namespace {
 
 using config::Cluster;
-using sharding::UnitLayout;
-
-constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16;
-
-struct MemoryKindOfRank {
-  const char* key;
-  const char* text;
-  std::int64_t RankMemory::*bytes;
-};
-
-constexpr std::array<MemoryKindOfRank, 13> kKinds = {{
-    {"weights", "weights", &RankMemory::weights},
-    {"masters", "fp32 masters, its slice", &RankMemory::masters},
-    {"gathered", "gathered weights", &RankMemory::gathered},
-    {"working_weights", "rounded weights", &RankMemory::working_weights},
-    {"leaves", "gradients of units", &RankMemory::leaves},
-    {"received", "received gradients", &RankMemory::received},
-    {"sums", "sums of gradients", &RankMemory::sums},
-    {"moments", "moments, its slice", &RankMemory::moments},
-    {"activations", "saved activations", &RankMemory::activations},
-    {"buffers", "scratch, head, workspace", &RankMemory::buffers},
-    {"data", "batch and data order", &RankMemory::data},
-    {"checkpoint_copy", "copy for checkpoints", &RankMemory::checkpoint_copy},
-    {"process", "process itself", &RankMemory::process},
-}};
 
 struct TrafficKind {
   const char* key;
@@ -64,114 +34,32 @@ constexpr std::array<TrafficKind, 6> kTraffic = {{
     {"facts", "all-gather of losses", &sharding::StepTraffic::facts},
 }};
 
-/// What follows from the config and the number of ranks alone.
-struct Layout {
-  std::vector<UnitLayout> units;
-  sharding::StepShape shape;
-  std::string strategy_name;
-
-  [[nodiscard]] std::int64_t replicas() const { return shape.ranks / shape.strategy.shard_ranks; }
-  [[nodiscard]] std::int64_t slices() const {
-    std::int64_t sum = 0;
-    for (const auto& unit : units) sum += unit.slice();
-    return sum;
-  }
-  /// Elements of the root and of `count` of the largest other units.
-  [[nodiscard]] std::int64_t with_root(std::int64_t count) const {
-    return units.front().buffer() + count * largest_block();
-  }
-  [[nodiscard]] std::int64_t largest_block() const {
-    std::int64_t largest = 0;
-    for (std::size_t i = 1; i < units.size(); ++i) largest = std::max(largest, units[i].buffer());
-    return largest;
-  }
-  [[nodiscard]] std::int64_t largest() const {
-    return std::max(units.front().buffer(), largest_block());
-  }
-  /// Units that lie in memory at the same time, beside the root.
-  [[nodiscard]] std::int64_t units_at_a_time() const {
-    return std::min<std::int64_t>(std::ssize(units) - 1, 2);
-  }
-};
-
 std::optional<int> nodes_of(int ranks, const Cluster& cluster) {
   if (!cluster.devices_per_node) return std::nullopt;
   const int devices = static_cast<int>(*cluster.devices_per_node);
   return (ranks + devices - 1) / devices;
 }
 
-Layout layout_of(const config::TrainConfig& config, int ranks, std::optional<int> nodes) {
-  const model::UnitMap map = unit_map(config);
-  Layout layout;
-  layout.shape = {.ranks = ranks,
-                  .strategy = strategy_of(config, ranks, nodes.value_or(1)),
-                  .micro_batches = config.micro_batches(),
-                  .micro_batch = config.micro_batch(),
-                  .bf16 = config.mixed_precision() == MixedPrecision::kMixed};
-  layout.strategy_name = strategy_name(config, ranks);
-  for (std::size_t unit = 0; unit < map.size(); ++unit)
-    layout.units.emplace_back(map.specs(unit), ranks);
-  return layout;
-}
-
-/// Partial sums that wait for their partner, and the whole one. A group that sends its sum is one
-/// leaf of the tree.
-std::int64_t sets_of(const Layout& layout) {
-  const auto& shape = layout.shape;
-  if (shape.ranks == 1) return sharding::GradientTree::sets_for(shape.micro_batches);
-  const int shard = shape.strategy.shard_ranks;
-  const bool sends_sums = layout.replicas() > 1 && sharding::adds_leaves(shard);
-  return sharding::GradientTree::sets_for_received(
-      sends_sums ? (shape.micro_batches + shard - 1) / shard : shape.micro_batches);
-}
-
-/// What arrives for a unit while its gradients are exchanged.
-std::int64_t received_bytes(const Layout& layout) {
-  const auto& [ranks, strategy, micro_batches, micro_batch, bf16] = layout.shape;
-  if (ranks == 1) return 0;
-  const std::int64_t element = bf16 ? kBf16 : kFloat, slice = layout.largest() / ranks;
-  const std::int64_t replicas = layout.replicas(), shard = strategy.shard_ranks;
-  const std::int64_t leaves = std::min<std::int64_t>(ranks, micro_batches);
-  if (shard == 1) return leaves * slice * element;
-  const std::int64_t of_group = std::min(shard, leaves) * replicas * slice;
-  if (replicas == 1) return of_group * element;
-  const bool sums = sharding::adds_leaves(strategy.shard_ranks);
-  // Those of two units: one's leaves arrive while the other's are dealt.
-  return 2 * of_group * element + (sums && bf16 ? of_group * kFloat : 0) +
-         (sums ? replicas : leaves) * slice * kFloat;
-}
-
-RankMemory memory_of_rank(const config::TrainConfig& config, const Layout& layout) {
-  const MemoryPlan alone = memory_of(config, planned_steps(config));
-  const auto& [ranks, strategy, micro_batches, micro_batch, bf16] = layout.shape;
-  const bool gathers = strategy.shard_ranks > 1;
-  const std::int64_t element = bf16 ? kBf16 : kFloat, slices = layout.slices();
-  const std::int64_t moments = config.optimizer.name == "lionw" ? 1 : 2;
-  RankMemory memory;
-  memory.weights = layout.replicas() * slices * element;
-  memory.masters = bf16 ? kFloat * slices : 0;
-  if (gathers) {
-    memory.gathered =
-        element *
-        (strategy.keeps_gathered ? slices * ranks : layout.with_root(layout.units_at_a_time()));
-  }
-  memory.working_weights = bf16 ? 0 : alone.working_weights;
-  if (ranks > 1) {
-    memory.leaves =
-        kFloat * layout.with_root(layout.units_at_a_time()) + (bf16 ? kBf16 * layout.largest() : 0);
-  }
-  memory.received = received_bytes(layout);
-  memory.sums = kFloat * slices * sets_of(layout);
-  memory.moments = kFloat * slices * moments;
-  memory.activations = alone.saved_activations;
-  const std::int64_t rounds = (micro_batches + ranks - 1) / ranks;
-  const std::int64_t tokens = rounds * micro_batch * config.model.max_sequence_length;
-  memory.buffers = alone.scratch + alone.workspace + alone.head -
-                   ops::kTokenLossBytes * (config.tokens_per_step() - tokens);
-  memory.data = kIdAndLabel * tokens;
-  if (alone.checkpoint_copy > 0) memory.checkpoint_copy = kFloat * slices * (1 + moments);
-  memory.process = alone.process;
-  return memory;
+/// What is short where these ranks would run, in a sentence; nothing: they fit.
+std::optional<std::string> shortage_of(const RankMemory& memory, const std::string& device,
+                                       int ranks, const Cluster& cluster) {
+  const auto exceeds = [](std::int64_t bytes, const config::Quantity& most) {
+    return most && static_cast<double>(bytes) > *most;
+  };
+  const auto text = [](const config::Quantity& bytes) {
+    return bytes_text(static_cast<std::int64_t>(*bytes));
+  };
+  const std::int64_t on_host = memory.on_host(device);
+  const std::int64_t computes = memory.total() - (device == "cpu" ? 0 : on_host);
+  if (exceeds(computes, cluster.memory_bytes))
+    return "a rank needs " + bytes_text(computes) + (device == "cpu" ? "" : " of its GPU's") +
+           ", a device has " + text(cluster.memory_bytes);
+  if (!cluster.devices_per_node) return std::nullopt;
+  const auto beside = std::min(ranks, static_cast<int>(*cluster.devices_per_node));
+  if (exceeds(on_host * beside, cluster.node_memory_bytes))
+    return counted(beside, "rank") + " of a node need " + bytes_text(on_host * beside) +
+           " of its own, it has " + text(cluster.node_memory_bytes);
+  return std::nullopt;
 }
 
 /// How fast a rank sends to the other ranks of a group.
@@ -233,8 +121,8 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
   std::vector<std::string> ways;
   const auto fits = [&](const config::TrainConfig& changed, int count) {
     try {
-      const Layout layout = layout_of(changed, count, nodes_of(count, cluster));
-      return static_cast<double>(memory_of_rank(changed, layout).total()) <= *cluster.memory_bytes;
+      const auto memory = memory_of_rank(changed, count, nodes_of(count, cluster).value_or(1));
+      return !shortage_of(memory, changed.device, count, cluster);
     } catch (const Error&) {  // so many ranks cannot share the model
       return false;
     }
@@ -284,9 +172,9 @@ std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int rank
 }
 
 void check_memory(RankPlan& plan, const config::TrainConfig& config, const Cluster& cluster) {
-  if (!plan.device_memory || plan.memory.total() <= *plan.device_memory) return;
-  std::string text = "memory: a rank needs " + bytes_text(plan.memory.total()) + ", a device has " +
-                     bytes_text(*plan.device_memory);
+  const auto shortage = shortage_of(plan.memory, config.device, plan.ranks, cluster);
+  if (!shortage) return;
+  std::string text = "memory: " + *shortage;
   const auto ways = ways_to_fit(config, plan.ranks, cluster);
   for (std::size_t i = 0; i < ways.size(); ++i)
     text += (i == 0 ? "; what would fit: " : "; or ") + ways[i];
@@ -303,6 +191,33 @@ std::string strategy_text(const RankPlan& plan) {
   return plan.strategy_name + ": weights shared by " + std::to_string(shard) + " ranks" +
          (shard < plan.ranks ? ", in " + std::to_string(plan.ranks / shard) + " copies" : "") +
          (keeps ? ", gathered once a step" : ", gathered for each pass");
+}
+
+std::string memory_text(const RankPlan& plan) {
+  const auto rows = [&](bool of_host) {
+    std::string text;
+    for (const auto& kind : rank_memory_kinds()) {
+      if (kind.of_host == of_host && plan.memory.*kind.bytes > 0)
+        text += plan_row(kind.text, bytes_text(plan.memory.*kind.bytes));
+    }
+    return text;
+  };
+  const auto of = [](const std::optional<std::int64_t>& bytes) {
+    return bytes ? "  of " + bytes_text(*bytes) : std::string();
+  };
+  const std::int64_t on_host = plan.memory.on_host(plan.device);
+  if (plan.device == "cpu") {
+    return "\nMemory of a rank\n" + rows(false) + rows(true) +
+           plan_row("total", bytes_text(on_host) + of(plan.device_memory));
+  }
+  std::string text =
+      "\nMemory of a rank, its GPU's\n" + rows(false) +
+      plan_row("total", bytes_text(plan.memory.total() - on_host) + of(plan.device_memory)) +
+      "\nMemory of a rank, its machine's\n" + rows(true) + plan_row("total", bytes_text(on_host));
+  if (plan.ranks_of_node)
+    text += plan_row("of a node's " + counted(*plan.ranks_of_node, "rank"),
+                     bytes_text(on_host * *plan.ranks_of_node) + of(plan.node_memory));
+  return text;
 }
 
 std::string time_text(const RankPlan& plan, const Cluster& cluster) {
@@ -330,16 +245,6 @@ std::string time_text(const RankPlan& plan, const Cluster& cluster) {
 
 }  // namespace
 
-std::int64_t RankMemory::total() const {
-  std::int64_t sum = 0;
-  for (const auto& kind : kKinds) sum += this->*kind.bytes;
-  return sum;
-}
-
-std::int64_t RankMemory::on_host(const std::string& device) const {
-  return device == "cpu" ? total() : data + checkpoint_copy + process;
-}
-
 std::optional<std::string> note_of_waiting_ranks(const config::TrainConfig& config, int ranks) {
   const auto micro_batches = config.micro_batches();
   const auto batches = [](std::int64_t count) {
@@ -358,13 +263,15 @@ RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster&
   RankPlan plan;
   plan.ranks = ranks;
   plan.nodes = nodes_of(ranks, cluster);
-  const Layout layout = layout_of(config, ranks, plan.nodes);
+  plan.device = config.device;
+  const int nodes = plan.nodes.value_or(1);
+  const RankLayout layout = rank_layout_of(config, ranks, nodes);
   plan.strategy = layout.shape.strategy;
   plan.strategy_name = layout.strategy_name;
   plan.units = std::ssize(layout.units);
   plan.micro_batches = layout.shape.micro_batches;
   plan.most_micro_batches = (plan.micro_batches + ranks - 1) / ranks;
-  plan.memory = memory_of_rank(config, layout);
+  plan.memory = memory_of_rank(config, layout, nodes);
   plan.traffic = sharding::traffic_of_step(layout.units, layout.shape, 0);
   plan.tokens_per_step = config.tokens_per_step();
   const auto length = config.model.max_sequence_length;
@@ -376,7 +283,14 @@ RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster&
   plan.time_missing = Links(cluster, ranks).missing();
   if (plan.time_missing.empty()) plan.time = time_of(plan, cluster);
   if (cluster.memory_bytes) plan.device_memory = static_cast<std::int64_t>(*cluster.memory_bytes);
+  if (cluster.node_memory_bytes)
+    plan.node_memory = static_cast<std::int64_t>(*cluster.node_memory_bytes);
+  if (plan.nodes) plan.ranks_of_node = std::min(ranks, static_cast<int>(*cluster.devices_per_node));
   check_memory(plan, config, cluster);
+  if (plan.device == "cpu" && plan.device_memory)
+    plan.notes.emplace_back(
+        "device is cpu: a rank that computes on a GPU of this cluster needs other memory, which "
+        "device=cuda or device=rocm plans");
   if (auto note = note_of_waiting_ranks(config, ranks)) plan.notes.push_back(*std::move(note));
   return plan;
 }
@@ -392,14 +306,7 @@ std::string to_text(const RankPlan& plan, const Cluster& cluster) {
   text += plan_row("units", std::to_string(plan.units));
   text += plan_row("micro-batches of a step", std::to_string(plan.micro_batches) + ", of a rank " +
                                                   std::to_string(plan.most_micro_batches));
-  text += "\nMemory of a rank\n";
-  for (const auto& kind : kKinds) {
-    if (plan.memory.*kind.bytes > 0)
-      text += plan_row(kind.text, bytes_text(plan.memory.*kind.bytes));
-  }
-  text +=
-      plan_row("total", bytes_text(plan.memory.total()) +
-                            (plan.device_memory ? "  of " + bytes_text(*plan.device_memory) : ""));
+  text += memory_text(plan);
   text += "\nSent by a rank in a step\n";
   for (const auto& kind : kTraffic) {
     const auto& sent = plan.traffic.*kind.kind;
@@ -413,8 +320,12 @@ std::string to_text(const RankPlan& plan, const Cluster& cluster) {
 }
 
 Json to_json(const RankPlan& plan) {
-  Json memory = {{"total", plan.memory.total()}}, sent = {{"total", plan.traffic.bytes()}};
-  for (const auto& kind : kKinds) memory[kind.key] = plan.memory.*kind.bytes;
+  const std::int64_t on_host = plan.memory.on_host(plan.device);
+  Json memory = {{"total", plan.memory.total()},
+                 {"on_device", plan.memory.total() - on_host},
+                 {"on_host", on_host}},
+       sent = {{"total", plan.traffic.bytes()}};
+  for (const auto& kind : rank_memory_kinds()) memory[kind.key] = plan.memory.*kind.bytes;
   for (const auto& kind : kTraffic) {
     const auto& each = plan.traffic.*kind.kind;
     sent[kind.key] = {{"calls", each.calls}, {"bytes", each.bytes}};
@@ -435,7 +346,9 @@ Json to_json(const RankPlan& plan) {
           {"micro_batches", plan.micro_batches},
           {"most_micro_batches", plan.most_micro_batches},
           {"memory_bytes", memory},
+          {"device", plan.device},
           {"device_memory_bytes", or_null(plan.device_memory)},
+          {"node_memory_bytes", or_null(plan.node_memory)},
           {"sent_bytes", sent},
           {"flops", plan.flops},
           {"tokens_per_step", plan.tokens_per_step},

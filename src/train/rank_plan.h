@@ -13,29 +13,9 @@
 #include "core/json.h"
 #include "sharding/strategy.h"
 #include "sharding/traffic.h"
+#include "train/rank_memory.h"
 
 namespace olmo::train {
-
-/// Bytes of the rank that holds most.
-struct RankMemory {
-  std::int64_t weights = 0;          ///< that it keeps between passes
-  std::int64_t masters = 0;          ///< fp32, of its slice, where the weights are bf16
-  std::int64_t gathered = 0;         ///< weights of the units that are computed, from other ranks
-  std::int64_t working_weights = 0;  ///< rounded copies that a pass computes with
-  std::int64_t leaves = 0;           ///< gradients of a micro-batch: the units under way
-  std::int64_t received = 0;         ///< slices of other ranks' leaves
-  std::int64_t sums = 0;             ///< of gradients, whole and partial, of its slice
-  std::int64_t moments = 0;          ///< of its slice
-  std::int64_t activations = 0;      ///< kept from forward to backward
-  std::int64_t buffers = 0;          ///< scratch, head, workspaces
-  std::int64_t data = 0;             ///< its rows, and an order that is small enough for memory
-  std::int64_t checkpoint_copy = 0;  ///< of its slice
-  std::int64_t process = 0;
-
-  [[nodiscard]] std::int64_t total() const;
-  /// What lies in the machine's own memory, where this device computes.
-  [[nodiscard]] std::int64_t on_host(const std::string& device) const;
-};
 
 /// Seconds of a step, as the formula in to_text says.
 struct RankTime {
@@ -56,12 +36,14 @@ struct RankPlan {
   std::int64_t micro_batches = 0;       ///< of a step
   std::int64_t most_micro_batches = 0;  ///< of the rank that has most
   RankMemory memory;
+  std::string device;             ///< as the config has it
   sharding::StepTraffic traffic;  ///< of a step, of rank 0
   std::int64_t tokens_per_step = 0;
   double flops = 0;  ///< of a step, of the rank that computes most, with what is computed again
   std::optional<RankTime> time;  ///< if the cluster file has the figures
   std::string time_missing;      ///< else: which it lacks
-  std::optional<std::int64_t> device_memory;
+  std::optional<std::int64_t> device_memory, node_memory;
+  std::optional<int> ranks_of_node;
   std::vector<std::string> problems;  ///< why it would not run, and what would
   std::vector<std::string> notes;
 };

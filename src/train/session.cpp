@@ -55,22 +55,21 @@ NeededMemory memory_of_process(std::optional<std::int64_t> steps,
   };
 }
 
-/// The same of one of `ranks`, of which so many are on the machine.
-NeededMemory memory_of_ranks(int ranks, int beside) {
+/// The same of one of `ranks` on so many machines, of which so many are on this one.
+NeededMemory memory_of_ranks(int ranks, int nodes, int beside) {
   return [=](const config::TrainConfig& config) {
-    return plan_ranks(config, ranks, {}).memory.on_host(config.device) * beside;
+    return memory_of_rank(config, ranks, nodes).on_host(config.device) * beside;
   };
 }
 
 /// Of the memory in which a process computes: the GPU's where there is one.
-NeededMemory memory_where_it_computes(int ranks) {
+NeededMemory memory_where_it_computes(int ranks, int nodes) {
   return [=](const config::TrainConfig& config) {
-    if (ranks > 1) {
-      const auto memory = plan_ranks(config, ranks, {}).memory;
+    const auto short_of = [&](const auto& memory) {
       return memory.total() - (config.device == "cpu" ? 0 : memory.on_host(config.device));
-    }
-    const auto memory = memory_of(config, planned_steps(config));
-    return config.device == "cpu" ? memory.total() : memory.on_device();
+    };
+    return ranks > 1 ? short_of(memory_of_rank(config, ranks, nodes))
+                     : short_of(memory_of(config, planned_steps(config)));
   };
 }
 
@@ -206,9 +205,9 @@ class Session {
       ready_.notes.push_back(*std::move(note));
     if (!ready_.notes.empty()) activity_.done();
     for (const auto& note : ready_.notes) log_line("note: " + note);
-    const auto memory = ranks_.size() > 1
-                            ? memory_of_ranks(ranks_.size(), ranks_beside(world, 0))
-                            : memory_of_process(planned_steps(config_), instances_of(ready_));
+    const auto memory =
+        ranks_.size() > 1 ? memory_of_ranks(ranks_.size(), hosts_of(world), ranks_beside(world, 0))
+                          : memory_of_process(planned_steps(config_), instances_of(ready_));
     const Needs needs = needs_of(config_, memory, options_.run_dir, {});
     for (const auto& shortage : shortages(needs, config_, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
@@ -380,9 +379,10 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
 SessionResult run_session(const config::LoadedConfig& loaded, const SessionOptions& options,
                           const Ranks& ranks, const StopSignals& signals) {
   const auto with_advice = [&](const std::string& problem) {
-    return MemoryError(
-        problem + "; " +
-        ways_to_need_less(loaded.config, memory_where_it_computes(ranks.communicator.size())));
+    const int size = ranks.communicator.size();
+    const int nodes = (size + ranks.local.size - 1) / ranks.local.size;
+    return MemoryError(problem + "; " +
+                       ways_to_need_less(loaded.config, memory_where_it_computes(size, nodes)));
   };
   try {
     return Session(loaded, options, ranks, signals).run();

@@ -135,6 +135,45 @@ TEST_CASE("a plan that does not fit says which setting would", "[train]") {
                  Catch::Matchers::EndsWith(" ranks"));
 }
 
+TEST_CASE("OLMo's models are planned for GPUs: what lies there, and what on their machines",
+          "[train]") {
+  struct Case {
+    const char *config, *cluster, *device;
+    int ranks;
+  };
+  for (const auto& [name, cluster, device, ranks] :
+       {Case{"olmo-1b", "h100-sxm", "cuda", 8}, Case{"olmo-7b", "lumi-mi250x", "rocm", 64}}) {
+    INFO(name);
+    const auto config =
+        official(name, {"precision=amp_bf16", "numerics=fast", "device=" + std::string(device)});
+    const auto plan = plan_ranks(config, ranks, cluster_named(cluster));
+    CHECK(plan.problems.empty());
+    const std::string text = to_text(plan, cluster_named(cluster));
+    CHECK_THAT(text, Catch::Matchers::Contains("Memory of a rank, its GPU's") &&
+                         Catch::Matchers::Contains("NCCL's buffers") &&
+                         Catch::Matchers::Contains("of a node's 8 ranks"));
+    const Json memory = to_json(plan).at("memory_bytes");
+    CHECK(memory.at("on_device").get<std::int64_t>() + memory.at("on_host").get<std::int64_t>() ==
+          memory.at("total"));
+    CHECK(memory.at("on_host") ==
+          plan.memory.data + plan.memory.checkpoint_copy + plan.memory.process);
+  }
+}
+
+TEST_CASE("a plan for GPUs that the memory of a node does not hold says so", "[train]") {
+  auto cluster = cluster_named("lumi-mi250x");
+  cluster.node_memory_bytes = 8.0 * (1 << 30);
+  const auto plan = [&](const std::string& device) {
+    return plan_ranks(official("olmo-1b", {"precision=amp_bf16", "device=" + device}), 16, cluster);
+  };
+  const auto on_gpus = plan("rocm");
+  REQUIRE(on_gpus.problems.size() == 1);
+  CHECK_THAT(on_gpus.problems[0], Catch::Matchers::Contains("8 ranks of a node need ") &&
+                                      Catch::Matchers::Contains(" of its own, it has 8.00 GiB"));
+  const auto notes = plan("cpu").notes;
+  CHECK_THAT(notes.back(), Catch::Matchers::Contains("device=rocm plans"));
+}
+
 TEST_CASE("ways to fit pass over numbers of ranks that cannot share the model", "[train]") {
   auto cluster = cluster_named("mosaicml-a100");
   cluster.devices_per_node = 5;  // 24 ranks lie on 5 nodes
@@ -181,7 +220,8 @@ TEST_CASE("a plan as JSON has each kind of memory and traffic, and they sum up",
   const Json json = to_json(plan);
   std::int64_t memory = 0;
   for (const auto& [key, value] : json.at("memory_bytes").items())
-    if (key != "total") memory += value.get<std::int64_t>();
+    if (key != "total" && key != "on_device" && key != "on_host")
+      memory += value.get<std::int64_t>();
   CHECK(memory == json.at("memory_bytes").at("total"));
   CHECK_THAT(to_text(plan, cluster_named("lumi-mi250x")),
              Catch::Matchers::Contains("1024 on 128 nodes of LUMI") &&
