@@ -15,12 +15,10 @@ using Answers = std::vector<std::vector<double>>;
 
 /// Nothing where `data` does not hold just what the reference does.
 std::optional<Answers> answers_of(const EvaluationData& reference, const EvaluationData& data) {
+  if (!holds_the_same(reference, data)) return std::nullopt;
   Findings findings;
-  const auto pairs = match_tasks(reference, data, TaskMetric::kAccuracy, findings);
-  if (!findings.invalid.empty() || !findings.mismatched.empty() || pairs.empty())
-    return std::nullopt;
   Answers answers;
-  for (const TaskPair& pair : pairs) {
+  for (const TaskPair& pair : match_tasks(reference, data, TaskMetric::kAccuracy, findings)) {
     auto& of_task = answers.emplace_back();
     for (const auto& instance : pair.instances) of_task.push_back(instance.b->right() ? 1 : 0);
   }
@@ -82,6 +80,13 @@ double squares_about_mean(const std::vector<Answers>& runs) {
 }
 
 }  // namespace
+
+bool holds_the_same(const EvaluationData& reference, const EvaluationData& data) {
+  Findings findings;
+  const auto pairs = match_tasks(reference, data, TaskMetric::kAccuracy, findings);
+  return data.damage.empty() && findings.invalid.empty() && findings.mismatched.empty() &&
+         !pairs.empty();
+}
 
 std::vector<Test> tests_of_repeats(const EvaluatedRuns& runs) {
   if (runs.a.empty()) return {};

@@ -14,6 +14,9 @@ struct EvaluatedRuns {
   std::vector<EvaluationData> a, b;
 };
 
+/// Whether `data` is sound and holds the instances of `reference`, asked in the same way.
+bool holds_the_same(const EvaluationData& reference, const EvaluationData& data);
+
 /// The setups' macro average and tasks, over runs and instances (two_level_difference). An
 /// evaluation that does not hold the instances of A's first, asked in the same way, is left out.
 /// Empty with fewer than two runs on a side.

@@ -1,5 +1,6 @@
 #include "report/evaluation_match.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -52,11 +53,13 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
     findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
                                   b.primary_metric + ", so that their answers do not compare");
   TaskPair pair{&a, &b, {}};
-  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0;
+  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0;
   walk(
       a.instances, b.instances, [](const EvaluatedInstance& instance) { return instance.doc_id; },
       [&](const EvaluatedInstance& in_a, const EvaluatedInstance& in_b) {
         requests += differ(in_a.requests, in_b.requests);
+        const bool hashed = in_a.requests != 0 || in_b.requests != 0;  // else both are imported
+        lengths += !hashed && in_a.tokens > 0 && in_b.tokens > 0 && in_a.tokens != in_b.tokens;
         if (in_a.label == in_b.label && in_a.options == in_b.options)
           pair.instances.push_back({&in_a, &in_b});
         else
@@ -67,6 +70,8 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
   say_alone(a.task, only_b, "instance", 'B', findings);
   say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
   say_different(a.task, requests, "instance", "requests", findings.mismatched);
+  say_different(a.task, lengths, "instance",
+                "lengths in tokens: other prompts, or another tokenizer", findings.mismatched);
   if (pair.instances.empty() && answers == 0)
     findings.invalid.push_back(a.task + ": there is no instance to compare");
   return pair;
@@ -101,7 +106,27 @@ SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool sam
   return pair;
 }
 
+bool tells_requests(const EvaluatedTask& a, const EvaluatedTask& b) {
+  if (!a.definition_digest.empty() && !b.definition_digest.empty()) return true;
+  const auto hashed = [](const EvaluatedTask& task) {
+    return std::ranges::all_of(
+        task.instances, [](const EvaluatedInstance& instance) { return instance.requests != 0; });
+  };
+  return hashed(a) && hashed(b);
+}
+
 }  // namespace
+
+bool requests_known(const EvaluationData& a, const EvaluationData& b) {
+  bool known = true;
+  walk(
+      a.tasks, b.tasks, [](const EvaluatedTask& task) { return task.task; },
+      [&](const EvaluatedTask& in_a, const EvaluatedTask& in_b) {
+        known = known && tells_requests(in_a, in_b);
+      },
+      [](const EvaluatedTask&, char) {});
+  return known;
+}
 
 bool conflicts(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;

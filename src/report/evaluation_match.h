@@ -44,6 +44,9 @@ struct SuitePair {
 /// True if both sides know it and it differs.
 bool conflicts(const std::string& a, const std::string& b);
 
+/// True if both sides tell, of every task that both have, what was asked.
+bool requests_known(const EvaluationData& a, const EvaluationData& b);
+
 /// Which tasks: those whose metric is a cost (on either side), or the others.
 enum class TaskMetric { kAccuracy, kCost };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "report/copies.h"
 #include "report/ending.h"
 
 namespace olmo::report {
@@ -121,9 +122,8 @@ void add_caveats_of_records(ParityReport& report) {
   if (!report.unlike_scores.empty())
     report.caveats.push_back("Not IDENTICAL, though all steps are equal: " + report.unlike_scores +
                              " differ. Evaluate that step again on both sides.");
-  if (report.a.run && report.b.run && report.a.run->run_id == report.b.run->run_id)
-    report.caveats.push_back("Both sides are records of one run (" + report.a.run->run_id +
-                             "): that they agree says nothing about two trainings.");
+  const auto copies = caveats_of_copies(report);
+  report.caveats.insert(report.caveats.end(), copies.begin(), copies.end());
 }
 
 }  // namespace
@@ -160,6 +160,7 @@ Conditions conditions_of(const ParityReport& report) {
   if (report.kind == Kind::kTrajectory && report.trajectory)
     for (const Parting& parting : report.trajectory->partings)
       conditions.caps.push_back(cap_of(parting, report.trajectory->unit_of_partings));
+  if (auto cap = one_model(report)) conditions.caps.push_back(*std::move(cap));
   if (auto cap = cap_of_ends(report.a, report.b)) conditions.caps.push_back(*std::move(cap));
   return conditions;
 }

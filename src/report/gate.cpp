@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "report/comparability.h"
+#include "report/evaluation_match.h"
 #include "report/identity.h"
 #include "report/settings.h"
 #include "report/side_by_side.h"
@@ -151,8 +152,9 @@ void compare_places(Comparer& compare, const Labels& labels, const std::string& 
     return compare.unknown(what, MismatchClass::kBenign, "This is what is being compared.");
   if (a == b) return compare.same(what);
   const std::array places = {a, b};
-  compare.settings(side_by_side(places), what + ".", [](const SettingLine& line) {
-    const bool confound = line.key == "precision" || line.key == "mixed_precision";
+  const bool told = compare.differs_in("precision");  // by the configs: one confound, told once
+  compare.settings(side_by_side(places), what + ".", [&](const SettingLine& line) {
+    const bool confound = !told && (line.key == "precision" || line.key == "mixed_precision");
     return std::pair{
         confound ? MismatchClass::kConfound : MismatchClass::kBenign,
         std::string(confound ? "Another precision." : "This is what is being compared.")};
@@ -272,6 +274,9 @@ void compare_evaluations(Comparer& compare, const Labels& labels, const Evaluati
                         "Other weights, so this is not one checkpoint on two machines.");
   compare.fingerprint("tokenizer of the evaluation", a.tokenizer_digest, b.tokenizer_digest,
                       "Another tokenizer: prompts become other tokens.");
+  if (!requests_known(a, b))
+    compare.unknown("prompts", MismatchClass::kFatal,
+                    "Other instructions or examples before a question make it another test.");
   compare_places(compare, labels, "evaluation policy", a.policy, b.policy);
   if (kind == Kind::kCheckpoint) {
     compare_places(compare, labels, "evaluation build", a.build, b.build);

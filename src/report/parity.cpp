@@ -86,6 +86,19 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   if (report.kind == Kind::kTrajectory) add_partings(report);  // else other data was asked for
 }
 
+/// Of some evaluations the latest of a step that holds what `reference` does.
+std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step,
+                                       store::RecordDatabase& records,
+                                       const std::vector<store::EvaluationEntry>& entries,
+                                       const EvaluationData& reference) {
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->status != "finished" || entry->record.step != step) continue;
+    auto data = read_evaluation(records, entry->evaluation_id);
+    if (holds_the_same(reference, data)) return data;
+  }
+  return std::nullopt;
+}
+
 /// The evaluations of the compared step, of the compared runs and of those that count as repeats.
 EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
                              const SideRecords& b) {
@@ -99,12 +112,10 @@ EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
     auto& of_side = repeat.side == 'A' ? runs.a : runs.b;
     const auto step = of_side[0].step;
     const auto take = [&](const SideRecords& records) {
-      for (const auto& entry : EvaluationDb(records.database()).list(repeat.run_id)) {
-        if (entry.status != "finished" || entry.record.step != step) continue;
-        of_side.push_back(read_evaluation(records.database(), entry.evaluation_id));
-        return true;
-      }
-      return false;
+      auto found = alike_at(step, records.database(),
+                            EvaluationDb(records.database()).list(repeat.run_id), runs.a[0]);
+      if (found) of_side.push_back(*std::move(found));
+      return found.has_value();
     };
     if (!take(a)) take(b);
   }
@@ -122,13 +133,12 @@ EvaluatedRuns evaluated_steps(const ParityReport& report, const SideRecords& a,
   for (auto x = a.evaluations.rbegin(); x != a.evaluations.rend(); ++x) {
     if (steps.a.size() == kMostSteps) break;
     if (!x->record.step || !(x->record.step < last)) continue;
-    const auto y =
-        std::find_if(b.evaluations.rbegin(), b.evaluations.rend(),
-                     [&](const auto& entry) { return entry.record.step == x->record.step; });
-    if (y == b.evaluations.rend()) continue;
-    steps.a.push_back(read_evaluation(a.database(), x->evaluation_id));
-    steps.b.push_back(read_evaluation(b.database(), y->evaluation_id));
     last = x->record.step;
+    auto in_a = alike_at(last, a.database(), a.evaluations, steps.a[0]);
+    auto in_b = alike_at(last, b.database(), b.evaluations, steps.a[0]);
+    if (!in_a || !in_b) continue;
+    steps.a.push_back(*std::move(in_a));
+    steps.b.push_back(*std::move(in_b));
   }
   return steps;
 }

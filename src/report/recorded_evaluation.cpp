@@ -74,6 +74,7 @@ class InstanceReader {
     }
     if (row.request_hash.empty()) requests_known_ = false;
     current_.requests = fold(current_.requests, row.request_hash);
+    current_.tokens += clamped(row.ctx_tokens) + std::int64_t{clamped(row.cont_tokens)};
     if (row.cont_id == label_) {
       current_.answer_bytes = clamped(row.cont_bytes);
       current_.answer_tokens = clamped(row.cont_tokens);

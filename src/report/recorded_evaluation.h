@@ -18,6 +18,7 @@ struct EvaluatedInstance {
   std::int32_t chosen = 0;     ///< cont_id with rank 1
   double margin = 0;           ///< primary score of the chosen one minus the best other's
   std::uint64_t requests = 0;  ///< hash of the options' request hashes; 0 where unknown
+  std::int64_t tokens = 0;     ///< of all requests; 0 where unknown
   std::int32_t answer_bytes = 0, answer_tokens = 0;  ///< of the right option; 0 where unknown
 
   [[nodiscard]] bool right() const { return chosen == label; }

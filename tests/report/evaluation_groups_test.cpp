@@ -66,6 +66,18 @@ TEST_CASE("one run a side, or another set of instances, tells nothing about the 
   CHECK_FALSE(macro_deviation({{run(0)}, {run(1)}}));
 }
 
+TEST_CASE("another evaluation of a run is taken only if it is sound and asked the same",
+          "[report]") {
+  CHECK(holds_the_same(run(0), run(1)));
+  auto damaged = run(1), other = run(1), fewer = run(1);
+  damaged.damage = {"altered"};
+  other.tasks[1].data_digest = "other";
+  fewer.tasks[0].instances.pop_back();
+  auto reference = run(0);
+  reference.tasks[1].data_digest = "this";
+  for (const auto* data : {&damaged, &other, &fewer}) CHECK_FALSE(holds_the_same(reference, *data));
+}
+
 TEST_CASE("several checkpoints of a pair are one test, with instances as clusters", "[report]") {
   const EvaluatedRuns steps{{run(0), run(0)}, {run(0, 40), run(0, 40)}};
   const auto test = test_of_checkpoints(steps);

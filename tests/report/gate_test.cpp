@@ -335,3 +335,36 @@ TEST_CASE("a damaged policy is named with its side", "[report]") {
   b.label = "other.db";
   CHECK_THROWS_WITH(gate_of(a, b), Catch::Matchers::StartsWith("other.db: its policy: "));
 }
+
+TEST_CASE("prompts that a side does not tell are unknown", "[report]") {
+  const auto asked = [](std::uint64_t requests) {
+    Side side;
+    side.evaluation.emplace();
+    side.evaluation->policy = side.evaluation->environment = "{}";
+    side.evaluation->tasks = {{.task = "arc", .instances = {{.doc_id = 0, .requests = requests}}}};
+    return side;
+  };
+  const auto unknown = [&](std::uint64_t a, std::uint64_t b) {
+    return has_unknown(compare_settings(asked(a), asked(b), Kind::kOutcome), "prompts", "", "");
+  };
+  CHECK_FALSE(unknown(3, 3));
+  CHECK(unknown(3, 0));
+  CHECK(unknown(0, 0));
+}
+
+TEST_CASE("another precision is one confound, whoever tells it", "[report]") {
+  store::RecordedRun a = a_run(R"({"precision":"fp32"})"), b = a_run(R"({"precision":"amp_bf16"})");
+  a.attempts.resize(1);
+  b.attempts.resize(1);
+  a.attempts[0].policy = R"({"precision":"fp32"})";
+  b.attempts[0].policy = R"({"precision":"amp_bf16","mixed_precision":"mixed"})";
+  for (auto* run : {&a, &b}) run->attempts[0].build = run->attempts[0].environment = "{}";
+  const auto confounds = [&] {
+    const Gate gate = gate_of(a, b);
+    return std::count_if(gate.mismatches.begin(), gate.mismatches.end(),
+                         [](const Mismatch& m) { return m.mismatch == MismatchClass::kConfound; });
+  };
+  CHECK(confounds() == 1);
+  a.config = b.config;  // the policies alone tell
+  CHECK(confounds() == 2);
+}

@@ -5,6 +5,7 @@
 #include "evaluation_fixture.h"
 
 #include "core/error.h"
+#include "report/evaluation_match.h"
 #include "report/task_flips.h"
 #include "support/catch.h"
 
@@ -174,6 +175,30 @@ TEST_CASE("a changed prompt shows in the recorded request hashes", "[report]") {
   CHECK(mentions(compare_tasks(in_a, b.read(), Kind::kOutcome, kMargins).mismatched,
                  "5 instances have other requests"));
   CHECK(compare_tasks(in_a, unknown.read(), Kind::kOutcome, kMargins).mismatched.empty());
+}
+
+TEST_CASE("requests that no record hashes are told apart by their lengths", "[report]") {
+  const auto imported = [](std::int64_t context) {
+    EvaluationFile file;
+    file.begin("arc", "acc", "");
+    for (std::int64_t i = 0; i < 5; ++i) {
+      auto rows = EvaluationFile::ranked("arc", i, {-1, -2}, "");
+      for (auto& row : rows) row.ctx_tokens = context;
+      file.db().record_options(rows);
+    }
+    file.db().end_task("arc", "finished");
+    return file.read();
+  };
+  const auto zero_shot = imported(20), five_shot = imported(170);
+  CHECK(compare_tasks(zero_shot, imported(20), Kind::kOutcome, kMargins).mismatched.empty());
+  CHECK(mentions(compare_tasks(zero_shot, five_shot, Kind::kOutcome, kMargins).mismatched,
+                 "5 instances have other lengths in tokens: other prompts"));
+  CHECK_FALSE(requests_known(zero_shot, five_shot));
+  EvaluationFile hashed;
+  hashed.add_task("arc", 5, [](auto, auto) { return -1.0; });
+  const auto own = hashed.read();
+  CHECK(requests_known(own, own));
+  CHECK_FALSE(requests_known(own, zero_shot));
 }
 
 TEST_CASE("a shift by five points is significant after Holm", "[report]") {
