@@ -93,14 +93,18 @@ LoggedValues compare_logged(const store::StepColumns& a, const store::StepColumn
   using Columns = store::StepColumns;
   constexpr std::array<std::pair<const char*, std::vector<double> Columns::*>, 3> kFields = {
       {{"ce_loss", &Columns::loss}, {"grad_norm", &Columns::grad_norm}, {"lr", &Columns::lr}}};
-  // What a log does not have is no difference.
-  const auto differ = [](double x, double y) { return x != y && !std::isnan(x) && !std::isnan(y); };
+  // What a log does not have is no difference. Every step has a loss, be it none that is finite.
+  const auto differ = [](double x, double y, bool loss) {
+    if (std::isnan(x) || std::isnan(y)) return loss && std::isnan(x) != std::isnan(y);
+    return x != y;
+  };
   LoggedValues found;
   for (const auto& [i, j] : report::common_steps(a, b)) {
     ++found.common_steps;
     if (found.first_different) continue;
     for (const auto& [name, column] : kFields) {
-      if (!differ((a.*column)[i], (b.*column)[j]) || found.first_different) continue;
+      const bool loss = column == &Columns::loss;
+      if (found.first_different || !differ((a.*column)[i], (b.*column)[j], loss)) continue;
       found.first_different = a.step[i];
       found.first_field = name;
     }

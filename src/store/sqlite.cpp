@@ -90,6 +90,15 @@ struct Header {
     return value;
   }
 
+  /// No control character but those of lines, as a binary file soon has one.
+  [[nodiscard]] bool is_text() const {
+    const auto read = std::min<std::uint64_t>(bytes.size(), file_bytes);
+    return std::all_of(
+        bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(read), [](char c) {
+          return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
+        });
+  }
+
   std::array<char, 100> bytes{};
   bool is_whole = false;  ///< else the file is shorter
   std::uint64_t file_bytes = 0;
@@ -104,6 +113,11 @@ void require_whole(const fs::path& path, const Header& header) {
                     ": is empty: it was made and nothing was ever written to it, "
                     "or it was cut");
   }
+  if (header.is_text())
+    throw Error(ErrorKind::kDamaged,
+                path.string() +
+                    ": is a text and no run database; of another trainer's log "
+                    "`olmo-harness runs import` makes one");
   if (!header.is_whole || !journals_of(path).empty())
     return;  // SQLite says what is wrong, if anything
   const std::uint64_t page = header.number(16, 2) == 1 ? 65536 : header.number(16, 2);

@@ -247,7 +247,10 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
   CHECK(pair.report(pair.database("a"), pair.database("cut"))["verdict"] == "INVALID_DATA");
 
   std::ofstream(pair.database("text")) << "not a database";
-  CHECK(pair.report(pair.database("a"), pair.database("text"))["verdict"] == "INVALID_DATA");
+  const auto text = pair.report(pair.database("a"), pair.database("text"));
+  CHECK(text["verdict"] == "INVALID_DATA");
+  CHECK(text["reason"].get<std::string>().find("is a text and no run database") !=
+        std::string::npos);
 
   const auto missing = pair.parity(pair.database("a"), pair.database("missing"));
   CHECK(missing.code == 2);

@@ -79,6 +79,10 @@ TEST_CASE("runs diff of logs compares what they log", "[cli]") {
   CHECK(found["records"]["equal_steps"] == 1);
   CHECK(say({"runs", "diff", a, b}).out.find("part at step 2, in ce_loss") != std::string::npos);
   CHECK(say({"runs", "diff", a, same}).code == 0);
+  const auto diverged = imported("d", "nan");
+  CHECK(say({"runs", "diff", a, diverged}).code == 5);
+  CHECK(say({"runs", "diff", diverged, a}).code == 5);
+  CHECK(say({"runs", "diff", diverged, imported("e", "nan")}).code == 0);
 }
 
 TEST_CASE("logs of other steps are not equal", "[cli]") {
