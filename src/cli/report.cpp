@@ -176,7 +176,7 @@ void add_report(const Command& program, const char* group) {
               "trainings), where the records do not tell")
       .one_of({"checkpoint", "trajectory", "outcome"});
   comparing.option("--margin KEY=VALUE,…", options.margin,
-                   "Largest difference that is negligible, where A declared none: loss=NATS, "
+                   "Largest difference that is negligible, where no side declared one: loss=NATS, "
                    "macro=POINTS, task=POINTS, bpb=BITS");
   comparing
       .option("--assume KEY=VALUE", options.assume,

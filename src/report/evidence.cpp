@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "report/assignment.h"
 #include "report/copies.h"
 #include "report/ending.h"
 
@@ -126,6 +127,35 @@ void add_caveats_of_records(ParityReport& report) {
   report.caveats.insert(report.caveats.end(), copies.begin(), copies.end());
 }
 
+/// A branch has only the steps since its checkpoint, which may be the other side's own.
+void add_caveats_of_branches(ParityReport& report) {
+  for (const auto& [letter, side] : {std::pair('A', &report.a), std::pair('B', &report.b)}) {
+    if (!side->has_steps() || !is_branch(*side->run)) continue;
+    report.caveats.push_back(std::string(1, letter) + " began at step " +
+                             std::to_string(side->run->steps.step.front()) + ", from " +
+                             side->run->attempts.front().resumed_from +
+                             ": nothing is said of the steps before.");
+  }
+}
+
+/// An audit that found other bits than the record has speaks against its side, whatever the sides
+/// have in common.
+void add_caveats_of_audits(ParityReport& report) {
+  for (const auto& [letter, side] : {std::pair('A', &report.a), std::pair('B', &report.b)}) {
+    if (!side->run) continue;
+    for (const auto& audit : side->run->audits) {
+      if (audit.verdict != "different") continue;
+      const std::string where = audit.difference_step
+                                    ? "step " + std::to_string(*audit.difference_step)
+                                    : "steps " + std::to_string(audit.first_step) + " to " +
+                                          std::to_string(audit.last_step);
+      report.caveats.push_back(std::string("An audit of ") + letter +
+                               " found something else than " + "its record has, at " + where +
+                               ": " + audit.difference + ".");
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Test> tests_of_models(const ParityReport& report) {
@@ -179,6 +209,8 @@ std::vector<std::string> primary_missing(const std::vector<Test>& models,
 
 void add_caveats(ParityReport& report) {
   add_caveats_of_records(report);
+  add_caveats_of_branches(report);
+  add_caveats_of_audits(report);
   const auto ends = caveats_of_ends(report.a, report.b);
   report.caveats.insert(report.caveats.end(), ends.begin(), ends.end());
   for (const Side* side : {&report.a, &report.b}) {

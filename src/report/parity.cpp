@@ -114,8 +114,9 @@ EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
     const auto take = [&](const SideRecords& records) {
       auto found = alike_at(step, records.database(),
                             EvaluationDb(records.database()).list(repeat.run_id), runs.a[0]);
-      if (found) of_side.push_back(*std::move(found));
-      return found.has_value();
+      if (!found) return false;
+      of_side.push_back(*std::move(found));
+      return true;
     };
     if (!take(a)) take(b);
   }

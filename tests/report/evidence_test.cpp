@@ -35,6 +35,34 @@ TEST_CASE("curves of one trajectory that part cap, of independent trainings they
   CHECK(conditions_of(report).caps.empty());
 }
 
+TEST_CASE("a branch is told, with the checkpoint that it began from", "[report]") {
+  ParityReport report;
+  report.b.run.emplace().status = "finished";
+  report.b.run->steps.step = {31};
+  report.b.run->attempts.resize(1);
+  add_caveats(report);
+  CHECK(report.caveats.empty());
+  report.b.run->attempts[0].resumed_from = "runs/a/step30";
+  add_caveats(report);
+  CHECK(report.caveats ==
+        std::vector<std::string>{
+            "B began at step 31, from runs/a/step30: nothing is said of the steps before."});
+}
+
+TEST_CASE("an audit that found something else is told of its side", "[report]") {
+  ParityReport report;
+  report.b.run.emplace().status = "finished";
+  report.b.run->audits.resize(2);
+  report.b.run->audits[0].verdict = "identical";
+  report.b.run->audits[1].verdict = "different";
+  report.b.run->audits[1].difference_step = 44;
+  report.b.run->audits[1].difference = "ce_loss";
+  add_caveats(report);
+  CHECK(report.caveats ==
+        std::vector<std::string>{
+            "An audit of B found something else than its record has, at step 44: ce_loss."});
+}
+
 TEST_CASE("repeats without evaluations leave the macro average of the setups open", "[report]") {
   Test loss{.endpoint = Endpoint::kLoss, .name = "loss"};
   Test macro{.endpoint = Endpoint::kMacro, .name = "macro average"};
