@@ -67,6 +67,9 @@ struct CheckpointContents {
   NamedTensors
       optim;  ///< named KEY/PARAMETER, e.g. exp_avg/transformer.wte.weight; empty if kWeights
   JsonValue optim_state;  ///< the optimizer's values that are not tensors
+  /// Of `model`, tensor by tensor, if its bytes have been hashed already: a training's save takes
+  /// these and hashes only the rest.
+  std::vector<Digest> model_digests = {};
 };
 
 struct SaveOptions {

@@ -50,8 +50,10 @@ struct SharedFile {
 /// All other borders between ranks lie between pages.
 class HeldWriter {
  public:
-  /// All must outlive it.
-  HeldWriter(const SharedFile& file, const HeldTensors& held, sharding::Relay& relay);
+  /// All must outlive it. `known`: the digests of the first tensors, the same on all ranks, which
+  /// are then not hashed.
+  HeldWriter(const SharedFile& file, const HeldTensors& held, sharding::Relay& relay,
+             std::span<const Digest> known = {});
 
   /// Collective. When it returns, what this rank wrote is on the disk if there are others: another
   /// machine's sync would not reach it. What fails on this rank is returned, when all others are
@@ -72,7 +74,8 @@ class HeldWriter {
   const SharedFile& file_;
   const HeldTensors& held_;
   sharding::Relay& relay_;
-  std::vector<Sha256> hashes_;  ///< by tensor
+  std::span<const Digest> known_;
+  std::vector<Sha256> hashes_;  ///< by tensor; nothing of those that are known
   bool direct_ = false;
 };
 

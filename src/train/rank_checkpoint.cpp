@@ -130,11 +130,13 @@ store::SavedCheckpoint RankCheckpoints::save(const store::CheckpointSnapshot& sn
                                            .model = add_tensors(held, contents.model, parts_),
                                            .optim = add_tensors(held, contents.optim, parts_),
                                            .optim_state = contents.optim_state};
+    const auto& known = contents.model_digests;
+    OLMO_CHECK(known.empty() || known.size() == contents.model.size());
     if (first) draft.emplace(run_dir_, outline, options);
   });
   const SharedFile file = tell(ranks, draft, held.sizes.size());
   sharding::Relay relay(ranks, held.sizes, held.ranges, options.hash_threads);
-  HeldWriter writer(file, held, relay);
+  HeldWriter writer(file, held, relay, snapshot.contents.model_digests);
   dist::throw_if_any(ranks, writer.write());
   const auto proofs = dist::all_gather_text(ranks, writer.proofs());
   store::SavedCheckpoint saved;

@@ -25,9 +25,14 @@ Saver::Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ran
       resumed_(resumed),
       saved_step_(resumed ? stepper.state().step : -1) {}
 
-void Saver::save_first() {
+void Saver::save_first(const std::vector<store::StateHash>& weights) {
   require_finite_state(stepper_, recorder_);
-  writer_.save_beside([this] { return contents(); }, options(false));
+  const auto hashed = [&] {
+    store::CheckpointContents all = contents();
+    for (const auto& weight : weights) all.model_digests.push_back(Digest::from_hex(weight.sha256));
+    return all;
+  };
+  writer_.save_beside(hashed, options(false));
   saved_step_ = step();
   first_in_flight_ = true;
 }

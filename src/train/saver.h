@@ -21,8 +21,8 @@ class Saver {
   Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ranks, bool resumed);
 
   /// Before the first step: begins a save of the tensors where they are, beside the computation of
-  /// that step, which does not write to them before its update.
-  void save_first();
+  /// that step, which does not write to them before its update. `weights`: their hashes, in order.
+  void save_first(const std::vector<store::StateHash>& weights);
   /// Before an update, and at the end: takes the result of save_first(), if it is not taken yet.
   void finish_first();
   [[nodiscard]] bool is_saving_first() const { return first_in_flight_; }

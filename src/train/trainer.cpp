@@ -135,9 +135,10 @@ class Trainer {
   /// of step 0 begins; the evaluation of what was loaded.
   void begin(Activity& activity) {
     activity.now("hashing the weights");
-    if (state_.step == 0 || recorder_.attempt() == 1) record_state_hashes();
+    std::vector<store::StateHash> weights;
+    if (state_.step == 0 || recorder_.attempt() == 1) weights = record_state_hashes();
     if (state_.step == 0 && !config_.no_pre_train_checkpoint && config_.save_interval)
-      saver_.save_first();
+      saver_.save_first(weights);
     activity.done();
     if (resumed_ && config_.eval_on_load) evaluate();
   }
@@ -217,11 +218,14 @@ class Trainer {
     if (rose) record_peak();
   }
 
-  void record_state_hashes() {
-    if (hashed_step_ == state_.step) return;
+  /// Nothing, if they are recorded already.
+  std::vector<store::StateHash> record_state_hashes() {
+    if (hashed_step_ == state_.step) return {};
     const auto hashing = clock_.aside();
     hashed_step_ = state_.step;
-    recorder_.record_state_hashes(state_.step, stepper_.state_hashes(), state_.chain);
+    auto hashes = stepper_.state_hashes();
+    recorder_.record_state_hashes(state_.step, hashes, state_.chain);
+    return hashes;
   }
 
   [[nodiscard]] evaluation::RankPasses passes_of_evaluators() const {

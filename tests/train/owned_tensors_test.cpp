@@ -65,6 +65,27 @@ TEST_CASE("tensors of zeros, of one size or several, get the digests of their by
   }
 }
 
+TEST_CASE("tensors whose digests are known are written and not hashed", "[train]") {
+  const test::TemporaryDirectory folder;
+  const at::Tensor first = store::test::patterned({3000}, 3),
+                   second = store::test::patterned({3000}, 4);
+  HeldTensors held;
+  held.add({"first", {3000}, 0, 3000}, first);
+  held.add({"second", {3000}, 0, 3000}, second);
+  const SharedFile file{folder / "file", {0, 16384}};
+  store::reserve_space(file.path, 32768);
+  const auto ranks = dist::alone();
+  sharding::Relay relay(*ranks, held.sizes, held.ranges, 1);
+  const std::vector<Digest> known = {sha256("known")};
+  HeldWriter writer(file, held, relay, known);
+  REQUIRE(writer.write() == nullptr);
+  CHECK((writer.write_tails({writer.proofs()}) ==
+         std::vector{known.front(), sha256(host_bytes(second))}));
+  const std::string bytes = read_file(file.path);
+  CHECK(sha256(bytes.substr(0, 12000)) == sha256(host_bytes(first)));
+  CHECK(sha256(bytes.substr(16384, 12000)) == sha256(host_bytes(second)));
+}
+
 TEST_CASE("a tensor in parts is written and read by its holders", "[train]") {
   const test::TemporaryDirectory folder;
   const at::Tensor whole = store::test::patterned({5000}, 3);

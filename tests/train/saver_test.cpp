@@ -79,9 +79,9 @@ TEST_CASE("saves may fail as often in a row as the config allows", "[train]") {
   Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
   training.step();
   std::ofstream(training.folder / "run" / "step1") << "in the way";
-  saver.save_first();
+  saver.save_first({});
   CHECK_NOTHROW(saver.finish_first());
-  saver.save_first();
+  saver.save_first({});
   CHECK_THROWS_WITH(saver.finish_first(), Contains("`save_failures_allowed` is 1"));
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("the first save holds what step 1 starts from, which is computed meanw
   Training training;
   const auto initial = digest_of(training.stepper->parameters());
   Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
-  saver.save_first();
+  saver.save_first(training.stepper->state_hashes());
   const StepGradients gradients = training.stepper->gradients();
   saver.finish_first();
   training.stepper->update(gradients);
