@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "audit/replay.h"
 #include "core/activity.h"
@@ -230,15 +229,6 @@ bool covers(const std::vector<Stretch>& stretches, std::int64_t step) {
   });
 }
 
-/// Each file once, as a record has them.
-std::vector<store::InputRecord> described_once(const config::TrainConfig& config) {
-  std::vector<store::InputRecord> once;
-  std::set<std::pair<std::string, std::string>> seen;
-  for (auto& input : train::describe_inputs(train::data_files_of(config)))
-    if (seen.emplace(input.kind, input.path).second) once.push_back(std::move(input));
-  return once;
-}
-
 }  // namespace
 
 std::vector<std::string> unlike_inputs(const AuditedRun& recorded,
@@ -247,7 +237,7 @@ std::vector<std::string> unlike_inputs(const AuditedRun& recorded,
   std::ranges::copy_if(recorded.inputs, std::back_inserter(expected), [](const auto& input) {
     return input.kind == "tokens" || input.kind == "label_mask";
   });
-  const auto here = described_once(config);
+  const auto here = train::each_once(train::describe_inputs(train::data_files_of(config)));
   if (here.size() != expected.size())
     return {"the run read " + counted(std::ssize(expected), "file") +
             " of tokens and label masks, here are " + std::to_string(here.size())};

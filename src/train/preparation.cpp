@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <sstream>
 
 #include <unistd.h>
@@ -160,6 +161,13 @@ std::vector<store::InputRecord> describe_inputs(const std::vector<InputFile>& fi
   else
     for_each_in_parallel(files.size(), describe_one);
   return records;
+}
+
+std::vector<store::InputRecord> each_once(std::vector<store::InputRecord> inputs) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::erase_if(inputs,
+                [&](const auto& input) { return !seen.emplace(input.kind, input.path).second; });
+  return inputs;
 }
 
 void require_sidecars_agree(const std::vector<store::InputRecord>& inputs) {

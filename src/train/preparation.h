@@ -97,6 +97,8 @@ std::vector<InputFile> data_files_of(const config::TrainConfig& config);
 /// Size and digest of each file for which `wanted(i)` holds; of the others, kind and path alone.
 std::vector<store::InputRecord> describe_inputs(
     const std::vector<InputFile>& files, const std::function<bool(std::size_t i)>& wanted = {});
+/// Without those of which kind and path came before: a config may name a file several times.
+std::vector<store::InputRecord> each_once(std::vector<store::InputRecord> inputs);
 /// A token file that was hashed whole must have the SHA-256 that its sidecar says; throws
 /// Error(kInput).
 void require_sidecars_agree(const std::vector<store::InputRecord>& inputs);

@@ -1,7 +1,5 @@
 #include "train/resume_checks.h"
 
-#include <set>
-
 #include <nlohmann/json.hpp>
 
 #include "config/key_table.h"
@@ -9,6 +7,7 @@
 #include "core/recorded_json.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
+#include "train/preparation.h"
 
 namespace olmo::train {
 namespace {
@@ -21,13 +20,10 @@ std::string steps_text(std::int64_t first, std::int64_t last) {
                       : "steps " + std::to_string(first) + " to " + std::to_string(last);
 }
 
-/// Of each kind, in the order of the training; a file that is named twice counts once.
 std::vector<InputRecord> of_kind(const std::vector<InputRecord>& inputs, const std::string& kind) {
   std::vector<InputRecord> found;
-  std::set<std::string> paths;
-  for (const auto& input : inputs) {
-    if (input.kind == kind && paths.insert(input.path).second) found.push_back(input);
-  }
+  for (const auto& input : inputs)
+    if (input.kind == kind) found.push_back(input);
   return found;
 }
 
@@ -170,11 +166,12 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
     for (const auto& change : differences(build, store::build_json()))
       changes.push_back("build: " + change);
   }
-  const auto recorded = store::read_inputs(db.records(), run_id);
+  const auto recorded = each_once(store::read_inputs(db.records(), run_id));
+  const auto inputs = each_once(now.inputs);
   std::vector<std::string> kinds = {"tokens", "label_mask", "tokenizer"};
   if (!now.start) kinds.emplace_back("weights");
   for (const auto& kind : kinds)
-    check_kind(kind, of_kind(recorded, kind), of_kind(now.inputs, kind), changes);
+    check_kind(kind, of_kind(recorded, kind), of_kind(inputs, kind), changes);
   if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
   const Json config = now.start ? *now.start->contents.config : recorded_config(db, run_id);
   for (auto& change :

@@ -56,3 +56,14 @@ TEST_CASE("of many large files, size, ends and two places between are hashed, an
   CHECK(after[2].sha256 == before[2].sha256);
   CHECK(after[0].sha256 != after[1].sha256);
 }
+
+TEST_CASE("a file counts once as what it is named for, however often a config names it",
+          "[train]") {
+  const std::vector<store::InputRecord> inputs = {{"tokens", "/a", 1, "x"},
+                                                  {"tokens", "/b", 2, "y"},
+                                                  {"tokens", "/a", 1, "x"},
+                                                  {"label_mask", "/a", 1, "x"}};
+  std::string left;
+  for (const auto& input : train::each_once(inputs)) left += input.kind + " " + input.path + ", ";
+  CHECK(left == "tokens /a, tokens /b, label_mask /a, ");
+}
