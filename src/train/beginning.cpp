@@ -27,13 +27,20 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
                   "save_overwrite=true");
 }
 
+/// Where the weights of load_weights are read, if a start reads any.
+std::optional<fs::path> find_weights(const Resumption& resumption,
+                                     const config::TrainConfig& config) {
+  if (resumption.start || !config.load_weights) return std::nullopt;
+  return place_of_weights(*config.load_weights);
+}
+
 /// The digests of everything that decides the result: with those of the weights, if they are read.
-std::vector<store::InputRecord> inputs_of(const Preparation& ready, const Resumption& resumption,
-                                          const config::TrainConfig& config) {
+std::vector<store::InputRecord> inputs_of(const Preparation& ready,
+                                          const std::optional<fs::path>& weights) {
   auto inputs = ready.inputs;
-  if (resumption.start || !config.load_weights) return inputs;
-  const auto weights = describe_weights(*config.load_weights);
-  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  if (!weights) return inputs;
+  const auto files = describe_weights(*weights);
+  inputs.insert(inputs.end(), files.begin(), files.end());
   return inputs;
 }
 
@@ -63,7 +70,8 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
   });
   problems.check([&] {
     if (resumption.start || find_load_path(config)) return;
-    if (config.load_weights) models::read_weights(*config.load_weights, config.model);
+    if (const auto weights = find_weights(resumption, config))
+      models::read_weights(*weights, config.model);
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] { store::require_unlocked(options.run_dir); });
@@ -73,7 +81,7 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
       return require_writable_folder(fs::absolute(database).parent_path());
     const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
     if (!resumption.run_id || !ready.policy || !ready.batches) return;
-    const auto inputs = inputs_of(ready, resumption, config);
+    const auto inputs = inputs_of(ready, find_weights(resumption, config));
     check_successor(db, *resumption.run_id, {config, *ready.policy, inputs, resumption.start},
                     *ready.batches);
   });
@@ -91,7 +99,8 @@ Beginning find_beginning(const SessionOptions& options, const config::TrainConfi
   Resumption resumption;
   if (options.resume) resumption = find_resumption(options, database_of(options), config, read);
   events.insert(events.end(), resumption.events.begin(), resumption.events.end());
-  beginning.inputs = inputs_of(ready, resumption, config);
+  beginning.weights = find_weights(resumption, config);
+  beginning.inputs = inputs_of(ready, beginning.weights);
   beginning.continued = resumption.run_id;
   beginning.start = std::move(resumption.start);
   beginning.with_state = beginning.start || !config.reset_trainer_state;

@@ -14,11 +14,12 @@ namespace olmo::train {
 
 /// Where a start finds itself, once the folder is its own.
 struct Beginning {
-  std::optional<std::string> continued;    ///< the run that goes on; nothing: a new one
-  std::optional<Start> start;              ///< a checkpoint: of that run, or load_path's
-  bool with_state = false;                 ///< its counters and moments, too
-  std::vector<store::InputRecord> inputs;  ///< whatever decides the result
-  std::vector<ResumeEvent> events;         ///< that the record must tell
+  std::optional<std::string> continued;               ///< the run that goes on; nothing: a new one
+  std::optional<Start> start;                         ///< a checkpoint: of that run, or load_path's
+  bool with_state = false;                            ///< its counters and moments, too
+  std::optional<std::filesystem::path> weights = {};  ///< of load_weights, where they are read
+  std::vector<store::InputRecord> inputs;             ///< whatever decides the result
+  std::vector<ResumeEvent> events;                    ///< that the record must tell
 };
 
 /// The options' database, else the folder's own.

@@ -295,12 +295,14 @@ void Problems::throw_if_any() const {
   throw Error(all_.front().kind(), text);
 }
 
-std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
+fs::path place_of_weights(const fs::path& weights) {
   models::require_weights(weights);
-  const fs::path place =
-      store::holds_safetensors(weights) ? weights : store::resolve_checkpoint(weights);
+  return store::holds_safetensors(weights) ? weights : store::resolve_checkpoint(weights);
+}
+
+std::vector<store::InputRecord> describe_weights(const fs::path& weights) {
   std::vector<InputFile> files;
-  for (const auto& path : files_of(place)) files.push_back({"weights", path});
+  for (const auto& path : files_of(place_of_weights(weights))) files.push_back({"weights", path});
   return describe_inputs(files);
 }
 

@@ -114,8 +114,11 @@ Needs needs_of(const config::TrainConfig& config, const NeededMemory& memory_of,
 std::vector<std::string> shortages(const Needs& needs, const config::TrainConfig& config,
                                    const std::filesystem::path& run_dir);
 
+/// Where weights to start from lie: the path itself, or of a run's folder the newest checkpoint. A
+/// run that goes on saves newer ones, so a start looks once. Throws if there is nothing to read.
+std::filesystem::path place_of_weights(const std::filesystem::path& weights);
 /// Digests of the weights to start from: a file, or the files of a folder; of a run's folder those
-/// of the checkpoint that is read.
+/// of the newest checkpoint.
 std::vector<store::InputRecord> describe_weights(const std::filesystem::path& weights);
 
 }  // namespace olmo::train

@@ -164,7 +164,7 @@ class Session {
     const FreshPages pages(
         stepper.reserve_memory(),
         usable_cores().usable - stepper.policy().threads * ranks_beside(world, ranks_.rank()));
-    begin_at(stepper, beginning_.start, beginning_.with_state);
+    begin_at(stepper, beginning_.start, beginning_.with_state, beginning_.weights);
     require_same_start(stepper);
     activity_.done();
     const auto step = stepper.state().step;

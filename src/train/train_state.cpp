@@ -134,7 +134,8 @@ Start read_start_documents(const store::CheckpointReader& reader) {
   return start;
 }
 
-void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
+void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state,
+              const std::optional<std::filesystem::path>& weights) {
   const config::TrainConfig& config = stepper.config();
   // Moments before weights: theirs is memory that the stepper holds already.
   if (start && with_state) {
@@ -146,7 +147,7 @@ void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state) {
     stepper.load_owned_weights(start->contents.model);
     start->contents.model.clear();
   } else if (config.load_weights) {
-    load_weights(stepper, *config.load_weights);
+    load_weights(stepper, weights.value_or(*config.load_weights));
   } else {
     stepper.init_weights();
   }

@@ -43,7 +43,9 @@ Start read_start_documents(const store::CheckpointReader& reader);
 /// Gives the stepper its weights before the first step: the checkpoint's, of which `start` has what
 /// this rank owns, those of load_weights, or drawn ones; and, `with_state`, the checkpoint's
 /// counters and moments. The start's tensors are let go of as they have been copied, for both
-/// together take more than a step does.
-void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state);
+/// together take more than a step does. `weights`: where those of load_weights were found, on rank
+/// 0; without it they are looked for here.
+void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state,
+              const std::optional<std::filesystem::path>& weights = std::nullopt);
 
 }  // namespace olmo::train

@@ -1,8 +1,13 @@
 #include "train/beginning.h"
 
+#include <nlohmann/json.hpp>
+
 #include "config/train_config.h"
+#include "models/read_weights.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
+#include "train/small_run.h"
+#include "train/stepper.h"
 
 using namespace olmo;
 using namespace olmo::train;
@@ -21,6 +26,11 @@ std::string problem_in(const fs::path& run_dir, const std::vector<std::string>& 
   check_beginning(options, config, nothing, problems);
   REQUIRE(problems.all().size() <= 1);
   return problems.all().empty() ? "" : problems.all().front().what();
+}
+
+Stepper stepper_of(const config::TrainConfig& config) {
+  return {config, resolve_policy("portable", "auto", 1),
+          data::BatchSource(config::batch_config(config))};
 }
 
 }  // namespace
@@ -44,4 +54,37 @@ TEST_CASE("load_path takes over weights and counters together, or nothing", "[tr
   CHECK_THAT(problem_in(folder.path(), {from}), Contains("absent"));
   CHECK_THAT(problem_in(folder.path(), {from, "reset_optimizer_state=true"}),
              Contains("must be equal here"));
+}
+
+TEST_CASE("of a run that goes on, those weights are read that were recorded", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  const auto config_with = [&](const std::string& setting) {
+    return small_config(tokens, {"global_train_batch_size=4", setting});
+  };
+  const auto save = [&](std::int64_t step, const std::string& seed) {
+    Stepper drawn = stepper_of(config_with("seed=" + seed));
+    drawn.init_weights();
+    store::CheckpointContents contents;
+    contents.kind = store::CheckpointKind::kWeights;
+    contents.trainer = Json{{"step", step}};
+    contents.config = Json::object();
+    contents.model = drawn.parameters();
+    store::save_checkpoint(folder / "other", contents);
+    return models::weights_digest(drawn.parameters());
+  };
+  const Digest recorded = save(1, "1");
+  const auto config = config_with("load_weights=" + (folder / "other").string());
+  const store::RunLock lock(folder / "run");
+  const Preparation nothing;
+  const Beginning beginning =
+      find_beginning({folder / "run", {}, {}, ""}, config, nothing, lock, read_start);
+  REQUIRE_FALSE(beginning.inputs.empty());
+  CHECK_THAT(beginning.inputs.front().path, Contains("/other/step1/"));
+
+  REQUIRE(save(2, "2") != recorded);
+  Stepper stepper = stepper_of(config);
+  std::optional<Start> none;
+  begin_at(stepper, none, /*with_state=*/false, beginning.weights);
+  CHECK(models::weights_digest(stepper.parameters()) == recorded);
 }
