@@ -180,11 +180,17 @@ void Evaluators::add_suite(const std::string& label, const Json& data,
   plans_.push_back(std::move(plan));
 }
 
-EvaluationPlan Evaluators::whole_plan() const {
-  EvaluationPlan all = empty_plan();
+Json Evaluators::settings() const {
+  Json all = to_json(empty_plan());
   for (const auto& plan : plans_) {
-    all.tasks.insert(all.tasks.end(), plan.tasks.begin(), plan.tasks.end());
-    all.suites.insert(all.suites.end(), plan.suites.begin(), plan.suites.end());
+    Json of_plan = to_json(plan);
+    for (const char* group : {"tasks", "suites"}) {
+      for (Json& entry : of_plan[group]) {
+        for (const char* part : {"limit", "only_documents"})
+          if (!of_plan[part].is_null()) entry[part] = of_plan[part];
+        all[group].push_back(std::move(entry));
+      }
+    }
   }
   return all;
 }
@@ -192,7 +198,7 @@ EvaluationPlan Evaluators::whole_plan() const {
 std::vector<std::pair<std::string, double>> Evaluators::run(model::Olmo& model,
                                                             const Occasion& occasion) {
   const auto* tokenizer = tokenizer_ ? &*tokenizer_ : nullptr;
-  auto record = describe_evaluation(model, occasion.weights, tokenizer, whole_plan());
+  auto record = describe_evaluation(model, occasion.weights, tokenizer, settings());
   record.step = occasion.step;
   std::optional<store::RecordDatabase> own;  // metrics are made from rows, on every rank
   if (occasion.run != nullptr) {

@@ -56,8 +56,8 @@ class Evaluators {
   void add_suite(const std::string& label, const Json& data, std::optional<std::int64_t> samples,
                  const config::TrainConfig& config);
   [[nodiscard]] EvaluationPlan empty_plan() const;
-  /// With the tasks and suites of all plans.
-  [[nodiscard]] EvaluationPlan whole_plan() const;
+  /// Of all plans, for the record: what of a task or suite is left out stands beside its name.
+  [[nodiscard]] Json settings() const;
 
   std::int64_t max_length_;
   std::uint32_t eos_token_id_;

@@ -42,11 +42,11 @@ fs::path default_database(const models::LoadedModel& loaded) {
 
 store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
                                             const data::Tokenizer* tokenizer,
-                                            const EvaluationPlan& plan) {
+                                            const Json& settings) {
   store::EvaluationRecord record;
   record.weights_digest = weights_digest.hex();
   if (tokenizer != nullptr) record.tokenizer_digest = tokenizer->digest().hex();
-  record.settings = json_text(to_json(plan));
+  record.settings = json_text(settings);
   record.content_key = content_key(model.policy(), record);
   record.policy = json_text(store::policy_json(model.policy()));
   record.build = json_text(store::build_json());
@@ -68,7 +68,7 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
     if (options.on_progress) options.on_progress(progress);
     if (options.ranks == nullptr) check();
   };
-  auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, plan);
+  auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, to_json(plan));
   EvaluationSessionResult result;
   if (options.ranks != nullptr) {
     const std::vector<dist::Fact> facts = {{"weights", record.weights_digest},

@@ -42,9 +42,9 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
                                        const data::Tokenizer* tokenizer, const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options);
 
-/// The record of an evaluation of these weights under this plan, for EvaluationDb::begin().
+/// The record of an evaluation of these weights, for EvaluationDb::begin(). `settings`: of its
+/// plan, or of several.
 store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
-                                            const data::Tokenizer* tokenizer,
-                                            const EvaluationPlan& plan);
+                                            const data::Tokenizer* tokenizer, const Json& settings);
 
 }  // namespace olmo::evaluation

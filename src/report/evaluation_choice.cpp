@@ -72,8 +72,8 @@ bool alike(const EvaluationEntry& a, const EvaluationEntry& b) {
   const auto& x = a.record;
   const auto& y = b.record;
   return x.step == y.step && x.weights_digest == y.weights_digest &&
-         x.tokenizer_digest == y.tokenizer_digest && limit_of(x.settings) == limit_of(y.settings) &&
-         rounding_of(a) == rounding_of(b);
+         x.tokenizer_digest == y.tokenizer_digest &&
+         limits_of(x.settings) == limits_of(y.settings) && rounding_of(a) == rounding_of(b);
 }
 
 struct Pair {

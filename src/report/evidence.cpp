@@ -222,10 +222,9 @@ void add_caveats(ParityReport& report) {
                                " is not sealed (an older olmo-harness recorded it): an altered row "
                                "would not be seen.");
     }
-    if (side->evaluation && side->evaluation->limit)
+    if (side->evaluation && !side->evaluation->limit.empty())
       report.caveats.push_back("The evaluation of " + side->label + " scored no more than " +
-                               std::to_string(*side->evaluation->limit) +
-                               " instances a task: what follows holds for these.");
+                               side->evaluation->limit + ": what follows holds for these.");
   }
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)

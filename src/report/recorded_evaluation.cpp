@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/recorded_json.h"
+#include "core/text.h"
 #include "store/evaluation_seal.h"
 
 namespace olmo::report {
@@ -189,6 +190,36 @@ void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
   }
 }
 
+/// Calls visit(name, part) for the tasks and suites that settings name and what was to be scored of
+/// each: `part(key)` is null for all. A training's evaluators have a part each, which stands beside
+/// the name; `eval` has one for all.
+template <typename Visit>
+void visit_asked(const Json& settings, const Visit& visit) {
+  for (const char* group : {"tasks", "suites"}) {
+    for (const Json& entry : settings.value(group, Json::array())) {
+      if (!entry.is_object() || !entry.value("name", Json()).is_string()) continue;
+      visit(entry["name"].get<std::string>(),
+            [&](const char* key) { return entry.value(key, settings.value(key, Json())); });
+    }
+  }
+}
+
+/// EvaluationData::limit.
+std::string limit_text(const std::string& text) {
+  const Json settings = recorded_json(text);
+  if (!settings.is_object()) return "";
+  if (const Json of_all = settings.value("limit", Json()); of_all.is_number_integer())
+    return of_all.dump() + " instances a task";
+  std::vector<std::string> limits;
+  visit_asked(settings, [&](const std::string& name, const auto& part) {
+    const Json limit = part("limit"), documents = part("only_documents");
+    if (limit.is_number_integer()) limits.push_back(limit.dump() + " instances of " + name);
+    if (documents.is_array())
+      limits.push_back(std::to_string(documents.size()) + " instances of " + name);
+  });
+  return joined(limits);
+}
+
 }  // namespace
 
 bool is_cost_metric(const std::string& name) { return name == "bpb" || name == "ce_loss"; }
@@ -215,7 +246,7 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
                       .environment = entry.record.environment,
                       .tasks = {},
                       .suites = {},
-                      .limit = limit_of(entry.record.settings),
+                      .limit = limit_text(entry.record.settings),
                       .sealed = false,
                       .damage = {}};
   if (entry.status != "finished")
@@ -227,11 +258,14 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
   return data;
 }
 
-std::optional<std::int64_t> limit_of(const std::string& settings) {
-  const Json json = recorded_json(settings);
-  if (!json.is_object() || !json.contains("limit") || !json["limit"].is_number_integer())
-    return std::nullopt;
-  return json["limit"].get<std::int64_t>();
+std::set<std::string> limits_of(const std::string& text) {
+  const Json settings = recorded_json(text);
+  std::set<std::string> limits;
+  if (!settings.is_object()) return limits;
+  visit_asked(settings,
+              [&](const auto&, const auto& part) { limits.insert(part("limit").dump()); });
+  if (limits.empty()) limits.insert(settings.value("limit", Json()).dump());
+  return limits;
 }
 
 }  // namespace olmo::report

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,8 @@ struct EvaluationData {
   std::string settings, policy, build, environment;  ///< JSON
   std::vector<EvaluatedTask> tasks;                  ///< by name
   std::vector<EvaluatedSuite> suites;                ///< by name
-  std::optional<std::int64_t> limit;  ///< instances a task, where not all were scored
-  bool sealed = true;                 ///< not: an alteration of its rows would not be seen
+  std::string limit;   ///< "100 instances a task"; "" where all were scored
+  bool sealed = true;  ///< not: an alteration of its rows would not be seen
   /// What makes the record unfit: rows that were altered after it had ended, unfinished tasks,
   /// scores that are missing or not finite, instances without exactly one chosen option, options
   /// that are missing, impossible counts. One sentence each, with numbers. Such instances and
@@ -72,7 +73,8 @@ struct EvaluationData {
 /// be read.
 EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id);
 
-/// Instances a task that an evaluation with these settings scored at most; nothing: all.
-std::optional<std::int64_t> limit_of(const std::string& settings);
+/// How many instances a task or suite an evaluation with these settings scored at most: each number
+/// that it has, as text, and "null" where it was all.
+std::set<std::string> limits_of(const std::string& settings);
 
 }  // namespace olmo::report

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "dist/thread_ranks.h"
 #include "evaluation/evaluation.h"
@@ -68,7 +70,7 @@ Recorded evaluate_on(int size, const fs::path& database, const EvaluationPlan& p
   Recorded recorded;
   std::atomic<std::int64_t> errors = 0;
   const auto begin = [&](const model::Olmo& model) {
-    const auto record = describe_evaluation(model, Digest(), nullptr, plan);
+    const auto record = describe_evaluation(model, Digest(), nullptr, to_json(plan));
     if (const auto unfinished = db.find_unfinished(record)) return db.resume(*unfinished);
     db.begin(record);
   };

@@ -20,10 +20,12 @@ class Evaluated {
   }
 
   void add(std::int64_t step, const std::string& task, double score = -1,
-           const std::string& policy = R"({"precision":"fp32"})") {
+           const std::string& policy = R"({"precision":"fp32"})",
+           const std::string& settings = "{}") {
     store::EvaluationDb db(records_.database());
     auto record = test::plain_evaluation({}, step);
     record.policy = policy;
+    record.settings = settings;
     const auto id = db.begin(record);
     db.begin_task(test::plain_task(task));
     for (std::int64_t i = 0; i < 3; ++i)
@@ -97,6 +99,29 @@ TEST_CASE("what is not compared of a step is named", "[report]") {
   REQUIRE(chosen.caveats.size() == 2);
   CHECK(chosen.caveats[0].find("Not compared: boolq, which both sides evaluated") == 0);
   CHECK(chosen.caveats[1].find("Not compared: piqa, which only A evaluated") == 0);
+}
+
+TEST_CASE("what a training's evaluators scored of each task is seen, as the limit of eval is",
+          "[report]") {
+  const std::string policy = R"({"precision":"fp32"})";
+  const auto side_of = [&](const std::string& limit) {
+    auto side = std::make_unique<Evaluated>();
+    side->add(7, "boolq", -1, policy, R"({"limit":10,"tasks":[{"name":"boolq"}]})");
+    side->add(7, "arc", -1, policy,
+              R"({"limit":null,"tasks":[{"name":"arc","limit":)" + limit + "}]}");
+    return side;
+  };
+  const auto same = side_of("10"), other = side_of("20");
+  const auto both = choose(*same, *same);
+  REQUIRE(both.a);
+  CHECK(tasks_of(*both.a) == std::vector<std::string>{"arc", "boolq"});
+  const auto one = choose(*other, *other);
+  REQUIRE(one.a);
+  CHECK(tasks_of(*one.a) == std::vector<std::string>{"arc"});
+  CHECK(one.a->limit == "20 instances of arc");
+  REQUIRE(one.caveats.size() == 1);
+  CHECK(one.caveats[0].find("Not compared: boolq, which both sides evaluated with another limit") ==
+        0);
 }
 
 TEST_CASE("evaluations of later steps than the compared one are named", "[report]") {

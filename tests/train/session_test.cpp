@@ -1,6 +1,8 @@
 // Whole sessions on ranks that are threads: what they leave behind, and how they end.
 #include "train/session.h"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"
@@ -297,6 +299,9 @@ TEST_CASE("evaluators run on all ranks and give the numbers of one process", "[t
   CHECK(
       trainings.record(strategy).rows("SELECT step, weights_digest FROM evaluations ORDER BY 1") ==
       trainings.record("one").rows("SELECT step, weights_digest FROM evaluations ORDER BY 1"));
+  const Json settings =
+      Json::parse(trainings.record("one").value("SELECT settings FROM evaluations LIMIT 1"));
+  CHECK(settings.at("suites").at(0).at("only_documents").size() == 3);
 }
 
 }  // namespace

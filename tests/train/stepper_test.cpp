@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include <nlohmann/json.hpp>
+
 #include "core/policy.h"
 #include "data/batch.h"
 #include "evaluation/evaluation.h"
@@ -253,7 +255,7 @@ TEST_CASE("whatever the strategy, ranks that share an evaluation out find the ro
   const auto rows_of = [&](Stepper& stepper, const evaluation::EvaluationRanks& among) {
     store::RecordDatabase records(store::kInMemory, store::OpenMode::kCreate);
     store::EvaluationDb db(records);
-    db.begin(evaluation::describe_evaluation(stepper.model(), Digest(), nullptr, plan));
+    db.begin(evaluation::describe_evaluation(stepper.model(), Digest(), nullptr, to_json(plan)));
     evaluation::evaluate(stepper.model(), nullptr, plan, &db, {}, among);
     db.flush();
     std::vector<double> losses;
