@@ -90,9 +90,9 @@ eval::Selection find_asked(const Options& options, bool tells) {
   return asked;
 }
 
-std::optional<fs::path> tokenizer_file(const Options& options, const models::LoadedModel& loaded) {
+std::optional<fs::path> tokenizer_file(const Options& options, const models::ModelFiles& files) {
   if (!options.tokenizer.empty()) return data::require_tokenizer("--tokenizer", options.tokenizer);
-  return loaded.files.tokenizer.file;
+  return files.tokenizer.file;
 }
 
 bool needs_text(const eval::Selection& asked) {
@@ -105,21 +105,21 @@ bool needs_text(const eval::Selection& asked) {
   });
 }
 
-std::optional<data::Tokenizer> load_tokenizer(const Options& options, const eval::Selection& asked,
-                                              const models::LoadedModel& loaded, bool tells) {
-  const auto file = tokenizer_file(options, loaded);
+std::optional<data::Tokenizer> load_tokenizer(const std::optional<fs::path>& file,
+                                              const eval::Selection& asked,
+                                              const models::ModelFiles& files, bool tells) {
   if (!file) {
     if (!needs_text(asked)) return std::nullopt;
-    const auto& named = loaded.files.tokenizer.identifier;
+    const auto& named = files.tokenizer.identifier;
     throw Error(ErrorKind::kUsage,
-                loaded.files.path.string() +
+                files.path.string() +
                     (named ? ": was trained with tokenizer `" + *named + "`, which is not here; " +
                                  data::missing_tokenizer_hint(*named)
                            : ": does not say which tokenizer it was trained with") +
                     "; give --tokenizer, a tokenizer.json or a name (dolma-v1_5)");
   }
   auto tokenizer = data::Tokenizer::load(*file);
-  const auto note = models::check_tokenizer_fits(loaded.files, tokenizer, file->string());
+  const auto note = models::check_tokenizer_fits(files, tokenizer, file->string());
   if (note && tells) log_line("note: " + *note);
   return tokenizer;
 }
@@ -220,25 +220,34 @@ void tell(const Options& options, const Recorded& recorded, const std::optional<
   if (!options.json) say_next(after_evaluation(options, recorded));
 }
 
-int run(const Options& options, dist::World& world) {
-  const bool tells = world.launch().rank == 0;
-  std::optional<JoinedRun> joined;
-  if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
-  Activity activity(tells);
-  activity.now("reading the data of tasks and suites");
-  const eval::Selection asked = find_asked(options, tells);
+/// How this rank computes: on a device of its own.
+Policy policy_of(const Options& options, dist::World& world) {
   Policy policy;
   dist::together(world.ranks(), [&] {
     policy = options.policy.resolve({world.placement().local_rank, world.placement().local_size});
   });
   if (options.precision == to_string(Precision::kAmpBf16))
     policy.mixed_precision = MixedPrecision::kMixed;
+  return policy;
+}
+
+int run(const Options& options, dist::World& world) {
+  const bool tells = world.launch().rank == 0;
+  std::optional<JoinedRun> joined;
+  if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
+  // What was typed is looked at before anything is read that takes long.
+  models::ModelFiles files = models::find_model(options.checkpoint);
+  const auto tokenizer_of = tokenizer_file(options, files);
+  const Policy policy = policy_of(options, world);
   apply_policy(policy);
-  activity.now("reading the weights of " + options.checkpoint);
-  models::LoadedModel loaded = models::load_model(options.checkpoint, policy);
+  Activity activity(tells);
+  activity.now("reading the data of tasks and suites");
+  const eval::Selection asked = find_asked(options, tells);
   activity.now("reading the tokenizer");
+  const auto tokenizer = load_tokenizer(tokenizer_of, asked, files, tells);
+  activity.now("reading the weights of " + options.checkpoint);
+  models::LoadedModel loaded = models::load_model(std::move(files), policy);
   if (tells) log_line(loaded.description);
-  const auto tokenizer = load_tokenizer(options, asked, loaded, tells);
 
   Recorded recorded{.database = joined                     ? joined->database
                                 : options.database.empty() ? evaluation::default_database(loaded)

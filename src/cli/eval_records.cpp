@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
-#include "eval/selection.h"
 #include "store/evaluation_seal.h"
 #include "store/recorded_run.h"
 
@@ -40,15 +39,7 @@ std::filesystem::path task_data_folder(const std::string& given) {
   return std::filesystem::exists(inner) ? inner : std::filesystem::path(given);
 }
 
-bool has_default_suite() {
-  try {
-    const std::vector<std::string> names = {kDefaultSuite};
-    return !eval::select(eval::load_catalog(), names, {.task_data = task_data_folder("")})
-                .tasks.empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
+bool has_fetched_tasks() { return std::filesystem::exists(task_data_folder("") / "manifest.json"); }
 
 std::optional<std::filesystem::path> if_given(const std::string& option) {
   return option.empty() ? std::nullopt : std::optional<std::filesystem::path>(option);

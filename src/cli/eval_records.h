@@ -33,8 +33,8 @@ std::filesystem::path task_data_folder(const std::string& given);
 
 /// What `eval` scores unless it is told otherwise.
 inline constexpr char kDefaultSuite[] = "olmo";
-/// Whether its data are on this machine.
-bool has_default_suite();
+/// Whether `data fetch` has brought the data of tasks to this machine. Reads none of them.
+bool has_fetched_tasks();
 
 /// An option that may be left out.
 std::optional<std::filesystem::path> if_given(const std::string& option);

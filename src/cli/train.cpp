@@ -94,7 +94,7 @@ std::vector<NextStep> after_training(const train::SessionResult& result,
                               : result.database.string() + ":" + result.run_id;
   std::vector<NextStep> steps = {
       {{"report", "run", run, "--out", (folder / "run.html").string()}, "its page"}};
-  if (data::find_tokenizer(config.tokenizer.identifier) && has_default_suite())
+  if (data::find_tokenizer(config.tokenizer.identifier) && has_fetched_tasks())
     steps.push_back({{"eval", folder.string(), "--limit", "100"}, "its scores"});
   // The first steps of a run that began from another's checkpoint have none of its own before them.
   if (result.train.step > 0 && !config.load_path)

@@ -18,7 +18,10 @@ std::string describe(const ModelFiles& files) {
 }  // namespace
 
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy) {
-  ModelFiles files = find_model(path);
+  return load_model(find_model(path), policy);
+}
+
+LoadedModel load_model(ModelFiles files, const Policy& policy) {
   ModelWeights weights = read_model_weights(files, /*keep_bf16=*/true);
   auto model = model::Olmo::for_inference(files.config, policy, std::move(weights.tensors));
   std::string description = describe(files);

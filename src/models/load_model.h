@@ -32,6 +32,8 @@ struct LoadedModel {
 /// it) or does not fit the config, and for Python pickles with the way to convert them;
 /// Error(kDamaged) for files that are cut short or altered.
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy);
+/// The same of what find_model() has found.
+LoadedModel load_model(ModelFiles files, const Policy& policy);
 
 /// Whether a tokenizer (`name` is for messages) can be used with a model. Throws Error(kInput) if
 /// it has ids beyond the embedding, or if its `<|endoftext|>` is not the model's end-of-text id.

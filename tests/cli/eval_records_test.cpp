@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "data/public/fetch.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 namespace olmo::test {
 namespace {
@@ -131,6 +133,30 @@ TEST_CASE("eval --run writes into the database of a run that is there, and into 
   CHECK_THROWS_WITH(cli::find_joined_run(scene.path("a.db:nothing"), ""),
                     Catch::Contains("holds no run whose id begins with 'nothing'"));
   CHECK_FALSE(fs::exists(scene.path("c.db")));
+}
+
+TEST_CASE("eval looks at what was typed before it reads the data of tasks", "[cli]") {
+  const JoinScene scene;
+  const Environment no_data("OLMO_HARNESS_CACHE", scene.path("cache"));
+  const auto refusal = [&](Words words) {
+    words.insert(words.begin(), "eval");
+    return scene.run(words).err;
+  };
+  CHECK_THAT(refusal({scene.path("nosuch")}), Catch::Contains("nosuch"));
+  CHECK_THAT(refusal({scene.path("final"), "--tokenizer", "nosuch"}),
+             Catch::Contains("--tokenizer nosuch: not on this machine"));
+  CHECK_THAT(refusal({scene.path("final"), "--tokenizer", kGolden / "tokenizer.json"}),
+             Catch::Contains("`olmo-harness data fetch` brings it"));
+}
+
+TEST_CASE("tasks are here where data fetch has brought them, and none of them is read", "[cli]") {
+  const TemporaryDirectory folder;
+  const Environment cache("OLMO_HARNESS_CACHE", folder.path().string());
+  CHECK_FALSE(cli::has_fetched_tasks());
+  const auto data = data::evaluation_data_folder(data::default_data_folder());
+  fs::create_directories(data);
+  std::ofstream(data / "manifest.json") << "no manifest that could be read";
+  CHECK(cli::has_fetched_tasks());
 }
 
 TEST_CASE("a checkpoint joins no other run or step than those that it records", "[cli]") {
