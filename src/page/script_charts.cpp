@@ -77,8 +77,9 @@ function nearest(points, x) {
 }
 
 // A chart that can be zoomed and read. What is returned is for a script that brings other points:
-// `curves` (key, name, points, hidden), `view` (x and y in place of the axes of the page, zoom, fit:
-// the y axis follows what is seen), draw(), add(), and functions that it may set: `zoomed`, `where`.
+// `curves` (key, name, points, marks: places without a value, hidden), `view` (x and y in place of
+// the axes of the page, zoom, fit: the y axis follows what is seen), draw(), add(), and functions
+// that it may set: `zoomed`, `where`.
 function chart(svg) {
   const plot = svg.parentNode, figure = svg.closest('figure'), [left, below] = [plot.querySelector('.ys'), plot.querySelector('.xs')];
   const live = figure.dataset.source !== undefined;
@@ -87,7 +88,7 @@ function chart(svg) {
   const curveOf = g => {
     const spread = g.querySelector('.area,.bars');
     let points;  // of the page, once they are asked for: a page may have a thousand curves
-    return {g, key: g.dataset.key, name: g.dataset.name, spread, line: g.lastElementChild, hidden: false,
+    return {g, key: g.dataset.key, name: g.dataset.name, marks: [], spread, line: g.lastElementChild, hidden: false,
       get points() { return points = points || pointsOf(g.dataset.v); }, set points(list) { points = list; },
       bars: Boolean(spread) && spread.classList.contains('bars'), knots: (g.dataset.steps || '').split(';').filter(Boolean).map(k => k.split(',').map(Number))};
   };
@@ -105,7 +106,7 @@ function chart(svg) {
     const log = view.x.scale === 'log';
     let low = Infinity, high = -Infinity;
     if (view.zoom) [low, high] = view.zoom;
-    else for (const c of seen()) for (const p of c.points) if (!log || p.x > 0) { if (p.x < low) low = p.x; if (p.x > high) high = p.x; }
+    else for (const c of seen()) for (const p of [...c.points, ...c.marks]) if (!log || p.x > 0) { if (p.x < low) low = p.x; if (p.x > high) high = p.x; }
     if (!(low <= high)) { low = log ? 1 : 0; high = low + 1; }
     x = {...view.x, low, high: high > low ? high : low + 1};
     y = {...view.y};
@@ -119,7 +120,7 @@ function chart(svg) {
   }
 
   function draw() {
-    for (const c of curves) for (const p of c.points) p.x = xOf(p.base, c.knots);
+    for (const c of curves) for (const p of [...c.points, ...c.marks]) p.x = xOf(p.base, c.knots);
     axes();
     const X = v => (1000 * place(x, v)).toFixed(1), Y = v => (1000 - 1000 * place(y, v)).toFixed(1);
     for (const c of curves) {
@@ -138,6 +139,16 @@ function chart(svg) {
       }
       if (c.spread) c.spread.setAttribute('d', c.bars ? c.points.map(p => 'M' + X(p.x) + ' ' + Y(p.low) + 'V' + Y(p.high)).join('') :
         parts.map(part => 'M' + part.map(p => X(p.x) + ' ' + Y(p.high)).join('L') + 'L' + part.slice().reverse().map(p => X(p.x) + ' ' + Y(p.low)).join('L') + 'Z').join(''));
+    }
+    for (const c of curves) if (c.marks.length || c.marked) {
+      if (!c.marked) {
+        c.marked = c.line.cloneNode();
+        c.marked.setAttribute('class', 'event-b');
+        c.g.append(c.marked);
+        c.marked.append(document.createElementNS(svg.namespaceURI, 'title'));
+        c.marked.lastChild.textContent = c.name + ': the loss is not finite';
+      }
+      c.marked.setAttribute('d', c.marks.map(p => 'M' + X(p.x) + ' 0V1000').join(''));
     }
     for (const [e, [x0, x1, y0, y1]] of rectangles)
       e.setAttribute('d', `M${x0 === null ? 0 : X(xOf(x0))} ${y1 === null ? 0 : Y(y1)}H${x1 === null ? 1000 : X(xOf(x1))}V${y0 === null ? 1000 : Y(y0)}H${x0 === null ? 0 : X(xOf(x0))}Z`);

@@ -105,6 +105,11 @@ function curvesPage(main) {
     const low = series.low || series.mean, high = series.high || series.mean;
     return kept.map(([i, gap], k) => ({step: steps[i], base: placeOf(run, steps[i]), mean: means[k], low: low[i], high: high[i], broken: gap})).filter(p => isFinite(p.base));
   }
+  // Where the loss is not finite.
+  function marksOf(run, source) {
+    const data = state.zoom && run.part || run.whole, counts = source === 'ce_loss' && (data.of[source] || {}).not_finite || [];
+    return data.step.filter((_, i) => counts[i] > 0).map(step => ({base: placeOf(run, step)})).filter(p => isFinite(p.base));
+  }
   // Less what the base has at the same place.
   function lessBase(points, base) {
     if (!base.length) return [];
@@ -125,6 +130,7 @@ function curvesPage(main) {
       curve.hidden = state.hidden.has(run.key);
       if (curve.hidden) continue;
       curve.points = pointsOf(run, handle.source);
+      curve.marks = marksOf(run, handle.source);
       if (under) curve.points = lessBase(curve.points, pointsOf(under, handle.source));
     }
     Object.assign(handle.view, {zoom: state.zoom, x: {...axes[state.x], scale: state.logx && state.x !== 'date' ? 'log' : 'linear', knee: 1},
@@ -236,7 +242,12 @@ function curvesPage(main) {
       for (const kind of ['low', 'mean', 'high']) series[kind].push(...values);
     }
     for (const series of Object.values(whole.of)) for (const kind of ['low', 'mean', 'high']) while (series[kind].length < whole.step.length) series[kind].push(null);
-    run.fresh += rows.step.length;
+    const loss = whole.of.ce_loss, count = rows.step.length;
+    if (loss) {
+      loss.not_finite = loss.not_finite || Array(whole.step.length - count).fill(0);
+      loss.not_finite.push(...loss.mean.slice(-count).map(mean => mean === null ? 1 : 0));
+    }
+    run.fresh += count;
   }
   async function follow() {
     const live = runs.filter(r => r.active && r.whole);

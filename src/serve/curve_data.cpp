@@ -90,6 +90,18 @@ class Stopwatch {
   double sum_ = 0;
 };
 
+/// Every step has a loss: one that is missing in a bin is not finite.
+void add_not_finite(const std::vector<store::SeriesBin>& bins, std::size_t loss,
+                    OrderedJson& curve) {
+  OrderedJson counts = OrderedJson::array();
+  bool any = false;
+  for (const auto& bin : bins) {
+    counts.push_back(bin.rows - bin.of[loss].values);
+    any = any || bin.rows > bin.of[loss].values;
+  }
+  if (any) curve["not_finite"] = std::move(counts);
+}
+
 OrderedJson json_of_bins(const std::vector<store::SeriesBin>& bins, OrderedJson json) {
   const auto of = step_quantities().columns;
   const std::size_t tokens = of.size() - 2, seconds = of.size() - 1;
@@ -122,6 +134,7 @@ OrderedJson json_of_bins(const std::vector<store::SeriesBin>& bins, OrderedJson 
     }
     json["of"][curve.column] = {
         {"low", std::move(low)}, {"mean", std::move(mean)}, {"high", std::move(high)}};
+    if (&curve == kCurves.data()) add_not_finite(bins, k, json["of"][curve.column]);
   }
   return json;
 }

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "serve/client.h"
 #include "serve/served_runs.h"
 #include "support/browser.h"
@@ -52,6 +54,23 @@ TEST_CASE("new steps are drawn while a training writes them, and no more is aske
   looked.b.end();
   CHECK(looked.browser.becomes("document.getElementById('curves').dataset.live === 'off'"));
   CHECK(looked.browser.text("document.querySelector('.state').textContent") == "step 320");
+  CHECK(looked.browser.problems().empty());
+}
+
+TEST_CASE("steps whose loss is not finite are marked, those that come and those that were there",
+          "[page][browser]") {
+  if (!Browser::is_installed()) return;
+  Looked looked;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  looked.a.train(301, 302, kInfinity);
+  looked.open();
+  const std::string marks = "charts[0].curves[0].marks.map(p => p.base).join()";
+  CHECK(looked.browser.becomes(marks + " === '301,302'"));
+  CHECK(looked.browser.text("charts[0].curves[0].marked.textContent") ==
+        "first: the loss is not finite");
+  looked.a.train(303, 303, kInfinity);
+  CHECK(looked.browser.becomes(marks + " === '301,302,303'"));
+  CHECK(looked.browser.holds("charts[0].curves[1].marks.length === 0"));
   CHECK(looked.browser.problems().empty());
 }
 

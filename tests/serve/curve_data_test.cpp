@@ -1,5 +1,7 @@
 #include "serve/curve_data.h"
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "serve/client.h"
@@ -67,6 +69,20 @@ TEST_CASE("only steps that came since are sent anew", "[serve]") {
   CHECK(news["active"] == true);
   CHECK(news["tokens"] == Json({11 * 512, 12 * 512, 13 * 512}));
   CHECK(news["of"]["ce_loss"][2] == Approx(10.0 / 13));
+}
+
+TEST_CASE("bins tell how often the loss was not finite, and a curve that always was does not",
+          "[serve]") {
+  Asked asked(10);
+  CHECK_FALSE(asked.get("/api/curves?run=" + asked.key)["of"]["ce_loss"].contains("not_finite"));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  asked.run.train(11, 12, kInfinity);
+  asked.run.train(13, 13, -kInfinity);
+  const Json of = asked.get("/api/curves?run=" + asked.key)["of"];
+  std::int64_t marked = 0;
+  for (const auto& count : of["ce_loss"]["not_finite"]) marked += count.get<std::int64_t>();
+  CHECK(marked == 3);
+  CHECK_FALSE(of["lr"].contains("not_finite"));
 }
 
 TEST_CASE("a page that has missed many steps is told so", "[serve]") {
