@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kKept = 16;
 constexpr std::size_t kWaiting = 8;
-constexpr auto kStaysFresh = std::chrono::seconds(30);
 
 /// Asks again by itself, with or without a script.
 Response making_page(const std::string& what, double seconds) {
@@ -42,7 +41,7 @@ Response PageMaker::page(const std::string& name, const std::string& what,
   std::unique_lock held(mutex_);
   const auto now = Clock::now();
   auto& kept = pages_[name];
-  const bool old = kept && kept->done && kept->stamps != stamps && now > kept->ended + kStaysFresh;
+  const bool old = kept && kept->done && kept->stamps != stamps && now > kept->ended + stays_fresh_;
   if (!kept || old || (kept->done && kept->error)) {
     if (waiting_.size() >= kWaiting) {
       pages_.erase(name);

@@ -20,14 +20,16 @@ namespace olmo::serve {
 
 class PageMaker {
  public:
-  PageMaker() : thread_([this] { work(); }) {}
+  /// `stays_fresh`: a page of this age at most is not made again, whatever has changed.
+  explicit PageMaker(std::chrono::seconds stays_fresh = std::chrono::seconds(30))
+      : stays_fresh_(stays_fresh), thread_([this] { work(); }) {}
   /// Waits for the page that is being made.
   ~PageMaker();
   PageMaker(const PageMaker&) = delete;
   PageMaker& operator=(const PageMaker&) = delete;
 
-  /// The page `name`, as it was last made, if the databases are as they were or it is some seconds
-  /// old at most (those of a run that goes on always change); else `make` makes it, and where that
+  /// The page `name`, as it was last made, if the databases are as they were or it is still
+  /// fresh (those of a run that goes on always change); else `make` makes it, and where that
   /// takes longer than `patience` the answer is a page that says so and asks again by itself.
   /// `what`: what is being made, a text. An Error of `make` is thrown here.
   Response page(const std::string& name, const std::string& what,
@@ -48,6 +50,7 @@ class PageMaker {
   void work();
   void forget_oldest();
 
+  std::chrono::seconds stays_fresh_;
   std::mutex mutex_;  ///< of all that follows
   std::condition_variable changed_;
   std::map<std::string, std::shared_ptr<Page>> pages_;

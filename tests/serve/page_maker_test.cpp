@@ -29,21 +29,33 @@ TEST_CASE("a page that takes long is a page that says so, until it is there", "[
   CHECK(maker.page("a", "A", {}, make, kPatience).body == "made");
 }
 
-TEST_CASE("a page is made once while its databases are as they were", "[serve]") {
+/// A page of a run that tells how often it was made.
+struct CountedPage {
+  explicit CountedPage(std::chrono::seconds stays_fresh) : maker(stays_fresh) {}
+  std::string ask() {
+    const auto make = [&] { return serve::html_response(std::to_string(++made)); };
+    return maker.page("a", "A", {run.path()}, make, kPatience).body;
+  }
+
   olmo::test::RecordedCurve run;
   int made = 0;
   serve::PageMaker maker;
-  const auto ask = [&] {
-    return maker
-        .page(
-            "a", "A", {run.path()}, [&] { return serve::html_response(std::to_string(++made)); },
-            kPatience)
-        .body;
-  };
-  CHECK(ask() == "1");
-  CHECK(ask() == "1");
-  run.steps(1, 1);
-  CHECK(ask() == "1");  // a run that goes on changes every second: what is new is not made at once
+};
+
+TEST_CASE("a page is made once while its databases are as they were", "[serve]") {
+  CountedPage page(std::chrono::seconds(0));
+  CHECK(page.ask() == "1");
+  CHECK(page.ask() == "1");
+  page.run.steps(1, 1);
+  CHECK(page.ask() == "2");
+}
+
+TEST_CASE("a page that is fresh is not made again, as a run that goes on changes every second",
+          "[serve]") {
+  CountedPage page(std::chrono::hours(24));
+  CHECK(page.ask() == "1");
+  page.run.steps(1, 1);
+  CHECK(page.ask() == "1");
 }
 
 TEST_CASE("an error of making a page is told to who asked, and the next one tries again",
