@@ -3,9 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 

@@ -2,7 +2,6 @@
 // processes write its tensors.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <span>

@@ -2,7 +2,6 @@
 // what it makes is written by store/raw_file.h, where every error is ours to handle.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

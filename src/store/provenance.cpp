@@ -1,5 +1,9 @@
 #include "store/provenance.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <hdf5.h>
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
