@@ -7,35 +7,18 @@
 #include "cli/words.h"
 #include "core/json.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 namespace olmo::test {
 namespace {
 
 const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 
-/// Variables of the environment while an object lives.
-class Variables {
- public:
-  Variables(std::initializer_list<std::pair<const char*, std::string>> values) {
-    for (const auto& [name, value] : values) {
-      ::setenv(name, value.c_str(), 1);
-      names_.emplace_back(name);
-    }
-  }
-  ~Variables() {
-    for (const auto& name : names_) ::unsetenv(name.c_str());
-  }
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
-
- private:
-  std::vector<std::string> names_;
-};
-
 /// Where the libraries of CUDA's emulated device are, and how it works.
-Variables cuda(const std::string& mode = "delayed") {
-  return {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA}, {"FAKE_GPU_MODE", mode}};
-}
+struct Cuda {
+  Environment libraries{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA};
+  Environment mode{"FAKE_GPU_MODE", "delayed"};
+};
 
 const Words kHashed = {"hash_interval=10", "save_interval=10"};
 
@@ -64,7 +47,7 @@ TEST_CASE("twenty steps on an emulated GPU have the CPU's chain and state, whate
                 {"rocm", OLMO_FAKE_ROCM, "delayed"}};
   const Scene scene;
   for (auto& way : ways) {  // beside each other: one takes seconds
-    const Variables variables = {{"OLMO_GPU_LIBRARIES", way.folder}, {"FAKE_GPU_MODE", way.mode}};
+    const Environment libraries("OLMO_GPU_LIBRARIES", way.folder), mode("FAKE_GPU_MODE", way.mode);
     way.child =
         std::make_unique<Child>(scene.command(way.mode, with(kHashed, {"device=" + way.device})),
                                 scene / (way.mode + "-log"));
@@ -86,7 +69,7 @@ TEST_CASE("twenty steps on an emulated GPU have the CPU's chain and state, whate
 
 TEST_CASE("a training in amp_bf16 on an emulated GPU has the CPU's chain and state", "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   for (const std::string strategy : {"fsdp", "ddp"}) {
     const Words how = {"precision=amp_bf16", "distributed_strategy=" + strategy, "stop_at=2",
                        "hash_interval=2"};
@@ -103,7 +86,7 @@ TEST_CASE("a training in amp_bf16 on an emulated GPU has the CPU's chain and sta
 TEST_CASE("a training with the library's matrix products runs on a GPU, twice with the same bits",
           "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   for (const std::string precision : {"fp32", "amp_bf16"}) {
     INFO(precision);
     Words chains;
@@ -121,7 +104,7 @@ TEST_CASE("a training with the library's matrix products runs on a GPU, twice wi
 
 TEST_CASE("a run goes from the CPU to a GPU and back with the same chain and state", "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   const auto go = [&](const Words& more) { return scene.train("run", with(kHashed, more)); };
   REQUIRE(go({"stop_after=4"}).code == 75);
   const auto there = go({"stop_after=9", "device=cuda", "--resume", "latest"});
@@ -135,7 +118,7 @@ TEST_CASE("a run goes from the CPU to a GPU and back with the same chain and sta
 TEST_CASE("a run in amp_bf16 goes from the CPU to a GPU and back with the same chain and state",
           "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   for (const std::string strategy : {"fsdp", "ddp"}) {
     INFO(strategy);
     const auto go = [&](const std::string& run, const Words& more) {
@@ -169,7 +152,7 @@ TEST_CASE("tasks and texts evaluated on a GPU have the CPU's numbers", "[cli][gp
     REQUIRE(ended.code == 0);
     return read_file(folder / (name + ".jsonl")) + Json::parse(ended.out).at("perplexity").dump();
   };
-  const Variables variables = cuda();
+  const Cuda cuda;
   for (const std::string precision : {"fp32", "amp_bf16"}) {
     INFO(precision);
     const Words how = {"--precision", precision};
@@ -180,7 +163,7 @@ TEST_CASE("tasks and texts evaluated on a GPU have the CPU's numbers", "[cli][gp
 
 TEST_CASE("a run is audited on another device than it was computed on", "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   REQUIRE(
       scene.train("gpu", with(kHashed, {"device=cuda", "trace_interval=2", "stop_at=4"})).code ==
       0);
@@ -197,7 +180,7 @@ TEST_CASE("a run is audited on another device than it was computed on", "[cli][g
 
 TEST_CASE("a run in amp_bf16 is audited on another device than it was computed on", "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = cuda();
+  const Cuda cuda;
   for (const std::string strategy : {"fsdp", "ddp"}) {
     for (const std::string device : {"cuda", "cpu"}) {
       const std::string run = strategy + device, other = device == "cpu" ? "cuda" : "cpu";
@@ -224,9 +207,8 @@ TEST_CASE(
   for (const char* mode : {"now", "delayed"}) {
     const std::string name = std::string("run-") + mode;
     {
-      const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA},
-                                   {"FAKE_GPU_MODE", mode},
-                                   {"FAKE_GPU_FAIL", "olmo_swiglu_backward:14"}};
+      const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA), how("FAKE_GPU_MODE", mode),
+          fail("FAKE_GPU_FAIL", "olmo_swiglu_backward:14");
       check_refused(scene.train(name, with(often, {"device=cuda"})), 1,
                     {"device Emulated GPU", "unspecified launch failure", "launched last: olmo_"});
     }
@@ -238,15 +220,15 @@ TEST_CASE(
 
 TEST_CASE("a model that a device's memory cannot hold ends with one sentence", "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA},
-                               {"FAKE_GPU_MEMORY", "700000"}};
+  const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA),
+      memory("FAKE_GPU_MEMORY", "700000");
   check_refused(scene.train("run", {"device=cuda"}), 1, {"on cuda:0: there is no memory for it"});
 }
 
 TEST_CASE("training on a device that is not there ends with exit code 2 and one sentence",
           "[cli][gpu]") {
   const Scene scene;
-  const Variables variables = {{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA}, {"FAKE_GPUS", "0"}};
+  const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA), gpus("FAKE_GPUS", "0");
   check_refused(scene.train("none", {"device=cuda"}), 2, {"shows this process no GPU"});
 }
 
@@ -259,7 +241,7 @@ TEST_CASE("a GPU's libraries that are missing are named, all of them, by a train
     fs::create_symlink(fs::path(OLMO_FAKE_CUDA) / name, folder / name);
   for (const char* name : {"libtorch_cuda.so", "libolmo_beside.so"})
     fs::create_symlink(fs::path(OLMO_FAKE_INCOMPLETE) / name, folder / name);
-  const Variables variables = {{"OLMO_GPU_LIBRARIES", folder.string()}};
+  const Environment place("OLMO_GPU_LIBRARIES", folder.string());
   const std::string missing = "libolmo_absent_a.so, libolmo_absent_b.so";
   check_refused(scene.train("none", {"device=cuda"}), 2,
                 {"libtorch_cuda.so lacks libraries that it needs: " + missing, "--libtorch"});

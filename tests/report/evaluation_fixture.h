@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/recorded_evaluation.h"
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {
@@ -14,30 +14,18 @@ namespace olmo::test {
 /// An evaluation that a test writes row by row and then reads as a report does.
 class EvaluationFile {
  public:
-  explicit EvaluationFile(const std::string& tokenizer = "tokenizer")
-      : records_(directory_.path() / "evaluation.db", store::OpenMode::kCreate), db_(records_) {
-    id_ = db_.begin({.run_id = {},
-                     .attempt = {},
-                     .step = 7,
-                     .checkpoint = "step7",
-                     .weights_digest = "weights",
-                     .tokenizer_digest = tokenizer,
-                     .content_key = "key",
-                     .command_line = "eval",
-                     .settings = "{}",
-                     .policy = "{}",
-                     .build = "{}",
-                     .environment = "{}"});
-  }
+  EvaluationFile()
+      : records_(directory_.path() / "evaluation.db", store::OpenMode::kCreate),
+        db_(records_),
+        id_(db_.begin(plain_evaluation({}, 7))) {}
 
   void begin(const std::string& task, const std::string& metric = "acc",
              const std::string& definition = "definition") {
-    db_.begin_task({.task = task,
-                    .kind = metric == "ppl" ? "perplexity" : "rank_classification",
-                    .convention = "olmo",
-                    .definition_digest = definition,
-                    .data_digest = "data",
-                    .primary_metric = metric});
+    auto record = plain_task(task);
+    if (metric == "ppl") record.kind = "perplexity";
+    record.definition_digest = definition;
+    record.primary_metric = metric;
+    db_.begin_task(record);
   }
 
   /// Instances of two options, the label being 0. `logprob(doc_id, option)`.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page/pages.h"
+#include "store/plain_evaluation.h"
 #include "store/record_database.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -16,27 +17,17 @@ using Catch::Matchers::Contains;
 class Evaluations {
  public:
   void begin(std::optional<std::int64_t> step) {
-    db_.begin({.run_id = {},
-               .attempt = {},
-               .step = step,
-               .checkpoint = "step",
-               .weights_digest = "w",
-               .tokenizer_digest = "t",
-               .content_key = "key" + std::to_string(step.value_or(0)),
-               .command_line = "eval",
-               .settings = "{}",
-               .policy = "{}",
-               .build = "{}",
-               .environment = "{}"});
+    auto record = test::plain_evaluation();
+    record.step = step;
+    record.content_key = "key" + std::to_string(step.value_or(0));
+    db_.begin(record);
   }
   void task(const std::string& name, const std::string& kind, const std::string& primary,
             const std::vector<EvaluationMetric>& metrics) {
-    db_.begin_task({.task = name,
-                    .kind = kind,
-                    .convention = "olmo",
-                    .definition_digest = "d",
-                    .data_digest = "d",
-                    .primary_metric = primary});
+    auto record = test::plain_task(name);
+    record.kind = kind;
+    record.primary_metric = primary;
+    db_.begin_task(record);
     db_.record_metrics(name, metrics);
     db_.end_task(name, "finished");
   }
@@ -119,12 +110,7 @@ TEST_CASE("costs have an interval of 1.96 standard errors, one instance none", "
 TEST_CASE("a task that failed and an evaluation that did not end are named", "[report]") {
   Evaluations evaluations;
   evaluations.begin(5);
-  evaluations.db().begin_task({.task = "piqa",
-                               .kind = "rank_classification",
-                               .convention = "olmo",
-                               .definition_digest = "d",
-                               .data_digest = "d",
-                               .primary_metric = "acc"});
+  evaluations.db().begin_task(test::plain_task());
   evaluations.db().end_task("piqa", "failed", "no data");
   RunReport report;
   report.evaluations = evaluations.read();

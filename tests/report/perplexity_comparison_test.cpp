@@ -146,7 +146,7 @@ TEST_CASE("other texts and tokenizers are mismatched", "[report]") {
   const auto result = compare_perplexity(a, retokenized, kBpbMargin);
   CHECK(result.invalid.empty());
   CHECK(result.mismatched ==
-        std::vector<std::string>{"the tokenizers differ, tokenizer and another"});
+        std::vector<std::string>{"the tokenizers differ, " + a.tokenizer_digest + " and another"});
 }
 
 TEST_CASE("a single document gets no interval", "[report]") {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "store/evaluation_db.h"
+#include "store/plain_evaluation.h"
 #include "store/run_db.h"
 #include "support/simulation.h"
 
@@ -73,25 +73,11 @@ inline void write_evaluation(store::RecordDatabase& records, const std::string& 
                              const std::vector<SimulatedTask>& tasks,
                              const std::string& run_id = "") {
   store::EvaluationDb db(records);
-  db.begin({.run_id = run_id,
-            .attempt = {},
-            .step = 7,
-            .checkpoint = "step7",
-            .weights_digest = weights,
-            .tokenizer_digest = "tokenizer",
-            .content_key = weights,
-            .command_line = "eval",
-            .settings = "{}",
-            .policy = "{}",
-            .build = "{}",
-            .environment = "{}"});
+  auto record = plain_evaluation(run_id, 7);
+  record.weights_digest = record.content_key = weights;
+  db.begin(record);
   for (const SimulatedTask& task : tasks) {
-    db.begin_task({.task = task.name,
-                   .kind = "rank_classification",
-                   .convention = "olmo",
-                   .definition_digest = "definition",
-                   .data_digest = "data",
-                   .primary_metric = "acc"});
+    db.begin_task(plain_task(task.name));
     for (std::size_t i = 0; i < task.right.size(); ++i) {
       std::vector<OptionRow> rows(2);
       for (std::size_t option = 0; option < 2; ++option) {
