@@ -106,15 +106,17 @@ int parity(const Options& options) {
   });
   if (!options.out.empty()) add_flip_texts(found, options.data);
   save(options.csv, options.csv.empty() ? "" : report::parity_csv(found));
+  const bool passes =
+      options.allow_negligible && found.verdict == report::Verdict::kDifferentNegligible;
+  const int code = passes ? 0 : report::exit_code(found.verdict);
+  auto json = options.json ? report::parity_json(found) : nlohmann::ordered_json();
+  if (options.json) json["exit_code"] = code;
   deliver(options, options.out.empty() ? "" : report::parity_html(found),
-          report::parity_markdown(found),
-          options.json ? report::parity_json(found) : nlohmann::ordered_json());
+          report::parity_markdown(found), json);
   if (options.out.empty() && !options.json)
     say_next({{with(words, {{"--data", options.data}, {"--out", "parity.html"}}),
                "the same as a page, with figures"}});
-  const bool passes =
-      options.allow_negligible && found.verdict == report::Verdict::kDifferentNegligible;
-  return passes ? 0 : report::exit_code(found.verdict);
+  return code;
 }
 
 void declare(const Options& options) {

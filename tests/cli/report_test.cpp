@@ -124,6 +124,9 @@ TEST_CASE("a margin and a difference: negligible within it, DIFFERENT beyond, a 
   const auto within = pair.report(pair.database("a"), pair.database("b"), {"--margin", "loss=100"});
   CHECK(within["verdict"] == "DIFFERENT_NEGLIGIBLE");
   CHECK(within["reason"].get<std::string>().find("±100 nats (command line)") != std::string::npos);
+  const auto allowed = pair.report(pair.database("a"), pair.database("b"),
+                                   {"--margin", "loss=100", "--allow-negligible"});
+  CHECK(allowed["exit_code"] == 0);
 }
 
 TEST_CASE("two logs are CONSISTENT while nobody states what they do not tell, then EQUIVALENT",
