@@ -1,10 +1,12 @@
 #include "audit/replay.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/error.h"
 #include "core/gpu.h"
 #include "store/checkpoint_manifest.h"
+#include "train/preparation.h"
 #include "train/train_state.h"
 
 namespace olmo::audit {
@@ -40,6 +42,43 @@ std::optional<train::Start> find_start(const AuditedRun& recorded, const Checkpo
     return start;
   }
   return std::nullopt;
+}
+
+/// Whether `folder` holds the files that were recorded, by name and digest.
+bool holds(const fs::path& folder, const std::vector<store::InputRecord>& recorded) {
+  std::vector<train::InputFile> files;
+  std::error_code ignored;
+  for (const auto& file : recorded) {
+    files.push_back({file.kind, folder / fs::path(file.path).filename()});
+    if (!fs::exists(files.back().path, ignored)) return false;
+  }
+  return std::ranges::equal(train::describe_inputs(files), recorded, {},
+                            &store::InputRecord::sha256, &store::InputRecord::sha256);
+}
+
+/// Where the weights of load_weights lie that the run read. The place that its config names may
+/// hold others by now, as the folder of a run that went on does.
+std::optional<fs::path> find_weights(const AuditedRun& recorded,
+                                     const config::TrainConfig& config) {
+  std::vector<store::InputRecord> files;
+  std::ranges::copy_if(recorded.inputs, std::back_inserter(files),
+                       [](const auto& input) { return input.kind == "weights"; });
+  if (!config.load_weights || files.empty()) return std::nullopt;
+  const fs::path first = files.front().path, named = *config.load_weights;
+  const bool one_file = first.extension() == ".safetensors" && files.size() == 1;
+  const auto in = [&](const fs::path& folder) {
+    return one_file ? folder / first.filename() : folder;
+  };
+  if (holds(first.parent_path(), files)) return in(first.parent_path());
+  const fs::path now = train::place_of_weights(named);
+  const fs::path folder = fs::is_directory(now) ? now : now.parent_path();
+  if (holds(folder, files)) return in(folder);
+  throw Error(ErrorKind::kInput,
+              "audit: the weights that the run " + recorded.run_id +
+                  " began from are not here: " + "it read " + first.string() + ", SHA-256 " +
+                  files.front().sha256 + ", and " + now.string() +
+                  " holds others; say with load_weights=PLACE where they are, or with "
+                  "--checkpoints where one of its own checkpoints before the steps to audit is");
 }
 
 void require_startable(const AuditedRun& recorded, const config::TrainConfig& config) {
@@ -107,11 +146,16 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                std::vector<store::Finding>& findings)
     : stepper_(config, policy, data::BatchSource(config::batch_config(config))) {
   std::optional<train::Start> start = find_start(recorded, places, step, findings);
-  if (!start) require_startable(recorded, config);
-  train::begin_at(stepper_, start, /*with_state=*/true);
+  std::optional<fs::path> weights;
+  if (!start) {
+    require_startable(recorded, config);
+    weights = find_weights(recorded, config);
+  }
   started_from_ = start                 ? start->path.string()
+                  : weights             ? weights->string()
                   : config.load_weights ? *config.load_weights
                                         : "initial weights";
+  train::begin_at(stepper_, start, /*with_state=*/true, weights);
 }
 
 std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {

@@ -34,7 +34,7 @@ class Replay {
  public:
   /// Starts at the latest recorded checkpoint up to `step` that is there and sound, else at step 0;
   /// what is wrong with others goes to `findings`. Throws Error(kUsage) if the run cannot be
-  /// started anew.
+  /// started anew, Error(kInput) if the weights that it began from are not here.
   Replay(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,
          const CheckpointPlaces& places, std::int64_t step, std::vector<store::Finding>& findings);
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "cli/words.h"
 #include "store/sqlite.h"
 #include "support/catch.h"
 
@@ -102,6 +103,28 @@ TEST_CASE("an audit looks for the files of data.datasets in --data, too", "[cli]
                                              (elsewhere / "").string(), "--steps", "1..2"});
   INFO(ended.err);
   CHECK(ended.code == 0);
+}
+
+TEST_CASE("an audit begins from the weights that the run read, not from newer ones in their place",
+          "[cli]") {
+  const Scene scene;
+  const Words saves = {"save_interval=1", "save_num_checkpoints_to_keep=-1"};
+  REQUIRE(scene.train("source", with(saves, {"stop_at=1"})).code == 0);
+  REQUIRE(scene.train("run", {"load_weights=" + (scene / "source").string(), "stop_at=2"}).code ==
+          0);
+  for (const auto& entry : fs::directory_iterator(scene / "run"))
+    if (entry.path().filename().string().starts_with("step")) fs::remove_all(entry.path());
+  REQUIRE(scene.train("source", with(saves, {"stop_at=3", "--resume", "latest"})).code == 0);
+
+  const Words audit = {"audit", (scene / "run").string(), "--json"};
+  const auto ended = harness(scene / "audit", audit);
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(Json::parse(ended.out).at("stretches").at(0).at("started_from") ==
+        (scene / "source" / "step1").string());
+
+  fs::remove_all(scene / "source" / "step1");
+  check_refused(harness(scene / "audit-again", audit), 3, {"began from", "step3", "holds others"});
 }
 
 TEST_CASE("an altered field of a step is named", "[cli]") {
