@@ -75,7 +75,7 @@ std::string shown(const ConfigNode& node) {
     case Kind::kNull:
       return "null";
     case Kind::kList:
-      return "a list";
+      return "a list of " + std::to_string(node.children.size());
     case Kind::kMap:
       return "a map";
     case Kind::kScalar:

@@ -79,7 +79,8 @@ class YamlEvents : public YAML::EventHandler {
 
   void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
              ConfigNode::Kind kind, const char* own_tag) {
-    if (expects_key()) builder_.fail(line_of(mark), "has a list or a map as a key");
+    if (expects_key())
+      builder_.fail(line_of(mark), "has a list or a map as a key, or a bracket that is not closed");
     check_tag(mark, tag, own_tag);
     builder_.begin(line_of(mark), kind);
     const bool is_map = kind == ConfigNode::Kind::kMap;

@@ -236,6 +236,7 @@ TEST_CASE("overrides that cannot be applied are all named", "[config]") {
       apply_overrides(document, {"a", "a.b.c=1", "l.5=1", "a..b=1", "a.=1", "=1", "a.b=[1"});
   CHECK(errors.size() == 7);
   for (const auto& error : errors) CHECK(error.text.rfind("command line: `", 0) == 0);
+  CHECK(errors.back().text.find("a bracket that is not closed") != std::string::npos);
 }
 
 TEST_CASE("deep nesting, alias bombs and reference bombs end with an error", "[config]") {

@@ -131,7 +131,7 @@ TEST_CASE("all errors of a config are reported at once", "[config]") {
             "got the text \"many\""));
   CHECK(has(errors, "c.json:2: `model.n_layers` must lie in 1..4096, got 0"));
   CHECK(has(errors, "c.json:2: `model.d_modle` is not a key; did you mean `d_model`?"));
-  CHECK(has(errors, "c.json:3: `optimizer.betas` expects a list of two numbers, got a list"));
+  CHECK(has(errors, "c.json:3: `optimizer.betas` expects a list of two numbers, got a list of 1"));
   CHECK(has(errors, "c.json:3: `optimizer.name` is `sgd`, expected one of adamw, lionw"));
   CHECK(has(errors, "c.json:4: `scheduler` expects a map of keys, got `5`"));
   CHECK(has(errors, "c.json:5: `seed` expects an integer from 0 to 9223372036854775807, got `-1`"));

@@ -316,6 +316,14 @@ TEST_CASE("verdicts and kinds have names", "[report]") {
   CHECK_THROWS_AS(kind_named("outcomes"), Error);
 }
 
+TEST_CASE("the page of a negligible difference tells both exit codes of its command", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.verdict = Verdict::kDifferentNegligible;
+  CHECK_THAT(parity_html(r), Contains(" Exit code 21 (0 under --allow-negligible)."));
+  r.verdict = Verdict::kDifferent;
+  CHECK_THAT(parity_html(r), !Contains("--allow-negligible"));
+}
+
 TEST_CASE("pages to look at", "[.page]") {
   const auto write = [](const char* path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;

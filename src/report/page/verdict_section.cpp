@@ -198,9 +198,11 @@ std::string verdict_section(const ParityReport& report) {
   if (!report.caveats.empty()) html += element("div", "caveats", caveats(report.caveats)) + "\n";
   if (!report.damage.empty()) html += "<h2>What is damaged</h2>\n" + list_of(report.damage);
   html += element("div", "sides", side_card('A', report.a) + side_card('B', report.b)) + "\n";
-  html += note(std::string("Kind of comparison: <b>") + to_string(report.kind) + "</b>. " +
-               shown(report.kind_reason, 1000) + " Exit code " +
-               std::to_string(exit_code(report.verdict)) + ". Every difference is B minus A.");
+  html += note(
+      std::string("Kind of comparison: <b>") + to_string(report.kind) + "</b>. " +
+      shown(report.kind_reason, 1000) + " Exit code " + std::to_string(exit_code(report.verdict)) +
+      (report.verdict == Verdict::kDifferentNegligible ? " (0 under --allow-negligible)" : "") +
+      ". Every difference is B minus A.");
   return html + glance(report) + "</header>\n";
 }
 
