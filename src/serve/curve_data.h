@@ -62,7 +62,8 @@ struct WantedCurves {
 
 /// {key, active, line, last, complete, starts, step, rows, tokens, seconds, of: {NAME: {low, mean,
 /// high}}}: `seconds` is the time of training up to each bin, `line` changes where steps were
-/// replaced. A loss that is not finite somewhere has `not_finite`, too: how often in each bin. Not `complete`: reading takes long, ask again.
+/// replaced. A loss that is not finite somewhere has `not_finite`, too: how often in each bin. Not
+/// `complete`: reading takes long, ask again.
 nlohmann::ordered_json curves_json(const ChosenRun& run, const WantedCurves& wanted,
                                    CurveCache& cache);
 
