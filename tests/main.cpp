@@ -8,12 +8,16 @@
 #include <csignal>
 
 #include "core/policy.h"
+#include "core/private_folder.h"
 
 int main(int argc, char** argv) {
   // The programs that tests start inherit what is ignored here: SIGHUP under nohup, SIGINT and
   // SIGQUIT in a job that a script has put into the background.
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2})
     std::signal(signal, SIG_DFL);
+  // Nor do they write into the user's cache, or depend on what it has.
+  const olmo::PrivateFolder cache("olmo-test-cache");
+  ::setenv("OLMO_HARNESS_CACHE", cache.path().c_str(), 1);
   olmo::apply_policy(olmo::resolve_policy("portable", "auto", 0));
   return Catch::Session().run(argc, argv);
 }

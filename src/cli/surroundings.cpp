@@ -62,7 +62,7 @@ constexpr std::array<EnvironmentVariable, 25> kVariables = {
      {"TMPDIR", "Where short-lived files go"},
      {"any other, as ${oc.env:NAME} in a config", "OLMo's configs may refer to them"}}};
 
-constexpr std::array<UsedFile, 6> kFiles = {
+constexpr std::array<UsedFile, 7> kFiles = {
     {{"RUN_DIR/run.db",
       "The record of a run: config, environment, every step, evaluations, events"},
      {"RUN_DIR/stepN/", "A checkpoint: HDF5 files and a manifest with their digests"},
@@ -72,7 +72,9 @@ constexpr std::array<UsedFile, 6> kFiles = {
       "where"},
      {"evals/tasks/*.json, evals/suites/*.json",
       "In the current folder: tasks and suites beside those of the program"},
-     {"~/.cache/olmo-harness/data/", "What `olmo-harness data fetch` has brought"}}};
+     {"~/.cache/olmo-harness/data/", "What `olmo-harness data fetch` has brought"},
+     {"~/.cache/olmo-harness/kernels/",
+      "GPU kernels that were compiled for this machine, 16 files at most"}}};
 
 }  // namespace
 

@@ -58,7 +58,8 @@ Gpu::Gpu(Device device, const std::string& folder, const LocalRank& local)
   if (device == Device::kCuda) open_cuda_context();
   open_torch();
   compiler_ = open_gpu_compiler(device, folder);  // LibTorch's half may have brought it along
-  compiler_name_ = compiler_.name + (architecture_.empty() ? "" : ", " + architecture_);
+  compiler_name_ = compiler_.name + (device == Device::kCuda ? ", " + architecture_
+                                                             : " of HIP " + driver_.version_text());
   use();
 }
 
@@ -142,6 +143,18 @@ void Gpu::use() const {
         "it cannot be used from this thread");
 }
 
+/// Kept code that the driver refuses, as after another one was installed, is compiled again.
+void Gpu::load(const GpuProgram& program) {
+  const auto kept = KeptGpuCode::of_user();
+  const auto key = gpu_code_key(device_, program, architecture_, compiler_name_ + " for " + name_);
+  if (const auto code = kept.find(key);
+      code && driver_.load_module(&module_, code->data()) == 0 && module_ != nullptr)
+    return;
+  const auto code = compile_gpu_program(device_, compiler_, program, architecture_);
+  check(driver_.load_module(&module_, code.data()), "the compiled kernels cannot be loaded");
+  kept.keep(key, code);
+}
+
 void* Gpu::find(const char* kernel) {
   void*& found = kernels_[kernel];
   if (found == nullptr)
@@ -156,10 +169,7 @@ void Gpu::launch(GpuStream stream, const GpuProgram& program, const char* kernel
   if (blocks == 0) return;
   const std::scoped_lock lock(mutex_);
   use();
-  if (module_ == nullptr) {
-    const auto code = compile_gpu_program(device_, compiler_, program, architecture_);
-    check(driver_.load_module(&module_, code.data()), "the compiled kernels cannot be loaded");
-  }
+  if (module_ == nullptr) load(program);
   const int code = driver_.launch(find(kernel), static_cast<unsigned>(blocks), 1, 1, kBlock, 1, 1,
                                   0, stream, arguments, nullptr);
   check(code, std::string(kernel) + " cannot be started");

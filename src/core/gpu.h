@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/gpu_code.h"
 #include "core/gpu_libraries.h"
 #include "core/policy.h"
 #include "core/tensor.h"
@@ -41,7 +42,7 @@ class Gpu {
 
   [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// What compiles for it, e.g. "NVRTC 12.4, sm_90".
+  /// What compiles for it, "NVRTC 12.4, sm_90" or "hipRTC of HIP 6.0.32831".
   [[nodiscard]] const std::string& compiler() const { return compiler_name_; }
   /// Its address on the machine's bus, which no other has: "0000:3b:00.0".
   [[nodiscard]] const std::string& bus() const { return bus_; }
@@ -57,10 +58,11 @@ class Gpu {
   /// Before this thread calls other libraries of the device.
   void use() const;
 
-  /// Queues `kernel` of `program` (compiled at the first call, which takes seconds; always the same
-  /// program) in `blocks` blocks of kBlock threads. `arguments` point to the kernel's parameters,
-  /// which are copied. `operation` is for the message of an error. Throws Error(kFailure) naming
-  /// the kernel if it cannot be queued.
+  /// Queues `kernel` of `program` in `blocks` blocks of kBlock threads. The first call takes the
+  /// code that an earlier process of this user has kept (KeptGpuCode), or compiles the program,
+  /// which takes seconds; it is always the same program. `arguments` point to the kernel's
+  /// parameters, which are copied. `operation` is for the message of an error. Throws
+  /// Error(kFailure) naming the kernel if it cannot be queued.
   void launch(GpuStream stream, const GpuProgram& program, const char* kernel,
               std::string_view operation, std::int64_t blocks, void** arguments);
 
@@ -90,6 +92,7 @@ class Gpu {
   /// A driver's complaint is a usage error where the device is opened, a failure afterwards.
   void require(int code, const std::string& what) const;
   void check(int code, const std::string& what) const;
+  void load(const GpuProgram& program);
   [[nodiscard]] void* find(const char* kernel);
   [[nodiscard]] std::string suspects() const;
 

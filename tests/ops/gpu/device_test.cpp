@@ -1,11 +1,14 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "core/gpu_code.h"
+#include "core/input_file.h"
 #include "ops/attention.h"
 #include "ops/bf16_golden.h"
 #include "ops/dispatch.h"
 #include "ops/gpu/emulated.h"
 #include "ops/linear.h"
+#include "support/environment.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::ops::emulated {
@@ -186,6 +189,75 @@ TEST_CASE("a program that lacks a file does not compile, and the compiler's word
   program.files = program.files.first(program.files.size() - 1);
   CHECK_THROWS_WITH(compile_gpu_program(Device::kCuda, compiler, program, "sm_90"),
                     Contains("error: no ops/simd_gpu.h"));
+}
+
+/// A cache that is empty at first, and how often something was compiled for it.
+class Cache {
+ public:
+  [[nodiscard]] std::filesystem::path folder() const { return folder_ / "kernels"; }
+  [[nodiscard]] std::filesystem::path only_file() const {
+    return std::filesystem::directory_iterator(folder())->path();
+  }
+  [[nodiscard]] std::string compiled() const {
+    return std::filesystem::exists(folder_ / "compiled") ? read_file(folder_ / "compiled") : "";
+  }
+  [[nodiscard]] auto times_compiled() const { return std::ranges::count(compiled(), '\n'); }
+
+ private:
+  test::TemporaryDirectory folder_;
+  test::Environment cache_{"OLMO_HARNESS_CACHE", folder_.path().string()};
+  test::Environment log_{"FAKE_COMPILED", (folder_ / "compiled").string()};
+};
+
+/// What a new process of a device computes.
+float doubled(Device device) {
+  const Policy policy = policy_of(device);
+  const at::Tensor x = full(policy, {4}, 3);
+  scale(policy, x, 2.0F);
+  return to_host(policy, x)[0].item<float>();
+}
+
+TEST_CASE("kernels are compiled once for a user, for each kind of GPU", "[ops][gpu]") {
+  const Cache cache;
+  for (const Device device : {Device::kCuda, Device::kRocm, Device::kCuda, Device::kRocm})
+    CHECK(doubled(device) == 6);
+  CHECK(cache.times_compiled() == 2);
+}
+
+TEST_CASE("kernels whose kept code was cut short are compiled again", "[ops][gpu]") {
+  const Cache cache;
+  CHECK(doubled(Device::kCuda) == 6);
+  const auto whole = read_file(cache.only_file());
+  std::filesystem::resize_file(cache.only_file(), whole.size() - 1);
+  CHECK(doubled(Device::kCuda) == 6);
+  CHECK(cache.times_compiled() == 2);
+  CHECK(read_file(cache.only_file()) == whole);
+}
+
+TEST_CASE("kept kernels that the driver refuses are compiled again", "[ops][gpu]") {
+  const Cache cache;
+  CHECK(doubled(Device::kCuda) == 6);
+  KeptGpuCode(cache.folder()).keep(cache.only_file().filename(), "code of another driver");
+  CHECK(doubled(Device::kCuda) == 6);
+  CHECK(doubled(Device::kCuda) == 6);
+  CHECK(cache.times_compiled() == 2);
+}
+
+TEST_CASE("where kernels cannot be kept they are compiled each time", "[ops][gpu]") {
+  const Cache cache;
+  const test::Environment nowhere("OLMO_HARNESS_CACHE", "/proc/none");
+  for (int i = 0; i < 2; ++i) CHECK(doubled(Device::kCuda) == 6);
+  CHECK(cache.times_compiled() == 2);
+}
+
+TEST_CASE("kernels of AMD's are compiled again for another HIP, whose compiler tells no version",
+          "[ops][gpu]") {
+  const Cache cache;
+  CHECK(doubled(Device::kRocm) == 6);
+  const Variable newer("FAKE_DRIVER_VERSION", "70051831");
+  CHECK(policy_of(Device::kRocm).gpu->compiler() == "hipRTC of HIP 7.0.51831");
+  CHECK(doubled(Device::kRocm) == 6);
+  CHECK(cache.times_compiled() == 2);
 }
 
 }  // namespace

@@ -44,6 +44,12 @@ int copy(void* to, const void* from, std::size_t bytes, const void* of_device, v
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 EXPORTED int NAME(cuInit, hipInit)(unsigned flags) { return flags == 0 ? 0 : kInvalid; }
+/// FAKE_DRIVER_VERSION, or an ordinary one.
+EXPORTED int NAME(cuDriverGetVersion, hipRuntimeGetVersion)(int* version) {
+  const char* chosen = std::getenv("FAKE_DRIVER_VERSION");
+  *version = chosen != nullptr ? std::atoi(chosen) : NAME(12040, 60032831);
+  return 0;
+}
 EXPORTED int NAME(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
   *count = devices();
   return 0;
