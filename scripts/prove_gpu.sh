@@ -7,8 +7,9 @@
 #   --python PYTHON    with torch, transformers, lm_eval for the peers (default: python3); what it lacks is left out
 #   --data DIR         what `olmo-harness data fetch` brought (default: where that keeps it)
 #   --out DIR          reports, and a log of every part (default: bench/results; logs in gpu_logs there)
-#   --only PART,...    of: machine operations tiny bf16 size resume ranks evaluation audit fast train evaluate profile
+#   --only PART,...    of: machine tiny bf16 fast train operations audit resume evaluation size ranks profile evaluate
 #   --limit SECONDS    of a part (default: 540)
+#   --within SECONDS   of all parts together: what there is no time for is left out. The parts that tell most come first
 #   --small            the smallest sizes: tries the script itself
 # Exit code 0: all parts passed or were left out; 5: one failed, or bits differ; 2: no such device here.
 set -uo pipefail
@@ -19,14 +20,14 @@ refuse() { echo "prove_gpu.sh: $*" >&2; exit 2; }
 # What the user names is below the folder where the user is.
 at() { (cd "$from" && realpath -ms -- "$1"); }
 
-parts=(machine operations tiny bf16 size resume ranks evaluation audit fast train evaluate profile)
+parts=(machine tiny bf16 fast train operations audit resume evaluation size ranks profile evaluate)
 device=${1:-}
 case $device in
   cuda | rocm) shift ;;
   --help) usage; exit ;;
   *) refuse "expected cuda or rocm, got '$device' (--help says more)" ;;
 esac
-harness=build/release/olmo-harness tests="" python=python3 data="" out=bench/results only="" limit=540 small=""
+harness=build/release/olmo-harness tests="" python=python3 data="" out=bench/results only="" limit=540 within="" small=""
 while [ $# -gt 0 ]; do
   [[ $1 == --small || $# -ge 2 ]] || refuse "$1 needs a value"
   case $1 in
@@ -37,6 +38,7 @@ while [ $# -gt 0 ]; do
     --out) out=$(at "$2") ;;
     --only) only=$2 ;;
     --limit) limit=$2 ;;
+    --within) within=$2 ;;
     --small) small=1 ;;
     *) refuse "unknown option '$1' (--help lists them)" ;;
   esac
@@ -44,6 +46,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [[ $limit =~ ^[1-9][0-9]*$ ]] || refuse "--limit: expected seconds, got '$limit'"
+[[ -z $within || $within =~ ^[1-9][0-9]*$ ]] || refuse "--within: expected seconds, got '$within'"
 for part in ${only//,/ }; do [[ " ${parts[*]} " == *" $part "* ]] || refuse "--only: no part '$part' (parts: ${parts[*]})"; done
 [ -x "$harness" ] || refuse "$harness is no program: scripts/build.sh --libtorch DIR --tests makes it, --harness names another"
 harness=$(realpath "$harness")
@@ -215,29 +218,45 @@ part_profile() {  # kernels of a step by their share of its time
 # ---------------------------------------------------------------- one after the other
 
 summary=() failed=0
+seconds_left() { if [ -n "$within" ]; then echo $((within - SECONDS)); else echo "$limit"; fi; }
 run() {  # PART
-  local began=$SECONDS code=0 said log=$out/gpu_logs/$1.txt
+  local began=$SECONDS code=0 said log=$out/gpu_logs/$1.txt most
   echo "== $1" >&2
+  most=$(seconds_left)
+  if ((most <= 0)); then
+    echo "left out: the $within s of --within are over" >"$log"
+    end_part "$1" "$(cat "$log")" 0
+    return
+  fi
+  ((most < limit)) || most=$limit
   # In a process of its own, which the limit ends with all that it started.
   export device harness tests python data out small steps work threads
-  timeout --kill-after=20 "$limit" bash -uo pipefail -c "$functions
+  timeout --kill-after=20 "$most" bash -uo pipefail -c "$functions
 part_$1" >"$log" 2>&1 || code=$?
   case $code in
     0) said=passed ;;
     77) said=$(tail -n 1 "$log") ;;
-    124 | 137) said="FAILED: it took more than $limit s (--limit)" failed=5 ;;
+    124 | 137)
+      if ((most < limit)); then
+        said="left out: the $within s of --within ended while it ran"
+      else
+        said="FAILED: it took more than $limit s (--limit)" failed=5
+      fi ;;
     *) said="FAILED with exit code $code: $(tail -n 1 "$log")" failed=5 ;;
   esac
-  echo "   $said ($((SECONDS - began)) s; $log)" >&2
-  summary+=("| $1 | ${said//|/\\|} | $((SECONDS - began)) |")
-  report
+  end_part "$1" "$said" $((SECONDS - began))
   return $code
+}
+end_part() {  # PART WORDS SECONDS
+  echo "   $2 ($3 s; $out/gpu_logs/$1.txt)" >&2
+  summary+=("| $1 | ${2//|/\\|} | $3 |")
+  report
 }
 report() {  # written after every part, so that a machine that is taken away leaves what was found
   {
     echo "# A GPU against the CPU"
     echo
-    echo "\`scripts/prove_gpu.sh $device${small:+ --small}\`, $("$harness" --version | head -n 1), $(date -u +%F), $(uname -m), $threads processors; GPU: $gpu."
+    echo "\`scripts/prove_gpu.sh $device${small:+ --small}${within:+ --within $within}\`, $("$harness" --version | head -n 1), $(date -u +%F), $(uname -m), $threads processors; GPU: $gpu."
     echo
     echo "| part | result | s |"
     echo "| --- | --- | ---: |"

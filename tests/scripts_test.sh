@@ -36,6 +36,10 @@ from_elsewhere() { (mkdir -p "$work/elsewhere" && cd "$work/elsewhere" && "$@");
 expect "a LibTorch named from elsewhere" 2 "^build.sh: $work/elsewhere/torch is no LibTorch" from_elsewhere "$root/scripts/build.sh" --libtorch torch
 expect "a program named from elsewhere" 2 "$work/elsewhere/here/x is no program" from_elsewhere "$root/scripts/quickstart.sh" --harness here/x
 expect "a program to prove that is named from elsewhere" 2 "^prove_gpu.sh: $work/elsewhere/here/x is no program" from_elsewhere "$root/scripts/prove_gpu.sh" cuda --harness here/x
+fake ../harness 'case "$*" in *tiny-cuda*) sleep 300 ;; *) exit 0 ;; esac'
+proof_within() { scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" --only tiny,bf16 --within "$1" && grep -c "left out: the $1 s of --within" "$work/proof/gpu_proof.md"; }
+expect "a proof that there is no time for" 0 "^2$" proof_within 10
+expect "a proof within no time" 2 "^prove_gpu.sh: --within: expected seconds, got '0'" proof_within 0
 expect "a cache named from elsewhere" 0 "^/usr/here$" env OLMO_HARNESS_CACHE=here from=/usr bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
