@@ -58,6 +58,7 @@ Gpu::Gpu(Device device, const std::string& folder, const LocalRank& local)
   if (device == Device::kCuda) open_cuda_context();
   open_torch();
   compiler_ = open_gpu_compiler(device, folder);  // LibTorch's half may have brought it along
+  if (device == Device::kCuda) architecture_ = cuda_architecture(compiler_, capability());
   compiler_name_ = compiler_.name + (device == Device::kCuda ? ", " + architecture_
                                                              : " of HIP " + driver_.version_text());
   use();
@@ -112,14 +113,14 @@ void Gpu::require(int code, const std::string& what) const {
 
 // The primary context: LibTorch's runtime has the same, and would say less if it cannot be made.
 void Gpu::open_cuda_context() {
-  const auto attribute = [&](int which) {
-    int value = 0;
-    require(driver_.attribute(&value, which, of_driver_), "the driver does not describe it");
-    return value;
-  };
-  architecture_ =
-      "sm_" + std::to_string(attribute(kComputeMajor)) + std::to_string(attribute(kComputeMinor));
   require(driver_.retain_context(&context_, of_driver_), "it cannot be used");
+}
+
+int Gpu::capability() const {
+  int major = 0, minor = 0;
+  for (const auto& [number, value] : {std::pair(kComputeMajor, &major), {kComputeMinor, &minor}})
+    require(driver_.attribute(value, number, of_driver_), "the driver does not describe it");
+  return 10 * major + minor;
 }
 
 Gpu::~Gpu() {

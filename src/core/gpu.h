@@ -42,7 +42,8 @@ class Gpu {
 
   [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// What compiles for it, "NVRTC 12.4, sm_90" or "hipRTC of HIP 6.0.32831".
+  /// What compiles for it, "NVRTC 12.4, sm_90", "NVRTC 12.4, compute_90" (a newer GPU, whose driver
+  /// makes code of that) or "hipRTC of HIP 6.0.32831".
   [[nodiscard]] const std::string& compiler() const { return compiler_name_; }
   /// Its address on the machine's bus, which no other has: "0000:3b:00.0".
   [[nodiscard]] const std::string& bus() const { return bus_; }
@@ -84,6 +85,7 @@ class Gpu {
   void choose(const LocalRank& local);
   void describe();
   void open_cuda_context();
+  [[nodiscard]] int capability() const;
   void open_torch();
   void wait_for(GpuStream stream);
   /// Memory of the host that the device can copy from while the host goes on, `bytes` long; at most

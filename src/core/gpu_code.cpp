@@ -106,6 +106,24 @@ std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
   return code;
 }
 
+std::string cuda_architecture(const GpuCompiler& compiler, int capability) {
+  std::string own = "sm_" + std::to_string(capability);
+  int count = 0;
+  if (compiler.count_capabilities(&count) != 0 || count < 1) return own;
+  std::vector<int> known(static_cast<std::size_t>(count));
+  if (compiler.capabilities(known.data()) != 0) return own;
+  std::ranges::sort(known);
+  const auto newer = std::ranges::upper_bound(known, capability);
+  if (newer == known.begin()) {
+    throw Error(ErrorKind::kUsage,
+                "`device` is cuda, but " + compiler.name + " compiles for GPUs from sm_" +
+                    std::to_string(known.front()) + " on, and this is an " + own +
+                    ": name the folder of an older NVRTC in OLMO_GPU_LIBRARIES");
+  }
+  const int nearest = *std::prev(newer);
+  return nearest == capability ? own : "compute_" + std::to_string(nearest);
+}
+
 std::string gpu_code_key(Device device, const GpuProgram& program, const std::string& architecture,
                          std::string_view made_by) {
   Sha256 hash;

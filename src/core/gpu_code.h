@@ -28,6 +28,11 @@ struct GpuProgram {
 std::string compile_gpu_program(Device device, const GpuCompiler& compiler,
                                 const GpuProgram& program, const std::string& architecture);
 
+/// The architecture to compile for, of an NVIDIA GPU of this compute capability (90 for 9.0):
+/// "sm_90". Of one newer than the compiler knows it is the newest that it knows and the GPU has, as
+/// PTX, of which the driver makes code. Throws Error(kUsage) for a GPU older than all of them.
+std::string cuda_architecture(const GpuCompiler& compiler, int capability);
+
 /// What that code depends on, as 64 hexadecimal digits: source, definitions, options and `made_by`,
 /// the words for compiler and GPU.
 std::string gpu_code_key(Device device, const GpuProgram& program, const std::string& architecture,

@@ -262,6 +262,8 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
   if (cuda) {
     get("GetPTXSize", c.text_size);
     get("GetPTX", c.text);
+    get("GetNumSupportedArchs", c.count_capabilities);
+    get("GetSupportedArchs", c.capabilities);
   }
   get("DestroyProgram", c.destroy);
   c.name = "hipRTC";

@@ -70,6 +70,9 @@ struct GpuCompiler {
   int (*code)(void* program, char*) = nullptr;
   int (*text_size)(void* program, std::size_t*) = nullptr;  ///< PTX; null for ROCm
   int (*text)(void* program, char*) = nullptr;
+  /// Compute capabilities, such as 90, that it makes code for; null for ROCm.
+  int (*count_capabilities)(int*) = nullptr;
+  int (*capabilities)(int*) = nullptr;
   int (*destroy)(void** program) = nullptr;
 };
 

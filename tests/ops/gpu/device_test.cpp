@@ -260,5 +260,27 @@ TEST_CASE("kernels of AMD's are compiled again for another HIP, whose compiler t
   CHECK(cache.times_compiled() == 2);
 }
 
+TEST_CASE("a GPU newer than the compiler knows has kernels as PTX of the newest that it knows",
+          "[ops][gpu]") {
+  const Variable newer("FAKE_GPU_CAPABILITY", "120");
+  const Cache cache;
+  CHECK(policy_of(Device::kCuda).gpu->compiler() == "NVRTC 12.4, compute_90");
+  CHECK(doubled(Device::kCuda) == 6);
+  CHECK(cache.compiled() == "--gpu-architecture=compute_90\n");
+}
+
+TEST_CASE("PTX is never of an architecture newer than the GPU", "[ops][gpu]") {
+  const Variable between("FAKE_GPU_CAPABILITY", "89");
+  CHECK(policy_of(Device::kCuda).gpu->compiler() == "NVRTC 12.4, compute_80");
+}
+
+TEST_CASE("a GPU older than the compiler knows is a usage error that says what would help",
+          "[ops][gpu]") {
+  const Variable older("FAKE_GPU_CAPABILITY", "70");
+  CHECK_THROWS_WITH(policy_of(Device::kCuda),
+                    Contains("NVRTC 12.4 compiles for GPUs from sm_75 on, and this is an sm_70") &&
+                        Contains("older NVRTC in OLMO_GPU_LIBRARIES"));
+}
+
 }  // namespace
 }  // namespace olmo::ops::emulated

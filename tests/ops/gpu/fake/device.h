@@ -2,6 +2,8 @@
 // memory, its queue and its errors. The environment says how it behaves:
 //   FAKE_GPUS         the number of devices (1)
 //   FAKE_GPU_DRIVER   old: LibTorch finds no device
+//   FAKE_GPU_CAPABILITY  of CUDA: 90 for 9.0
+//   FAKE_DRIVER_VERSION  as the driver tells it: 12040 is CUDA's 12.4, 60032831 HIP's 6.0.32831
 //   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; reversed: so, the last block
 //                     and thread of a kernel first; delayed: when somebody waits for it, and the
 //                     host cannot touch the pages of its memory; ahead: as delayed, but what is
