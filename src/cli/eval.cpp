@@ -17,6 +17,7 @@
 #include "data/public/fetch.h"
 #include "data/public/tokenizers.h"
 #include "dist/exchange.h"
+#include "dist/gpu_ranks.h"
 #include "dist/together.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
@@ -226,6 +227,7 @@ Policy policy_of(const Options& options, dist::World& world) {
   dist::together(world.ranks(), [&] {
     policy = options.policy.resolve({world.placement().local_rank, world.placement().local_size});
   });
+  if (policy.gpu != nullptr) dist::require_own_gpus(world.ranks(), *policy.gpu);
   if (options.precision == to_string(Precision::kAmpBf16))
     policy.mixed_precision = MixedPrecision::kMixed;
   return policy;

@@ -28,24 +28,6 @@ GpuCollectives open_on_all(Communicator& host, const Gpu& gpu) {
   return library;
 }
 
-/// The library would say of it that the usage is invalid, if anything.
-void require_own_gpus(Communicator& host, const Gpu& gpu) {
-  const ProcessIdentity self = own_identity();
-  const auto machine = self.boot_id.empty() ? self.host : self.boot_id;
-  std::map<std::string, int> first;
-  const auto all = all_gather_text(host, machine + " " + gpu.bus());
-  for (int rank = 0; rank < host.size(); ++rank) {
-    const auto [found, is_new] = first.try_emplace(all[static_cast<std::size_t>(rank)], rank);
-    if (is_new) continue;
-    throw AgreedError(ErrorKind::kUsage,
-                      "ranks " + std::to_string(found->second) + " and " + std::to_string(rank) +
-                          " have the same GPU, that at " +
-                          found->first.substr(found->first.find(' ') + 1) +
-                          " of their machine: expected one for each rank; start as many ranks on a "
-                          "machine as it has GPUs");
-  }
-}
-
 /// A communicator of the library's, which is used by one thread and watched by another.
 class Link {
  public:
@@ -305,6 +287,24 @@ class GpuCommunicator final : public Communicator {
 };
 
 }  // namespace
+
+/// The library would say of it that the usage is invalid, if anything.
+void require_own_gpus(Communicator& host, const Gpu& gpu) {
+  const ProcessIdentity self = own_identity();
+  const auto machine = self.boot_id.empty() ? self.host : self.boot_id;
+  std::map<std::string, int> first;
+  const auto all = all_gather_text(host, machine + " " + gpu.bus());
+  for (int rank = 0; rank < host.size(); ++rank) {
+    const auto [found, is_new] = first.try_emplace(all[static_cast<std::size_t>(rank)], rank);
+    if (is_new) continue;
+    throw AgreedError(ErrorKind::kUsage,
+                      "ranks " + std::to_string(found->second) + " and " + std::to_string(rank) +
+                          " have the same GPU, that at " +
+                          found->first.substr(found->first.find(' ') + 1) +
+                          " of their machine: expected one for each rank; start as many ranks on a "
+                          "machine as it has GPUs");
+  }
+}
 
 std::unique_ptr<Communicator> join_gpus(Communicator& host, std::shared_ptr<Gpu> gpu) {
   auto library = open_on_all(host, *gpu);

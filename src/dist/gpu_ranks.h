@@ -8,6 +8,9 @@
 
 namespace olmo::dist {
 
+/// Throws Error(kUsage) on all ranks of `host` alike if two have the same GPU. Collective.
+void require_own_gpus(Communicator& host, const Gpu& gpu);
+
 /// The ranks of `host`, which must outlive it, for tensors in the memory of `gpu`. Collective.
 /// Throws Error(kUsage) on all ranks alike if one lacks the library, or two have the same GPU.
 ///

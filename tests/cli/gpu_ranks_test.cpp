@@ -11,6 +11,7 @@
 namespace olmo::test {
 namespace {
 
+const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 const Words kShort = {"stop_at=4", "hash_interval=4"};
 
 /// The variables of emulated GPUs.
@@ -175,6 +176,17 @@ TEST_CASE("evaluators of a training on GPUs, and an evaluation on them, have the
   CHECK(Record(scene / "two.db").rows(nll) == Record(scene / "alone.db").rows(nll));
   check_refused(evaluate("three", with(on_gpus, {"3"})), 2,
                 {"the driver shows 2 GPUs to each of 3"});
+}
+
+TEST_CASE("ranks of an evaluation that would share a GPU are refused", "[cli][gpu]") {
+  const Scene scene;
+  const Gpus gpus(1);
+  check_refused(
+      harness(scene / "shared",
+              {"eval", kGolden / "model", "--perplexity", "held=" + (scene / "tokens.npy").string(),
+               "--db", scene / "shared.db", "--device", "cuda", "--nproc", "2"}),
+      2, {"ranks 0 and 1 have the same GPU", "expected one for each rank"});
+  CHECK_FALSE(fs::exists(scene / "shared.db"));
 }
 
 TEST_CASE("a run of ranks on GPUs is audited by one process on the CPU, and the other way round",
