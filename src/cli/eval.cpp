@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/json.h"
+#include "core/memory_error.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
@@ -278,6 +279,26 @@ int run(const Options& options, dist::World& world) {
   return std::stoi(dist::broadcast_text(world.ranks(), std::to_string(code), 0));
 }
 
+/// The message's end where memory is short. Every rank holds the whole model.
+std::string ways_to_need_less(const Options& options, const dist::World& world) {
+  std::string ways = "; less is needed with a smaller --batch-tokens (it is " +
+                     std::to_string(options.batch_tokens) + ")";
+  if (options.precision != to_string(Precision::kAmpBf16)) ways += ", or with --precision amp_bf16";
+  if (world.launch().size > 1 && options.policy.device == to_string(Device::kCpu))
+    ways += ", or with fewer ranks on this machine";
+  return ways;
+}
+
+int run_with_advice(const Options& options, dist::World& world) {
+  try {
+    return run(options, world);
+  } catch (const MemoryError& error) {
+    throw MemoryError(error.what() + ways_to_need_less(options, world));
+  } catch (const std::bad_alloc&) {
+    throw MemoryError("there is no memory left" + ways_to_need_less(options, world));
+  }
+}
+
 void add_what(const Command& eval, Options& options) {
   eval.checkpoint(options.checkpoint, "CHECKPOINT",
                   "A checkpoint or run folder of olmo-harness, or a folder with config.json and "
@@ -378,7 +399,7 @@ void add_eval(const Command& program, const char* group) {
       throw Error(ErrorKind::kUsage, "eval: give a CHECKPOINT, or --list, or --rescore RUN");
     if (!options.list && options.rescore.empty())
       return on_ranks(options.ranks,
-                      [&options](dist::World& world) { return run(options, world); });
+                      [&options](dist::World& world) { return run_with_advice(options, world); });
     if (options.list) {
       list_definitions(options.definitions, options.json);
     } else {

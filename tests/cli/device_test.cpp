@@ -225,6 +225,24 @@ TEST_CASE("a model that a device's memory cannot hold ends with one sentence", "
   check_refused(scene.train("run", {"device=cuda"}), 1, {"on cuda:0: there is no memory for it"});
 }
 
+TEST_CASE("an evaluation that a device's memory cannot hold says what needs less", "[cli][gpu]") {
+  const Scene scene;
+  const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA),
+      memory("FAKE_GPU_MEMORY", "20000");
+  const Words words = {"eval",           kGolden / "model",
+                       "--tokenizer",    kGolden / "tokenizer.json",
+                       "--data",         kGolden / "data",
+                       "--db",           scene / "e.db",
+                       "--tasks",        "arc_easy",
+                       "--device",       "cuda",
+                       "--batch-tokens", "300"};
+  const std::string less = "; less is needed with a smaller --batch-tokens (it is 300)";
+  check_refused(harness(scene / "fp32", words), 1,
+                {"on cuda:0: there is no memory for it", less + ", or with --precision amp_bf16"});
+  check_refused(harness(scene / "bf16", with(words, {"--precision", "amp_bf16"})), 1,
+                {less + "\n"});
+}
+
 TEST_CASE("training on a device that is not there ends with exit code 2 and one sentence",
           "[cli][gpu]") {
   const Scene scene;
