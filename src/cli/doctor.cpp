@@ -112,9 +112,11 @@ void print_machine(const OrderedJson& facts) {
                                       text_of(gpus["on_bus"]["amd"]) + " of AMD");
   for (const auto& library : gpus["libraries"]) {
     const auto name = text_of(library["name"]);
+    const auto& note = library["note"];
     machine.line(text_of(library["device"]),
                  library["found"].get<bool>()
-                     ? name + " is here: " + text_of(library["for"])
+                     ? name + " is here: " + text_of(library["for"]) +
+                           (note == "" ? "" : "; " + text_of(note))
                      : name + ": " + text_of(library["for"]) + " cannot be used: " +
                            text_of(library["problem"]) + " -> " + text_of(library["command"]));
   }

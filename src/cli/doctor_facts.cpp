@@ -207,6 +207,7 @@ OrderedJson gpu_facts() {
                            {"for", need.what},
                            {"found", need.problem.empty()},
                            {"problem", need.problem},
+                           {"note", need.note},
                            {"command", need.remedy}});
     }
   }

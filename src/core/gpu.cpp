@@ -152,7 +152,9 @@ void Gpu::load(const GpuProgram& program) {
       code && driver_.load_module(&module_, code->data()) == 0 && module_ != nullptr)
     return;
   const auto code = compile_gpu_program(device_, compiler_, program, architecture_);
-  check(driver_.load_module(&module_, code.data()), "the compiled kernels cannot be loaded");
+  const auto newer = newer_than_driver(compiler_, driver_);
+  check(driver_.load_module(&module_, code.data()),
+        "the compiled kernels cannot be loaded" + (newer.empty() ? "" : " (" + newer + ")"));
   kept.keep(key, code);
 }
 

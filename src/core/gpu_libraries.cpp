@@ -270,16 +270,22 @@ GpuCompiler open_gpu_compiler(Device device, const std::string& folder) {
   if (!cuda) return c;
   int (*get_version)(int*, int*) = nullptr;
   get("Version", get_version);
-  int major = 0, minor = 0;
-  get_version(&major, &minor);
-  c.name = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
-  if (std::pair(major, minor) < kOldestNvrtc) {
+  get_version(&c.major, &c.minor);
+  c.name = "NVRTC " + std::to_string(c.major) + "." + std::to_string(c.minor);
+  if (std::pair(c.major, c.minor) < kOldestNvrtc) {
     throw Error(ErrorKind::kUsage,
                 "`device` is cuda, but " + c.name +
                     " is too old for the kernels, which need 12.3: python3 -m pip install "
                     "nvidia-cuda-nvrtc-cu12, and name its folder in OLMO_GPU_LIBRARIES");
   }
   return c;
+}
+
+std::string newer_than_driver(const GpuCompiler& compiler, const GpuDriver& driver) {
+  int known = 0;
+  if (compiler.major == 0 || driver.version(&known) != 0 || known == 0) return "";
+  if (1000 * compiler.major + 10 * compiler.minor <= known) return "";
+  return compiler.name + " is newer than the driver, which is for CUDA " + driver.version_text();
 }
 
 GpuCollectives open_gpu_collectives(Device device, const std::string& folder) {
@@ -334,6 +340,30 @@ void open_torch_half(Device device, const std::string& folder) {
                                      " " + problem + ": " + half_remedy() + ", or take device=cpu");
 }
 
+namespace {
+
+/// Within a major version a driver loads the machine code of newer compilers, but not their PTX;
+/// beyond it, it need not load either (NVIDIA's "CUDA Compatibility").
+void compare_with_driver(GpuNeed& need, const GpuCompiler& compiler, const GpuDriver& driver) {
+  const std::string newer = newer_than_driver(compiler, driver);
+  if (newer.empty()) return;
+  int known = 0;
+  driver.version(&known);
+  if (known / 1000 < compiler.major) {
+    need.problem = newer + " and need not load its code";
+    need.remedy =
+        "install a newer driver, or name the folder of an NVRTC that is no newer than the driver "
+        "in OLMO_GPU_LIBRARIES (python3 -m pip install nvidia-cuda-nvrtc-cu" +
+        std::to_string(known / 1000) + ")";
+  } else {
+    need.note = newer +
+                ": it loads the compiled kernels, but none of a GPU newer than NVRTC knows, which "
+                "are PTX";
+  }
+}
+
+}  // namespace
+
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
   std::vector<GpuNeed> needs;
   const auto add = [&](const Wanted& wanted) {
@@ -345,7 +375,9 @@ std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
   add(compiler_library(device));
   if (auto& compiler = needs.back(); compiler.problem.empty()) {
     try {
-      open_gpu_compiler(device, folder);
+      const auto opened = open_gpu_compiler(device, folder);
+      if (needs.front().problem.empty())
+        compare_with_driver(compiler, opened, open_gpu_driver(device, folder));
     } catch (const Error& error) {
       compiler.problem = error.what();
     }

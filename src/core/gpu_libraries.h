@@ -60,7 +60,8 @@ struct GpuDriver {
 /// Every function returns 0 when it succeeds.
 struct GpuCompiler {
   SharedLibrary library;
-  std::string name = {};  ///< "NVRTC 12.4"; "hipRTC", which says 9.0 in every release
+  std::string name = {};     ///< "NVRTC 12.4"; "hipRTC", which says 9.0 in every release
+  int major = 0, minor = 0;  ///< of NVRTC
   int (*create)(void** program, const char* source, const char* name, int headers,
                 const char* const* texts, const char* const* names) = nullptr;
   int (*compile)(void* program, int options, const char* const* words) = nullptr;
@@ -113,6 +114,9 @@ GpuDriver open_gpu_driver(Device device, const std::string& folder);
 GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
 GpuCollectives open_gpu_collectives(Device device, const std::string& folder);
 
+/// "NVRTC 13.0 is newer than the driver, which is for CUDA 12.4"; empty if it is not, and for ROCm.
+std::string newer_than_driver(const GpuCompiler& compiler, const GpuDriver& driver);
+
 /// The value of OLMO_GPU_LIBRARIES: the folder for these functions, or empty.
 std::string gpu_library_folder();
 
@@ -138,10 +142,11 @@ void open_torch_half(Device device, const std::string& folder);
 
 /// Something that a run on a GPU needs of this machine.
 struct GpuNeed {
-  std::string what;     ///< e.g. "NVIDIA's driver"
-  std::string name;     ///< its file
-  std::string problem;  ///< why it cannot be used; empty if it can
-  std::string remedy;   ///< what to do where it cannot
+  std::string what;       ///< e.g. "NVIDIA's driver"
+  std::string name;       ///< its file
+  std::string problem;    ///< why it cannot be used; empty if it can
+  std::string remedy;     ///< what to do where it cannot
+  std::string note = {};  ///< what to know of it where it can
 };
 
 /// Driver, compiler, LibTorch's half, and what several ranks need, in this order. LibTorch's half

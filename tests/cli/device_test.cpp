@@ -272,5 +272,16 @@ TEST_CASE("a GPU's libraries that are missing are named, all of them, by a train
   CHECK(libraries.at(2).at("command").get<std::string>().find("--libtorch") != std::string::npos);
 }
 
+TEST_CASE("doctor says that the compiler is newer than the driver", "[cli][gpu]") {
+  const TemporaryDirectory folder;
+  const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA),
+      version("FAKE_DRIVER_VERSION", "12020");
+  const auto ended = harness(folder / "doctor", {"doctor"});
+  INFO(ended.out);
+  CHECK(ended.out.find("libnvrtc.so is here: NVIDIA's run-time compiler; NVRTC 12.4 is newer than "
+                       "the driver, which is for CUDA 12.2: it loads the compiled kernels") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace olmo::test

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "support/catch.h"
+#include "support/environment.h"
 #include "support/temporary_directory.h"
 
 namespace olmo {
@@ -55,6 +56,24 @@ TEST_CASE("what a run on a GPU needs is listed, each with what to do where it is
   CHECK(needs[3].name == "libnccl.so.2");
   for (const auto& need : gpu_needs(Device::kRocm, OLMO_FAKE_INCOMPLETE))
     CHECK_FALSE(need.remedy.empty());
+}
+
+TEST_CASE("a compiler newer than the driver is a note, and a problem beyond its major version",
+          "[core][gpu]") {
+  const auto compiler = [](const std::string& driver) {
+    const test::Environment version("FAKE_DRIVER_VERSION", driver);
+    return gpu_needs(Device::kCuda, OLMO_FAKE_CUDA).at(1);
+  };
+  CHECK(compiler("12040").note.empty());
+  CHECK(compiler("13000").note.empty());
+  const auto minor = compiler("12020");
+  CHECK_THAT(minor.note, Contains("NVRTC 12.4 is newer than the driver, which is for CUDA 12.2"));
+  CHECK(minor.problem.empty());
+  const auto major = compiler("11080");
+  CHECK_THAT(major.problem, Contains("NVRTC 12.4 is newer") && Contains("CUDA 11.8"));
+  CHECK_THAT(major.remedy, Contains("a newer driver") && Contains("nvidia-cuda-nvrtc-cu11"));
+  const test::Environment rocm("FAKE_DRIVER_VERSION", "50000000");
+  CHECK(gpu_needs(Device::kRocm, OLMO_FAKE_ROCM).at(1).note.empty());
 }
 
 }  // namespace

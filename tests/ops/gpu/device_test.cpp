@@ -282,5 +282,15 @@ TEST_CASE("a GPU older than the compiler knows is a usage error that says what w
                         Contains("older NVRTC in OLMO_GPU_LIBRARIES"));
 }
 
+TEST_CASE("a driver that does not load what a newer compiler has made is told as that",
+          "[ops][gpu]") {
+  const Variable old("FAKE_DRIVER_VERSION", "11080");
+  const Cache cache;
+  CHECK_THROWS_WITH(doubled(Device::kCuda),
+                    Contains("the compiled kernels cannot be loaded (NVRTC 12.4 is newer than the "
+                             "driver, which is for CUDA 11.8): invalid argument"));
+  CHECK_FALSE(std::filesystem::exists(cache.folder()));  // what was not loaded is not kept
+}
+
 }  // namespace
 }  // namespace olmo::ops::emulated

@@ -17,10 +17,18 @@ constexpr char kImage[] = "emulated kernels of ";
 
 #if defined(FAKE_HIP)
 constexpr int kFirst = 0;
+constexpr int kDriverVersion = 60032831, kOldestForImage = 0;
 #else
+constexpr int kDriverVersion = 12040, kOldestForImage = 12000;
 constexpr int kFirst = 1000;  // a device is not the number that it was asked for by
 char contexts[16];            ///< of the devices
 #endif
+
+/// FAKE_DRIVER_VERSION, or an ordinary one.
+int driver_version() {
+  const char* chosen = std::getenv("FAKE_DRIVER_VERSION");
+  return chosen != nullptr ? std::atoi(chosen) : kDriverVersion;
+}
 
 bool is_device(int device) { return device >= kFirst && device < kFirst + devices(); }
 
@@ -44,10 +52,8 @@ int copy(void* to, const void* from, std::size_t bytes, const void* of_device, v
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 EXPORTED int NAME(cuInit, hipInit)(unsigned flags) { return flags == 0 ? 0 : kInvalid; }
-/// FAKE_DRIVER_VERSION, or an ordinary one.
 EXPORTED int NAME(cuDriverGetVersion, hipRuntimeGetVersion)(int* version) {
-  const char* chosen = std::getenv("FAKE_DRIVER_VERSION");
-  *version = chosen != nullptr ? std::atoi(chosen) : NAME(12040, 60032831);
+  *version = driver_version();
   return 0;
 }
 EXPORTED int NAME(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
@@ -93,7 +99,7 @@ EXPORTED int cuMemcpyDtoHAsync_v2(void* to, const void* from, std::size_t bytes,
 #endif
 
 EXPORTED int NAME(cuModuleLoadData, hipModuleLoadData)(void** module, const void* image) {
-  if (!has_device() ||
+  if (!has_device() || driver_version() < kOldestForImage ||
       std::strncmp(static_cast<const char*>(image), kImage, sizeof kImage - 1) != 0)
     return kInvalid;
   *module = new std::string(static_cast<const char*>(image));
