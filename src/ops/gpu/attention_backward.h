@@ -68,16 +68,17 @@ OLMO_INLINE void score_gradients(const AttentionProblem<T>& a, const BackwardHea
     const float delta = number_of<T>(a, head.delta, queries, r);
     OLMO_UNROLL for (int c = 0; c < 4; ++c) {
       ds[r][c] = p[r][c] * (ds[r][c] - delta);
-      if (!kNarrow<T>) ds[r][c] = ds[r][c] * a.scale;
+      if constexpr (!kNarrow<T>) ds[r][c] = ds[r][c] * a.scale;
     }
   }
 }
 
 template <class T>
 OLMO_INLINE void finish(const AttentionProblem<T>& a, AttentionSums& sums) {
-  if (!kNarrow<T>) return;
-  OLMO_UNROLL for (auto& row : sums.v) {
-    OLMO_UNROLL for (auto& run : row) { OLMO_UNROLL for (float& x : run) x = x * a.scale; }
+  if constexpr (kNarrow<T>) {
+    OLMO_UNROLL for (auto& row : sums.v) {
+      OLMO_UNROLL for (auto& run : row) { OLMO_UNROLL for (float& x : run) x = x * a.scale; }
+    }
   }
 }
 
@@ -128,7 +129,7 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
       keep_weights<T>(p, shared);
       add_products<false>(rows_of<T>(a, head.dout, tile), sight, block.first_column, shape, shared,
                           dv);
-      if (!kNarrow<T>) take_weights(shared, p);  // rather than hold them in registers
+      if constexpr (!kNarrow<T>) take_weights(shared, p);  // rather than hold them in registers
       score_gradients<T>(a, head, values, tile, block.tile, shape, shared, p, ds);
       keep_weights<T>(ds, shared);
       add_products<false>(rows_of<T>(a, head.queries, tile), sight, block.first_column, shape,
