@@ -1,7 +1,9 @@
 #include "core/gpu_code.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -62,6 +64,10 @@ std::vector<std::string> words_for(Device device, const GpuProgram& program,
   words.insert(words.end(), program.definitions.begin(), program.definitions.end());
   return words;
 }
+
+/// Where hipRTC finds further options.
+constexpr std::array kVariablesOfHiprtc = {"HIPRTC_COMPILE_OPTIONS_APPEND",
+                                           "HIPRTC_LINK_OPTIONS_APPEND"};
 
 constexpr std::size_t kDigestSize = sizeof(Digest::bytes);
 
@@ -130,7 +136,11 @@ std::string gpu_code_key(Device device, const GpuProgram& program, const std::st
   const auto add = [&](std::string_view text) { hash.update_u64(text.size()).update(text); };
   add(to_string(device));
   add(made_by);
-  const auto words = words_for(device, program, architecture);
+  auto words = words_for(device, program, architecture);
+  for (const char* name : kVariablesOfHiprtc) {
+    const char* more = device == Device::kRocm ? std::getenv(name) : nullptr;
+    words.emplace_back(more != nullptr ? more : "");
+  }
   hash.update_u64(words.size());
   for (const auto& word : words) add(word);
   for (const auto& file : program.files) {

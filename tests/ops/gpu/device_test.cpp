@@ -260,6 +260,16 @@ TEST_CASE("kernels of AMD's are compiled again for another HIP, whose compiler t
   CHECK(cache.times_compiled() == 2);
 }
 
+TEST_CASE("kernels of AMD's are compiled again where hipRTC's variables add options",
+          "[ops][gpu]") {
+  const Cache cache;
+  CHECK(doubled(Device::kRocm) == 6);
+  const Variable more("HIPRTC_COMPILE_OPTIONS_APPEND", "-g");
+  CHECK(doubled(Device::kRocm) == 6);
+  CHECK(doubled(Device::kRocm) == 6);
+  CHECK(cache.times_compiled() == 2);
+}
+
 TEST_CASE("a GPU newer than the compiler knows has kernels as PTX of the newest that it knows",
           "[ops][gpu]") {
   const Variable newer("FAKE_GPU_CAPABILITY", "120");
