@@ -139,22 +139,46 @@ std::optional<Parting> find_other_data(const PairedCurves& curves, const BatchNo
   return std::nullopt;
 }
 
-/// Without the first quarter: the first descent bends both curves alike, whatever they read.
-double after_descent(const BatchNoise& noise) {
-  return noise.correlation(noise.size() / 4, noise.size());
-}
+/// Where a shift is looked for: in what both have without the first quarter, as the first descent
+/// bends both curves alike, whatever they read. Of long curves a part is enough.
+struct Window {
+  std::int64_t first = 0, last = -1;  ///< positions
 
-/// Curves whose noise agrees only where a place of one is set against the next of the other.
-std::optional<Parting> find_shift(const PairedCurves& curves, const BatchNoise& noise) {
-  const double here = after_descent(noise);
-  if (here > kOtherNoise) return std::nullopt;
-  const auto with_next = [&](std::span<const double> first, std::span<const double> second) {
-    const BatchNoise shifted({{}, first.first(first.size() - 1), second.subspan(1)});
-    return after_descent(shifted);
+  Window(const Curve& a, const Curve& b) {
+    constexpr std::ptrdiff_t kMostPoints = 20'000;
+    if (a.tokens.empty() || b.tokens.empty()) return;
+    const std::int64_t begin = std::max(a.tokens.front(), b.tokens.front());
+    const std::int64_t end = std::min(a.tokens.back(), b.tokens.back());
+    if (end < begin) return;
+    first = begin + (end - begin) / 4;
+    last = end;
+    for (const Curve* curve : {&a, &b}) {
+      const auto from = std::lower_bound(curve->tokens.begin(), curve->tokens.end(), first);
+      if (curve->tokens.end() - from > kMostPoints) last = std::min(last, from[kMostPoints]);
+    }
+  }
+};
+
+/// The noise of A's points in the window, and of those of B that are `shift` later.
+BatchNoise noise_at(const Curve& a, const Curve& b, const Window& window, std::int64_t shift) {
+  std::vector<double> in_a, in_b;
+  const auto place = [](const Curve& curve, std::int64_t position) {
+    return static_cast<std::size_t>(
+        std::lower_bound(curve.tokens.begin(), curve.tokens.end(), position) -
+        curve.tokens.begin());
   };
-  const double apart = std::max(with_next(curves.a, curves.b), with_next(curves.b, curves.a));
-  if (apart < kSameNoise) return std::nullopt;
-  return Parting{Parting::Cause::kShifted, curves.positions.front(), here, apart};
+  std::size_t i = place(a, window.first), j = place(b, window.first + shift);
+  while (i < a.tokens.size() && j < b.tokens.size() && a.tokens[i] <= window.last) {
+    const std::int64_t in_b_now = b.tokens[j] - shift;
+    if (a.tokens[i] == in_b_now) {
+      in_a.push_back(a.values[i]);
+      in_b.push_back(b.values[j]);
+    }
+    const bool next_a = a.tokens[i] <= in_b_now, next_b = in_b_now <= a.tokens[i];
+    i += next_a;
+    j += next_b;
+  }
+  return BatchNoise({{}, in_a, in_b});
 }
 
 std::optional<Parting> find_jump(const PairedCurves& curves) {
@@ -214,8 +238,9 @@ std::string sentence_of(const Parting& parting, const std::string& unit) {
              values + ").";
     case Parting::Cause::kShifted:
       return "The sides number the same " + unit +
-             "s differently: the losses' noise from batch to "
-             "batch agrees with that one place later or earlier on the other side (correlation " +
+             "s differently: the losses' noise from batch to batch agrees where " + unit +
+             " N of A is set against " + unit + " N " + (parting.shift < 0 ? "- " : "+ ") +
+             std::to_string(std::abs(parting.shift)) + " of B (correlation " +
              number(parting.after) + ", at equal numbers " + number(parting.before) +
              "). Number one log as the other, and import it again.";
     case Parting::Cause::kUnrelated:
@@ -245,7 +270,6 @@ std::vector<Parting> find_partings(const PairedCurves& curves) {
   std::vector<Parting> found;
   if (curves.a.size() < kFewestPoints) return found;
   const BatchNoise noise(curves);
-  if (const auto shift = find_shift(curves, noise)) return {*shift};
   if (const auto data = find_other_data(curves, noise)) found.push_back(*data);
   if (const auto jump = find_jump(curves)) {
     // Other data let the losses jump, too: one event is told once.
@@ -260,6 +284,33 @@ std::vector<Parting> find_partings(const PairedCurves& curves) {
   }
   std::sort(found.begin(), found.end(),
             [](const Parting& x, const Parting& y) { return x.position < y.position; });
+  return found;
+}
+
+std::optional<Parting> find_shift(const Curve& a, const Curve& b, std::int64_t unit) {
+  constexpr std::size_t kFewestNoises = 20;
+  const Window window(a, b);
+  const auto agreement = [&](std::int64_t shift) -> std::optional<double> {
+    const BatchNoise noise = noise_at(a, b, window, shift);
+    if (noise.size() < kFewestNoises) return std::nullopt;
+    const double found = noise.correlation(0, noise.size());
+    // Spikes that lie so far apart agree, too, and nothing else does.
+    if (shift != 0 && found >= kSameNoise && noise.most_differ(0, noise.size())) return 0;
+    return found;
+  };
+  const double here = agreement(0).value_or(0);
+  if (here > kOtherNoise) return std::nullopt;
+  Parting found{Parting::Cause::kShifted, 0, here, 0};
+  for (std::int64_t steps = 1; steps <= kFurthestShift; ++steps) {
+    for (const std::int64_t shift : {steps * unit, -steps * unit}) {
+      const double there = agreement(shift).value_or(0);
+      if (there <= found.after) continue;
+      found.after = there;
+      found.shift = shift;
+    }
+  }
+  if (found.after < kSameNoise) return std::nullopt;
+  found.position = std::max(a.tokens.front(), b.tokens.front());
   return found;
 }
 

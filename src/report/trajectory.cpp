@@ -17,15 +17,16 @@ constexpr double kFewestPoints = 40;
 constexpr double kShare = 0.1;
 constexpr double kLargestShare = 0.5;
 
-/// A column where it is finite, with its tokens.
+/// A column where it is finite, with its tokens or its steps.
 struct FiniteCurve {
   std::vector<std::int64_t> tokens;
   std::vector<double> values;
 
-  FiniteCurve(const store::StepColumns& steps, const std::vector<double>& column) {
+  FiniteCurve(const store::StepColumns& steps, const std::vector<double>& column,
+              const std::vector<std::int64_t>& positions) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (!std::isfinite(column[i])) continue;
-      tokens.push_back(steps.tokens[i]);
+      tokens.push_back(positions[i]);
       values.push_back(column[i]);
     }
   }
@@ -94,6 +95,20 @@ std::vector<std::pair<std::size_t, std::size_t>> common_batches(const store::Rec
                                           : common_steps(a.steps, b.steps);
 }
 
+/// Curves whose steps, or tokens, are numbered differently; of batches that the records have hashes
+/// of the hashes tell, and other batch sizes have no steps in common.
+std::optional<Parting> shift_of(const store::RecordedRun& a, const store::RecordedRun& b,
+                                bool by_steps) {
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  if ((x && y && *x != *y) || same_batches(a, b) == true) return std::nullopt;
+  const auto curve = [&](const store::StepColumns& steps) {
+    return FiniteCurve(steps, steps.loss, by_steps ? steps.step : steps.tokens);
+  };
+  const std::int64_t unit =
+      by_steps ? 1 : std::min(tokens_between_steps(a.steps), tokens_between_steps(b.steps));
+  return find_shift(curve(a.steps).view(), curve(b.steps).view(), unit);
+}
+
 /// What the curves tell; of batches that the records have hashes of, the hashes tell more.
 void add_partings(const store::RecordedRun& a, const store::RecordedRun& b, Trajectory& found) {
   const auto places = common_batches(a, b);
@@ -109,6 +124,10 @@ void add_partings(const store::RecordedRun& a, const store::RecordedRun& b, Traj
     positions.push_back(steps ? a.steps.step[i] : a.steps.tokens[i]);
     losses_a.push_back(a.steps.loss[i]);
     losses_b.push_back(b.steps.loss[j]);
+  }
+  if (const auto shift = shift_of(a, b, steps)) {
+    found.partings = {*shift};
+    return;
   }
   found.partings = find_partings({positions, losses_a, losses_b});
   if (same_batches(a, b) == true)
@@ -253,8 +272,12 @@ Stretch tested_stretch(const Trajectory& trajectory) {
 Trajectory compare_trajectories(const store::RecordedRun& a, const store::RecordedRun& b) {
   Trajectory found;
   found.tokens_known = a.tokens_known && b.tokens_known;
-  const FiniteCurve loss_a(a.steps, a.steps.loss), loss_b(b.steps, b.steps.loss);
-  const FiniteCurve norm_a(a.steps, a.steps.grad_norm), norm_b(b.steps, b.steps.grad_norm);
+  const auto curve = [](const store::StepColumns& steps, const std::vector<double>& column) {
+    return FiniteCurve(steps, column, steps.tokens);
+  };
+  const FiniteCurve loss_a = curve(a.steps, a.steps.loss), loss_b = curve(b.steps, b.steps.loss);
+  const FiniteCurve norm_a = curve(a.steps, a.steps.grad_norm),
+                    norm_b = curve(b.steps, b.steps.grad_norm);
   const bool norms = !norm_a.values.empty() && !norm_b.values.empty();
   found.loss = difference_on_common_tokens(loss_a.view(), loss_b.view());
   const auto shorter = std::min(loss_a.tokens.size(), loss_b.tokens.size());

@@ -50,6 +50,25 @@ struct Trainings {
 
 constexpr std::size_t kNever = 1'000'000;
 
+struct Numbered {
+  std::vector<std::int64_t> positions;
+  std::vector<double> losses;
+};
+
+/// Every `stride`th loss; the first of all has the number 1000 + shift.
+Numbered numbered(const std::vector<double>& losses, std::int64_t shift, std::size_t stride = 1) {
+  Numbered made;
+  for (std::size_t i = 0; i < losses.size(); i += stride) {
+    made.positions.push_back(1000 + static_cast<std::int64_t>(i) + shift);
+    made.losses.push_back(losses[i]);
+  }
+  return made;
+}
+
+std::optional<Parting> shift_between(const Numbered& a, const Numbered& b, std::int64_t unit = 1) {
+  return find_shift({a.positions, a.losses}, {b.positions, b.losses}, unit);
+}
+
 }  // namespace
 
 TEST_CASE("logs of two vendors that were made together do not part", "[report]") {
@@ -150,16 +169,58 @@ TEST_CASE("equal curves, and curves of few points, do not part", "[report]") {
   CHECK(partings(flat, flat).empty());
 }
 
-TEST_CASE("curves that number the same steps differently are called so", "[report]") {
+TEST_CASE("curves that number the same steps differently are called so, up to 100 apart",
+          "[report]") {
   const Trainings made(400, 1e-4, kNever, 21);
-  const std::vector<double> first(made.a.begin(), made.a.end() - 1),
-      second(made.b.begin() + 1, made.b.end());
-  for (const auto& found : {partings(first, second), partings(second, first)}) {
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].cause == Cause::kShifted);
-    CHECK(found[0].before < 0.5);
-    CHECK(found[0].after > 0.99);
-    CHECK(sentence_of(found[0], "step").find("number the same steps differently") !=
+  for (const std::int64_t shift : {1, -1, 7, 40, -40, 100, -100}) {
+    CAPTURE(shift);
+    const auto found = shift_between(numbered(made.a, 0), numbered(made.b, shift));
+    REQUIRE(found);
+    CHECK(found->cause == Cause::kShifted);
+    CHECK(found->shift == shift);
+    CHECK(found->before < 0.5);
+    CHECK(found->after > 0.99);
+    CHECK(sentence_of(*found, "step").find("number the same steps differently") !=
           std::string::npos);
   }
+  const auto later = shift_between(numbered(made.a, 0), numbered(made.b, -40));
+  CHECK(sentence_of(*later, "step").find("step N of A is set against step N - 40 of B") !=
+        std::string::npos);
+}
+
+TEST_CASE("equal numbers, other batches and numbers further apart are no shift", "[report]") {
+  const Trainings made(400, 1e-4, kNever, 21), other(400, 0, 1, 3);
+  CHECK_FALSE(shift_between(numbered(made.a, 0), numbered(made.b, 0)));
+  CHECK_FALSE(shift_between(numbered(other.a, 0), numbered(other.b, 0)));
+  CHECK_FALSE(shift_between(numbered(made.a, 0), numbered(made.b, 101)));
+  CHECK_FALSE(shift_between({}, numbered(made.b, 0)));
+}
+
+TEST_CASE("one spike of each side, on other batches, is no shift", "[report]") {
+  Trainings other(400, 0, 1, 3);
+  other.a[200] += 2;
+  other.b[237] += 2;
+  CHECK_FALSE(shift_between(numbered(other.a, 0), numbered(other.b, 0)));
+}
+
+TEST_CASE("a shift is found where a side logs every tenth step, and where none is in common",
+          "[report]") {
+  const Trainings made(2000, 1e-4, kNever, 22);
+  const auto every_tenth = shift_between(numbered(made.a, 0), numbered(made.b, 3, 10));
+  REQUIRE(every_tenth);
+  CHECK(every_tenth->shift == 3);
+  const auto apart = shift_between(numbered(made.a, 0, 10), numbered(made.b, 1, 10));
+  REQUIRE(apart);
+  CHECK(apart->shift == 1);
+  CHECK(apart->before == 0);
+}
+
+TEST_CASE("numbers of tokens are apart by whole steps", "[report]") {
+  const Trainings made(400, 1e-4, kNever, 21);
+  Numbered a = numbered(made.a, 0), b = numbered(made.b, 2);
+  for (Numbered* one : {&a, &b})
+    for (auto& position : one->positions) position *= 4096;
+  const auto found = shift_between(a, b, 4096);
+  REQUIRE(found);
+  CHECK(found->shift == 2 * 4096);
 }

@@ -143,6 +143,24 @@ TEST_CASE("where curves of one batch size part is told by step", "[report]") {
   CHECK(compare_trajectories(run_of_losses(whole), run_of_losses(whole)).partings.empty());
 }
 
+TEST_CASE("curves whose steps are numbered differently part in nothing else", "[report]") {
+  std::vector<double> losses;
+  for (int i = 0; i < 200; ++i) losses.push_back(2 + 0.01 * std::sin(i * i));
+  const store::RecordedRun a = run_of_losses(losses);
+  store::RecordedRun b = a;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    b.steps.step[i] += 5;
+    b.steps.tokens[i] = 8 * b.steps.step[i];
+  }
+  const auto found = compare_trajectories(a, b).partings;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Parting::Cause::kShifted);
+  CHECK(found[0].shift == 5);
+  store::RecordedRun hashed_a = a, hashed_b = b;
+  hashed_a.steps.batch = hashed_b.steps.batch = std::vector<std::uint64_t>(losses.size(), 1);
+  CHECK(compare_trajectories(hashed_a, hashed_b).partings.empty());
+}
+
 TEST_CASE("spikes, restarts, gaps and events are marked by step", "[report]") {
   store::RecordedRun run = run_of_losses(flat(60));
   run.steps.loss[49] = 5;
