@@ -129,11 +129,12 @@ Comparability comparability(const store::RecordedRun& a, const store::RecordedRu
 std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run) {
   const store::StepColumns& steps = run.steps;
   if (!run.tokens_known || !steps.steps_known || steps.size() == 0) return std::nullopt;
+  // What came before the first may have been counted otherwise: from 0, or with another batch.
+  if (steps.size() > 1)
+    return (steps.tokens[1] - steps.tokens[0]) /
+           std::max<std::int64_t>(1, steps.step[1] - steps.step[0]);
   if (steps.step[0] > 0) return steps.tokens[0] / steps.step[0];
-  // A log that begins before any step.
-  if (steps.size() < 2) return std::nullopt;
-  return (steps.tokens[1] - steps.tokens[0]) /
-         std::max<std::int64_t>(1, steps.step[1] - steps.step[0]);
+  return std::nullopt;
 }
 
 std::optional<bool> same_batches(const store::RecordedRun& a, const store::RecordedRun& b) {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "report/comparability.h"
+
 namespace olmo::report {
 namespace {
 
@@ -53,8 +55,13 @@ std::optional<std::string> diverged_alone(const Side& a, const Side& b) {
   const auto& [first, other] = *sides;
   const bool tokens = by_tokens(first.run, other.run);
   if (end_of(other.run, tokens) <= end_of(first.run, tokens)) return std::nullopt;
-  return "These two models differ: " + divergence_of(first) + ", and " + other.letter +
-         " went on to step " + std::to_string(end_of(other.run, false));
+  const auto x = tokens_per_step(first.run), y = tokens_per_step(other.run);
+  const bool unlike = tokens && x && y && *x != *y;  // then steps of both are no measure
+  return "These two models differ: " + divergence_of(first) +
+         (unlike ? " (after " + std::to_string(end_of(first.run, true)) + " tokens)" : "") +
+         ", and " + other.letter + " went on to " +
+         (unlike ? std::to_string(end_of(other.run, true)) + " tokens"
+                 : "step " + std::to_string(end_of(other.run, false)));
 }
 
 std::optional<std::string> cap_of_ends(const Side& a, const Side& b) {

@@ -11,6 +11,7 @@
 #include "report/evaluation_groups.h"
 #include "report/evidence.h"
 #include "report/published_noise.h"
+#include "report/stated_tokens.h"
 #include "report/stats/run_groups.h"
 #include "store/declarations.h"
 
@@ -44,6 +45,11 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
   auto other = std::async(std::launch::async, [&] { add_run(report.b, b); });
   add_run(report.a, a);
   other.get();
+  if (report.a.has_steps() && report.b.has_steps()) {
+    auto found = align_unlike_steps(*report.a.run, *report.b.run);
+    if (!found.damage.empty()) report.damage.push_back(std::move(found.damage));
+    if (!found.caveat.empty()) report.caveats.push_back(std::move(found.caveat));
+  }
   for (Side* side : {&report.a, &report.b})
     if (side->run && options.tokens_per_step) give_tokens(*side->run, *options.tokens_per_step);
   if (!report.a.run || !report.b.run || report.a.has_steps() || report.b.has_steps()) return;
@@ -65,6 +71,16 @@ void add_partings(ParityReport& report) {
   }
 }
 
+/// As the compared runs were given theirs.
+void give_candidate_tokens(store::RecordedRun& run, const ParityReport& report,
+                           const ParityOptions& options) {
+  const bool told = report.a.run->tokens_known && report.b.run->tokens_known;
+  if (options.tokens_per_step)
+    give_tokens(run, *options.tokens_per_step);
+  else if (const auto stated = stated_tokens(run); told && stated && run.imported)
+    give_tokens(run, *stated);
+}
+
 void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
                       const ParityOptions& options) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
@@ -75,8 +91,7 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   if (report.trajectory->loss.values.empty())
     return report.damage.push_back("The runs have no step at the same number of tokens in common.");
   auto candidates = read_candidates(report.a, a, report.b, b);
-  for (Candidate& candidate : candidates)
-    if (options.tokens_per_step) give_tokens(candidate.run, *options.tokens_per_step);
+  for (Candidate& candidate : candidates) give_candidate_tokens(candidate.run, report, options);
   report.noise =
       noise_floor(*report.a.run, *report.b.run, candidates, tested_stretch(*report.trajectory));
   report.trajectory->last_a = report.noise.values_a.front();

@@ -85,12 +85,16 @@ void mark_gaps(const store::RecordedRun& run, char side, std::vector<Mark>& mark
   }
 }
 
+bool unlike_batches(const store::RecordedRun& a, const store::RecordedRun& b) {
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  return x && y && *x != *y;
+}
+
 /// Where both sides have the same place of the data: by tokens, as the losses are compared, else by
 /// steps; nowhere if their batches are of other sizes.
 std::vector<std::pair<std::size_t, std::size_t>> common_batches(const store::RecordedRun& a,
                                                                 const store::RecordedRun& b) {
-  const auto x = tokens_per_step(a), y = tokens_per_step(b);
-  if (x && y && *x != *y) return {};
+  if (unlike_batches(a, b)) return {};
   return a.tokens_known && b.tokens_known ? common_places(a.steps.tokens, b.steps.tokens)
                                           : common_steps(a.steps, b.steps);
 }
@@ -99,8 +103,7 @@ std::vector<std::pair<std::size_t, std::size_t>> common_batches(const store::Rec
 /// of the hashes tell, and other batch sizes have no steps in common.
 std::optional<Parting> shift_of(const store::RecordedRun& a, const store::RecordedRun& b,
                                 bool by_steps) {
-  const auto x = tokens_per_step(a), y = tokens_per_step(b);
-  if ((x && y && *x != *y) || same_batches(a, b) == true) return std::nullopt;
+  if (unlike_batches(a, b) || same_batches(a, b) == true) return std::nullopt;
   const auto curve = [&](const store::StepColumns& steps) {
     return FiniteCurve(steps, steps.loss, by_steps ? steps.step : steps.tokens);
   };
@@ -162,7 +165,8 @@ std::string extent_of(const Trajectory& found, const store::RecordedRun& a,
   const std::int64_t apart = a.steps.tokens.back() - b.steps.tokens.back();
   if (found.loss.tokens.empty() || std::abs(apart) <= slack) return "";
   const store::RecordedRun &longer = apart > 0 ? a : b, &shorter = apart > 0 ? b : a;
-  const bool steps = !found.binned && a.steps.steps_known && b.steps.steps_known;
+  // Equal numbers of tokens are other steps where a step has other tokens.
+  const bool steps = found.unit_of_partings == "step" && !unlike_batches(a, b);
   const auto end = [&](const store::RecordedRun& run) {
     return steps ? "step " + std::to_string(run.steps.step.back())
                  : std::to_string(run.steps.tokens.back()) + " tokens";

@@ -1,6 +1,7 @@
 #include "report/comparability.h"
 
 #include "core/error.h"
+#include "report/run_of_losses.h"
 #include "report/two_steps.h"
 #include "support/catch.h"
 
@@ -41,6 +42,12 @@ TEST_CASE("a log that begins before its first step tells the tokens of a step", 
   from_zero.steps.tokens = {0, *tokens};
   CHECK(comparability(from_zero, run).tokens_a == tokens);
   CHECK(comparability(run, from_zero).same_batch_size);
+}
+
+TEST_CASE("a log whose steps are numbered too low has the batch of the others", "[report]") {
+  store::RecordedRun run = run_of_losses({3, 2, 1}, 100);
+  for (auto& step : run.steps.step) step += 4;
+  CHECK(tokens_per_step(run) == 100);
 }
 
 TEST_CASE("starts whose first losses agree within rounding are one trajectory", "[report]") {

@@ -46,6 +46,17 @@ TEST_CASE("a run that diverged in a step that the other trained differs from it"
   CHECK(caveats_of_ends(diverged, diverged).size() == 2);
 }
 
+TEST_CASE("of other batch sizes the tokens tell who went on", "[report]") {
+  Side small = ended(40, "finished"), large = ended(30, "diverged");
+  for (auto& tokens : large.run->steps.tokens) tokens *= 2;
+  CHECK_FALSE(diverged_alone(small, large));  // 320 tokens, 480
+  small = ended(80, "finished");
+  CHECK(
+      diverged_alone(small, large)
+          ->find("B diverged in step 31, whose loss, gradient or weights are not finite (after 480 "
+                 "tokens), and A went on to 640 tokens") != std::string::npos);
+}
+
 TEST_CASE("a divergence that the other run has not come to caps the verdict", "[report]") {
   const Side diverged = ended(30, "diverged"), stopped = ended(30, "stopped");
   CHECK_FALSE(diverged_alone(diverged, stopped));

@@ -47,6 +47,14 @@ TEST_CASE("runs of other batch sizes are compared in bins that hold whole steps"
   CHECK(found.loss.values == std::vector<double>{-0.5, 1});
 }
 
+TEST_CASE("runs of other batch sizes end where the first ends in tokens", "[report]") {
+  const store::RecordedRun a = run_of_losses(flat(400), 8), b = run_of_losses(flat(300), 16);
+  CHECK(compare_trajectories(a, b).extent == "up to 3200 tokens (B goes on to 4800 tokens)");
+  CHECK(compare_trajectories(b, a).extent == "up to 3200 tokens (A goes on to 4800 tokens)");
+  const store::RecordedRun c = run_of_losses(flat(300), 8);
+  CHECK(compare_trajectories(a, c).extent == "up to step 300 (A goes on to step 400)");
+}
+
 TEST_CASE("losses that are not finite are left out, and runs without a common step", "[report]") {
   const Trajectory found =
       compare_trajectories(run_of_losses({kNaN, 2, 1}), run_of_losses({4, 2.5, kNaN}));
