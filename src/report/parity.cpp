@@ -57,6 +57,30 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
   report.b.run.reset();
 }
 
+/// Where a run has losses: "steps 1, 3, 5 … 399".
+std::string places_of(const store::RecordedRun& run, const char* unit,
+                      const std::vector<std::int64_t>& at) {
+  constexpr std::size_t kShown = 3;
+  std::string text = run.label + " has " + unit;
+  for (std::size_t i = 0; i < std::min(kShown, at.size()); ++i)
+    text += (i == 0 ? " " : ", ") + std::to_string(at[i]);
+  return at.size() <= kShown ? text : text + " … " + std::to_string(at.back());
+}
+
+/// Two records that are sound, and of which no step is the same.
+void add_nothing_in_common(ParityReport& report) {
+  const store::RecordedRun &a = *report.a.run, &b = *report.b.run;
+  const bool tokens = a.tokens_known && b.tokens_known;
+  const char* unit = tokens ? "losses at tokens" : "losses at steps";
+  const auto at = [&](const store::RecordedRun& run) {
+    return places_of(run, unit, tokens ? run.steps.tokens : run.steps.step);
+  };
+  report.gate.mismatches.insert(
+      report.gate.mismatches.begin(),
+      {"common steps", "", "", MismatchClass::kFatal,
+       "There is none: " + at(a) + "; " + at(b) + ". Compared is what both sides have."});
+}
+
 /// Steps that are numbered differently cannot be set against each other; what else parts caps the
 /// verdict (conditions_of).
 void add_partings(ParityReport& report) {
@@ -88,8 +112,15 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
     return;
   }
   report.trajectory = compare_trajectories(*report.a.run, *report.b.run);
-  if (report.trajectory->loss.values.empty())
-    return report.damage.push_back("The runs have no step at the same number of tokens in common.");
+  if (report.trajectory->loss.values.empty()) {
+    const bool shifted = !report.trajectory->partings.empty();
+    if (shifted && report.kind == Kind::kTrajectory)
+      add_partings(report);
+    else
+      add_nothing_in_common(report);
+    report.trajectory.reset();
+    return;
+  }
   auto candidates = read_candidates(report.a, a, report.b, b);
   for (Candidate& candidate : candidates) give_candidate_tokens(candidate.run, report, options);
   report.noise =

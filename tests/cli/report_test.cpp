@@ -182,6 +182,27 @@ TEST_CASE("logs that number the same steps differently are NOT_COMPARABLE", "[cl
   }
 }
 
+TEST_CASE("logs without a common step are NOT_COMPARABLE, and their steps are told", "[cli]") {
+  const Pair pair;
+  const auto logged = [&](const std::string& name, int first) {
+    std::string text = "step,loss\n";
+    for (int i = 0; i < 20; ++i)
+      text += std::to_string(first + 2 * i) + "," + std::to_string(2 + 0.01 * i) + "\n";
+    const auto log = pair / (name + ".csv");
+    std::ofstream(log) << text;
+    REQUIRE(
+        harness(pair / "log", {"runs", "import", log.string(), "--db", pair.database(name)}).code ==
+        0);
+    return pair.database(name);
+  };
+  for (const char* kind : {"trajectory", "outcome"}) {
+    const auto report = pair.report(logged("odd", 1), logged("even", 2), {"--kind", kind});
+    CHECK(report["verdict"] == "NOT_COMPARABLE");
+    CHECK(report["reason"].get<std::string>().find("odd has losses at steps 1, 3, 5 … 39; even ") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("a declared margin is used, named with its author, and cannot be altered", "[cli]") {
   const Pair pair;
   pair.trained("a", "a", {"seed=1"});
