@@ -15,6 +15,7 @@
 #include "core/json.h"
 #include "core/process.h"
 #include "core/terminal.h"
+#include "report/contradictions.h"
 #include "store/audit_records.h"
 #include "store/evaluation_db.h"
 #include "store/evaluation_seal.h"
@@ -71,6 +72,14 @@ void require_sound_config(const audit::AuditedRun& recorded, const std::string& 
                   "begun with: it was altered, or is damaged");
 }
 
+/// Throws Error(kDamaged) if a column of the record is not what its config says.
+void require_sound_columns(const audit::AuditedRun& recorded, const std::string& run) {
+  if (recorded.chain_format != kChainFormat) return;
+  const auto contradictions = report::contradictions_of(recorded);
+  if (!contradictions.empty())
+    throw Error(ErrorKind::kDamaged, run + ": " + contradictions.front());
+}
+
 /// Throws Error(kDamaged) if an evaluation of the run was altered after it had ended.
 void require_sound_evaluations(store::RunDb& db, const std::string& run_id) {
   for (const auto& entry : store::EvaluationDb(db.records()).list(run_id)) {
@@ -84,6 +93,7 @@ void require_sound_evaluations(store::RunDb& db, const std::string& run_id) {
 /// The run's config with the paths of this machine.
 config::TrainConfig config_here(const audit::AuditedRun& recorded, const Arguments& arguments) {
   require_sound_config(recorded, arguments.run);
+  require_sound_columns(recorded, arguments.run);
   auto loaded = config::parse_config(recorded.config, arguments.run + ".json", arguments.overrides);
   config::require_no_blockers(loaded);
   config::TrainConfig& config = loaded.config;

@@ -3,6 +3,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "report/contradictions.h"
 #include "store/retrained_steps.h"
 
 namespace olmo::report {
@@ -60,6 +61,8 @@ std::vector<std::string> damage_of(const Side& side) {
       sentences.push_back(
           "the config in the record, or its digest, is not the one that the run was begun with: it "
           "was altered, or is damaged");
+    else if (ours || run.imported)
+      sentences = contradictions_of(run);
     for (const auto& finding : side.run->damage)
       if (sentences.size() < kMostSentences) sentences.push_back(finding.sentence);
   }

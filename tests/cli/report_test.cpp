@@ -203,6 +203,20 @@ TEST_CASE("logs without a common step are NOT_COMPARABLE, and their steps are to
   }
 }
 
+TEST_CASE("a seed that is not the config's is INVALID_DATA, for report and audit", "[cli]") {
+  const Pair pair;
+  pair.trained("a", "a");
+  pair.trained("b", "b");
+  alter(pair.database("b"), "UPDATE runs SET seed = 99");
+  const auto report = pair.report(pair.database("a"), pair.database("b"));
+  CHECK(report["verdict"] == "INVALID_DATA");
+  CHECK(report["reason"].get<std::string>().find("runs.seed is 99, and its config says") !=
+        std::string::npos);
+  const auto audited = harness(pair / "log", {"audit", pair.database("b"), "--steps", "1..2"});
+  CHECK(audited.code == 4);
+  CHECK(audited.err.find("runs.seed is 99") != std::string::npos);
+}
+
 TEST_CASE("a declared margin is used, named with its author, and cannot be altered", "[cli]") {
   const Pair pair;
   pair.trained("a", "a", {"seed=1"});

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/run_columns.h"
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -67,7 +68,12 @@ TEST_CASE("a config that is not the one of its digest is damage", "[report]") {
   side.run.emplace().chain_format = kChainFormat;
   side.run->config = json_text(config::to_json(loaded.config));
   side.run->experiment_digest = config::experiment_digest(loaded.config).hex();
+  const auto columns = config::run_columns(side.run->config);
+  side.run->seed = columns->seed;
+  side.run->n_parameters = columns->n_parameters;
   CHECK(damage_of(side).empty());
+  side.run->seed = 77;
+  CHECK(damage_of(side).front().find("runs.seed is 77") == 0);
   side.run->config = R"({"seed": 77})";
   CHECK(damage_of(side).size() == 1);
   side.run->config = R"({"a key of a newer program": 1})";

@@ -1,0 +1,122 @@
+#include "report/contradictions.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "config/run_columns.h"
+#include "core/json.h"
+#include "core/recorded_json.h"
+#include "core/text.h"
+
+namespace olmo::report {
+namespace {
+
+/// The sentences of one run.
+class Contradictions {
+ public:
+  explicit Contradictions(const store::RecordedRun& run) : run_(run) {}
+
+  std::vector<std::string> find() {
+    if (run_.imported) {
+      compare_logged_seed();
+      return std::move(found_);
+    }
+    compare_ends();
+    compare_ranks();
+    if (const auto config = config::run_columns(run_.config)) {
+      compare_with(*config);
+      compare_tokens(*config);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add(const std::string& column, const std::string& value, const std::string& what,
+           const std::string& other) {
+    found_.push_back(column + " is " + value + ", and " + what + " " + other +
+                     ": one of them was altered");
+  }
+  template <class Value>
+  void compare(const std::string& column, Value value, const std::string& what, Value other) {
+    if (value != other) add(column, std::to_string(value), what, std::to_string(other));
+  }
+
+  void compare_logged_seed() {
+    const Json config = recorded_json(run_.config);
+    if (!config.is_object() || !config.contains("seed")) return;
+    const Json& seed = config["seed"];
+    if (seed.is_number_unsigned())
+      compare("runs.seed", run_.seed, "its config says", seed.get<std::uint64_t>());
+  }
+
+  /// Where the run began: 0, unless it went on from the checkpoint of another.
+  [[nodiscard]] std::int64_t first_step() const {
+    std::int64_t first = run_.attempts.empty() ? 0 : run_.attempts.front().start_step;
+    for (const auto& attempt : run_.attempts) first = std::min(first, attempt.start_step);
+    return first;
+  }
+
+  void compare_ends() {
+    if (run_.attempts.empty()) return;
+    const auto& last = run_.attempts.back();
+    const std::string outcome = last.outcome.empty() ? "running" : last.outcome;
+    if (run_.status != outcome)
+      add("runs.status", run_.status, "its last attempt is recorded as", outcome);
+    if (run_.steps.size() == 0) return;
+    const std::int64_t end = run_.steps.step.back();
+    if (end > run_.max_steps)
+      add("runs.max_steps", std::to_string(run_.max_steps), "its last step is",
+          std::to_string(end));
+    else if (run_.status == "diverged" && end == run_.max_steps)
+      add("runs.status", "diverged", "its last step is the last of the training,",
+          std::to_string(end));
+  }
+
+  /// Each rank of an attempt has a row.
+  void compare_ranks() {
+    for (const auto& attempt : run_.attempts) {
+      const auto ranks =
+          std::ranges::count(run_.ranks, attempt.attempt, &store::RankRecord::attempt);
+      if (ranks > 0 && attempt.world_size)
+        compare("attempts.world_size of attempt " + std::to_string(attempt.attempt),
+                *attempt.world_size, "the ranks that it recorded are",
+                static_cast<std::int64_t>(ranks));
+    }
+  }
+
+  void compare_with(const config::RunColumns& config) {
+    const std::string what = "its config says";
+    compare("runs.seed", run_.seed, what, config.seed);
+    compare("runs.n_parameters", run_.n_parameters, what, config.n_parameters);
+    // A later attempt may have been given another end, which the first one's config does not tell.
+    if (config.max_steps && run_.attempts.size() == 1 && first_step() == 0)
+      compare("runs.max_steps", run_.max_steps, what, *config.max_steps);
+  }
+
+  void compare_tokens(const config::RunColumns& config) {
+    const auto& [step, tokens] = std::tie(run_.steps.step, run_.steps.tokens);
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      if (i == 0 && first_step() != 0) continue;  // what came before is another run's
+      const std::int64_t steps = i == 0 ? step[0] : step[i] - step[i - 1];
+      const std::int64_t seen = i == 0 ? tokens[0] : tokens[i] - tokens[i - 1];
+      if (steps < 1 || seen == steps * config.tokens_per_step) continue;
+      found_.push_back(
+          "step " + std::to_string(step[i]) + ": its tokens are " + std::to_string(seen) +
+          " more than before, and its config gives " + counted(steps, "step") + " " +
+          std::to_string(steps * config.tokens_per_step) + ": the column tokens was altered");
+      return;
+    }
+  }
+
+  const store::RecordedRun& run_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> contradictions_of(const store::RecordedRun& run) {
+  return Contradictions(run).find();
+}
+
+}  // namespace olmo::report

@@ -1,0 +1,17 @@
+// Columns of a run's record that its own config, or its other rows, contradict. No hash chain is
+// over them, and yet seeds pair repeats, sizes choose a published deviation, and tokens set curves
+// against each other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/recorded_run.h"
+
+namespace olmo::report {
+
+/// One sentence each, without its full stop: the column and both values. Nothing for a config that
+/// this program cannot read, and of a log but its seed.
+std::vector<std::string> contradictions_of(const store::RecordedRun& run);
+
+}  // namespace olmo::report

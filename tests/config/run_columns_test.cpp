@@ -1,0 +1,38 @@
+#include "config/run_columns.h"
+
+#include "support/catch.h"
+
+using namespace olmo::config;
+
+namespace {
+
+constexpr char kConfig[] = R"({"seed": 7, "global_train_batch_size": 4,
+  "device_train_microbatch_size": 2,
+  "model": {"d_model": 8, "n_heads": 2, "n_layers": 1, "mlp_hidden_size": 16,
+            "max_sequence_length": 16, "vocab_size": 100, "embedding_size": 128,
+            "eos_token_id": 0, "pad_token_id": 1, "weight_tying": true,
+            "layer_norm_with_affine": false, "include_bias": false},
+  "max_duration": )";
+
+std::optional<std::int64_t> steps_of(const std::string& duration, const std::string& more = "") {
+  return run_columns(kConfig + duration + more + "}")->max_steps;
+}
+
+}  // namespace
+
+TEST_CASE("a config says the seed, parameters, tokens of a step and steps of its run", "[config]") {
+  const auto columns = run_columns(std::string(kConfig) + "50}");
+  REQUIRE(columns);
+  CHECK(columns->seed == 7);
+  CHECK(columns->tokens_per_step == 64);
+  CHECK(columns->n_parameters == 128 * 8 + 4 * 8 * 8 + 16 * 8 + 8 * 8);
+  CHECK(columns->max_steps == 50);
+  CHECK_FALSE(run_columns(R"({"a key of a newer program": 1})"));
+}
+
+TEST_CASE("the last step follows from steps and tokens, and from epochs only with the data",
+          "[config]") {
+  CHECK(steps_of(R"("65T")") == 2);
+  CHECK(steps_of("50", R"(, "stop_at": 20)") == 20);
+  CHECK_FALSE(steps_of(R"("2ep")"));
+}
