@@ -250,6 +250,8 @@ std::optional<std::string> identical_sentence(const ParityReport& report) {
   const bool trained = report.trajectory.has_value();
   if (trained && !report.identity.same_training()) return std::nullopt;
   if (!report.unlike_scores.empty()) return std::nullopt;
+  // What the other would have done in that step is not known.
+  if (cap_of_ends(report.a, report.b)) return std::nullopt;
   const auto scores = identical_scores(report);
   if (!scores || (!trained && scores->empty())) return std::nullopt;
   std::string text = "Bit for bit the same: ";

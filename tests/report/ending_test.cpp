@@ -86,3 +86,16 @@ TEST_CASE("no verdict but DIFFERENT is given where one side diverged", "[report]
   decide(report);
   CHECK(report.verdict == Verdict::kIdentical);
 }
+
+TEST_CASE("equal bits up to a divergence that the other has not come to are not IDENTICAL",
+          "[report]") {
+  ParityReport report = equal_runs(ended(30, "stopped"), ended(30, "diverged"));
+  report.trajectory->test = Test{.name = "loss of the last stretch", .n = 30, .equal_bits = true};
+  report.margins = resolve_margins({});
+  decide(report);
+  CHECK(report.verdict == Verdict::kConsistent);
+  CHECK(report.reason.find("and A ends before it") != std::string::npos);
+  report.a = ended(30, "diverged");
+  decide(report);
+  CHECK(report.verdict == Verdict::kIdentical);  // both, in the same step
+}
