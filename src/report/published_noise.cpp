@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/recorded_json.h"
+#include "core/text.h"
 #include "report/decimals.h"
 
 namespace olmo::report {
@@ -16,6 +18,15 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path + ": " + what);
+}
+
+/// A key that is misspelt would else be as if it were not there.
+void refuse_unknown_keys(const Json& object, const std::set<std::string>& known,
+                         const std::string& of, const std::string& path) {
+  for (const auto& [key, value] : object.items())
+    if (!known.contains(key))
+      refuse(path, "unknown key `" + key + "` " + of + "; expected " +
+                       joined(std::vector<std::string>(known.begin(), known.end())));
 }
 
 double positive(const Json& entry, const char* key, const std::string& path) {
@@ -36,10 +47,13 @@ PublishedNoise read_noise(const std::string& path) {
       json["source"].get<std::string>().empty() || !json.contains("deviations") ||
       !json["deviations"].is_array() || json["deviations"].empty())
     refuse(path, "expected an object with a text `source` and a list `deviations`");
+  refuse_unknown_keys(json, {"source", "deviations"}, "of the file", path);
   PublishedNoise noise{.source = json["source"]};
   for (const Json& entry : json["deviations"]) {
     if (!entry.is_object() || !entry.contains("metric") || !entry["metric"].is_string())
       refuse(path, "each of `deviations` needs a text `metric`, got " + entry.dump());
+    refuse_unknown_keys(entry, {"metric", "parameters", "tokens", "deviation", "runs"},
+                        "of one of `deviations`", path);
     PublishedDeviation& found = noise.deviations.emplace_back();
     found.metric = entry["metric"];
     found.parameters = positive(entry, "parameters", path);

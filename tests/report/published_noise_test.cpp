@@ -69,6 +69,25 @@ TEST_CASE("a published deviation takes neither a stretch's own noise nor hidden 
         Approx(std::sqrt(2.0) * 0.001));
 }
 
+TEST_CASE("an unknown key of published noise is named with its file", "[report]") {
+  const auto message = [](const char* text) {
+    try {
+      read(text);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto misspelt = message(R"({"source": "x", "deviations": [{"metric": "loss",
+      "parameters": 1, "tokens": 1, "deviation": 1, "run": 5}]})");
+  CHECK(misspelt.find(".json: unknown key `run` of one of `deviations`; expected ") !=
+        std::string::npos);
+  CHECK(misspelt.find("runs") != std::string::npos);
+  CHECK(message(R"({"source": "x", "sauce": 1, "deviations": [{"metric": "loss",
+      "parameters": 1, "tokens": 1, "deviation": 1}]})")
+            .find("unknown key `sauce` of the file") != std::string::npos);
+}
+
 TEST_CASE("a file of published noise that is not of the format is refused", "[report]") {
   for (const char* text :
        {"", "[]", R"({"deviations": []})", R"({"source": "", "deviations": [{}]})",
