@@ -164,10 +164,23 @@ std::string agreement_of(const LoggedValues& logged) {
          std::to_string(logged.equal_steps) + " are equal.";
 }
 
+/// The limits of gradients that differ, which steps record beside what they computed.
+std::string limits_that_differ(const report::Gate& gate) {
+  std::vector<std::string> found;
+  for (const auto& mismatch : gate.mismatches)
+    if (mismatch.what.starts_with("max_grad_norm") ||
+        mismatch.what.starts_with("scheduler.grad_clip"))
+      found.push_back(mismatch.what + " (" + mismatch.a + " and " + mismatch.b + ")");
+  return joined(found);
+}
+
 /// One sentence: how far the records agree.
-std::string agreement_of(const report::Identity& identity) {
+std::string agreement_of(const report::Identity& identity, const report::Gate& gate) {
   if (identity.common_steps == 0) return "The records have no step in common.";
   const std::string common = counted(identity.common_steps, "common step");
+  if (const auto limits = limits_that_differ(gate); identity.same_training() && !limits.empty())
+    return "All bits that the " + common + " computed are equal, though " + limits +
+           " differs: it changed none of them.";
   if (identity.same_training()) return "All bits of the " + common + " are equal.";
   if (const auto& parted = identity.parted_state; parted && identity.first_different == 0)
     return "The " + common + " have equal bits, and " + counted(parted->different, "tensor") +
@@ -262,7 +275,7 @@ void print_text(const Compared& found, const Options& options) {
   std::vector<std::string> unknown;
   for (const auto& fact : found.gate.unknown) unknown.push_back(fact.key);
   if (!unknown.empty()) std::cout << fitted("Not told by both: " + joined(unknown) + ".");
-  std::cout << fitted(found.identity.known ? agreement_of(found.identity)
+  std::cout << fitted(found.identity.known ? agreement_of(found.identity, found.gate)
                                            : agreement_of(found.logged))
             << "This is a list and no verdict: " << parity_command(options) << "\n";
 }

@@ -54,6 +54,19 @@ TEST_CASE("runs diff of a run and itself finds nothing", "[cli]") {
   CHECK(ended.out.find("All bits of the 3 common steps are equal.") != std::string::npos);
 }
 
+TEST_CASE("runs diff says which limit differs though all that was computed is equal", "[cli]") {
+  const Scene scene;
+  for (const char* limit : {"1000.0", "2000.0"})
+    REQUIRE(scene.train(limit, {"stop_at=3", std::string("max_grad_norm=") + limit}).code == 0);
+  const auto ended = harness(
+      scene / "log", {"runs", "diff", (scene / "1000.0").string(), (scene / "2000.0").string()});
+  CHECK(ended.code == 5);
+  CHECK(ended.out.find("All bits that the 3 common steps computed are equal, though") !=
+        std::string::npos);
+  CHECK(ended.out.find("(1000.0 and 2000.0) differs") != std::string::npos);
+  CHECK(ended.out.find("All bits of the") == std::string::npos);
+}
+
 /// Returns the database of an imported log.
 std::string import_log(const TemporaryDirectory& folder, const std::string& name,
                        const std::string& rows) {
