@@ -1,7 +1,6 @@
 // `olmo-harness report parity|declare|run`: what two runs, or one, show (`plan`: report_plan.cpp).
 #include <cstdlib>
 #include <iostream>
-#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "core/output_file.h"
 #include "core/process.h"
 #include "core/terminal.h"
+#include "report/assumptions.h"
 #include "report/page/pages.h"
 #include "store/declarations.h"
 #include "store/run_db.h"
@@ -77,23 +77,12 @@ std::vector<std::string> words_of(const Options& options, const report::ParityOp
   return words;
 }
 
-std::map<std::string, std::string> assumptions(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> facts;
-  for (const auto& text : texts) {
-    const auto equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-      throw Error(ErrorKind::kUsage, "assume: expected KEY=VALUE, received `" + text + "`");
-    facts[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return facts;
-}
-
 int parity(const Options& options) {
   report::ParityOptions settings;
   if (!options.kind.empty()) settings.kind = report::kind_named(options.kind);
   settings.skip_evaluations = options.skip_evaluations;
   settings.margins = report::parse_margins(options.margin);
-  settings.assume = assumptions(options.assume);
+  settings.assume = report::parse_assumptions(options.assume);
   settings.noise = options.noise;
   settings.tokens_per_step = options.tokens_per_step;
   settings.cluster_a = options.cluster_a.empty() ? options.cluster : options.cluster_a;

@@ -1,9 +1,11 @@
 // The pages of `report parity` and `report run`, for runs that are served.
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/hash.h"
 #include "core/process.h"
 #include "page/html.h"
+#include "report/assumptions.h"
 #include "report/page/pages.h"
 #include "serve/lone_evaluations.h"
 #include "serve/page_maker.h"
@@ -87,6 +89,15 @@ std::pair<std::string, std::string> two_keys(const Request& request) {
   throw NotFound("A comparison needs two runs: tick two in the table of runs.");
 }
 
+/// An option without a value: `&NAME`, or `&NAME=1`.
+bool is_set(const Request& request, const char* name) {
+  const auto values = request.values(name);
+  if (values.empty()) return false;
+  if (values.back().empty() || values.back() == "1") return true;
+  throw Error(ErrorKind::kUsage, std::string(name) + ": is given as &" + name +
+                                     "=1, or left out; received `" + values.back() + "`");
+}
+
 Response parity_page(const Request& request, Catalog& catalog, PageMaker& maker) {
   const auto [key_a, key_b] = two_keys(request);
   const Reported a = reported(catalog, key_a), b = reported(catalog, key_b);
@@ -104,6 +115,13 @@ Response parity_page(const Request& request, Catalog& catalog, PageMaker& maker)
     options.margins = report::parse_margins(margin);
     options.command += " --margin " + shell_quoted(margin);
   }
+  if (is_set(request, "skip-evaluations")) {
+    options.skip_evaluations = true;
+    options.command += " --skip-evaluations";
+  }
+  const auto assumed = request.values("assume");
+  options.assume = report::parse_assumptions(assumed);
+  for (const auto& fact : assumed) options.command += " --assume " + shell_quoted(fact);
   return maker.page(options.command, a.name + " and " + b.name, {a.database, b.database}, [=] {
     return report_response(report::parity_html(report::compare(run_a, run_b, options)));
   });

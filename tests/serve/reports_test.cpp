@@ -63,6 +63,26 @@ TEST_CASE("a kind or margin that there is not is one sentence", "[serve]") {
   }
 }
 
+TEST_CASE("skipped evaluations and assumptions are the command's options in the address",
+          "[serve]") {
+  RecordedCurve a, b;
+  a.steps(1, 5);
+  b.steps(1, 5, 20);
+  KnownSite site({a.path(), b.path()});
+  const std::string pair =
+      "/parity?a=" + key_of(site, a.id()) + "&b=" + key_of(site, b.id()) + "&kind=outcome";
+  const auto page =
+      made(site, pair + "&skip-evaluations=1&assume=tokenizer%3Dequal&assume=config%3Dequal");
+  CHECK(page.status == 200);
+  CHECK(holds(page.body, "--skip-evaluations --assume tokenizer=equal --assume config=equal"));
+  CHECK(holds(page.body, "assumed: <code>equal</code>"));
+  CHECK_FALSE(holds(made(site, pair).body, "assumed: "));
+  for (const std::string wrong : {"&assume=tokenizer", "&skip-evaluations=perhaps"}) {
+    INFO(wrong);
+    CHECK(made(site, pair + wrong).status == 422);
+  }
+}
+
 TEST_CASE("a run has the page of report run", "[serve]") {
   RecordedCurve run;
   run.steps(1, 5);
