@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/recorded_json.h"
 #include "core/text.h"
 #include "report/walk.h"
 
@@ -53,13 +58,14 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
     findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
                                   b.primary_metric + ", so that their answers do not compare");
   TaskPair pair{&a, &b, {}};
-  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0;
+  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0, cut = 0;
   walk(
       a.instances, b.instances, [](const EvaluatedInstance& instance) { return instance.doc_id; },
       [&](const EvaluatedInstance& in_a, const EvaluatedInstance& in_b) {
         requests += differ(in_a.requests, in_b.requests);
-        const bool hashed = in_a.requests != 0 || in_b.requests != 0;  // else both are imported
-        lengths += !hashed && in_a.tokens > 0 && in_b.tokens > 0 && in_a.tokens != in_b.tokens;
+        const bool unlike = in_a.tokens > 0 && in_b.tokens > 0 && in_a.tokens != in_b.tokens;
+        cut += unlike && in_a.requests != 0 && in_a.requests == in_b.requests;
+        lengths += unlike && in_a.requests == 0 && in_b.requests == 0;  // both are imported
         if (in_a.label == in_b.label && in_a.options == in_b.options)
           pair.instances.push_back({&in_a, &in_b});
         else
@@ -72,6 +78,10 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
   say_different(a.task, requests, "instance", "requests", findings.mismatched);
   say_different(a.task, lengths, "instance",
                 "lengths in tokens: other prompts, or another tokenizer", findings.mismatched);
+  say_different(a.task, cut, "instance",
+                "lengths in tokens for the same prompts: they were cut to another maximum length, "
+                "or another tokenizer read them",
+                findings.mismatched);
   if (pair.instances.empty() && answers == 0)
     findings.invalid.push_back(a.task + ": there is no instance to compare");
   return pair;
@@ -104,6 +114,32 @@ SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool sam
   if (pair.documents.empty() && texts == 0)
     findings.invalid.push_back(a.suite + ": there is no document to compare");
   return pair;
+}
+
+/// The maximum lengths that two evaluations cut texts to; nothing where they do not differ, or a
+/// record does not tell.
+std::optional<std::pair<std::int64_t, std::int64_t>> unlike_lengths(const EvaluationData& a,
+                                                                    const EvaluationData& b) {
+  const auto length_of = [](const EvaluationData& data) -> std::optional<std::int64_t> {
+    const Json settings = recorded_json(data.settings);
+    if (!settings.is_object() || !settings.contains("max_length")) return std::nullopt;
+    const Json& length = settings["max_length"];
+    return length.is_number_integer() ? std::optional(length.get<std::int64_t>()) : std::nullopt;
+  };
+  const auto x = length_of(a), y = length_of(b);
+  if (!x || !y || *x == *y) return std::nullopt;
+  return std::pair(*x, *y);
+}
+
+/// Whether such lengths changed what was scored: a document is longer than one of them, or they
+/// made other documents of the same tokens.
+bool were_cut(const EvaluatedSuite& a, const EvaluatedSuite& b,
+              const std::pair<std::int64_t, std::int64_t>& lengths) {
+  const auto longer = [&](const EvaluatedDocument& document) {
+    return document.tokens > std::min(lengths.first, lengths.second);
+  };
+  return a.documents.size() != b.documents.size() || std::ranges::any_of(a.documents, longer) ||
+         std::ranges::any_of(b.documents, longer);
 }
 
 bool tells_requests(const EvaluatedTask& a, const EvaluatedTask& b) {
@@ -151,11 +187,19 @@ std::vector<TaskPair> match_tasks(const EvaluationData& a, const EvaluationData&
 
 std::vector<SuitePair> match_suites(const EvaluationData& a, const EvaluationData& b,
                                     bool same_tokenizer, Findings& findings) {
+  const auto lengths = unlike_lengths(a, b);
   std::vector<SuitePair> pairs;
   walk(
       a.suites, b.suites, [](const EvaluatedSuite& suite) { return suite.suite; },
       [&](const EvaluatedSuite& in_a, const EvaluatedSuite& in_b) {
-        SuitePair pair = match_suite(in_a, in_b, same_tokenizer, findings);
+        const bool cut = lengths && were_cut(in_a, in_b, *lengths);
+        Findings ignored;  // other windows have other counts
+        SuitePair pair = match_suite(in_a, in_b, same_tokenizer, cut ? ignored : findings);
+        if (cut)
+          findings.mismatched.push_back(in_a.suite +
+                                        ": the texts were cut to other maximum lengths, " +
+                                        std::to_string(lengths->first) + " and " +
+                                        std::to_string(lengths->second) + " tokens");
         if (!pair.documents.empty()) pairs.push_back(std::move(pair));
       },
       [&](const EvaluatedSuite& suite, char side) { say_missing(suite.suite, side, findings); });

@@ -149,6 +149,23 @@ TEST_CASE("other texts and tokenizers are mismatched", "[report]") {
         std::vector<std::string>{"the tokenizers differ, " + a.tokenizer_digest + " and another"});
 }
 
+TEST_CASE("texts that were cut to other maximum lengths are mismatched", "[report]") {
+  auto a = suite(usual);
+  auto b = a;
+  a.settings = R"({"max_length": 2048})";
+  b.settings = R"({"max_length": 1024})";
+  CHECK(compare_perplexity(a, b, kBpbMargin).mismatched.empty());  // none is as long
+  a.suites[0].documents[0].tokens = b.suites[0].documents[0].tokens = 1500;
+  b.suites[0].documents[0].tokens -= 1;
+  const auto result = compare_perplexity(a, b, kBpbMargin);
+  CHECK(result.invalid.empty());
+  CHECK(result.mismatched ==
+        std::vector<std::string>{
+            "paloma: the texts were cut to other maximum lengths, 2048 and 1024 tokens"});
+  b.settings = "{}";  // not told
+  CHECK(compare_perplexity(a, b, kBpbMargin).mismatched.empty());
+}
+
 TEST_CASE("a single document gets no interval", "[report]") {
   EvaluationFile file;
   file.add_suite("paloma", 1, usual);

@@ -177,6 +177,20 @@ TEST_CASE("a changed prompt shows in the recorded request hashes", "[report]") {
   CHECK(compare_tasks(in_a, unknown.read(), Kind::kOutcome, kMargins).mismatched.empty());
 }
 
+TEST_CASE("the same prompts that were cut to other lengths are mismatched", "[report]") {
+  const auto a = evaluation({a_task("arc", kEnough, usual)});
+  auto b = a;
+  auto in_a = a;
+  for (std::size_t i = 0; i < kEnough; ++i) {
+    in_a.tasks[0].instances[i].tokens = 2048;
+    b.tasks[0].instances[i].tokens = i < 3 ? 1024 : 2048;
+  }
+  CHECK(mentions(compare_tasks(in_a, b, Kind::kOutcome, kMargins).mismatched,
+                 "arc: 3 instances have other lengths in tokens for the same prompts"));
+  CHECK(compare_tasks(in_a, in_a, Kind::kOutcome, kMargins).mismatched.empty());
+  CHECK(compare_tasks(a, b, Kind::kOutcome, kMargins).mismatched.empty());  // A does not tell
+}
+
 TEST_CASE("requests that no record hashes are told apart by their lengths", "[report]") {
   const auto imported = [](std::int64_t context) {
     EvaluationFile file;
