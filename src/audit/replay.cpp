@@ -81,13 +81,30 @@ std::optional<fs::path> find_weights(const AuditedRun& recorded,
                   "--checkpoints where one of its own checkpoints before the steps to audit is");
 }
 
-void require_startable(const AuditedRun& recorded, const config::TrainConfig& config) {
+/// What of a branch can be audited: the steps after the first of its own checkpoints that is here.
+std::string auditable_of(const AuditedRun& recorded, const CheckpointPlaces& places) {
+  for (const auto& [step, checkpoint] : recorded.checkpoints) {
+    if (step >= recorded.last_step() || !find_checkpoint(recorded, places, step)) continue;
+    return "--steps " + std::to_string(step + 1) + ".." + std::to_string(recorded.last_step()) +
+           ", which follow its own checkpoint of step " + std::to_string(step);
+  }
+  return "no step, unless --checkpoints says where one of its own checkpoints is";
+}
+
+void require_startable(const AuditedRun& recorded, const config::TrainConfig& config,
+                       const CheckpointPlaces& places) {
   if (!config.load_path && recorded.first_step() == 1) return;
+  const std::string from = recorded.attempts.empty() ? "" : recorded.attempts.front().resumed_from;
+  const std::string checkpoint = !from.empty()      ? " (" + from + ")"
+                                 : config.load_path ? " (" + *config.load_path + ")"
+                                                    : "";
   throw Error(ErrorKind::kUsage,
-              "audit: the run " + recorded.run_id + " went on from another run's checkpoint" +
-                  (config.load_path ? " (" + *config.load_path + ")" : "") +
-                  "; expected one of its own checkpoints at or before the steps to audit, say with "
-                  "--checkpoints where they are");
+              "audit: the run " + recorded.run_id + " is a branch: it began at step " +
+                  std::to_string(recorded.first_step() - 1) + " from another run's checkpoint" +
+                  checkpoint +
+                  ", whose steps it has no record of, so that its first steps cannot be vouched "
+                  "for. Audit the run that saved that checkpoint, and of this one " +
+                  auditable_of(recorded, places));
 }
 
 }  // namespace
@@ -148,7 +165,7 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
   std::optional<train::Start> start = find_start(recorded, places, step, findings);
   std::optional<fs::path> weights;
   if (!start) {
-    require_startable(recorded, config);
+    require_startable(recorded, config, places);
     weights = find_weights(recorded, config);
   }
   started_from_ = start                 ? start->path.string()

@@ -80,6 +80,25 @@ TEST_CASE("an audit starts from the checkpoint before the steps", "[cli]") {
   CHECK(stretch.at("verdict") == "identical");
 }
 
+TEST_CASE("an audit of a branch says why it cannot start, and what to audit instead", "[cli]") {
+  const Audited& scene = the_run();
+  REQUIRE(
+      scene
+          .train("branch", {"load_path=" + (scene / "run" / "step10").string(), "max_duration=16",
+                            "save_interval=4", "save_num_checkpoints_to_keep=-1"})
+          .code == 0);
+  const auto ended = scene.audit(scene / "branch");
+  CHECK(ended.code == 2);
+  CHECK(ended.says("is a branch: it began at step 10 from another run's checkpoint (" +
+                   (scene / "run" / "step10").string()));
+  CHECK(
+      ended.says("Audit the run that saved that checkpoint, and of this one --steps 13..16, "
+                 "which follow its own checkpoint of step 12"));
+  CHECK(scene.audit(scene / "branch", {"--steps", "13..16"}).code == 0);
+  fs::remove_all(scene / "branch" / "step12");
+  CHECK(scene.audit(scene / "branch").says("of this one no step, unless"));
+}
+
 TEST_CASE("an auditor needs the record, the checkpoints and the token files, wherever they are",
           "[cli]") {
   const Audited& scene = the_run();
