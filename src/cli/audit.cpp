@@ -74,7 +74,6 @@ void require_sound_config(const audit::AuditedRun& recorded, const std::string& 
 
 /// Throws Error(kDamaged) if a column of the record is not what its config says.
 void require_sound_columns(const audit::AuditedRun& recorded, const std::string& run) {
-  if (recorded.chain_format != kChainFormat) return;
   const auto contradictions = report::contradictions_of(recorded);
   if (!contradictions.empty())
     throw Error(ErrorKind::kDamaged, run + ": " + contradictions.front());

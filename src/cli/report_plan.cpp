@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "report/assignment.h"
+#include "report/contradictions.h"
 #include "report/gate.h"
 #include "report/plan.h"
 #include "report/repeats.h"
@@ -82,7 +83,8 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
     before = tag.run_id;
     const auto repeat = store::read_run(records, tag.run_id);
     const bool as_long = repeat.steps.size() > 0 && repeat.steps.tokens.back() >= last;
-    if (as_long && repeat.damage.empty() && report::is_tagged_repeat(repeat) &&
+    if (as_long && repeat.damage.empty() && report::contradictions_of(repeat).empty() &&
+        report::is_tagged_repeat(repeat) &&
         report::are_repeats(run, repeat) && !report::is_same_run(run, repeat))
       means.push_back(report::mean_loss(repeat, stretch));
   }

@@ -9,6 +9,7 @@
 
 #include "core/hash.h"
 #include "report/comparability.h"
+#include "report/contradictions.h"
 #include "report/gate.h"
 #include "report/stats/run_groups.h"
 
@@ -55,6 +56,8 @@ Runs usable(const Runs& runs, char side, Branches& found) {
     std::string reason;
     if (!run->damage.empty()) {
       reason = "its record is damaged: " + run->damage.front().sentence;
+    } else if (const auto altered = contradictions_of(*run); !altered.empty()) {
+      reason = "its record is damaged: " + altered.front();
     } else if (run->steps.size() < kFewestSteps) {
       reason = "it has fewer than " + std::to_string(kFewestSteps) + " steps";
     } else if (start_digest(*run).empty()) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_columns.h"
+#include "config/train_config.h"
+#include "core/hash.h"
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "core/text.h"
@@ -22,6 +24,12 @@ class Contradictions {
       compare_logged_seed();
       return std::move(found_);
     }
+    if (run_.chain_format != kChainFormat) return {};  // other keys entered the digest then
+    // A config that cannot be read may be a newer program's.
+    if (config::has_digest(run_.config, run_.experiment_digest) == false)
+      return {
+          "the config in the record, or its digest, is not the one that the run was begun with: it "
+          "was altered, or is damaged"};
     compare_ends();
     compare_ranks();
     if (const auto config = config::run_columns(run_.config)) {

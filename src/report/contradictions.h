@@ -10,8 +10,9 @@
 
 namespace olmo::report {
 
-/// One sentence each, without its full stop: the column and both values. Nothing for a config that
-/// this program cannot read, and of a log but its seed.
+/// One sentence each, without its full stop: the column and both values; or that the config is not
+/// that of its digest. Nothing for a config that this program cannot read, for an older format of
+/// the record, and of a log but its seed.
 std::vector<std::string> contradictions_of(const store::RecordedRun& run);
 
 }  // namespace olmo::report

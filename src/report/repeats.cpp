@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "report/contradictions.h"
 #include "report/decimals.h"
 #include "report/gate.h"
 #include "report/stats/curve_difference.h"
@@ -89,6 +90,8 @@ std::string why_not_long_enough(const store::RecordedRun& run, const Stretch& st
 std::string why_no_repeat(const store::RecordedRun& run, const store::RecordedRun& compared,
                           const Stretch& stretch) {
   if (!run.damage.empty()) return "its record is damaged: " + run.damage.front().sentence;
+  if (const auto altered = contradictions_of(run); !altered.empty())
+    return "its record is damaged: " + altered.front();
   if (is_branch(run) != is_branch(compared) ||
       (is_branch(run) && run.steps.size() > 0 && compared.steps.size() > 0 &&
        run.steps.step.front() != compared.steps.step.front()))

@@ -1,6 +1,5 @@
 #include "report/side.h"
 
-#include "config/train_config.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "report/contradictions.h"
@@ -54,15 +53,7 @@ std::vector<std::string> damage_of(const Side& side) {
   constexpr std::size_t kMostSentences = 20;
   std::vector<std::string> sentences;
   if (side.run) {
-    const store::RecordedRun& run = *side.run;
-    // A config that cannot be read may be a newer program's.
-    const bool ours = !run.imported && run.chain_format == kChainFormat;
-    if (ours && config::has_digest(run.config, run.experiment_digest) == false)
-      sentences.push_back(
-          "the config in the record, or its digest, is not the one that the run was begun with: it "
-          "was altered, or is damaged");
-    else if (ours || run.imported)
-      sentences = contradictions_of(run);
+    sentences = contradictions_of(*side.run);
     for (const auto& finding : side.run->damage)
       if (sentences.size() < kMostSentences) sentences.push_back(finding.sentence);
   }

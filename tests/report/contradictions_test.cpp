@@ -1,6 +1,8 @@
 #include "report/contradictions.h"
 
 #include "config/run_columns.h"
+#include "config/train_config.h"
+#include "core/hash.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
@@ -24,6 +26,9 @@ store::RecordedRun recorded() {
   store::RecordedRun run =
       run_of_losses(std::vector<double>(20, 3), columns.value().tokens_per_step);
   run.config = config;
+  run.chain_format = kChainFormat;
+  run.experiment_digest =
+      config::experiment_digest(config::parse_config(config, "config.json").config).hex();
   run.seed = columns->seed;
   run.n_parameters = columns->n_parameters;
   run.max_steps = *columns->max_steps;
@@ -88,8 +93,7 @@ TEST_CASE("a status is that of the last attempt, and no run diverges after its l
         "runs.status is diverged, and its last attempt is recorded as stopped: one of them was "
         "altered");
   CHECK(sentence([](auto& run) {
-          run.config = R"({"seed": 7, "max_duration": 20})";
-          run.max_steps = 20;
+          run.steps = run_of_losses(std::vector<double>(50, 3), 524288).steps;
           run.status = run.attempts[0].outcome = "diverged";
         }).find("runs.status is diverged, and its last step is the last of the training") == 0);
   store::RecordedRun running = recorded();

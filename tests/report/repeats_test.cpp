@@ -132,6 +132,16 @@ TEST_CASE("a run of other settings, that ended before, or whose record is damage
   CHECK(about(noise, "damaged").left_out.find("damaged") != std::string::npos);
 }
 
+TEST_CASE("a repeat of which a column was edited is no repeat, for the seed pairs it", "[report]") {
+  auto edited = run_of("edited", 2, 2.1, "lumi", {"noise"});
+  edited.imported = true;
+  edited.config = R"({"seed": 1, "model": {"d_model": 8}})";
+  const NoiseFloor noise = noise_floor(kA, kB, {of_a(edited)}, kLast);
+  CHECK(noise.k_a == 1);
+  CHECK(about(noise, "edited").left_out.find("runs.seed is 2, and its config says 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("a run that goes on from a checkpoint is no repeat of a whole training", "[report]") {
   auto branch = run_of("x", 2, 2.1, "lumi", {"noise"});
   branch.attempts[0].resumed_from = "runs/a/step1";
