@@ -211,6 +211,8 @@ void decide(ParityReport& report) {
   if (report.kind != Kind::kCheckpoint) {
     Conditions of_setups = conditions;
     std::vector<Test> tests = report.noise.tests;
+    const auto& caps = report.noise.caps;
+    of_setups.caps.insert(of_setups.caps.end(), caps.begin(), caps.end());
     if (!tests.empty()) of_setups.untested = primary_missing(report.claims[0].tests, tests);
     report.claims.push_back(judge(Scope::kSetups, std::move(tests), of_setups));
   }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "report/comparability.h"
 #include "report/decide.h"
 #include "report/evaluation_choice.h"
@@ -129,6 +130,8 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   report.trajectory->last_b = report.noise.values_b.front();
   const auto& caveats = report.trajectory->caveats;
   report.caveats.insert(report.caveats.end(), caveats.begin(), caveats.end());
+  const auto& lost = report.noise.lost;
+  report.caveats.insert(report.caveats.end(), lost.begin(), lost.end());
   if (report.kind == Kind::kTrajectory) add_partings(report);  // else other data was asked for
 }
 
@@ -146,9 +149,9 @@ std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step,
 }
 
 /// The evaluations of the compared step, of the compared runs and of those that count as repeats.
-EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
-                             const SideRecords& b) {
+EvaluatedRuns evaluated_runs(ParityReport& report, const SideRecords& a, const SideRecords& b) {
   EvaluatedRuns runs;
+  std::vector<std::string> without;
   if (!report.a.evaluation || !report.b.evaluation) return runs;
   runs.a.push_back(*report.a.evaluation);
   runs.b.push_back(*report.b.evaluation);
@@ -164,8 +167,11 @@ EvaluatedRuns evaluated_runs(const ParityReport& report, const SideRecords& a,
       of_side.push_back(*std::move(found));
       return true;
     };
-    if (!take(a)) take(b);
+    if (!take(a) && !take(b)) without.push_back(repeat.run_id);
   }
+  if (!without.empty() && runs.a.size() + runs.b.size() > 2)
+    report.caveats.push_back("The scores of repeats are without " + joined(without) +
+                             ": no finished evaluation of the compared step asked the same.");
   return runs;
 }
 

@@ -11,6 +11,7 @@
 #include "report/contradictions.h"
 #include "report/decimals.h"
 #include "report/gate.h"
+#include "report/settings.h"
 #include "report/stats/curve_difference.h"
 #include "report/stats/run_groups.h"
 #include "report/stats/trajectory_statistics.h"
@@ -134,7 +135,8 @@ Groups choose(const store::RecordedRun& a, const store::RecordedRun& b,
       Members &own = of_a ? groups.a : groups.b, &others = of_a ? groups.b : groups.a;
       repeat.left_out = why_no_repeat(run, of_a ? a : b, stretch);
       const auto* clone = same_in(own, run);
-      if (repeat.left_out.empty() && clone)
+      repeat.is_copy = repeat.left_out.empty() && clone;
+      if (repeat.is_copy)
         repeat.left_out = "bit for bit the run " + clone->run_id + ", which counts once";
       // A log that lies in both databases under two ids, say.
       const auto* twin = run.imported && assigned.by_database ? same_in(others, run) : nullptr;
@@ -148,6 +150,47 @@ Groups choose(const store::RecordedRun& a, const store::RecordedRun& b,
     groups.looked_at.push_back(std::move(repeat));
   }
   return groups;
+}
+
+std::string name_of(const Repeat& repeat) { return "the repeat " + label_of(repeat); }
+
+std::string of_side(const Repeat& repeat) {
+  return repeat.side ? std::string(" of ") + *repeat.side : "";
+}
+
+/// What is not the compared run's setup in a repeat that is taken; empty: nothing that is known.
+std::string other_setup(const store::RecordedRun& run, const store::RecordedRun& compared) {
+  const std::string here = place_of(run).hardware, there = place_of(compared).hardware;
+  if (!here.empty() && !there.empty() && here != there)
+    return "ran on other hardware (" + here + ") than the compared run (" + there + ")";
+  if (!settings_of(compared).empty() && settings_of(run).empty())
+    return "tells no config, so that its setup is not known";
+  return "";
+}
+
+/// Names what is left out, and what the spread stands on that is not the compared setup.
+void tell(const Groups& groups, const std::vector<Candidate>& candidates, NoiseFloor& noise) {
+  for (const Repeat& repeat : groups.looked_at) {
+    const auto found = std::ranges::find_if(
+        candidates, [&](const Candidate& one) { return one.run.run_id == repeat.run_id; });
+    if (found == candidates.end()) continue;  // compared
+    const store::RecordedRun& run = found->run;
+    // A divergence is a finding about the setup, which the spread of the others does not hold.
+    if (run.status == "diverged" && repeat.side) {
+      const auto end = run.steps.size() == 0 ? 0 : run.steps.step.back();
+      noise.lost.push_back("Diverged: " + name_of(repeat) + of_side(repeat) + " in step " +
+                           std::to_string(end + 1) +
+                           ". What is said of repeats is said of those that did not.");
+      noise.caps.push_back(name_of(repeat) + of_side(repeat) + " diverged");
+    } else if (!repeat.taken && !repeat.is_copy && !is_branch(run)) {
+      noise.lost.push_back("Left out of the repeats" + of_side(repeat) + ": " + label_of(repeat) +
+                           ", as " + repeat.left_out + ".");
+    }
+    if (!repeat.taken) continue;
+    const std::string other =
+        other_setup(run, repeat.side == 'A' ? *groups.a.front() : *groups.b.front());
+    if (!other.empty()) noise.caps.push_back(name_of(repeat) + of_side(repeat) + " " + other);
+  }
 }
 
 /// Only tokens at which all of them have a loss: else a gap would shift a mean.
@@ -313,6 +356,7 @@ NoiseFloor noise_floor(const store::RecordedRun& a, const store::RecordedRun& b,
   Groups groups = choose(a, b, candidates, stretch);
   const Stretch common = in_common(stretch, groups);
   NoiseFloor noise;
+  tell(groups, candidates, noise);
   for (const auto* run : groups.a) noise.values_a.push_back(mean_loss(*run, common));
   for (const auto* run : groups.b) noise.values_b.push_back(mean_loss(*run, common));
   auto next_a = noise.values_a.begin(), next_b = noise.values_b.begin();

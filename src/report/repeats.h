@@ -27,6 +27,7 @@ struct Repeat {
   std::string known_by;  ///< how its side is known, or why not
   bool taken = false;    ///< its mean loss is in the test
   std::string left_out;  ///< why it is not; one sentence without its full stop
+  bool is_copy = false;  ///< of a run that is taken: nothing is lost
   double mean = 0;       ///< loss over the stretch, of those taken
 };
 
@@ -51,6 +52,11 @@ struct NoiseFloor {
   std::vector<double> envelope_tokens;  ///< |difference| of repeats to their compared run …
   std::vector<double> envelope;         ///< … the largest at that many tokens
   std::string to_run;                   ///< what is missing; empty: nothing
+  /// Tagged runs that are not in the spread, and why: one sentence each.
+  std::vector<std::string> lost;
+  /// Why the spread may not be that of the compared setups, as the end of "equivalence is not
+  /// certified, as".
+  std::vector<std::string> caps;
 };
 
 /// Chooses the repeats of each side and tests the sides. Taken is a tagged run that side_of()

@@ -142,6 +142,46 @@ TEST_CASE("a repeat of which a column was edited is no repeat, for the seed pair
         std::string::npos);
 }
 
+TEST_CASE("repeats that are lost are told, and one that diverged caps the claim", "[report]") {
+  auto shorter = run_of("shorter", 3, 2.2, "lumi", {"noise"});
+  shorter.steps = run_of_losses({9}, kTokens).steps;
+  auto diverged = shorter;
+  diverged.run_id = "gone";
+  diverged.status = "diverged";
+  const auto fine = run_of("fine", 2, 2.1, "lumi", {"noise"});
+  auto copy = fine;
+  copy.run_id = "copy";
+  const NoiseFloor noise = noise_floor(kA, kB,
+                                       {of_a(shorter), of_a(diverged), of_a(fine), of_a(copy),
+                                        of_both(run_of("nobody's", 5, 2.3, "laptop", {"noise"}))},
+                                       kLast);
+  REQUIRE(noise.lost.size() == 3);
+  CHECK(noise.lost[0].find("Left out of the repeats of A: shorter (noise), as it has 0 points") ==
+        0);
+  CHECK(noise.lost[1].find("Diverged: the repeat gone (noise) of A in step 2.") == 0);
+  CHECK(noise.lost[2].find("Left out of the repeats: nobody's (noise), as host laptop") == 0);
+  CHECK(noise.caps == std::vector<std::string>{"the repeat gone (noise) of A diverged"});
+}
+
+TEST_CASE("repeats of another or an unknown setup cap the claim", "[report]") {
+  const auto on = [](const std::string& id, double loss, const std::string& cpu) {
+    auto run = run_of(id, 1, loss, "", {"noise", "side:lumi"});
+    run.attempts[0].environment = R"({"host":"lumi","cpu":")" + cpu + R"("})";
+    return run;
+  };
+  auto unknown = on("unknown", 2.2, "EPYC");
+  unknown.imported = true;
+  unknown.config = "{}";
+  const NoiseFloor noise = noise_floor(
+      on("a", 2.0, "EPYC"), kB,
+      {of_a(on("same", 2.1, "EPYC")), of_a(on("other", 2.3, "Xeon")), of_a(unknown)}, kLast);
+  CHECK(noise.runs_a.size() == 3);
+  REQUIRE(noise.caps.size() == 2);
+  CHECK(noise.caps[0].find("other (noise, side:lumi) of A ran on other hardware (Xeon) than the "
+                           "compared run (EPYC)") != std::string::npos);
+  CHECK(noise.caps[1].find("unknown (noise, side:lumi) of A tells no config") != std::string::npos);
+}
+
 TEST_CASE("a run that goes on from a checkpoint is no repeat of a whole training", "[report]") {
   auto branch = run_of("x", 2, 2.1, "lumi", {"noise"});
   branch.attempts[0].resumed_from = "runs/a/step1";
