@@ -74,3 +74,25 @@ TEST_CASE("evaluations of the same weights do not compare runs whose losses diff
   same.kind = Kind::kCheckpoint;  // which is what was asked
   CHECK_FALSE(one_model(same));
 }
+
+TEST_CASE("a few equal losses of two logs are no sign of a copy", "[report]") {
+  const std::vector<double> losses(19, 2.5);
+  auto report = of_runs(losses, losses);
+  report.a.run->imported = report.b.run->imported = true;
+  CHECK(caveats_of_copies(report).empty());
+}
+
+TEST_CASE("a log with the losses of a run of ours is no copy of a log", "[report]") {
+  const std::vector<double> losses(20, 2.5);
+  auto report = of_runs(losses, losses);
+  report.a.run->imported = true;
+  CHECK(caveats_of_copies(report).empty());
+}
+
+TEST_CASE("losses that differ by the decimals of a log fit evaluations of the same weights",
+          "[report]") {
+  auto report = of_runs({9.12, 5.04, 3.08, 2.31, 2.22}, {9.1, 5.0, 3.1, 2.3, 2.2});
+  report.a.run->imported = report.b.run->imported = true;
+  evaluate(report, "w", "w");
+  CHECK_FALSE(one_model(report));
+}

@@ -242,3 +242,44 @@ TEST_CASE("a batch size that no record tells caps the verdict and is named", "[r
   decide(assumed);
   CHECK(assumed.verdict == Verdict::kEquivalent);
 }
+
+TEST_CASE("power takes what decimals hide for no chance, and from the margin", "[report]") {
+  constexpr double kError = 0.004, kHidden = 0.003;
+  Test logged = test(Endpoint::kLoss, 0, 1.6448536 * kError + kHidden);
+  logged.hidden = kHidden;
+  const Test exact = test(Endpoint::kLoss, 0, 1.6448536 * kError);
+  Conditions narrower = conditions();
+  narrower.margins.loss.value -= kHidden;
+  CHECK(*judged({logged}).tests[0].power ==
+        Approx(*judge(Scope::kModels, {exact}, narrower).tests[0].power));
+}
+
+TEST_CASE("a test of too few values is no difference, whatever its p", "[report]") {
+  Test few = kTaskBeyond;
+  few.too_few = true;
+  CHECK(verdict_of({kLossInside, kMacroInside, few}) == Verdict::kEquivalent);
+}
+
+TEST_CASE("a test of too few values tells no power", "[report]") {
+  Test few = kLossInside;
+  few.too_few = true;
+  CHECK_FALSE(judged({few}).tests[0].power);
+}
+
+TEST_CASE("a primary endpoint that the repeats lack keeps a claim from EQUIVALENT", "[report]") {
+  Conditions of_setups = conditions();
+  of_setups.untested = {"macro average"};
+  CHECK(judge(Scope::kSetups, {kLossInside}, of_setups).verdict == Verdict::kConsistent);
+}
+
+TEST_CASE("EQUIVALENT is decided by the primary test that excludes least", "[report]") {
+  const Claim claim = judged({kLossInside, kMacroInside, kTaskOpen});
+  REQUIRE(claim.decided_by());
+  CHECK(claim.decided_by()->endpoint == Endpoint::kMacro);
+}
+
+TEST_CASE("of two claims that say nothing the one that was tested gives the verdict", "[report]") {
+  const std::vector<Claim> claims = {claim(Scope::kModels, Verdict::kInconclusive),
+                                     claim(Scope::kSetups, Verdict::kInconclusive, false)};
+  CHECK(strongest(claims)->scope == Scope::kModels);
+}

@@ -224,3 +224,23 @@ TEST_CASE("numbers of tokens are apart by whole steps", "[report]") {
   REQUIRE(found);
   CHECK(found->shift == 2 * 4096);
 }
+
+TEST_CASE("a steep beginning does not hide that curves number the same steps differently",
+          "[report]") {
+  Trainings made(100, 1e-4, kNever, 22);
+  for (std::size_t i = 0; i < 100; ++i)
+    for (auto* losses : {&made.a, &made.b})
+      (*losses)[i] += 40 * std::exp(-static_cast<double>(i) / 5);
+  const std::vector<double> first(made.a.begin(), made.a.end() - 1),
+      second(made.b.begin() + 1, made.b.end());
+  const auto found = partings(first, second);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::kShifted);
+}
+
+TEST_CASE("other noise that ends again is no other data", "[report]") {
+  Trainings made(1000, 1e-4, kNever, 23);
+  const Trainings other(1000, 1e-4, 1, 24);
+  std::copy(other.b.begin() + 400, other.b.begin() + 460, made.b.begin() + 400);
+  CHECK(partings(made.a, made.b).empty());
+}

@@ -135,3 +135,45 @@ TEST_CASE("a task whose only option is the right one is a cost", "[report]") {
   CHECK(data.tasks[2].instances[0].answer_bytes == 10);
   CHECK(data.tasks[2].instances[0].answer_tokens == 2);
 }
+
+TEST_CASE("the text of a document that no record hashes is not known", "[report]") {
+  EvaluationFile file;
+  file.begin("c4", "ppl");
+  auto row = EvaluationFile::document("c4", "c4", 0, 1);
+  row.text_hash.clear();
+  file.db().record_documents(std::vector<DocumentRow>{row});
+  CHECK(file.read().suites.at(0).documents.at(0).text == 0);
+}
+
+TEST_CASE("a score that no sum of log-likelihoods reaches is damage, though it is finite",
+          "[report]") {
+  EvaluationFile file;
+  file.begin("piqa");
+  file.db().record_options(EvaluationFile::ranked("piqa", 0, {-1, -1e200}));
+  CHECK(mentions(file.read().damage, "piqa: a score is missing or not finite: 1 instance, 0"));
+}
+
+TEST_CASE("a count of bytes that no document has is damage", "[report]") {
+  EvaluationFile file;
+  file.begin("c4", "ppl");
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 41;
+  file.db().record_documents(
+      std::vector<DocumentRow>{EvaluationFile::document("c4", "c4", 0, 1, kTooMany)});
+  CHECK(mentions(file.read().damage, "c4: the count of tokens or bytes is impossible"));
+}
+
+TEST_CASE("documents that an evaluator was held to are told as its limit", "[report]") {
+  const test::TemporaryDirectory folder;
+  store::RecordDatabase records(folder / "evaluation.db", store::OpenMode::kCreate);
+  auto record = test::plain_evaluation();
+  record.settings = R"({"tasks":[{"name":"piqa","only_documents":[3,5]}]})";
+  store::EvaluationDb db(records);
+  const std::string id = db.begin(record);
+  db.end("finished");
+  CHECK(read_evaluation(records, id).limit == "2 instances of piqa");
+}
+
+TEST_CASE("settings that name no task have the limit that they state, or none", "[report]") {
+  CHECK(limits_of(R"({"limit":100})") == std::set<std::string>{"100"});
+  CHECK(limits_of("{}") == std::set<std::string>{"null"});
+}

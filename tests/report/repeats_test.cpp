@@ -44,6 +44,30 @@ const Repeat& about(const NoiseFloor& noise, const std::string& id) {
   return noise.looked_at.front();
 }
 
+/// Three branches a side from states that both have.
+std::vector<Candidate> three_branches() {
+  std::vector<Candidate> branches;
+  for (std::int64_t from = 100; from <= 300; from += 100) {
+    for (const bool in_a : {true, false}) {
+      auto branch = run_of((in_a ? "x" : "y") + std::to_string(from), 1, 0,
+                           in_a ? "lumi" : "jupiter", {"noise"});
+      const double depth = static_cast<double>(from) / 1000;
+      branch.steps =
+          run_of_losses(std::vector<double>(40, 3 - depth + (in_a ? 0 : depth / 100)), kTokens)
+              .steps;
+      for (std::size_t i = 0; i < branch.steps.size(); ++i) {
+        branch.steps.step[i] += from;
+        branch.steps.tokens[i] += kTokens * from;
+        branch.steps.batch.push_back(static_cast<std::uint64_t>(branch.steps.step[i]));
+      }
+      branch.state_hashes[from] = {{"model", "weight", std::to_string(from)}};
+      branch.attempts[0].resumed_from = "step" + std::to_string(from);
+      branches.push_back(in_a ? of_a(branch) : of_b(branch));
+    }
+  }
+  return branches;
+}
+
 }  // namespace
 
 TEST_CASE("without repeats there is no noise floor, and it is said what to run", "[report]") {
@@ -229,25 +253,8 @@ TEST_CASE(
   REQUIRE(alone.margin_deviation);
   CHECK(alone.margin_deviation->factor ==
         paired_margin_deviations(2, *alone.tests.at(0).standard_error, *alone.seed_deviation));
-  // Three branches from states that both sides have, whose test takes the place of two repeats.
-  for (std::int64_t from = 100; from <= 300; from += 100) {
-    for (const bool in_a : {true, false}) {
-      auto branch = run_of((in_a ? "x" : "y") + std::to_string(from), 1, 0,
-                           in_a ? "lumi" : "jupiter", {"noise"});
-      const double depth = static_cast<double>(from) / 1000;
-      branch.steps =
-          run_of_losses(std::vector<double>(40, 3 - depth + (in_a ? 0 : depth / 100)), kTokens)
-              .steps;
-      for (std::size_t i = 0; i < branch.steps.size(); ++i) {
-        branch.steps.step[i] += from;
-        branch.steps.tokens[i] += kTokens * from;
-        branch.steps.batch.push_back(static_cast<std::uint64_t>(branch.steps.step[i]));
-      }
-      branch.state_hashes[from] = {{"model", "weight", std::to_string(from)}};
-      branch.attempts[0].resumed_from = "step" + std::to_string(from);
-      runs.push_back(in_a ? of_a(branch) : of_b(branch));
-    }
-  }
+  // Their test takes the place of two repeats.
+  for (Candidate& branch : three_branches()) runs.push_back(std::move(branch));
   const NoiseFloor both = noise_floor(kA, kB, runs, kLast);
   REQUIRE(both.branches.test);
   CHECK(both.tests.size() == 1);
@@ -327,6 +334,7 @@ TEST_CASE("repeats whose decimals hide what moves tell nothing finer", "[report]
   REQUIRE(noise.tests.size() == 1);
   CHECK(noise.hidden == Approx(0.1));
   CHECK(noise.tests[0].interval90.high == Approx(0.1));
+  CHECK(noise.tests[0].interval95.high == Approx(0.1));
   CHECK(noise.tests[0].hidden == Approx(0.1));
   CHECK(*noise.tests[0].p == 1);
   test_repeats(noise, 0.01);
@@ -334,4 +342,47 @@ TEST_CASE("repeats whose decimals hide what moves tell nothing finer", "[report]
   test_repeats(noise, 0.2);
   CHECK(noise.equivalence->margin == 0.2);
   CHECK(noise.equivalence->certified);
+}
+
+TEST_CASE("four repeats a side are tested beside branches", "[report]") {
+  std::vector<Candidate> runs = three_branches();
+  for (const std::uint64_t seed : {2U, 3U, 4U}) {
+    const std::string n = std::to_string(seed);
+    const double loss = 0.1 * static_cast<double>(seed);
+    runs.push_back(of_a(run_of("a" + n, seed, 2 + loss, "lumi", {"noise"})));
+    runs.push_back(of_b(run_of("b" + n, seed, 3 + loss, "jupiter", {"noise"})));
+  }
+  CHECK(noise_floor(kA, kB, runs, kLast).tests.size() == 2);
+}
+
+TEST_CASE("a repeat has nine tenths of the points of the compared stretch", "[report]") {
+  Stretch stretch{.from = kTokens, .to = 20 * kTokens, .tokens = {}};
+  for (std::int64_t step = 1; step <= 20; ++step) stretch.tokens.push_back(step * kTokens);
+  const auto with_steps = [](store::RecordedRun run, double loss, std::size_t gap) {
+    run.steps = run_of_losses(std::vector<double>(20, loss), kTokens).steps;
+    const auto cut = [gap](auto& column) {
+      column.erase(column.begin() + 5, column.begin() + 5 + static_cast<std::ptrdiff_t>(gap));
+    };
+    cut(run.steps.step);
+    cut(run.steps.tokens);
+    cut(run.steps.loss);
+    cut(run.steps.grad_norm);
+    return run;
+  };
+  const auto a = with_steps(kA, 2.0, 0), b = with_steps(kB, 3.0, 0);
+  const auto complete = with_steps(run_of("complete", 2, 0, "lumi", {"noise"}), 2.1, 2);
+  const auto gappy = with_steps(run_of("gappy", 3, 0, "lumi", {"noise"}), 2.2, 3);
+  const NoiseFloor noise = noise_floor(a, b, {of_a(complete), of_a(gappy)}, stretch);
+  CHECK(about(noise, "complete").taken);
+  CHECK(about(noise, "gappy").left_out == "it has 17 points of the compared stretch, which has 20");
+}
+
+TEST_CASE("a few seeds of many that both sides have pair nothing", "[report]") {
+  const NoiseFloor noise = noise_floor(
+      kA, kB,
+      {of_a(run_of("a2", 2, 2.2, "lumi", {"noise"})), of_a(run_of("a3", 3, 2.1, "lumi", {"noise"})),
+       of_b(run_of("b2", 2, 3.1, "jupiter", {"noise"})),
+       of_b(run_of("b4", 4, 3.3, "jupiter", {"noise"}))},
+      kLast);
+  CHECK(noise.pairs == 0);
 }

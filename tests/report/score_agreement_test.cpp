@@ -97,3 +97,15 @@ TEST_CASE("an unknown precision may be bf16", "[report]") {
   CHECK(numeric_noise(fp32, fp32).precision == olmo::Precision::kFp32);
   CHECK(numeric_noise(fp32, unknown).precision != olmo::Precision::kFp32);
 }
+
+TEST_CASE("a shift of all scores that rounding may be biased by is no finding", "[report]") {
+  CHECK(claim_of("fp32", [](auto i) { return 2e-5 + 1e-8 * noise(i); }).verdict ==
+        Verdict::kEquivalent);
+}
+
+TEST_CASE("one instance in a thousand that moved further than rounding is what chance gives",
+          "[report]") {
+  const Claim claim = claim_of("fp32", [](auto i) { return i == 0 ? 0.1 : 1e-5 * noise(i); });
+  REQUIRE(claim.tests.at(1).difference_only);
+  CHECK(*claim.tests[1].p == Approx(1 - std::pow(0.999, 1000)));
+}
