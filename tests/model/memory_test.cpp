@@ -147,3 +147,22 @@ TEST_CASE("bf16 takes half the bytes of the buffers that hold it", "[model]") {
   CHECK(half.saved_activations - both.saved_activations == (2 * config.n_layers + 1) * stream);
   CHECK(half.scratch - both.scratch == stream);
 }
+
+TEST_CASE("fast attention on a GPU sums queries' gradients until each multiprocessor has work",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.d_model = 768;
+  config.n_heads = 12;
+  config.n_kv_heads = {};
+  Policy policy = policy_of(1, MixedPrecision::kAutocast);
+  policy.device = olmo::Device::kCuda;
+  policy.numerics = olmo::Numerics::kFast;
+  const auto workspace = [&](std::int64_t batch) {
+    return plan_buffers(config, {.batch = batch, .length = 1024}, policy).workspace;
+  };
+  // Of a token: queries, keys and values in bf16; for each of 12 heads the log-sum-exp and so many
+  // sums of 64 floats. 132 multiprocessors: 11 sums of the 12 heads of one sequence.
+  CHECK(workspace(1) == 1024 * (2 * 2304 + 4 * 12 * (11 * 64 + 1)));
+  CHECK(workspace(10) == 10 * 1024 * (2 * 2304 + 4 * 12 * (2 * 64 + 1)));
+  CHECK(workspace(11) == 11 * 1024 * (2 * 2304 + 4 * 12 * (64 + 1)));
+}

@@ -193,4 +193,20 @@ TEST_CASE("each thread has a workspace of its own", "[train]") {
   CHECK(four.workspace == 4 * one.workspace);
 }
 
+TEST_CASE("in fp32 a GPU's attention is the portable one, which takes no memory for a while",
+          "[train]") {
+  CHECK(memory_of(config_of({"device=cuda", "numerics=fast"})).workspace == 0);
+}
+
+TEST_CASE("a GPU's plan has its context on the device, a CPU's has none", "[train]") {
+  const auto gpu = memory_of(config_of({"device=cuda"})), cpu = memory_of(config_of({}));
+  CHECK(gpu.device_context > 0);
+  CHECK(cpu.device_context == 0);
+}
+
+TEST_CASE("a checkpoint of an optimizer with one moment holds two sets of numbers", "[train]") {
+  const auto config = config_of({"optimizer.name=lionw"});
+  CHECK(checkpoint_bytes(config) == 2 * memory_of(config).moments);
+}
+
 }  // namespace olmo::train

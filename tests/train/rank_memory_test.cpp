@@ -40,4 +40,8 @@ TEST_CASE("the total of a rank's memory is the sum of all kinds", "[train]") {
   CHECK(rank_memory_kinds().size() * sizeof(std::int64_t) == sizeof(RankMemory));
 }
 
+TEST_CASE("a rank's slice of an optimizer with one moment is half as large", "[train]") {
+  CHECK(memory({"optimizer.name=lionw"}, 4, 1).moments * 2 == memory({}, 4, 1).moments);
+}
+
 }  // namespace olmo::train
