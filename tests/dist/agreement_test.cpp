@@ -72,6 +72,16 @@ TEST_CASE("many differences are counted, and long values cut", "[dist]") {
   CHECK(errors[0].size() < 2000);
 }
 
+TEST_CASE("where all differences are shown, no more are told", "[dist]") {
+  const auto errors = thrown(2, [](int rank) {
+    std::vector<Fact> facts;
+    for (int i = 0; i < 5; ++i) facts.push_back({"f" + std::to_string(i), std::to_string(rank)});
+    return facts;
+  });
+  CHECK(says(errors[0], "f4 is 1 there and 0 on rank 0"));
+  CHECK_FALSE(says(errors[0], "more"));
+}
+
 TEST_CASE("values that differ beyond what is shown still differ", "[dist]") {
   const auto errors = thrown(2, [](int rank) {
     return std::vector<Fact>{{"list", std::string(1000, 'a') + std::to_string(rank)}};

@@ -233,7 +233,8 @@ TEST_CASE("variables that are half set are refused in a sentence that names them
 TEST_CASE("variables that contradict each other are refused in a sentence that names them",
           "[dist]") {
   const auto too_high = refusal_of({{"RANK", "4"}, {"WORLD_SIZE", "4"}});
-  CHECK(too_high.find("RANK=4 and WORLD_SIZE=4") != std::string::npos);
+  CHECK(too_high.find("RANK=4 and WORLD_SIZE=4: expected a rank below the number of ranks") !=
+        std::string::npos);
   // A script exported one RANK for all tasks.
   const auto same = refusal_of(with(kLumi, {{"RANK", "0"}, {"WORLD_SIZE", "24"}}));
   CHECK(same.find("RANK=0 and WORLD_SIZE=24 contradict srun's SLURM_PROCID=19 and "
@@ -247,6 +248,20 @@ TEST_CASE("variables that contradict each other are refused in a sentence that n
         std::string::npos);
   const auto many = refusal_of({{"RANK", "0"}, {"WORLD_SIZE", "65537"}});
   CHECK(many.find("WORLD_SIZE is 65537: expected at most 65536") != std::string::npos);
+}
+
+TEST_CASE("a script's number of ranks that tasks of srun cannot share evenly is refused",
+          "[dist]") {
+  CHECK(refusal_of(with(kLumi, {{"RANK", "0"}, {"WORLD_SIZE", "36"}}))
+            .find("RANK=0 and WORLD_SIZE=36 contradict srun's") != std::string::npos);
+}
+
+TEST_CASE("a machine's number beyond the number of machines leaves a rank's place open", "[dist]") {
+  CHECK_FALSE(launch_of(with(kTorchrun, {{"GROUP_RANK", "2"}})).placement);
+}
+
+TEST_CASE("the script of a job of one task is told nothing of srun", "[dist]") {
+  CHECK(launch_of(with(kBatchScript, {{"SLURM_NTASKS", "1"}})).note.empty());
 }
 
 TEST_CASE("a rendezvous is host:port or file:PATH", "[dist]") {

@@ -155,6 +155,22 @@ TEST_CASE("checkpoints of a program that did not count them are older than those
   CHECK(steps(folder.path()) == Steps{1, 2, 3, 4});
 }
 
+TEST_CASE("an ephemeral checkpoint is kept no longer for its step's number", "[store]") {
+  const TempFolder folder;
+  save(folder.path(), 3, {.ephemeral = true});
+  save(folder.path(), 4);
+  apply_retention(folder.path(), 1, 3);
+  CHECK(steps(folder.path()) == Steps{4});
+}
+
+TEST_CASE("a checkpoint whose file is longer than it was saved is none", "[store]") {
+  const TempFolder folder;
+  save(folder.path(), 1);
+  const fs::path longer = save(folder.path(), 2) / kDataFileName;
+  std::ofstream(longer, std::ios::app) << "more";
+  CHECK(steps(folder.path()) == Steps{1});
+}
+
 TEST_CASE("one ephemeral checkpoint is kept, and none beside a newer permanent one", "[store]") {
   const TempFolder folder;
   save(folder.path(), 1);

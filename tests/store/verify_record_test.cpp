@@ -123,6 +123,16 @@ TEST_CASE("an altered, added or missing hash of the state breaks its seal", "[st
   CHECK(broken([](auto& hashes) { hashes.push_back({"model", "b", "4"}); }));
 }
 
+TEST_CASE("an altered hash of the initial weights breaks its seal", "[store]") {
+  SoundRecord record;
+  record.links[0] = chain_start(sha256("experiment"), kChainFormat);
+  record.hashes[0] = {{"model", "a", "0"}};
+  record.seals[0] = seal_of(record.hashes[0], record.links[0]).hex();
+  REQUIRE(record.verify().empty());
+  record.hashes[0][0].sha256 = "3";
+  CHECK(record.verify().size() == 1);
+}
+
 TEST_CASE("a seal, the hashes below it or their step that is gone is named", "[store]") {
   const auto sentence = [](const auto& remove, std::int64_t format = kChainFormat) {
     SoundRecord record(format);

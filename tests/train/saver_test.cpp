@@ -108,5 +108,18 @@ TEST_CASE("no checkpoint is made of a state that is not finite", "[train]") {
   CHECK(training.checkpoints() == 0);
 }
 
+TEST_CASE("no checkpoint is made of moments that are not finite", "[train]") {
+  Training training;
+  Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
+  training.step();
+  const optim::OptimState state = training.stepper->optim_state();
+  const auto moment = std::ranges::find_if(
+      state.tensors, [](const auto& named) { return named.name.starts_with("exp_avg"); });
+  REQUIRE(moment != state.tensors.end());
+  mutable_host_span<float>(moment->tensor)[3] = NAN;
+  CHECK_THROWS_WITH(saver.save_last(),
+                    Contains(moment->name + " is not finite; no checkpoint is made"));
+}
+
 }  // namespace
 }  // namespace olmo::train
