@@ -66,12 +66,11 @@ bool copies_for_checkpoints(const config::TrainConfig& config,
          is_due(config.save_interval_ephemeral);
 }
 
-/// Numbers of the optimizer for each parameter.
+}  // namespace
+
 std::int64_t moments_of(const config::TrainConfig& config) {
   return config.optimizer.name == "lionw" ? 1 : 2;
 }
-
-}  // namespace
 
 std::span<const MemoryKind> memory_kinds() { return kKinds; }
 

@@ -47,6 +47,9 @@ struct MemoryKind {
 };
 std::span<const MemoryKind> memory_kinds();
 
+/// Numbers of the optimizer for each parameter.
+std::int64_t moments_of(const config::TrainConfig& config);
+
 /// Bytes of a checkpoint.
 std::int64_t checkpoint_bytes(const config::TrainConfig& config);
 

@@ -110,7 +110,7 @@ RankMemory memory_of_rank(const config::TrainConfig& config, const RankLayout& l
   const auto& [ranks, strategy, micro_batches, micro_batch, bf16] = layout.shape;
   const bool gathers = strategy.shard_ranks > 1;
   const std::int64_t element = bf16 ? kBf16 : kFloat, slices = layout.slices();
-  const std::int64_t moments = config.optimizer.name == "lionw" ? 1 : 2;
+  const std::int64_t moments = moments_of(config);
   RankMemory memory;
   memory.weights = layout.replicas() * slices * element;
   memory.masters = bf16 ? kFloat * slices : 0;
