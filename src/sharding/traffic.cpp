@@ -1,7 +1,6 @@
 #include "sharding/traffic.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "sharding/memory.h"

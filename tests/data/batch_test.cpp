@@ -1,7 +1,6 @@
 #include "data/batch.h"
 
 #include <algorithm>
-#include <set>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>

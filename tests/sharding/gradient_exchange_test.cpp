@@ -1,7 +1,5 @@
 #include "sharding/gradient_exchange.h"
 
-#include <mutex>
-
 #include <ATen/ATen.h>
 
 #include "dist/thread_ranks.h"

@@ -1,7 +1,5 @@
 #include "sharding/rank_groups.h"
 
-#include <set>
-
 #include "dist/exchange.h"
 #include "dist/thread_ranks.h"
 #include "support/catch.h"

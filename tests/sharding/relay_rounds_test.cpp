@@ -1,6 +1,5 @@
 #include "sharding/relay_rounds.h"
 
-#include <map>
 #include <set>
 
 #include "sharding/rank_parts.h"
