@@ -11,7 +11,7 @@ constexpr int code_of(ErrorKind kind) { return static_cast<int>(kind); }
 
 constexpr std::array<ExitCode, 9> kExitCodes = {
     {{0, "done"},
-     {code_of(ErrorKind::kFailure), "a failure of ours"},
+     {code_of(ErrorKind::kFailure), "a failure of the program"},
      {code_of(ErrorKind::kUsage), "usage or config"},
      {code_of(ErrorKind::kInput), "bad input"},
      {code_of(ErrorKind::kDamaged), "damaged checkpoint or database"},

@@ -14,7 +14,7 @@ struct ExitCode {
 
 /// Of every command but `report parity`, whose codes are its verdicts.
 std::span<const ExitCode> exit_codes();
-/// "0 done, 1 a failure of ours, …".
+/// "0 done, 1 a failure of the program, …".
 std::string exit_codes_text();
 
 struct EnvironmentVariable {
