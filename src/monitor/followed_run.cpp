@@ -1,47 +1,20 @@
 #include "monitor/followed_run.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "core/error.h"
 
 namespace olmo::monitor {
-namespace {
-
-std::int64_t nanoseconds(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
 
 FollowedRun::FollowedRun(std::string name)
     : name_(std::move(name)), where_(store::parse_run_name(name_)) {}
 
-std::optional<FollowedRun::Stamp> FollowedRun::stamp_of(const std::filesystem::path& database) {
-  struct stat file {};
-  if (::stat(database.c_str(), &file) != 0) return std::nullopt;
-  Stamp stamp{.device = file.st_dev, .inode = file.st_ino};
-  const auto folder = std::filesystem::absolute(database).parent_path();
-  if (::access(folder.c_str(), W_OK) == 0) return stamp;
-  stamp.bytes = file.st_size;
-  stamp.changed = nanoseconds(file.st_mtim);
-  std::filesystem::path journal = database;
-  journal += "-wal";
-  if (::stat(journal.c_str(), &file) == 0) {
-    stamp.journal_bytes = file.st_size;
-    stamp.journal_changed = nanoseconds(file.st_mtim);
-  }
-  return stamp;
-}
-
 void FollowedRun::open_if_new() {
   // A run folder that was not there when its name was parsed may be there now.
   if (!records_) where_ = store::parse_run_name(name_);
-  const auto now = stamp_of(where_.database);
-  if (records_ && now == stamp_) return;
+  const auto now = store::state_of(where_.database).file;
+  if (records_ && now.device == file_.device && now.inode == file_.inode) return;
   records_.reset();
   records_ = std::make_unique<store::RecordDatabase>(where_.database, store::OpenMode::kReadOnly);
-  stamp_ = now;
+  file_ = now;
 }
 
 void FollowedRun::look(std::size_t rows) {

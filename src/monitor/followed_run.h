@@ -34,21 +34,13 @@ class FollowedRun {
   [[nodiscard]] bool has_ended() const;
 
  private:
-  /// Tells one file from another that took its place. Where this process may not write beside the
-  /// file, SQLite cannot follow it (store/sqlite.h): then each change counts as another file.
-  struct Stamp {
-    std::uint64_t device = 0, inode = 0;
-    std::int64_t bytes = 0, changed = 0, journal_bytes = 0, journal_changed = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-  static std::optional<Stamp> stamp_of(const std::filesystem::path& database);
   void open_if_new();
 
   std::string name_;
   store::RunName where_;
   std::unique_ptr<store::RecordDatabase> records_;
-  std::optional<Stamp> stamp_;
-  std::string run_id_;  ///< empty: not yet known
+  store::DatabaseState::File file_;  ///< another one may take its place
+  std::string run_id_;               ///< empty: not yet known
   std::optional<RunView> view_;
   RunCurves curves_;
   std::string problem_;

@@ -35,16 +35,7 @@ const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode
 /// True if rows may lie in a file that is not here: a database with a write-ahead log has that
 /// beside it while it is written and after a kill, and so has a run that did not end.
 bool lacks_journal(const Database& db) {
-  constexpr std::size_t kFormatOfWriter = 18;
-  const MappedFile file(db.path());
-  const auto bytes = file.bytes();
-  std::filesystem::path journal = db.path();
-  journal += "-wal";
-  // Opening the database made an empty one; the journal of a process that writes has rows.
-  std::error_code missing;
-  const auto journaled = std::filesystem::file_size(journal, missing);
-  return bytes.size() > kFormatOfWriter && bytes[kFormatOfWriter] == std::byte{2} &&
-         (missing || journaled == 0) &&
+  return DatabaseHeader(db.path()).has_log() && journals_of(db.path()).empty() &&
          std::get<std::int64_t>(db.value("SELECT count(*) FROM runs WHERE status = 'running'")) > 0;
 }
 

@@ -8,7 +8,6 @@
 #include <sqlite3.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
 
 namespace olmo::store {
 namespace {
@@ -63,83 +62,6 @@ void configure_once() {
                       meaning.may_pass);
 }
 
-/// What a killed process left of changes that are not, or only half, in the file itself.
-std::vector<fs::path> journals_of(const fs::path& path) {
-  std::vector<fs::path> found;
-  for (const char* suffix : {"-wal", "-journal"}) {
-    fs::path journal = path;
-    journal += suffix;
-    std::error_code error;
-    if (fs::file_size(journal, error) > 0 && !error) found.push_back(journal);
-  }
-  return found;
-}
-
-/// The start of a database: what SQLite's file format says of the whole file.
-struct Header {
-  explicit Header(const fs::path& path) {
-    InputFile file(path);
-    file_bytes = file.size();
-    is_whole = file.read(bytes) == bytes.size();
-  }
-
-  [[nodiscard]] std::uint64_t number(std::size_t at, std::size_t width) const {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < width; ++i)
-      value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
-    return value;
-  }
-
-  /// No control character but those of lines, as a binary file soon has one.
-  [[nodiscard]] bool is_text() const {
-    const auto read = std::min<std::uint64_t>(bytes.size(), file_bytes);
-    return std::all_of(
-        bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(read), [](char c) {
-          return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
-        });
-  }
-
-  std::array<char, 100> bytes{};
-  bool is_whole = false;  ///< else the file is shorter
-  std::uint64_t file_bytes = 0;
-};
-
-/// SQLite tells an empty file from a database only by its lack of tables, and a cut one only once
-/// it meets a page that is not there. With a journal the pages may be there.
-void require_whole(const fs::path& path, const Header& header) {
-  if (header.file_bytes == 0) {
-    throw Error(ErrorKind::kDamaged,
-                path.string() +
-                    ": is empty: it was made and nothing was ever written to it, "
-                    "or it was cut");
-  }
-  if (header.is_text())
-    throw Error(ErrorKind::kDamaged,
-                path.string() +
-                    ": is a text and no run database; of another trainer's log "
-                    "`olmo-harness runs import` makes one");
-  if (!header.is_whole || !journals_of(path).empty())
-    return;  // SQLite says what is wrong, if anything
-  const std::uint64_t page = header.number(16, 2) == 1 ? 65536 : header.number(16, 2);
-  const bool counted = header.number(24, 4) == header.number(92, 4);  // else an old SQLite wrote it
-  const std::uint64_t expected = header.number(28, 4) * page;
-  if (!counted || header.file_bytes >= expected) return;
-  throw Error(ErrorKind::kDamaged, path.string() + ": is cut: it has " +
-                                       std::to_string(header.file_bytes) + " bytes of " +
-                                       std::to_string(expected) +
-                                       " (`sqlite3 FILE .recover` may save rows)");
-}
-
-/// Whether a database with a write-ahead log was closed by its last user, who removes the log: all
-/// rows are in the file.
-bool is_closed_with_log(const fs::path& path, const Header& header) {
-  fs::path log = path;
-  log += "-wal";
-  std::error_code ignored;
-  constexpr std::size_t kFormatOfWriter = 18;
-  return header.is_whole && header.number(kFormatOfWriter, 1) == 2 && !fs::exists(log, ignored);
-}
-
 /// A path as SQLite's URIs want it.
 std::string uri_of(const fs::path& path) {
   std::string uri = "file:";
@@ -155,6 +77,13 @@ std::string uri_of(const fs::path& path) {
   return uri;
 }
 
+bool has_index(const fs::path& path) {
+  fs::path index = path;
+  index += "-shm";
+  std::error_code ignored;
+  return fs::exists(index, ignored);
+}
+
 PrivateFolder copy_with_journals(const fs::path& path) {
   PrivateFolder folder("olmo-harness");
   try {
@@ -163,8 +92,8 @@ PrivateFolder copy_with_journals(const fs::path& path) {
       fs::copy_file(journal, folder.path() / journal.filename());
   } catch (const fs::filesystem_error& error) {
     throw Error(ErrorKind::kFailure, path.string() +
-                                         ": its folder cannot be written to, and a copy "
-                                         "to read cannot be made: " +
+                                         ": to read it without a file beside it, a copy is "
+                                         "needed, which cannot be made: " +
                                          error.what());
   }
   return folder;
@@ -174,7 +103,8 @@ PrivateFolder copy_with_journals(const fs::path& path) {
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
+Statement::Statement(sqlite3* db, std::string_view sql, std::shared_ptr<const SeenDatabase> seen)
+    : db_(db), seen_(std::move(seen)) {
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
   statement_.reset(raw);
@@ -209,12 +139,28 @@ Statement& Statement::bind_all(const std::vector<SqlValue>& values) {
 
 bool Statement::step() {
   const int code = sqlite3_step(statement_.get());
+  // Rows come at most by the million, and a look at the file costs more than one of them.
+  if (seen_ && (code != SQLITE_ROW || !stepped_)) require_unchanged();
+  stepped_ = true;
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) fail(db_, code);
   return false;
 }
 
-void Statement::reset() { sqlite3_reset(statement_.get()); }
+/// A log that has begun changes nothing in the file yet.
+void Statement::require_unchanged() const {
+  if (state_of(seen_->path).file == seen_->state.file) return;
+  throw DatabaseError(ErrorKind::kFailure,
+                      seen_->path.string() +
+                          ": was written to while it was read, so what was read may be of before "
+                          "and after: read it again",
+                      true);
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+  stepped_ = false;
+}
 
 SqlValue Statement::column(int index) const {
   sqlite3_stmt* statement = statement_.get();
@@ -255,30 +201,25 @@ std::string Statement::column_name(int index) const {
 
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path) {
-  const bool reads = mode == OpenMode::kReadOnly || mode == OpenMode::kGlance;
-  int flags = SQLITE_OPEN_READWRITE;
-  // A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
-  if (reads) flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
-  if (mode == OpenMode::kCreate) flags |= SQLITE_OPEN_CREATE;
-  if (mode != OpenMode::kCreate) {
-    const Header header(path);
-    require_whole(path, header);
-    if (mode == OpenMode::kGlance && is_closed_with_log(path, header)) {
-      open_unchanging();
-      return;
-    }
+Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(path), mode_(mode) {
+  if (mode == OpenMode::kReadOnly || mode == OpenMode::kGlance) {
+    connection_ = open_to_read();
+    return;
   }
-  open(path.string(), flags);
-  if (mode == OpenMode::kGlance) sqlite3_busy_timeout(db_.get(), 2'000);
-  if (reads) open_unwritable();
+  int flags = SQLITE_OPEN_READWRITE;
+  if (mode == OpenMode::kCreate)
+    flags |= SQLITE_OPEN_CREATE;
+  else
+    DatabaseHeader(path).require_whole();
+  connection_ = open(path.string(), flags);
 }
 
-void Database::open(const std::string& name, int flags) {
+Database::Connection Database::open(const std::string& name, int flags) const {
   configure_once();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
-  db_.reset(raw);
+  Connection connection;
+  connection.db.reset(raw);
   if (code != SQLITE_OK) {
     const Meaning meaning = meaning_of(code);
     throw DatabaseError(meaning.kind,
@@ -286,36 +227,70 @@ void Database::open(const std::string& name, int flags) {
                             sqlite3_errstr(code) + meaning.advice,
                         meaning.may_pass);
   }
-  sqlite3_busy_timeout(raw, 30'000);
+  sqlite3_busy_timeout(raw, mode_ == OpenMode::kGlance ? 2'000 : 30'000);
   sqlite3_extended_result_codes(raw, 1);
+  return connection;
 }
 
-void Database::open_unwritable() {
-  const int code =
-      sqlite3_exec(db_.get(), "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr);
+// A reader belongs to one thread, so no call of its millions has to take SQLite's lock.
+constexpr int kReading = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+
+Database::Connection Database::open_to_read() const {
+  // First of all: what is written from here on is noticed.
+  const auto seen =
+      std::make_shared<const SeenDatabase>(SeenDatabase{.path = path_, .state = state_of(path_)});
+  const DatabaseHeader header(path_);
+  header.require_whole();
+  const bool log_is_empty = seen->state.log == DatabaseState::File{};
+  if (header.has_log() && log_is_empty) return open_unchanging(seen);
+  if (!log_is_empty && !has_index(path_)) return open_copy(seen);
+  Connection connection = open(path_.string(), kReading);
+  const int code = sqlite3_exec(connection.db.get(), "SELECT count(*) FROM sqlite_schema", nullptr,
+                                nullptr, nullptr);
   // Whoever holds it has been waited for; the next statement would wait as long again.
-  if ((code & 0xff) == SQLITE_BUSY) fail(db_.get(), code);
-  if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY) return;
-  db_.reset();
-  if (journals_of(path_).empty()) {
-    open_unchanging();
-    return;
-  }
-  copy_ = copy_with_journals(path_);
-  open((copy_->path() / path_.filename()).string(), SQLITE_OPEN_READWRITE);
+  if ((code & 0xff) == SQLITE_BUSY) fail(connection.db.get(), code);
+  if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY) return connection;
+  // Of a process that was killed, where nothing can be written.
+  connection = {};
+  return journals_of(path_).empty() ? open_unchanging(seen) : open_copy(seen);
 }
 
-void Database::open_unchanging() {
-  open(uri_of(path_) + "?immutable=1",
-       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX);
+Database::Connection Database::open_unchanging(std::shared_ptr<const SeenDatabase> seen) const {
+  Connection connection = open(uri_of(path_) + "?immutable=1", kReading | SQLITE_OPEN_URI);
+  connection.seen = std::move(seen);
+  return connection;
+}
+
+Database::Connection Database::open_copy(std::shared_ptr<const SeenDatabase> seen) const {
+  auto copy = copy_with_journals(path_);
+  Connection connection = open((copy.path() / path_.filename()).string(), SQLITE_OPEN_READWRITE);
+  // Its files are needed no more once the journal lies in the one that is open, and a process that
+  // is killed removes nothing.
+  if (sqlite3_exec(connection.db.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr,
+                   nullptr) == SQLITE_OK) {
+    std::error_code ignored;
+    fs::remove_all(copy.path(), ignored);
+  }
+  connection.seen = std::move(seen);
+  connection.copy = std::move(copy);
+  return connection;
+}
+
+const Database::Connection& Database::current() const {
+  if (connection_.seen && connection_.seen->state != state_of(path_)) connection_ = open_to_read();
+  return connection_;
 }
 
 void Database::execute(const std::string& sql) {
-  const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) fail(db_.get(), code);
+  sqlite3* db = current().db.get();
+  const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(db, code);
 }
 
-Statement Database::prepare(std::string_view sql) const { return {db_.get(), sql}; }
+Statement Database::prepare(std::string_view sql) const {
+  const Connection& connection = current();
+  return {connection.db.get(), sql, connection.copy ? nullptr : connection.seen};
+}
 
 SqlValue Database::value(std::string_view sql) const {
   Statement statement = prepare(sql);

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/private_folder.h"
+#include "store/database_file.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -40,10 +41,17 @@ class DatabaseError : public Error {
   bool may_pass_;
 };
 
+/// A database, and as what it was found when it was opened.
+struct SeenDatabase {
+  std::filesystem::path path;
+  DatabaseState state;
+};
+
 /// A prepared statement. Bind, step until false, read columns; reset to run it again.
 class Statement {
  public:
-  Statement(sqlite3* db, std::string_view sql);
+  /// `seen`: SQLite takes no locks on that file, and step() throws if it was written to since.
+  Statement(sqlite3* db, std::string_view sql, std::shared_ptr<const SeenDatabase> seen = nullptr);
 
   Statement& bind(int index, const SqlValue& value);  ///< index from 1
   Statement& bind_all(const std::vector<SqlValue>& values);
@@ -65,7 +73,11 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const;
   };
+  void require_unchanged() const;
+
   sqlite3* db_;
+  std::shared_ptr<const SeenDatabase> seen_;
+  bool stepped_ = false;  ///< since it was prepared or reset
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
@@ -73,10 +85,7 @@ enum class OpenMode {
   kReadOnly,
   kReadWrite,
   kCreate,
-  /// As kReadOnly, for a short look by somebody who may not change the folder: SQLite leaves two
-  /// files beside a database with a write-ahead log, and here it leaves none where nobody writes.
-  /// If somebody begins to write during the look, it may show rows of before and after, or fail. It
-  /// waits for a writer for two seconds.
+  /// As kReadOnly, for a short look: it waits for a writer for two seconds.
   kGlance,
 };
 
@@ -84,10 +93,13 @@ enum class OpenMode {
 /// Error(kDamaged) for a file that is no sound SQLite database (empty or cut, too), Error(kFailure)
 /// for a full disk and the like.
 ///
-/// kReadOnly works without permission to write: SQLite wants to make a file beside a database that
-/// was left by a killed process. Where it cannot, the file is read as one that nobody changes if
-/// nothing lies in its journal, and else with its journal from a copy in the folder for temporary
-/// files.
+/// Reading needs no permission to write, and leaves no file in the folder. SQLite would make two
+/// beside a database with a write-ahead log, and keep them: whoever may not write to these could no
+/// longer write to the database. So a database in whose log nothing lies is read as a file that
+/// nobody changes, a log without its index (`-shm`) from a copy in the folder for temporary files,
+/// and only what a process has open, or had when it was killed, in the usual way. Once somebody
+/// writes to a file of the first two kinds, the next statement opens it anew; one that is under way
+/// throws Error(kFailure).
 class Database {
  public:
   Database(const std::filesystem::path& path, OpenMode mode);
@@ -104,13 +116,21 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const;
   };
-  void open(const std::string& name, int flags);
-  void open_unwritable();
-  void open_unchanging();
+  struct Connection {
+    std::optional<PrivateFolder> copy;  ///< holds what is read in its place
+    std::unique_ptr<sqlite3, Close> db;
+    std::shared_ptr<const SeenDatabase> seen;  ///< null: SQLite sees changes by itself
+  };
+  [[nodiscard]] Connection open(const std::string& name, int flags) const;
+  [[nodiscard]] Connection open_to_read() const;
+  [[nodiscard]] Connection open_unchanging(std::shared_ptr<const SeenDatabase> seen) const;
+  [[nodiscard]] Connection open_copy(std::shared_ptr<const SeenDatabase> seen) const;
+  /// That of the next statement.
+  [[nodiscard]] const Connection& current() const;
 
   std::filesystem::path path_;
-  std::optional<PrivateFolder> copy_;  ///< holds the database that is read in its place
-  std::unique_ptr<sqlite3, Close> db_;
+  OpenMode mode_;
+  mutable Connection connection_;  ///< a reader's is another one once the file has changed
 };
 
 /// BEGIN IMMEDIATE … COMMIT; rolls back when left by an exception.
