@@ -18,6 +18,7 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/terminal.h"
+#include "core/unfinished_output.h"
 
 namespace olmo {
 namespace {
@@ -173,6 +174,7 @@ void InputFile::wait_for_writer() const {
 }
 
 std::size_t InputFile::read(std::span<char> out) {
+  end_if_asked();
   for (;;) {
     const ssize_t count = ::read(fd_, out.data(), out.size());
     if (count < 0 && errno == EINTR) continue;

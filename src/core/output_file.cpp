@@ -118,6 +118,7 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
 
 void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mode) {
   target_ = target;
+  unfinished_.emplace(path_.string());
   fs::path name = name_beside(target);
   fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                mode ? 0600 : 0666);
@@ -145,6 +146,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::string_view bytes) {
+  end_if_asked();
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -180,6 +182,7 @@ void OutputFile::finish() {
 
 void OutputFile::rename_into_place() {
   if (temporary_.empty()) return;
+  end_if_asked();
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
     fail(path_, "cannot be renamed into place");
   temporary_.clear();
@@ -199,7 +202,9 @@ void OutputFile::publish_unsynced() {
 }
 
 OutputFolder::OutputFolder(const fs::path& target, Existing existing)
-    : target_(fs::absolute(target).lexically_normal()), existing_(existing) {
+    : unfinished_(target.string()),
+      target_(fs::absolute(target).lexically_normal()),
+      existing_(existing) {
   if (!target_.has_filename()) target_ = target_.parent_path();  // a slash at the end
   if (existing_ == Existing::kRefused && fs::exists(fs::symlink_status(target_))) {
     throw Error(
@@ -221,6 +226,7 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::publish() {
+  unfinished_.take_names();
   const char* from = temporary_.c_str();
   std::error_code error;  // what stays shows in the renaming
   if (existing_ == Existing::kReplaced) fs::remove_all(target_, error);

@@ -6,12 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "core/unfinished_output.h"
+
 namespace olmo {
 
 /// A file that grows under a name of its own beside the one that was asked for, and takes that one
 /// when it is whole: publish() syncs, renames and syncs the folder. An object that dies unpublished
-/// removes what it wrote. The temporary name cannot be foreseen, and nothing that lies there
-/// already is opened, be it a file or a link.
+/// removes what it wrote; so does a signal that ends the process (core/unfinished_output.h). The
+/// temporary name cannot be foreseen, and nothing that lies there already is opened, be it a file
+/// or a link.
 ///
 /// Mode: an existing file's permission bits are kept; a new one gets what the umask leaves.
 /// A symbolic link stays, and the file that it leads to is replaced. What is no regular file (a
@@ -45,7 +48,8 @@ class OutputFile {
   void close();
   void rename_into_place();
 
-  std::filesystem::path path_;       ///< as it was asked for
+  std::optional<UnfinishedOutput> unfinished_;  ///< not if written straight to
+  std::filesystem::path path_;                  ///< as it was asked for
   std::filesystem::path target_;     ///< the same without links; empty if written straight to
   std::filesystem::path temporary_;  ///< empty once it is published
   int fd_ = -1;
@@ -70,6 +74,7 @@ class OutputFolder {
   void publish();
 
  private:
+  UnfinishedOutput unfinished_;
   std::filesystem::path target_;
   std::filesystem::path temporary_;
   Existing existing_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -85,6 +86,8 @@ bool is_always_noted(int signal) {
 // A signal handler can reach nothing but a global.
 volatile std::sig_atomic_t g_signal = 0;
 
+std::atomic<bool> g_noting = false;  ///< a StopSignals lives
+
 void note_signal(int signal) {
   g_signal = signal;
   if (signal == SIGINT) std::signal(SIGINT, SIG_DFL);
@@ -158,6 +161,7 @@ std::span<const int> stop_signals() { return kSignals; }
 
 StopSignals::StopSignals() {
   g_signal = 0;
+  g_noting = true;
   outlive_stdout();
   for (const int number : kSignals) {
     struct sigaction action {};
@@ -170,6 +174,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  g_noting = false;
   if (g_signal != 0) return;
   for (const int number : kSignals) {
     struct sigaction action {};
@@ -177,6 +182,8 @@ StopSignals::~StopSignals() {
       std::signal(number, SIG_DFL);
   }
 }
+
+bool StopSignals::exist() { return g_noting; }
 
 StopRequest StopSignals::requested() const {
   const int signal = g_signal;

@@ -73,6 +73,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  /// Whether an object lives.
+  [[nodiscard]] static bool exist();
   [[nodiscard]] StopRequest requested() const;
   /// The signal that asked last, e.g. `SIGTERM`.
   [[nodiscard]] std::string name() const;

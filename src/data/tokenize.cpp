@@ -178,6 +178,7 @@ class Run {
     const std::uint64_t limit = options_.max_tokens_per_file != 0 ? options_.max_tokens_per_file
                                 : folder                          ? kOlmoTokensPerFile
                                                                   : 0;
+    UnfinishedOutput unfinished(options_.output.string());
     TokenWriter writer(options_.output, report_.dtype, limit, options_.overwrite);
     Chunk current;
     Chunk next;
@@ -189,7 +190,7 @@ class Run {
       report_progress(current);
       std::swap(current, next);
     }
-    finish(writer);
+    finish(writer, unfinished);
     return std::move(report_);
   }
 
@@ -299,7 +300,7 @@ class Run {
          .facts = {{std::to_string(report_.documents) + " documents", 4}, {tokens, 3}}});
   }
 
-  void finish(TokenWriter& writer) {
+  void finish(TokenWriter& writer, UnfinishedOutput& unfinished) {
     if (report_.documents == 0) {
       throw Error(ErrorKind::kInput,
                   "data tokenize: no document in " + std::to_string(reader_.sources().size()) +
@@ -308,6 +309,7 @@ class Run {
     writer.finish();
     report_.sources = std::move(reader_.sources());
     report_.outputs = writer.parts();
+    unfinished.take_names();
     writer.publish();
     for (std::size_t part = 0; part < report_.outputs.size(); ++part) {
       write_file_atomically(sidecar_path(report_.outputs[part].path),

@@ -59,18 +59,21 @@ Exported write_trackio(const Source& source, const fs::path& folder, const std::
   config["olmo_harness_status"] = facts.status;
   config["olmo_harness_tags"] = facts.tags;
   for (const auto& fact : facts.machine) config["olmo_harness"][fact.name] = fact.text;
+  UnfinishedOutput unfinished(exported.path.string());
   store::TrackioDb db(exported.path);
   db.begin_run({.run_id = facts.run_id,
                 .name = facts.name,
                 .config = json_text(config),
                 .created = iso_time(facts.begin)});
   source.points([&](const Point& point) {
+    end_if_asked();
     Json numbers = Json::object();
     for (const auto& number : point.numbers) numbers[number.name] = json_number(number.value);
     db.add_step(point.step, iso_time(point.unix_seconds), json_text(numbers));
     ++exported.steps;
     exported.numbers += std::ssize(point.numbers);
   });
+  unfinished.take_names();
   db.commit();
   return exported;
 }

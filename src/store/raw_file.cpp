@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/unfinished_output.h"
 
 namespace olmo::store {
 namespace {
@@ -173,6 +174,7 @@ class RangeWriter {
 }  // namespace
 
 void RawReader::read(std::uint64_t offset, std::span<std::byte> out) const {
+  end_if_asked();
   while (!out.empty()) {
     const ssize_t got =
         ::pread(file_.descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
@@ -254,6 +256,7 @@ RawWriter::RawWriter(const std::filesystem::path& path)
 }
 
 void RawWriter::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
+  end_if_asked();
   const bool aligned =
       offset % kPage == 0 && reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage == 0;
   const auto whole = aligned && direct() ? bytes.size() / kPage * kPage : 0;

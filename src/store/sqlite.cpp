@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "core/error.h"
+#include "core/unfinished_output.h"
 
 namespace olmo::store {
 namespace {
@@ -85,6 +86,7 @@ bool has_index(const fs::path& path) {
 }
 
 PrivateFolder copy_with_journals(const fs::path& path) {
+  const UnfinishedOutput unfinished("a copy of " + path.string());
   PrivateFolder folder("olmo-harness");
   try {
     fs::copy_file(path, folder.path() / path.filename());

@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "data/scratch.h"
 #include "data/token_file.h"
 #include "support/catch.h"
+#include "support/forked.h"
 
 using namespace olmo::data;
 using olmo::ErrorKind;
@@ -131,6 +133,22 @@ TEST_CASE("a bad line stops the command with file and line, and nothing is writt
   REQUIRE(error);
   CHECK((error->kind == ErrorKind::kInput &&
          error->says("in.jsonl:2: the line has a `text` that is not a string")));
+  CHECK_FALSE(scene.left_anything("out"));
+}
+
+TEST_CASE("a signal leaves nothing of a token file and its sidecar", "[data]") {
+  const Scene scene;
+  auto options = scene.options("{\"text\": \"a\"}\n");
+  options.on_progress = [](const olmo::Progress&) { std::raise(SIGTERM); };
+  const pid_t child = olmo::test::fork_briefly();  // which takes the signal
+  if (child == 0) {
+    const auto error = thrown_by([&] { tokenize(options, scene.tokenizer); });
+    ::_exit(error ? static_cast<int>(error->kind) : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == static_cast<int>(ErrorKind::kStopped));
   CHECK_FALSE(scene.left_anything("out"));
 }
 

@@ -1,9 +1,12 @@
 #include "data/public/fetch.h"
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -66,6 +69,25 @@ fs::path folder_of(const fs::path& data_folder, const Package& package) {
   return data_folder / (std::string(package.name) + "-" + package.version);
 }
 
+/// The wait status of a child; one that does not end by itself once we are to end is ended.
+int wait_for(pid_t child, const std::string& name) {
+  int status = 0;
+  for (bool told = false;;) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR)
+      throw Error(ErrorKind::kFailure, name + ": cannot be waited for: " + std::strerror(errno));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (told) continue;
+    try {
+      end_if_asked();
+    } catch (const Error&) {  // thrown again once the child is gone
+      ::kill(child, SIGTERM);
+      told = true;
+    }
+  }
+}
+
 /// Runs a program, from PATH if it is named without a folder, with its standard output sent to our
 /// standard error. Returns its exit status.
 int run_program(std::vector<std::string> arguments) {
@@ -83,12 +105,8 @@ int run_program(std::vector<std::string> arguments) {
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     throw Error(ErrorKind::kFailure, arguments[0] + ": cannot be started: " + std::strerror(error));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      throw Error(ErrorKind::kFailure,
-                  arguments[0] + ": cannot be waited for: " + std::strerror(errno));
-  }
+  const int status = wait_for(child, arguments[0]);
+  end_if_asked();  // a terminal's Ctrl-C has ended the program, too
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
