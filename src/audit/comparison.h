@@ -20,8 +20,8 @@ struct AuditedRun : store::RecordedRun {
   [[nodiscard]] std::int64_t last_step() const { return rows.empty() ? 0 : rows.rbegin()->first; }
 };
 
-/// Throws Error(kDamaged) for a database whose pages are not sound, Error(kUsage) for a run without
-/// steps of ours.
+/// Throws Error(kDamaged) for a database whose pages are not sound and for a run that has lost all
+/// of its steps, Error(kUsage) for one without steps of ours.
 AuditedRun read_audited_run(const store::RecordDatabase& records, const std::string& run_id);
 
 /// The columns in which a recorded row and a computed one differ in any bit, in the order in which

@@ -146,6 +146,14 @@ TEST_CASE("an audit begins from the weights that the run read, not from newer on
   check_refused(harness(scene / "audit-again", audit), 3, {"began from", "step3", "holds others"});
 }
 
+TEST_CASE("a run that has lost the rows of all of its steps is refused as damaged", "[cli]") {
+  const Audited& scene = the_run();
+  const auto run = scene.copy("no-steps");
+  alter(run, "DELETE FROM steps");
+  check_refused(scene.audit(run), 4,
+                {"has no row of a step", "finished at step 20, and the record ends at step 0"});
+}
+
 TEST_CASE("an altered field of a step is named", "[cli]") {
   const Audited& scene = the_run();
   const auto run = scene.copy("altered-field");
