@@ -13,6 +13,15 @@
 #include "train/train_state.h"
 
 namespace olmo::train {
+namespace {
+
+std::string way_on(const Recorder& recorder) {
+  const bool none = store::list_checkpoints(recorder.run_dir()).empty();
+  return recorder.last_checkpoint() + (none ? ", so the training has to begin anew"
+                                            : ", and --resume latest goes on from there");
+}
+
+}  // namespace
 
 Saver::Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ranks, bool resumed)
     : stepper_(stepper),
@@ -69,8 +78,7 @@ void Saver::save_last() {
       const std::string last = "step " + std::to_string(step()) + ", the last, could not be saved";
       if (tries == kTries) {
         throw dist::AgreedError(ErrorKind::kFailure,
-                                last + ": " + error.what() + "; " + recorder_.last_checkpoint() +
-                                    ", and --resume latest goes on from there");
+                                last + ": " + error.what() + "; " + way_on(recorder_));
       }
       recorder_.warn(step(), last + ", trying again: " + error.what());
       std::this_thread::sleep_for(std::chrono::milliseconds(500 * tries));

@@ -153,6 +153,7 @@ TEST_CASE("the last save of a training must succeed", "[cli]") {
   INFO(ended.err);
   CHECK(ended.code == 1);
   CHECK(ended.says("step 20, the last, could not be saved"));
+  CHECK(ended.says("no checkpoint had been saved, so the training has to begin anew"));
   CHECK(scene.record("run").steps() == "1..20");
 }
 
