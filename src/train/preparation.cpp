@@ -54,6 +54,7 @@ fs::path existing_part(const fs::path& folder) {
 
 std::string gibibytes(double bytes) {
   const double size = bytes / 0x1p30;
+  if (size < 1) return bytes_text(static_cast<std::int64_t>(bytes));
   return formatted(size < 9.95 ? "%.1f GiB" : "%.0f GiB", size);
 }
 

@@ -165,6 +165,8 @@ TEST_CASE("a model that the machine has no memory for is a problem in words", "[
   check_names(lines[0], {"needs 83 GiB", "you have 25 GiB", "control group", "less is needed",
                          "device_train_microbatch_size=1 with", "(1.00 GiB)"});
   check_names(lines[1], {"needs 70 GiB", "10 GiB are free"});
+  needs.free_on_disk = std::uint64_t{5} << 19;
+  check_names(shortages(needs, {}, "runs/a")[1], {"needs 70 GiB", "2.5 MiB are free"});
   needs.machine.limit.reset();
   needs.memory = std::int64_t{63} << 30;
   needs.free_on_disk = std::uint64_t{71} << 30;
