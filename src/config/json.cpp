@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "config/file.h"
 #include "config/node.h"
 #include "core/text.h"
@@ -6,6 +8,15 @@ namespace olmo::config {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// A number that is too large or too small for a double. Its key says what would be right, which
+/// "a value is expected" does not.
+bool is_beyond_double(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  return read.ec == std::errc::result_out_of_range && read.ptr == end;
+}
 
 /// A recursive-descent reader that knows its line; nlohmann's has no line at the values, and no
 /// trailing commas.
@@ -117,7 +128,7 @@ class JsonReader {
     const std::string text(text_.substr(begin, position_ - begin));
     if (text == "null") {
       builder_.null(line);
-    } else if (text == "true" || text == "false" || read_double(text)) {
+    } else if (text == "true" || text == "false" || read_double(text) || is_beyond_double(text)) {
       builder_.scalar(line, text, ConfigNode::Style::kPlain);
     } else {
       fail("has `" + text.substr(0, 40) + "` where a value is expected; text needs double quotes");

@@ -57,6 +57,14 @@ TEST_CASE("JSON configs may hold comments and trailing commas", "[config]") {
           R"({"a":1,"b":[1,2.5,"x // not a comment",true,null],"c":{"d":"\u00e9\ud83d\ude00\n/"}})"));
 }
 
+TEST_CASE("a number that no double holds is left to its key to refuse", "[config]") {
+  for (const char* number : {"1e400", "-1e400", "1e-400"})
+    CHECK(error_of("{\"a\": " + std::string(number) + "}", "c.json").empty());
+  for (const char* word : {"1e400x", "1e", "e400"})
+    CHECK_THAT(error_of("{\"a\": " + std::string(word) + "}", "c.json"),
+               Catch::Matchers::Contains("where a value is expected"));
+}
+
 TEST_CASE("every key of a config knows its line", "[config]") {
   const auto json = parse_config_document("{\n\"a\":\n1,\n\"b\": {\n\"c\": [\n7,\n8]}}", "c.json");
   CHECK(json.root.at_path("a")->line == 2);
