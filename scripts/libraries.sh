@@ -36,25 +36,25 @@ get() {
 }
 
 # fetch_source PATH SHA256: prints where the file is. A folder with all of them, $OLMO_HARNESS_SOURCES, stands for the network.
-fetch_source() {
-  local name=${1##*/} file mirror mirrors words
+fetch_source() (
+  name=${1##*/}
   for file in "${OLMO_HARNESS_SOURCES:-/nonexistent}/$name" "$cache/sources/$name"; do
     if [ -f "$file" ] && sha256sum --check --status - <<<"$2  $file"; then echo "$file" && return; fi
   done
   mkdir -p "$cache/sources"
   words=$(mktemp)
+  trap 'rm -f "$words" "$words.last" "$file.part"' EXIT  # of this subshell
+  leave_nothing "$file.part"
   mirrors=$(debian_mirrors)
   [ -n "$mirrors" ] || echo "no mirror of Debian is known here" >>"$words"
   for mirror in $mirrors; do
     over_network "$mirror" "$words.last" get "$mirror/pool/main/${1//+/%2B}" "$file.part" || { cat "$words.last" >>"$words" && continue; }
-    if sha256sum --check --status - <<<"$2  $file.part"; then mv "$file.part" "$file" && rm -f "$words" "$words.last" && echo "$file" && return; fi
+    if sha256sum --check --status - <<<"$2  $file.part"; then mv "$file.part" "$file" && echo "$file" && exit; fi
     echo "$mirror has another $name" >>"$words"
   done
-  rm -f "$file.part"
   cat "$words" >&2
-  rm -f "$words" "$words.last"
   fail "$name could not be fetched; OLMO_HARNESS_DEBIAN_MIRROR=URL names a mirror of Debian, OLMO_HARNESS_SOURCES=DIR a folder that has the file (a mirror's pool/main/$1)"
-}
+)
 
 # Chooses pip: the machine's own, if it knows today's wheels, else Debian's, which needs no installation.
 find_pip() {
@@ -115,6 +115,7 @@ double number(const char* a, const char* b) { double n = 0; std::from_chars(a, b
   find_pip
   say "fetching ${wanted[*]} (into $tools)"
   log=$(mktemp)
+  leave_nothing "$log" "$tools.part"
   rm -rf "$tools.part"
   over_network PyPI "$log" "${pip[@]}" install -q --disable-pip-version-check --no-cache-dir --retries 2 --target "$tools.part" --only-binary=:all: "${wanted[@]}" ||
     { show_failure "$log"; fail "pip could not fetch ${wanted[*]} from PyPI; put what it has into PATH by other means"; }
@@ -122,6 +123,7 @@ double number(const char* a, const char* b) { double n = 0; std::from_chars(a, b
   mkdir -p "$tools/bin"
   cp -r "$tools.part/." "$tools/"
   rm -rf "$tools.part"
+  leave_nothing
   # The programs themselves, not the Python scripts that start them.
   if [ -x "$tools/cmake/data/bin/cmake" ]; then ln -sf ../cmake/data/bin/cmake ../cmake/data/bin/ctest "$tools/bin/"; fi
   if [ -x "$tools/ninja/data/bin/ninja" ]; then ln -sf ../ninja/data/bin/ninja "$tools/bin/"; fi

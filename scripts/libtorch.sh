@@ -12,6 +12,13 @@ say() { echo "== $*" >&2; }
 fail() { echo "$script: $*" >&2; exit 1; }
 # Wrong use, or something that the user has to change.
 refuse() { echo "$script: $*" >&2; exit 2; }
+# leave_nothing PATH...: whoever stops the script from here on finds none of these; without a PATH, from here on nothing is removed.
+leave_nothing() {
+  unfinished=("$@")
+  if [ $# -eq 0 ]; then trap - INT TERM HUP && return; fi
+  trap 'rm -rf "${unfinished[@]}"; say "stopped; nothing is left of it"; exit 130' INT
+  trap 'rm -rf "${unfinished[@]}"; say "stopped; nothing is left of it"; exit 143' TERM HUP
+}
 # usage FILE: the head of a script.
 usage() { sed -n '2,/^set /{s/^# \{0,1\}//p}' "$1"; }
 
@@ -70,6 +77,7 @@ fetch_libtorch() {
     say "fetching LibTorch $torch_version (700 MB, once, into $cache)"
     mkdir -p "$place.part/temporary"
     log=$(mktemp)
+    leave_nothing "$log" "$place.part"
     # Its libraries are the same for every Python, so the machine's own version does not matter (pip 20.3 would refuse 3.9). pip unpacks in TMPDIR first.
     wanted=(--no-deps --no-cache-dir --retries 2 --target "$place.part/all" --only-binary=:all: --python-version 3.11 --ignore-requires-python "$@"
             "torch==$torch_version" "${torch_cuda_libraries[@]}")
@@ -85,6 +93,7 @@ fetch_libtorch() {
     rm -f "$log"
     mv "$place.part/all" "$place"
     rm -rf "$place.part"
+    leave_nothing
   fi
   exec 9>&-
 }

@@ -50,12 +50,14 @@ install() {
   may_install || refuse "packages are missing, and installing them needs root or sudo; let an administrator run: apt-get install ${missing[*]}"
   say "installing ${#missing[@]} packages: ${missing[*]}"
   log=$(mktemp)
+  leave_nothing "$log"
   if ! over_network "the package archive" "$log" install_missing; then
     why="the package archive could not be reached"
     grep -qE "$unreachable" "$log" || { show_failure "$log"; why="apt could not install all packages"; }
     fail "$why; install these by other means, then run this again: ${missing[*]} (apt's own words: $log)"
   fi
   rm -f "$log"
+  leave_nothing
 }
 
 # Reads ninja's output into the log and shows how far it is: on a terminal in one line, elsewhere in a line every ten seconds.

@@ -44,6 +44,19 @@ expect "a cache named from elsewhere" 0 "^/usr/here$" env OLMO_HARNESS_CACHE=her
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
 
+# Who stops a script finds nothing half fetched, and no temporary file.
+mkdir "$work/tmp"
+fake curl 'touch "$TMPDIR/seen"; kill -TERM $PPID; sleep 1'
+expect "a source whose fetching is stopped" 143 "" env "TMPDIR=$work/tmp" OLMO_HARNESS_DEBIAN_MIRROR=http://a.example \
+  bash -c "$(declare -f in_needs); in_needs 'source scripts/libraries.sh; fetch_source p/part/part.tar.gz 0'"
+fake apt-get 'touch "$TMPDIR/seen"; kill -TERM $PPID; sleep 1'
+fake dpkg-query 'exit 1'
+fake id 'echo 0'
+expect "packages whose installation is stopped" 143 "" env "TMPDIR=$work/tmp" bash -c "$(declare -f in_needs); in_needs 'install a-package'"
+rm "$work"/bin/{curl,apt-get,dpkg-query,id} "$work/tmp/seen"
+left=$(find "$work/tmp" "$work/cache" -type f 2>/dev/null)
+[ -z "$left" ] || { echo "FAILED: stopped scripts leave $left"; failed=1; }
+
 # The LibTorch that is named is the one that is linked, also where the folder was built with another one before, and with the headers of
 # old ones, whose version lies elsewhere.
 if command -v cmake >/dev/null; then
