@@ -181,6 +181,16 @@ TEST_CASE("a fact that no record tells takes the mark away and says what would s
   CHECK_THAT(parity_html(r), Contains("nothing that could change the verdict: host."));
 }
 
+TEST_CASE("a repeat that diverged takes the mark of the repeats away", "[report]") {
+  ParityReport report = synthetic_report(10, 0);
+  report.claims[1].tests[0].certified = true;
+  CHECK(parity_markdown(report).find("| ✓ | Repeated runs |") != std::string::npos);
+  report.noise.caps = {"the repeat x of A diverged"};
+  const std::string text = parity_markdown(report);
+  CHECK(text.find("| ! | Repeated runs |") != std::string::npos);
+  CHECK(text.find("nats; the repeat x of A diverged |") != std::string::npos);
+}
+
 TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]") {
   ParityReport r = synthetic_report(50, 3);
   r.trajectory->last_a = std::numeric_limits<double>::quiet_NaN();

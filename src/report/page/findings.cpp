@@ -78,8 +78,11 @@ Finding of_noise(const ParityReport& report) {
   finding.text = plural(noise.k_a, "run") + " of A and " + plural(noise.k_b, "run") + " of B";
   if (noise.seed_deviation)
     finding.text += ", deviation between runs " + number(*noise.seed_deviation, 4) + " nats";
+  for (const auto& cap : noise.caps) finding.text += "; " + cap;
   if (const Test* test = find_test(report, Scope::kSetups, Endpoint::kLoss))
-    finding.standing = test->certified ? Standing::kGood : Standing::kOpen;
+    finding.standing = !test->certified     ? Standing::kOpen
+                       : noise.caps.empty() ? Standing::kGood
+                                            : Standing::kWarning;
   else if (!noise.to_run.empty())
     finding.standing = Standing::kWarning;
   return finding;
