@@ -106,6 +106,26 @@ void give_candidate_tokens(store::RecordedRun& run, const ParityReport& report,
     give_tokens(run, *stated);
 }
 
+/// Logs may tell scores, which nothing is certified of: they are named, and so is what one side
+/// alone tells.
+void add_scores_of_logs(ParityReport& report) {
+  std::map<std::string, std::string> sides;  // "AB", "A" or "B"
+  for (const auto& [letter, run] : {std::pair('A', &*report.a.run), std::pair('B', &*report.b.run)})
+    if (run->imported)
+      for (const auto& metric : run->metrics) sides[metric.name] += letter;
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [name, of] : sides) names[of].push_back(name);
+  if (names.empty()) return;
+  std::string text = "Not compared: the metrics of the logs (";
+  const char* separator = "";
+  for (const auto& [of, listed] : names) {
+    text += separator + std::string(of == "AB" ? "both tell " : "only " + of + " tells ") +
+            joined(listed);
+    separator = "; ";
+  }
+  report.caveats.push_back(text + "). Evaluate a checkpoint of each side to compare scores.");
+}
+
 void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
                       const ParityOptions& options) {
   if (const auto reason = axes_differ(*report.a.run, *report.b.run)) {
@@ -132,6 +152,7 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   report.caveats.insert(report.caveats.end(), caveats.begin(), caveats.end());
   const auto& lost = report.noise.lost;
   report.caveats.insert(report.caveats.end(), lost.begin(), lost.end());
+  add_scores_of_logs(report);
   if (report.kind == Kind::kTrajectory) add_partings(report);  // else other data was asked for
 }
 

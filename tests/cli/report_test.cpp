@@ -1,4 +1,5 @@
 // Each verdict of `report parity` from real trainings of the tiny config through the binary.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -180,6 +181,32 @@ TEST_CASE("logs that number the same steps differently are NOT_COMPARABLE", "[cl
     CHECK(report["reason"].get<std::string>().find("number the same steps differently") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("scores that logs tell are named as not compared, with the side that lacks one",
+          "[cli]") {
+  const Pair pair;
+  const auto logged = [&](const std::string& name, const std::string& scores, double score) {
+    std::string text = "step,loss," + scores + "\n";
+    const auto columns = std::count(scores.begin(), scores.end(), ',') + 1;
+    for (int i = 1; i <= 20; ++i) {
+      text += std::to_string(i) + "," + std::to_string(2 + 0.01 * i);
+      for (std::ptrdiff_t j = 0; j < columns; ++j) text += "," + std::to_string(score);
+      text += "\n";
+    }
+    const auto log = pair / (name + ".csv");
+    std::ofstream(log) << text;
+    REQUIRE(
+        harness(pair / "log", {"runs", "import", log.string(), "--db", pair.database(name)}).code ==
+        0);
+    return pair.database(name);
+  };
+  const auto report =
+      pair.report(logged("a", "eval/downstream/arc_easy_acc,eval/downstream/piqa_acc", 0.3),
+                  logged("b", "eval/downstream/arc_easy_acc", 0.6), {"--kind", "trajectory"});
+  const std::string caveats = report["caveats"].dump();
+  CHECK(caveats.find("only A tells eval/downstream/piqa_acc") != std::string::npos);
+  CHECK(caveats.find("both tell eval/downstream/arc_easy_acc") != std::string::npos);
 }
 
 TEST_CASE("logs without a common step are NOT_COMPARABLE, and their steps are told", "[cli]") {
