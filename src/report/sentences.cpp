@@ -139,7 +139,7 @@ std::string what_makes_stronger(const Claim& claim, const Conditions& conditions
   const Test* test = claim.decided_by();
   if (claim.scope == Scope::kSetups && test == nullptr)
     return "Repeats on each side (another seed): if nothing differs, four a side are certified in "
-           "about half of the cases, six in 87 %, eight in 95 %. Or branches: both sides restart "
+           "about half of the cases, six in 86 %, eight in 96 %. Or branches: both sides restart "
            "from the same checkpoints. Or a published deviation between runs: --noise FILE. "
            "olmo-harness report plan says how many";
   if (test == nullptr && claim.verdict == Verdict::kInconclusive)

@@ -1,5 +1,9 @@
 #include "report/sentences.h"
 
+#include <cmath>
+#include <map>
+
+#include "report/plan.h"
 #include "support/catch.h"
 
 using namespace olmo::report;
@@ -91,4 +95,18 @@ TEST_CASE("more decimals are asked for where they hide the difference, else no l
   claim.tests.clear();
   claim.deciding.reset();
   CHECK(what_makes_stronger(claim, {}).find("Evaluate a checkpoint of each side") == 0);
+}
+
+TEST_CASE("how often repeats would certify is told as report plan reckons it", "[report]") {
+  PlanFacts facts;
+  facts.loss_deviation = 0.003;
+  const Claim nothing_tested{.scope = Scope::kSetups};
+  const std::string sentence = what_makes_stronger(nothing_tested, {});
+  const std::map<std::int64_t, std::string> words = {{6, "six in "}, {8, "eight in "}};
+  for (const auto& row : make_plan(facts).tables.at(0).rows) {
+    const auto word = words.find(row.count);
+    if (word == words.end()) continue;
+    CHECK(sentence.find(word->second + std::to_string(std::lround(100 * row.power)) + " %") !=
+          std::string::npos);
+  }
 }
