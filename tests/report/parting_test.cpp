@@ -231,11 +231,9 @@ TEST_CASE("a steep beginning does not hide that curves number the same steps dif
   for (std::size_t i = 0; i < 100; ++i)
     for (auto* losses : {&made.a, &made.b})
       (*losses)[i] += 40 * std::exp(-static_cast<double>(i) / 5);
-  const std::vector<double> first(made.a.begin(), made.a.end() - 1),
-      second(made.b.begin() + 1, made.b.end());
-  const auto found = partings(first, second);
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].cause == Cause::kShifted);
+  const auto found = shift_between(numbered(made.a, 0), numbered(made.b, 1));
+  REQUIRE(found);
+  CHECK(found->shift == 1);
 }
 
 TEST_CASE("other noise that ends again is no other data", "[report]") {
