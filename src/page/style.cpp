@@ -111,8 +111,8 @@ main{padding:1.4rem 1rem 3rem}.sides{grid-template-columns:1fr}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 table,tbody,tr,th,td{display:block}tbody tr{padding:.5rem 0;border-bottom:1px solid var(--line)}
 tbody th,tbody td{border:0;padding:.1rem 0;text-align:left}tbody th{font-weight:650}
-tbody td,.n+td:not(.n){position:relative;padding-left:9rem;min-height:1.6em}tbody td.n{white-space:normal;text-align:left;padding-left:9rem}
-tbody td::before{content:attr(data-h);color:var(--mute);position:absolute;left:0;width:8.5rem}tbody td[data-h=""]{padding-left:0}tr.differs td,tr.differs th{background:none}}
+tbody td,.n+td:not(.n){display:flow-root;padding-left:9rem;min-height:1.6em}tbody td.n{white-space:normal;text-align:left;padding-left:9rem}
+tbody td::before{content:attr(data-h);color:var(--mute);float:left;margin-left:-9rem;width:8.5rem}tbody td[data-h=""]{padding-left:0}tr.differs td,tr.differs th{background:none}}
 @page{size:A4;margin:16mm}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--mute:#555;--line:#ccc;--soft:#f4f4f4;--a:#0072b2;--b:#d55e00;--good:#00674c;--warn:#8a5000;--bad:#a01010;--d:#000}
 html{font-size:10pt}body{print-color-adjust:exact;-webkit-print-color-adjust:exact}main{max-width:none;padding:0}

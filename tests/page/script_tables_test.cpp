@@ -44,4 +44,21 @@ TEST_CASE("words in the filter leave the rows that have them all", "[page][brows
   CHECK(browser.text(shown) == "1,3,7,8,9,10,11,12");  // some have it in their losses
 }
 
+TEST_CASE("a column's name of two lines has room for both on a phone", "[page][browser]") {
+  if (!test::Browser::is_installed()) return;
+  const test::TemporaryDirectory folder;
+  Table table({{"Run", false}, {"B − A, 90 % interval of the means", false}, {"Margin", false}});
+  table.row({"run 1", "–", "–"});
+  std::ofstream(folder / "page.html") << document("Runs", table.html(), "{}");
+  test::Browser browser;
+  browser.open("file://" + (folder / "page.html").string());
+  browser.resize(390, 800);
+  REQUIRE(browser.becomes("document.documentElement.clientWidth === 390"));
+  const auto height = [&](int cell) {
+    return browser.number("document.querySelectorAll('tbody tr > *')[" + std::to_string(cell) +
+                          "].offsetHeight");
+  };
+  CHECK(height(1) >= 1.5 * height(2));
+}
+
 }  // namespace olmo::page

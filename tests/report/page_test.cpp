@@ -15,6 +15,7 @@ namespace olmo::report {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t found = 0;
@@ -179,6 +180,16 @@ TEST_CASE("a fact that no record tells takes the mark away and says what would s
   r.gate.unknown[0] = {.key = "host", .if_different = MismatchClass::kBenign};
   CHECK(mark() == page::Standing::kGood);
   CHECK_THAT(parity_html(r), Contains("nothing that could change the verdict: host."));
+}
+
+TEST_CASE("that nothing differs is said only where nothing does", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.gate.unknown.clear();
+  r.gate.mismatches = {{"seed", "1", "2", MismatchClass::kBenign, "This is what is compared."}};
+  const auto text = [&] { return page::findings(r).front().text; };
+  CHECK_THAT(text(), StartsWith("what differs cannot change the result, or is what is compared"));
+  r.gate.mismatches.clear();
+  CHECK_THAT(text(), StartsWith("nothing differs"));
 }
 
 TEST_CASE("a repeat that diverged takes the mark of the repeats away", "[report]") {

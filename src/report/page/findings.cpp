@@ -42,8 +42,10 @@ Finding of_gate(const Gate& gate) {
   } else if (equal == 0) {
     finding.standing = Standing::kAbsent;
     finding.text = "nothing was compared";
+  } else if (gate.mismatches.empty()) {
+    finding.text = "nothing differs";
   } else {
-    finding.text = "nothing differs that could change the result";
+    finding.text = "what differs cannot change the result, or is what is compared";
   }
   if (equal > 0) finding.text += "; " + plural(equal, "fingerprint") + " equal";
   if (unknown > 0) finding.text += "; " + plural(unknown, "fact") + " not known";
