@@ -34,6 +34,12 @@ if(NOT OLMO_TORCH_VERSION)
 elseif(OLMO_TORCH_VERSION VERSION_LESS 2.6)
   message(FATAL_ERROR "LibTorch in ${TORCH_ROOT} is ${OLMO_TORCH_VERSION}; 2.6 or newer is needed.")
 endif()
+# Code of the new ABI cannot be linked with it: c10::detail::torchCheckFail(..., std::string const&) would not be found, after the whole build.
+file(STRINGS "${TORCH_LIB_DIR}/libc10.so" old_abi REGEX "torchCheckFailEPKcS[0-9]_jRKSs" LIMIT_COUNT 1)
+if(old_abi)
+  message(FATAL_ERROR "LibTorch in ${TORCH_ROOT} was built with the old ABI of the C++ library (_GLIBCXX_USE_CXX11_ABI=0), as were PyPI's up to 2.6; "
+                      "one with the new ABI is needed, as PyPI's are from 2.7 on.")
+endif()
 message(STATUS "LibTorch ${OLMO_TORCH_VERSION} in ${TORCH_ROOT}")
 add_library(libtorch INTERFACE)
 target_include_directories(libtorch SYSTEM INTERFACE "${TORCH_ROOT}/include")

@@ -71,6 +71,8 @@ if command -v cmake >/dev/null; then
   expect "a LibTorch" 0 "LibTorch 2.11.1 in $work/new/torch -- Config" libtorch_in "$work/new"
   expect "another LibTorch in the same build" 0 "LibTorch 2.7.1 in $work/old -- Config" libtorch_in "$work/old"
   expect "too old a LibTorch" 1 "LibTorch in $work/older is 2.5.1; 2.6 or newer is needed." libtorch_in "$work/older"
+  torch old_abi csrc/api/include/torch 6 && printf '_ZN3c106detail14torchCheckFailEPKcS2_jRKSs\0' >"$work/old_abi/lib/libc10.so"
+  expect "a LibTorch of the old ABI" 1 "LibTorch in $work/old_abi was built with the old ABI" libtorch_in "$work/old_abi"
   expect "a LibTorch without headers" 1 "LibTorch in $work/bare has no include/torch/version.h" libtorch_in "$work/bare"
   expect "no LibTorch" 1 "LibTorch was not found in $work/nothing: give its folder" libtorch_in "$work/nothing"
 fi
