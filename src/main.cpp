@@ -18,6 +18,7 @@ namespace {
 int run(int argc, char** argv, bool& failed) {
   failed = true;
   try {
+    olmo::release_held_signals();
     const int code = olmo::cli::run(argc, argv);
     failed = false;
     return code;
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   bool failed = false;
   const int code = run(argc, argv, failed);
   const int problem = out.finish();
+  olmo::hold_signals();  // the destructors of LibTorch are still to come
   // Who closed a pipe has read enough.
   if (problem == 0 || problem == EPIPE || failed) return code;
   olmo::log_line(std::string("error: standard output: cannot be written: ") +

@@ -47,8 +47,12 @@ void handle(int signal, void (*handler)(int), void (*instead_of)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
-constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT,  SIGUSR2,   SIGXCPU,
-                            SIGHUP,  SIGPWR,  SIGALRM, SIGVTALRM, SIGPROF};
+sigset_t set_of_stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : kStopSignals) ::sigaddset(&set, number);
+  return set;
+}
 
 /// sigabbrev_np() would tell, but the glibc that packages are linked with (2.31) has none.
 const char* name_of(int signal) {
@@ -91,6 +95,11 @@ std::atomic<bool> g_noting = false;  ///< a StopSignals lives
 void note_signal(int signal) {
   g_signal = signal;
   if (signal == SIGINT) std::signal(SIGINT, SIG_DFL);
+}
+
+[[noreturn]] void throw_stopped_by(int signal, const std::string& consequence) {
+  throw Error(signal == SIGINT ? ErrorKind::kInterrupted : ErrorKind::kStopped,
+              std::string("stopped by ") + name_of(signal) + "; " + consequence);
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -157,13 +166,32 @@ void outlive_stdout() {
   handle(SIGPIPE, do_nothing, end_with_stdout);
 }
 
-std::span<const int> stop_signals() { return kSignals; }
+void release_held_signals() {
+  const sigset_t held = set_of_stop_signals();
+  sigset_t pending;
+  ::sigpending(&pending);
+  int came = 0;
+  for (const int number : kStopSignals) {
+    struct sigaction action {};
+    // A profiler that was preloaded has handlers of its own, and nohup ignores SIGHUP.
+    if (::sigismember(&pending, number) == 1 && ::sigaction(number, nullptr, &action) == 0 &&
+        action.sa_handler == SIG_DFL)
+      came = number;
+  }
+  if (came != 0) throw_stopped_by(came, "nothing was begun");
+  ::pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
+}
+
+void hold_signals() {
+  const sigset_t held = set_of_stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
+}
 
 StopSignals::StopSignals() {
   g_signal = 0;
   g_noting = true;
   outlive_stdout();
-  for (const int number : kSignals) {
+  for (const int number : kStopSignals) {
     struct sigaction action {};
     OLMO_CHECK(::sigaction(number, nullptr, &action) == 0);
     if (!is_always_noted(number) && action.sa_handler != SIG_DFL) continue;
@@ -176,7 +204,7 @@ StopSignals::StopSignals() {
 StopSignals::~StopSignals() {
   g_noting = false;
   if (g_signal != 0) return;
-  for (const int number : kSignals) {
+  for (const int number : kStopSignals) {
     struct sigaction action {};
     if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler == note_signal)
       std::signal(number, SIG_DFL);
@@ -194,10 +222,7 @@ StopRequest StopSignals::requested() const {
 std::string StopSignals::name() const { return name_of(g_signal); }
 
 void StopSignals::throw_if_requested(const std::string& consequence) const {
-  if (requested() == StopRequest::kNone) return;
-  throw Error(
-      requested() == StopRequest::kInterrupt ? ErrorKind::kInterrupted : ErrorKind::kStopped,
-      "stopped by " + name() + "; " + consequence);
+  if (requested() != StopRequest::kNone) throw_stopped_by(g_signal, consequence);
 }
 
 std::optional<std::string> find_program(const std::string& name) {

@@ -2,6 +2,7 @@
 // programs, libraries and its cache.
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -57,7 +58,14 @@ enum class StopRequest {
 };
 
 /// The signals that StopSignals notes.
-std::span<const int> stop_signals();
+inline constexpr int kStopSignals[] = {SIGTERM, SIGUSR1, SIGINT,  SIGUSR2,   SIGXCPU,
+                                       SIGHUP,  SIGPWR,  SIGALRM, SIGVTALRM, SIGPROF};
+
+/// Lets the signals act that early_signals.cpp has held since the start of the process. Throws
+/// Error(kStopped) or Error(kInterrupted) if one of them has come that would end the process.
+void release_held_signals();
+/// From here on none of kStopSignals ends the process: its work is done, and its exit code stands.
+void hold_signals();
 
 /// While an object lives, signals that would end the process are noted instead: SIGTERM,
 /// SIGUSR1, SIGUSR2, SIGXCPU (what batch systems send), SIGHUP (a lost terminal, unless it was

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,8 +49,7 @@ constexpr std::chrono::milliseconds kAway = 10 * kLongestWait;
 /// The signals that go on to the ranks. Those that were ignored when we started stay so: the ranks
 /// ignore them, too.
 std::vector<int> forwarded_signals() {
-  const auto stops = stop_signals();
-  std::vector<int> signals(stops.begin(), stops.end());
+  std::vector<int> signals(std::begin(kStopSignals), std::end(kStopSignals));
   signals.insert(signals.end(), {SIGQUIT, SIGTSTP, SIGCONT});
   return signals;
 }

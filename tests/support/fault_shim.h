@@ -8,6 +8,8 @@
 //   OLMO_FAULT_REPEAT  any text: all of them from the n-th on
 //   OLMO_FAULT_FIRED   a file that is made when the fault happens
 //   OLMO_FAULT_LOG     a file that receives a FaultRecord for every change and sync
+//   OLMO_SIGNAL_BEFORE_MAIN, OLMO_SIGNAL_AFTER_MAIN  the number of a signal that the process sends
+//                      itself in its constructors or destructors
 // or, in the process, fault_arm() and fault_disarm() (found with dlsym).
 #pragma once
 
