@@ -9,6 +9,8 @@
 #pragma once
 
 #include "ops/kernels/attention.h"
+#include "ops/kernels/extents.h"
+#include "ops/kernels/packing.h"
 #include "ops/kernels/rows.h"
 #include "ops/kernels/tile.h"
 
@@ -16,11 +18,6 @@ namespace olmo::ops::OLMO_ISA {
 
 constexpr std::int64_t kQueries = kAttentionTile;
 constexpr std::int64_t kQueryVectors = kQueries / 16;
-
-OLMO_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-OLMO_INLINE std::int64_t rounded_up(std::int64_t x, std::int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
 
 /// head_dim in whole tiles: the width of the buffers that hold rows of heads.
 OLMO_INLINE std::int64_t padded_dim(std::int64_t head_dim) {

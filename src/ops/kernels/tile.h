@@ -1,5 +1,4 @@
-// The register tile of a matrix product and the packing of its operands: shared by the GEMM and
-// attention kernels.
+// The register tile of a matrix product: shared by the GEMM and attention kernels.
 #pragma once
 
 #include "ops/kernels/rows.h"
@@ -20,6 +19,9 @@ constexpr int kTileRows = 4;
 constexpr int kTileVectors = 1;
 #endif
 constexpr int kTileColumns = 16 * kTileVectors;
+/// Whether a tile leaves room for more instructions beside its own than one prefetch each: with
+/// half the vectors' width there are twice as many of its own for each step of k.
+constexpr bool kManyBeside = kTileVectors > 1;
 
 /// In place of a distance of rows of A that is known when kernels are compiled: a_row, with a_k 1.
 constexpr int kAnyRow = 0;
@@ -44,11 +46,25 @@ struct Lines {
   std::int64_t to_next_row = 0;        ///< bytes from a row's last line to the next row's first
 };
 
-/// What to fetch while a tile is computed: lines to be read, and those of the tile of C that comes
-/// next, to be written. At most one of each in every four steps of k, because lines asked for at
+/// Rows of a matrix that become rows of panels: pieces of kTileRows or, if `wide`, of kTileColumns
+/// numbers. Distances are in floats.
+struct Copies {
+  const float* from = nullptr;
+  float* to = nullptr;
+  std::int64_t count = 0, in_row = 0;       ///< pieces in all, and of each row
+  std::int64_t from_step = 0, to_step = 0;  ///< from piece to piece of a row
+  std::int64_t from_next = 0, to_next = 0;  ///< from a row's last piece to the next row's first
+  std::int64_t ahead = 0;                   ///< how far before its copy a piece is fetched
+  bool wide = false;
+};
+
+/// What is done for what comes next while a tile is computed, where multiplications leave loads and
+/// stores idle: lines to be read are fetched, those of the next tile of C to be written, and
+/// numbers are copied. At most one of each in every four steps of k, because lines asked for at
 /// once fill the buffers that the tile's own loads need.
-struct Prefetch {
+struct Beside {
   Lines read, written;
+  Copies copied;
 };
 
 /// The elements of A that one step of k takes.
@@ -145,6 +161,49 @@ class LinesInTurn {
   std::int64_t left_, in_row_, left_in_row_, to_next_row_;
 };
 
+/// kWidth numbers.
+template <int kWidth>
+OLMO_INLINE void copy_numbers(const float* from, float* to) {
+  if constexpr (kWidth > 8 && kWidth < 16) {  // one masked move instead of three
+    store_n(to, load_n(from, kWidth), kWidth);
+  } else {
+    __builtin_memcpy(to, from, kWidth * sizeof(float));
+  }
+}
+
+/// Copies piece by piece.
+class CopiesInTurn {
+ public:
+  OLMO_INLINE explicit CopiesInTurn(const Copies& copies)
+      : c_(copies),
+        from_(copies.from),
+        to_(copies.to),
+        left_(copies.count),
+        left_in_row_(copies.in_row) {}
+
+  OLMO_INLINE void copy() {
+    if (left_ <= 0) return;
+    __builtin_prefetch(from_ + c_.ahead, 0, 2);
+    if (c_.wide) {
+      if constexpr (kTileColumns > 16) __builtin_prefetch(from_ + c_.ahead + 16, 0, 2);
+      copy_numbers<kTileColumns>(from_, to_);
+    } else {
+      copy_numbers<kTileRows>(from_, to_);
+    }
+    --left_;
+    --left_in_row_;
+    from_ += left_in_row_ == 0 ? c_.from_next : c_.from_step;
+    to_ += left_in_row_ == 0 ? c_.to_next : c_.to_step;
+    left_in_row_ = left_in_row_ == 0 ? c_.in_row : left_in_row_;
+  }
+
+ private:
+  const Copies& c_;
+  const float* from_;
+  float* to_;
+  std::int64_t left_, left_in_row_;
+};
+
 template <bool kAccumulate, int kRows>
 OLMO_INLINE void begin_sums(const TileOperands& t, F32x16 (&sum)[kRows][kTileVectors]) {
 #pragma GCC unroll 16
@@ -176,10 +235,10 @@ OLMO_INLINE void remaining_steps(std::int64_t p, StepOfA<kARow>& a, const float*
   }
 }
 
-template <int kRows, int kARow, bool kAccumulate, bool kPrefetch>
-void tile_kernel(const TileOperands& operands, const Prefetch& prefetch) {
+template <int kRows, int kARow, bool kAccumulate, bool kBeside>
+void tile_kernel(const TileOperands& operands, const Beside& beside) {
   TileOperands t = operands;
-  if constexpr (kPrefetch) {  // known to the compiler, which so has registers left for the rest
+  if constexpr (kBeside) {  // known to the compiler, which so has registers left for the rest
     t.a_k = kARow == 1 ? kTileRows : 1;
     t.b_k = kTileColumns;
   }
@@ -188,12 +247,24 @@ void tile_kernel(const TileOperands& operands, const Prefetch& prefetch) {
   F32x16 sum[kRows][kTileVectors];
   begin_sums<kAccumulate>(t, sum);
   std::int64_t p = 0;
-  if constexpr (kPrefetch) {
-    LinesInTurn<false> read(prefetch.read);
-    LinesInTurn<true> written(prefetch.written);
+  if constexpr (kBeside) {
+    LinesInTurn<false> read(beside.read), far(beside.written);
+    LinesInTurn<true> near(beside.written);
+    CopiesInTurn copied(beside.copied);
+    if constexpr (kManyBeside) {
+      // The next tile of C comes into the second-level cache early and into the first one late.
+      const std::int64_t until = t.k - 4 * beside.written.count - 4;
+      for (; p + 4 <= until; p += 4) {
+        read.fetch();
+        far.fetch();
+        copied.copy();
+        tile_steps<kRows, kARow>(a, b, t, sum);
+      }
+    }
     for (; p + 4 <= t.k; p += 4) {
       read.fetch();
-      written.fetch();
+      near.fetch();
+      if constexpr (kManyBeside) copied.copy();
       tile_steps<kRows, kARow>(a, b, t, sum);
     }
   }
@@ -201,16 +272,17 @@ void tile_kernel(const TileOperands& operands, const Prefetch& prefetch) {
   store_sums(t, sum);
 }
 
-using TileKernel = void (*)(const TileOperands&, const Prefetch&);
+using TileKernel = void (*)(const TileOperands&, const Beside&);
 
-/// The kernel for a tile of `rows` (1..kTileRows) rows. Only whole tiles prefetch.
-template <int kARow, bool kPrefetch, int kRows = kTileRows>
+/// The kernel for a tile of `rows` (1..kTileRows) rows. Only whole tiles do
+/// anything beside.
+template <int kARow, bool kBeside, int kRows = kTileRows>
 OLMO_INLINE TileKernel pick_tile(std::int64_t rows, bool accumulate) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return pick_tile<kARow, false, kRows - 1>(rows, accumulate);
   }
-  return accumulate ? tile_kernel<kRows, kARow, true, kPrefetch>
-                    : tile_kernel<kRows, kARow, false, kPrefetch>;
+  return accumulate ? tile_kernel<kRows, kARow, true, kBeside>
+                    : tile_kernel<kRows, kARow, false, kBeside>;
 }
 
 /// One tile of `rows` (1..kTileRows) rows.
@@ -251,82 +323,6 @@ void triangle_tile(std::int64_t rows, const TileOperands& t) {
   remaining_steps<kRows, kARow>(0, a, b, t, sum);
   if constexpr (kSide == Triangle::kLast) triangle_steps<kSide, kRows, kARow>(a, b, t, sum);
   store_sums(t, sum);
-}
-
-/// dst[p*kWidth + r] = src[r*src_stride + p] for r < rows <= kWidth and p < k; entries r >= rows
-/// are unspecified. May write up to kTransposeSize floats past the panel's end.
-template <int kWidth>
-void pack_transposed(const float* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
-                     float* dst) {
-  constexpr std::int64_t kAhead = 32;
-  const std::int64_t whole = k / kTransposeSize * kTransposeSize;
-  for (std::int64_t p = 0; p < whole; p += kTransposeSize) {
-    for (std::int64_t r = 0; r < rows; ++r) __builtin_prefetch(src + r * src_stride + p + kAhead);
-    for (int r = 0; r < kWidth && r < rows; r += kTransposeSize) {
-      transpose_block(src + r * src_stride + p, src_stride, rows - r, dst + p * kWidth + r, kWidth);
-    }
-  }
-  for (std::int64_t p = whole; p < k; ++p) {
-    for (std::int64_t r = 0; r < kWidth; ++r) {
-      dst[p * kWidth + r] = src[(r < rows ? r : rows - 1) * src_stride + p];
-    }
-  }
-}
-
-/// The same of bf16, widened on the way.
-template <int kWidth>
-void pack_transposed(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
-                     float* dst) {
-  constexpr std::int64_t kRun = 64;
-  float run[kWidth * kRun];
-  for (std::int64_t p = 0; p < k; p += kRun) {
-    const std::int64_t count = k - p < kRun ? k - p : kRun;
-    for (std::int64_t r = 0; r < rows; ++r)
-      widen_row(src + r * src_stride + p, count, run + r * kRun);
-    pack_transposed<kWidth>(run, kRun, rows, count, dst + p * kWidth);
-  }
-}
-
-/// dst[p*kWidth + r] = src[p*src_stride + r] for r < rows <= kWidth and p < k; entries r >= rows
-/// are zero.
-template <int kWidth>
-void pack_copied(const float* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
-                 float* dst) {
-  if (rows == kWidth) {
-    for (std::int64_t p = 0; p < k; ++p) {
-      if constexpr (kWidth > 8 && kWidth < 16) {  // one masked move instead of three
-        store_n(dst + p * kWidth, load_n(src + p * src_stride, kWidth), kWidth);
-      } else {
-        __builtin_memcpy(dst + p * kWidth, src + p * src_stride, kWidth * sizeof(float));
-      }
-    }
-    return;
-  }
-  for (std::int64_t p = 0; p < k; ++p) {
-    for (std::int64_t r = 0; r < kWidth; ++r) {
-      dst[p * kWidth + r] = r < rows ? src[p * src_stride + r] : 0.0F;
-    }
-  }
-}
-
-/// The same of bf16, widened on the way.
-template <int kWidth>
-void pack_copied(const Bf16* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k,
-                 float* dst) {
-  for (std::int64_t p = 0; p < k; ++p) {
-    const Bf16* from = src + p * src_stride;
-    float* to = dst + p * kWidth;
-    if (rows != kWidth) {
-      for (std::int64_t r = 0; r < kWidth; ++r) to[r] = r < rows ? widen(from[r]) : 0.0F;
-    } else if constexpr (kWidth % 16 == 0) {  // NOLINT(bugprone-branch-clone): discarded ones
-#pragma GCC unroll 2
-      for (int r = 0; r < kWidth; r += 16) store(to + r, load(from + r));
-    } else if constexpr (kWidth > 8) {
-      store_n(to, load_n(from, kWidth), kWidth);
-    } else {
-      widen_row(from, kWidth, to);
-    }
-  }
 }
 
 }  // namespace olmo::ops::OLMO_ISA
