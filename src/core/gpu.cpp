@@ -87,17 +87,14 @@ void Gpu::open_torch() {
 
 void Gpu::choose(const LocalRank& local) {
   int count = 0;
-  require(driver_.init(0), "the driver does not start");
-  require(driver_.count(&count), "the driver does not count its devices");
-  const std::string but = "`device` is " + to_string(device_) + ", but the driver shows ";
-  if (count < 1) {
-    throw Error(ErrorKind::kUsage, but +
-                                       "this process no GPU: see nvidia-smi or rocm-smi, or take "
-                                       "device=cpu");
+  const std::string but = "`device` is " + to_string(device_) + ", but ";
+  if (const std::string problem = driver_.problem(&count); !problem.empty()) {
+    throw Error(ErrorKind::kUsage,
+                but + problem + ": " + no_gpu_remedy(device_) + ", or take device=cpu");
   }
   if (count > 1 && local.rank >= count) {
-    throw Error(ErrorKind::kUsage, but + std::to_string(count) + " GPUs to each of " +
-                                       std::to_string(local.size) +
+    throw Error(ErrorKind::kUsage, but + "the driver shows " + std::to_string(count) +
+                                       " GPUs to each of " + std::to_string(local.size) +
                                        " ranks of this machine: expected one for each rank");
   }
   number_ = of_driver_ = count == 1 ? 0 : local.rank;

@@ -67,14 +67,29 @@ Wanted collectives_library(Device device) {
           {libtorch_folder()}};
 }
 
+/// The library in the folder that the user names. False: it is not there, and may be elsewhere. A
+/// library that is there and cannot be loaded is a problem, as a folder that is none: another one
+/// in its place would not be what the user asked for.
+bool look_in(const std::filesystem::path& folder, const Wanted& wanted, SharedLibrary& library,
+             std::string* problem) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    *problem = "OLMO_GPU_LIBRARIES: " + folder.string() + " is not a folder";
+    return true;
+  }
+  std::vector<std::string> places;
+  for (const auto& name : wanted.names) {
+    if (std::filesystem::exists(folder / name, error)) places.push_back((folder / name).string());
+  }
+  if (places.empty()) return false;
+  library = SharedLibrary::open(places, problem);
+  return true;
+}
+
 /// What LibTorch's half has loaded comes before another copy, whose memory and versions may differ.
 SharedLibrary look_for(const Wanted& wanted, const std::string& folder, std::string* problem) {
   std::vector<std::string> places, own_names;
-  if (!folder.empty()) {
-    for (const auto& name : wanted.names) places.push_back(folder + "/" + name);
-    if (SharedLibrary named = SharedLibrary::open(places, problem)) return named;
-    places.clear();
-  }
+  if (SharedLibrary named; !folder.empty() && look_in(folder, wanted, named, problem)) return named;
   for (const auto& name : wanted.names)  // not those of a library that has it beside other things
     if (name.starts_with(wanted.names.front())) own_names.push_back(name);
   if (SharedLibrary loaded = SharedLibrary::loaded(own_names)) return loaded;
@@ -147,6 +162,8 @@ void find_hip(GpuDriver& d) {
   find(l, "hipGetErrorString", d.error_name);
 }
 
+constexpr int kStubLibrary = 34, kNoDevice = 100;  // CUresult; hipErrorNoDevice is 100, too
+
 /// A package takes LibTorch where it finds it; a build is bound to the one it was built with.
 std::string half_remedy() {
   return std::getenv(kLibtorchVariable) != nullptr
@@ -178,12 +195,27 @@ void require_one_hip() {
 /// What keeps LibTorch's half from being loaded, as far as its files tell; empty if nothing does.
 std::string half_problem(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
-  if (file.empty()) return "is not in LibTorch's folder, this LibTorch is the CPU's";
+  if (file.empty()) {
+    const Device other = device == Device::kCuda ? Device::kRocm : Device::kCuda;
+    const bool is_others = !torch_half(other, "").empty();
+    return "is not in LibTorch's folder, this LibTorch is " +
+           (is_others ? "for " + to_string(other) : std::string("the CPU's"));
+  }
+  if (const auto cut = cut_libraries(file); !cut.empty())
+    return "cannot be loaded: " + cut.front().string() + " is cut short, copy or install it again";
   const std::string missing = joined(missing_libraries(file));
   return missing.empty() ? "" : "lacks libraries that it needs: " + missing;
 }
 
 }  // namespace
+
+std::string no_gpu_remedy(Device device) {
+  return device == Device::kCuda
+             ? "see nvidia-smi, CUDA_VISIBLE_DEVICES and LD_LIBRARY_PATH; a container must be "
+               "started with its GPUs (docker --gpus all, apptainer --nv)"
+             : "see rocm-smi and ROCR_VISIBLE_DEVICES; a container must be started with its GPUs "
+               "(docker --device /dev/kfd --device /dev/dri, apptainer --rocm)";
+}
 
 std::filesystem::path libtorch_folder() {
   void* const handle = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
@@ -221,6 +253,8 @@ int GpuDriver::start_copy_to_host(void* to, const void* from, std::size_t bytes,
 
 std::string GpuDriver::describe(int code) const {
   const char* text = nullptr;
+  if (error_text != nullptr && code == kStubLibrary)
+    return "this libcuda.so.1 is the stub that the toolkit has for linkers, without a driver in it";
   if (error_text != nullptr) {
     error_text(code, &text);
   } else if (error_name != nullptr) {
@@ -236,6 +270,17 @@ std::string GpuDriver::version_text() const {
   const bool hip = error_name != nullptr;
   return hip ? part(10'000'000, 1000) + "." + part(100'000, 100) + "." + part(1, 100'000)
              : part(1000, 1000) + "." + part(10, 100);
+}
+
+std::string GpuDriver::problem(int* devices) const {
+  *devices = 0;
+  const std::string none = "the driver shows this process no GPU";
+  int code = init(0);
+  if (code == kNoDevice) return none;
+  if (code != 0) return "the driver does not start: " + describe(code);
+  code = count(devices);
+  if (code == kNoDevice || (code == 0 && *devices < 1)) return none;
+  return code == 0 ? "" : "the driver does not count its devices: " + describe(code);
 }
 
 GpuDriver open_gpu_driver(Device device, const std::string& folder) {
@@ -329,12 +374,13 @@ std::filesystem::path torch_half(Device device, const std::string& folder) {
 
 void open_torch_half(Device device, const std::string& folder) {
   const auto file = torch_half(device, folder);
-  std::string said;
-  if (!file.empty() && load_for_good(file, &said)) {
+  std::string said, problem;
+  if (!file.empty() && !cut_libraries(file).empty()) problem = half_problem(device, folder);
+  if (!file.empty() && problem.empty() && load_for_good(file, &said)) {
     if (device == Device::kRocm) require_one_hip();
     return;
   }
-  std::string problem = half_problem(device, folder);
+  if (problem.empty()) problem = half_problem(device, folder);
   if (problem.empty()) problem = "cannot be loaded (" + said + ")";
   throw Error(ErrorKind::kUsage, "`device` is " + to_string(device) + ", but " + half_name(device) +
                                      " " + problem + ": " + half_remedy() + ", or take device=cpu");
@@ -362,6 +408,19 @@ void compare_with_driver(GpuNeed& need, const GpuCompiler& compiler, const GpuDr
   }
 }
 
+/// A driver that is there need not show a GPU: the toolkit's stub, a login node, a container that
+/// was started without one.
+void check_driver(GpuNeed& need, Device device, const std::string& folder) {
+  if (!need.problem.empty()) return;
+  try {
+    int count = 0;
+    need.problem = open_gpu_driver(device, folder).problem(&count);
+    if (!need.problem.empty()) need.remedy = no_gpu_remedy(device);
+  } catch (const Error& error) {
+    need.problem = error.what();
+  }
+}
+
 }  // namespace
 
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
@@ -372,6 +431,7 @@ std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
     needs.push_back({wanted.what, wanted.names.front(), found ? "" : problem, wanted.remedy});
   };
   add(driver_library(device));
+  check_driver(needs.front(), device, folder);
   add(compiler_library(device));
   if (auto& compiler = needs.back(); compiler.problem.empty()) {
     try {

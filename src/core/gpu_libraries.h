@@ -48,6 +48,8 @@ struct GpuDriver {
   int (*copy)(void* to, const void* from, std::size_t, int direction, void* stream) = nullptr;
 
   [[nodiscard]] std::string describe(int code) const;
+  /// Starts the driver and counts its GPUs. Why there is none to use; empty if there is one.
+  [[nodiscard]] std::string problem(int* devices) const;
   /// "12.4": the newest CUDA that the driver knows; or HIP's "6.0.32831".
   [[nodiscard]] std::string version_text() const;
   /// Queues a copy in the stream.
@@ -109,13 +111,16 @@ struct GpuCollectives {
 
 /// Libraries are sought in `folder` first, unless it is empty, then among those that are loaded,
 /// beside LibTorch, and where the system keeps them. Throws Error(kUsage) naming the one that is
-/// missing and what would help.
+/// missing and what would help; also where `folder` is none, or has one that cannot be loaded.
 GpuDriver open_gpu_driver(Device device, const std::string& folder);
 GpuCompiler open_gpu_compiler(Device device, const std::string& folder);
 GpuCollectives open_gpu_collectives(Device device, const std::string& folder);
 
 /// "NVRTC 13.0 is newer than the driver, which is for CUDA 12.4"; empty if it is not, and for ROCm.
 std::string newer_than_driver(const GpuCompiler& compiler, const GpuDriver& driver);
+
+/// What to do where a driver shows no GPU.
+std::string no_gpu_remedy(Device device);
 
 /// The value of OLMO_GPU_LIBRARIES: the folder for these functions, or empty.
 std::string gpu_library_folder();

@@ -109,24 +109,32 @@ Needs needs_of(const fs::path& library) {
 
 class Search {
  public:
+  /// `asks_loader`: whether what is in no named folder is loaded, to see whether that can be done.
+  explicit Search(bool asks_loader) : asks_loader_(asks_loader) {}
+
   /// `inherited`: the folders that the libraries which led here name; the loader takes those of
   /// RPATH for all that follows.
   void visit(const fs::path& library, std::vector<fs::path> inherited = {}) {
     if (!visited_.insert(library).second) return;
+    if (is_cut(library)) {  // what it needs cannot be told
+      cut_.push_back(library);
+      return;
+    }
     const Needs needs = needs_of(library);
     inherited.insert(inherited.begin(), needs.folders.begin(), needs.folders.end());
     for (const auto& name : needs.libraries) {
       if (!known_.insert(name).second) continue;
       if (const auto file = find(name, inherited)) {
         visit(*file, inherited);
-      } else if (const auto absent = missed_by_loader(name)) {
-        missing_.insert(*absent);
+      } else if (asks_loader_) {
+        if (const auto absent = missed_by_loader(name)) missing_.insert(*absent);
       }
     }
   }
   [[nodiscard]] std::vector<std::string> missing() const {
     return {missing_.begin(), missing_.end()};
   }
+  [[nodiscard]] const std::vector<fs::path>& cut() const { return cut_; }
 
  private:
   static std::optional<fs::path> find(const std::string& name, std::vector<fs::path> folders) {
@@ -153,8 +161,10 @@ class Search {
     return end == std::string::npos ? name : message.substr(0, end);
   }
 
+  bool asks_loader_;
   std::set<fs::path> visited_;
   std::set<std::string> known_, missing_;
+  std::vector<fs::path> cut_;
 };
 
 }  // namespace
@@ -172,9 +182,15 @@ bool is_cut(const fs::path& library) {
 }
 
 std::vector<std::string> missing_libraries(const fs::path& library) {
-  Search search;
+  Search search(/*asks_loader=*/true);
   search.visit(library);
   return search.missing();
+}
+
+std::vector<fs::path> cut_libraries(const fs::path& library) {
+  Search search(/*asks_loader=*/false);
+  search.visit(library);
+  return search.cut();
 }
 
 }  // namespace olmo

@@ -14,6 +14,10 @@ namespace olmo {
 /// again.
 std::vector<std::string> missing_libraries(const std::filesystem::path& library);
 
+/// `library` and those that it needs, as far as their folders are named: the ones that are cut. The
+/// loader does not see that, and the process ends by SIGBUS.
+std::vector<std::filesystem::path> cut_libraries(const std::filesystem::path& library);
+
 /// Whether a 64-bit ELF library is shorter than it says.
 bool is_cut(const std::filesystem::path& library);
 

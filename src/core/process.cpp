@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/needed_libraries.h"
 
 namespace olmo {
 namespace {
@@ -242,16 +243,38 @@ std::optional<std::string> find_program(const std::string& name) {
   return std::nullopt;
 }
 
+namespace {
+
+/// A handle of the library, or null and why not. The loader maps a cut file, and then touching it
+/// ends the process.
+void* load(const std::string& name, std::string& problem) {
+  if (name.find('/') != std::string::npos && is_cut(name)) {
+    problem = name + ": the file is cut short";
+    return nullptr;
+  }
+  if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
+  const char* said = ::dlerror();
+  problem = said != nullptr ? said : name + ": cannot be loaded";
+  return nullptr;
+}
+
+}  // namespace
+
 SharedLibrary SharedLibrary::open(const std::vector<std::string>& names, std::string* problem) {
   SharedLibrary library;
+  std::string first_absent;
+  problem->clear();
   for (const auto& name : names) {
-    if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
+    std::string why;
+    if (void* handle = load(name, why)) {
       library.handle_ = {handle, [](void* open) { ::dlclose(open); }};
       return library;
     }
-    const char* said = ::dlerror();
-    *problem = said != nullptr ? said : name + ": cannot be loaded";
+    const bool absent = why.starts_with(name + ": cannot open shared object file: No such file");
+    std::string& kept = absent ? first_absent : *problem;
+    if (kept.empty()) kept = why;
   }
+  if (problem->empty()) *problem = first_absent;
   return library;
 }
 

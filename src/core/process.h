@@ -98,7 +98,8 @@ std::optional<std::string> find_program(const std::string& name);
 /// A library that is opened at run time, if this machine has it. Closed with its last copy.
 class SharedLibrary {
  public:
-  /// The first of `names` that can be loaded; else `problem` is what the loader said of the last.
+  /// The first of `names` that can be loaded; else `problem` is what is wrong with the first that
+  /// is there, or, where none is, what the loader said of the first.
   static SharedLibrary open(const std::vector<std::string>& names, std::string* problem);
   /// The first of `names` that this process has loaded already.
   static SharedLibrary loaded(const std::vector<std::string>& names);

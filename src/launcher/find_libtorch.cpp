@@ -95,7 +95,8 @@ std::string described(const LibTorch& libtorch) {
 /// --no-deps leaves out; a copy onto a full disk has no end, on which the loader crashes.
 std::string lack_of(const LibTorch& libtorch) {
   const fs::path library = libtorch.libraries / kLibrary;
-  if (is_cut(library)) return std::string("the end of ") + kLibrary + ": delete this cut copy";
+  if (const auto cut = cut_libraries(library); !cut.empty())
+    return "the end of " + cut.front().filename().string() + ": delete this cut copy";
   return joined(missing_libraries(library));
 }
 

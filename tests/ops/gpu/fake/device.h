@@ -21,7 +21,8 @@
 
 namespace olmo::fake {
 
-constexpr int kInvalid = 1, kOutOfMemory = 2, kNotFound = 500, kLaunchFailure = 719;
+constexpr int kInvalid = 1, kOutOfMemory = 2, kNoDevice = 100, kNotFound = 500,
+              kLaunchFailure = 719;
 
 FAKE_SHARED int devices();
 /// As CUDA has it, each thread has a current device, or none yet, which then is the first for
