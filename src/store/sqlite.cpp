@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 #include <sqlite3.h>
@@ -54,12 +55,20 @@ void configure_once() {
   [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/// What the system said of a call that SQLite tells as "disk I/O error" alone: a full disk, too,
+/// where it was the index of the write-ahead log that found no room.
+std::string reason_of(sqlite3* db, int code) {
+  const int error = sqlite3_system_errno(db);
+  if ((code & 0xff) != SQLITE_IOERR || error == 0) return "";
+  return std::string(" (") + std::strerror(error) + ")";
+}
+
 [[noreturn]] void fail(sqlite3* db, int code) {
   const char* name = sqlite3_db_filename(db, "main");
   const Meaning meaning = meaning_of(code);
   throw DatabaseError(meaning.kind,
                       std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
-                          sqlite3_errmsg(db) + meaning.advice,
+                          sqlite3_errmsg(db) + meaning.advice + reason_of(db, code),
                       meaning.may_pass);
 }
 

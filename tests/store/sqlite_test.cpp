@@ -1,5 +1,10 @@
 #include "store/sqlite.h"
 
+#include <csignal>
+
+#include <sys/resource.h>
+
+#include "core/error.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -75,6 +80,41 @@ TEST_CASE("a reader of a copy sees what is written to the database afterwards", 
   CHECK(rows_in(reader) == 1);
   Database(copy, OpenMode::kReadWrite).execute("INSERT INTO t VALUES (1)");
   CHECK(rows_in(reader) == 2);
+}
+
+/// No file of this process may be longer than `bytes`.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST_CASE("an error of the disk is told with the system's reason", "[store]") {
+  constexpr rlim_t kLessThanTheIndex = 16 << 10;  // the -shm of a write-ahead log has 32 KiB
+  const TemporaryDirectory folder;
+  std::string said;
+  {
+    const FileLimit limit(kLessThanTheIndex);
+    try {
+      written(folder / "a.db");
+    } catch (const Error& error) {
+      said = error.what();
+    }
+  }
+  CHECK_THAT(said, Catch::Matchers::Contains("disk I/O error (File too large)"));
 }
 
 TEST_CASE("a statement that is under way while the database is written to says so", "[store]") {
