@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -49,6 +50,35 @@ struct OptionName {
 
   std::string name, value;
 };
+
+/// Why a word cannot be meant as the value of an option that takes `expected`. A variable that a
+/// script did not set is an empty word, which must not pass for an option that was not given; an
+/// option's name is one whose value was forgotten before it.
+std::string unmeant(const std::string& word, const std::string& expected) {
+  if (word.empty()) return "expected " + expected + ", got an empty word";
+  const bool is_name = word.size() > 1 && word[0] == '-' &&
+                       (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0);
+  if (!is_name) return "";
+  const std::string shown = replace_bad_utf8(word);
+  return "expected " + expected + ", got `" + shown + "`; a file of that name is ./" + shown;
+}
+
+/// An option, or an argument by its place, which `words` receive.
+template <class Words>
+CLI::Option* add_words(CLI::App* app, const ProgramState* program, const char* name, Words& words,
+                       const std::string& about) {
+  const OptionName parts(name);
+  CLI::Option* option = app->add_option(parts.name, words, about)->type_name(parts.value);
+  if (!parts.name.starts_with('-')) return option;
+  return option->check(
+      [=](const std::string& word) {
+        const auto facts = program->values.find(option);
+        const bool is_listed =
+            facts != program->values.end() && facts->second.kind == Takes::kWords;
+        return is_listed ? "" : unmeant(word, parts.value);  // Option::one_of says more
+      },
+      "");
+}
 
 }  // namespace
 
@@ -114,14 +144,12 @@ Command Command::add(const char* name, const char* description, const char* titl
 }
 
 Option Command::option(const char* name, std::string& value, const std::string& description) const {
-  const OptionName parts(name);
-  return {app_->add_option(parts.name, value, description)->type_name(parts.value), program_};
+  return {add_words(app_, program_, name, value, description), program_};
 }
 
 Option Command::option(const char* name, std::vector<std::string>& values,
                        const std::string& description) const {
-  const OptionName parts(name);
-  return {app_->add_option(parts.name, values, description)->type_name(parts.value), program_};
+  return {add_words(app_, program_, name, values, description), program_};
 }
 
 Option Command::number_option(const char* name, std::function<void(std::int64_t)> store,

@@ -115,6 +115,18 @@ TEST_CASE("a missing, superfluous or unreadable argument is named with what woul
   });
 }
 
+TEST_CASE("an empty word, and an option in place of a value, are not taken for one", "[cli]") {
+  check_refused({
+      {{"train", "c.json", "--resume", ""}, {"--resume", "latest|DIR", "an empty word"}},
+      {{"train", "c.json", "--run-dir", ""}, {"--run-dir", "DIR", "an empty word"}},
+      {{"train", "c.json", "--db", ""}, {"--db", "FILE", "an empty word"}},
+      {{"report", "run", "a.db", "--out", ""}, {"--out", "an empty word"}},
+      {{"train", "c.json", "--run-dir", "--dryrun"}, {"--run-dir", "`--dryrun`", "./--dryrun"}},
+      {{"train", "c.json", "--run-dir", "-dash"}, {"--run-dir", "`-dash`", "./-dash"}},
+      {{"runs", "export", "a.db", "--format", ""}, {"jsonl, csv or md"}},
+  });
+}
+
 TEST_CASE("a value out of range, or none of the words, is told with what is expected", "[cli]") {
   check_refused({
       {{"eval", "runs/a", "--limit", "0"}, {"--limit", "from 1 to", "`0`"}},
