@@ -2,28 +2,77 @@
 
 #include <algorithm>
 
-#include "config/train_config.h"
 #include "core/error.h"
+#include "optim/lr_schedule.h"
+#include "optim/optimizer.h"
 
 namespace olmo::config {
+namespace {
+
+optim::Progress progress_of(const TrainConfig& config, const CountedStep& at,
+                            std::int64_t batches_per_epoch) {
+  return {.global_step = at.step,
+          .tokens_seen = at.tokens,
+          .tokens_per_batch = config.tokens_per_step(),
+          .batches_per_epoch = batches_per_epoch};
+}
+
+}  // namespace
 
 std::optional<RunColumns> run_columns(const std::string& recorded) {
   try {
-    const TrainConfig config = parse_config(recorded, "config.json").config;
+    TrainConfig config = parse_config(recorded, "config.json").config;
     RunColumns columns{.seed = config.seed,
                        .n_parameters = model::count_parameters(config.model).total,
                        .tokens_per_step = config.tokens_per_step(),
-                       .max_steps = {}};
+                       .max_steps = {},
+                       .config = {}};
     if (config.max_duration.unit != optim::Duration::Unit::kEpochs)
       columns.max_steps =
           optim::max_steps(config.max_duration, {.tokens_per_batch = columns.tokens_per_step});
     if (config.stop_at)
       columns.max_steps = columns.max_steps ? std::min(*columns.max_steps, *config.stop_at)
                                             : std::optional<std::int64_t>();
+    columns.config = std::move(config);
     return columns;
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+std::string strategy_name(const TrainConfig& config, std::int64_t ranks) {
+  if (ranks == 1) return "single";
+  return config.distributed_strategy == "fsdp"
+             ? config.fsdp.value_or(FsdpConfig{}).sharding_strategy
+             : "ddp";
+}
+
+std::optional<double> learning_rate_of(const TrainConfig& config, const CountedStep& at,
+                                       std::optional<std::int64_t> batches_per_epoch) {
+  const auto& scheduler = config.scheduler;
+  const bool in_epochs =
+      config.max_duration.unit == optim::Duration::Unit::kEpochs && !scheduler.t_max;
+  if (in_epochs && !batches_per_epoch) return std::nullopt;
+  const auto progress = progress_of(config, at, batches_per_epoch.value_or(1));
+  return optim::learning_rate_at(scheduler, config.optimizer.learning_rate,
+                                 optim::schedule_now(scheduler, progress),
+                                 optim::schedule_end(scheduler, config.max_duration, progress));
+}
+
+std::optional<double> max_grad_norm_of(const TrainConfig& config, const CountedStep& at) {
+  if (at.step <= 1) return config.max_grad_norm;
+  const CountedStep before{at.step - 1, at.tokens - config.tokens_per_step()};
+  const auto now = optim::schedule_now(config.scheduler, progress_of(config, before, 1));
+  return optim::clip_limit_at(config.scheduler, config.max_grad_norm, now);
+}
+
+std::optional<double> clipping_rate_of(const TrainConfig& config,
+                                       std::optional<double> max_grad_norm, double grad_norm) {
+  if (config.max_grad_norm_ratio) return std::nullopt;
+  // With a limit on the norm of all, all are clipped or none is.
+  const optim::GradNorms norms{.total = static_cast<float>(grad_norm), .each = {0.0F}};
+  const optim::ClipLimits limits{.max_grad_norm = max_grad_norm, .max_grad_norm_ratio = {}};
+  return optim::plan_clip(limits, config.optimizer.betas, 1, norms, {std::nullopt}).clipping_rate();
 }
 
 }  // namespace olmo::config

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "core/text.h"
+#include "report/altered_steps.h"
 
 namespace olmo::report {
 namespace {
@@ -34,7 +35,8 @@ class Contradictions {
     compare_ranks();
     if (const auto config = config::run_columns(run_.config)) {
       compare_with(*config);
-      compare_tokens(*config);
+      compare_strategies(config->config);
+      if (auto altered = altered_step(run_, *config)) found_.push_back(*std::move(altered));
     }
     return std::move(found_);
   }
@@ -56,13 +58,6 @@ class Contradictions {
     const Json& seed = config["seed"];
     if (seed.is_number_unsigned())
       compare("runs.seed", run_.seed, "its config says", seed.get<std::uint64_t>());
-  }
-
-  /// Where the run began: 0, unless it went on from the checkpoint of another.
-  [[nodiscard]] std::int64_t first_step() const {
-    std::int64_t first = run_.attempts.empty() ? 0 : run_.attempts.front().start_step;
-    for (const auto& attempt : run_.attempts) first = std::min(first, attempt.start_step);
-    return first;
   }
 
   void compare_ends() {
@@ -93,28 +88,27 @@ class Contradictions {
     }
   }
 
+  /// A later attempt may be of another strategy, which the first one's config does not tell; that
+  /// of one rank is always the same.
+  void compare_strategies(const config::TrainConfig& config) {
+    for (const auto& attempt : run_.attempts) {
+      if (!attempt.world_size || attempt.strategy.empty()) continue;
+      const bool first = &attempt == &run_.attempts.front();
+      const std::string expected = config::strategy_name(config, *attempt.world_size);
+      const bool known = first || *attempt.world_size == 1 || attempt.strategy == "single";
+      if (known && attempt.strategy != expected)
+        add("attempts.strategy of attempt " + std::to_string(attempt.attempt), attempt.strategy,
+            "of " + counted(*attempt.world_size, "rank") + " its config gives", expected);
+    }
+  }
+
   void compare_with(const config::RunColumns& config) {
     const std::string what = "its config says";
     compare("runs.seed", run_.seed, what, config.seed);
     compare("runs.n_parameters", run_.n_parameters, what, config.n_parameters);
     // A later attempt may have been given another end, which the first one's config does not tell.
-    if (config.max_steps && run_.attempts.size() == 1 && first_step() == 0)
+    if (config.max_steps && run_.attempts.size() == 1 && store::start_of(run_.attempts) == 0)
       compare("runs.max_steps", run_.max_steps, what, *config.max_steps);
-  }
-
-  void compare_tokens(const config::RunColumns& config) {
-    const auto& [step, tokens] = std::tie(run_.steps.step, run_.steps.tokens);
-    for (std::size_t i = 0; i < step.size(); ++i) {
-      if (i == 0 && first_step() != 0) continue;  // what came before is another run's
-      const std::int64_t steps = i == 0 ? step[0] : step[i] - step[i - 1];
-      const std::int64_t seen = i == 0 ? tokens[0] : tokens[i] - tokens[i - 1];
-      if (steps < 1 || seen == steps * config.tokens_per_step) continue;
-      found_.push_back(
-          "step " + std::to_string(step[i]) + ": its tokens are " + std::to_string(seen) +
-          " more than before, and its config gives " + counted(steps, "step") + " " +
-          std::to_string(steps * config.tokens_per_step) + ": the column tokens was altered");
-      return;
-    }
   }
 
   const store::RecordedRun& run_;

@@ -23,13 +23,7 @@ std::uint64_t prefix(const std::string& hex) {
 }
 
 constexpr char kOfRun[] = "WHERE run_id = ? ";
-
-/// The step after which the run began: that of a checkpoint, if it took over another run's.
-std::int64_t first_of(const std::vector<AttemptRecord>& attempts) {
-  std::int64_t first = attempts.empty() ? 0 : attempts.front().start_step;
-  for (const auto& attempt : attempts) first = std::min(first, attempt.start_step);
-  return first;
-}
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 template <class Visit>
 void for_each_surviving(const RecordDatabase& records, const std::string& run_id,
@@ -107,7 +101,7 @@ class RunReader {
   }
 
   void read_steps() {
-    const std::int64_t first = first_of(run_.attempts);
+    const std::int64_t first = start_of(run_.attempts);
     StepVerifier verifier(run_, first);
     // Older records, whose states have no seals, have older chains, too.
     SealedStates states{run_.state_hashes, run_.state_seals, {}, run_.chain_format > 1, first};
@@ -127,6 +121,8 @@ class RunReader {
       steps.loss.push_back(row.ce_loss);
       steps.grad_norm.push_back(row.grad_norm);
       steps.lr.push_back(row.lr);
+      steps.max_grad_norm.push_back(row.max_grad_norm.value_or(kNone));
+      steps.clipping_rate.push_back(row.clipping_rate.value_or(kNone));
       steps.seconds.push_back(row.seconds);
       steps.tokens_per_second.push_back(row.tokens_per_second);
       steps.batch.push_back(prefix(row.batch_hash));
@@ -143,9 +139,7 @@ class RunReader {
   void read_imported() {
     StepColumns& steps = run_.steps;
     std::optional<ImportedStepRecord> before;
-    const auto number = [](const std::optional<double>& value) {
-      return value.value_or(std::numeric_limits<double>::quiet_NaN());
-    };
+    const auto number = [](const std::optional<double>& value) { return value.value_or(kNone); };
     for_each(
         records_, kImportedSteps, "WHERE run_id = ? ORDER BY 1", {id_},
         [&](const ImportedStepRecord& row) {
@@ -181,6 +175,12 @@ class RunReader {
 
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
   return RunReader(records, run_id).read();
+}
+
+std::int64_t start_of(const std::vector<AttemptRecord>& attempts) {
+  std::int64_t start = attempts.empty() ? 0 : attempts.front().start_step;
+  for (const auto& attempt : attempts) start = std::min(start, attempt.start_step);
+  return start;
 }
 
 std::int64_t devices_of(const std::vector<RankRecord>& ranks) {
@@ -285,7 +285,7 @@ SoundSteps sound_steps(const RecordDatabase& records, const std::string& run_id,
   OLMO_CHECK(run);
   const auto attempts = read_attempts(records, run_id);
   SoundSteps sound{
-      .first = first_of(attempts), .last = first_of(attempts), .link = {}, .altered = {}};
+      .first = start_of(attempts), .last = start_of(attempts), .link = {}, .altered = {}};
   StepVerifier verifier(*run, sound.first);
   sound.link = verifier.link();
   bool ended = false;

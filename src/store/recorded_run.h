@@ -11,7 +11,7 @@
 
 namespace olmo::store {
 
-/// The surviving steps in ascending order, columns side by side: a million of them take about 80
+/// The surviving steps in ascending order, columns side by side: a million of them take about 100
 /// MB. All columns have the same length; what was not recorded is NaN (or an empty column).
 struct StepColumns {
   std::vector<std::int64_t> step;    ///< the tokens where an import has no steps
@@ -19,6 +19,8 @@ struct StepColumns {
   std::vector<double> loss;          ///< ce_loss, nats
   std::vector<double> grad_norm;     ///< before clipping
   std::vector<double> lr;
+  std::vector<double> max_grad_norm;  ///< NaN: no limit; empty: imported
+  std::vector<double> clipping_rate;  ///< empty: imported
   std::vector<double> tokens_per_second;
   std::vector<double> tokens_per_second_per_device;  ///< empty: not recorded as such
   std::vector<double> seconds;
@@ -66,6 +68,10 @@ struct RecordedRun : RunRecord {
 /// Reads the run with this id. Throws Error(kDamaged) for a database that cannot be read and
 /// Error(kUsage) if it does not hold the run.
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
+
+/// The step after which a run with these attempts began: 0, or that of a checkpoint, if it took
+/// over another run's.
+std::int64_t start_of(const std::vector<AttemptRecord>& attempts);
 
 /// Devices of an attempt with these ranks: GPUs, one a rank; where processors compute, machines.
 std::int64_t devices_of(const std::vector<RankRecord>& ranks);

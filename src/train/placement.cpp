@@ -20,9 +20,4 @@ sharding::Strategy strategy_of(const config::TrainConfig& config, int world_size
                                fsdp.hybrid_sharding_num_model_replicas, world_size, nodes);
 }
 
-std::string strategy_name(const config::TrainConfig& config, int world_size) {
-  if (world_size == 1) return "single";
-  return config.distributed_strategy == "fsdp" ? fsdp_of(config).sharding_strategy : "ddp";
-}
-
 }  // namespace olmo::train

@@ -1,8 +1,6 @@
 // How a config spreads a model over ranks. It changes no result.
 #pragma once
 
-#include <string>
-
 #include "config/train_config.h"
 #include "model/units.h"
 #include "sharding/strategy.h"
@@ -14,8 +12,5 @@ model::UnitMap unit_map(const config::TrainConfig& config);
 
 /// Who keeps which weights. Throws Error(kUsage) for ranks that the strategy cannot be spread over.
 sharding::Strategy strategy_of(const config::TrainConfig& config, int world_size, int nodes);
-
-/// As the config names it: "FULL_SHARD", "ddp"; "single" for one rank.
-std::string strategy_name(const config::TrainConfig& config, int world_size);
 
 }  // namespace olmo::train

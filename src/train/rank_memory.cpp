@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "config/run_columns.h"
 #include "model/units.h"
 #include "ops/cross_entropy.h"
 #include "sharding/gradient_tree.h"
@@ -99,7 +100,7 @@ RankLayout rank_layout_of(const config::TrainConfig& config, int ranks, int node
                   .micro_batches = config.micro_batches(),
                   .micro_batch = config.micro_batch(),
                   .bf16 = config.mixed_precision() == MixedPrecision::kMixed};
-  layout.strategy_name = strategy_name(config, ranks);
+  layout.strategy_name = config::strategy_name(config, ranks);
   for (std::size_t unit = 0; unit < map.size(); ++unit)
     layout.units.emplace_back(map.specs(unit), ranks);
   return layout;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/run_columns.h"
 #include "core/activity.h"
 #include "core/error.h"
 #include "core/fresh_pages.h"
@@ -299,7 +300,7 @@ class Session {
     attempt.build = json_text(store::build_json());
     attempt.environment = json_text(where);
     attempt.world_size = ranks_.size();
-    attempt.strategy = strategy_name(config_, ranks_.size());
+    attempt.strategy = config::strategy_name(config_, ranks_.size());
     attempt.launch = place_.launch;
     return attempt;
   }

@@ -36,3 +36,16 @@ TEST_CASE("the last step follows from steps and tokens, and from epochs only wit
   CHECK(steps_of("50", R"(, "stop_at": 20)") == 20);
   CHECK_FALSE(steps_of(R"("2ep")"));
 }
+
+TEST_CASE("a strategy is known by its name in the config, and means nothing to one rank",
+          "[config]") {
+  TrainConfig config;
+  config.distributed_strategy = "fsdp";
+  config.fsdp->sharding_strategy = "SHARD_GRAD_OP";
+  CHECK(strategy_name(config, 4) == "SHARD_GRAD_OP");
+  CHECK(strategy_name(config, 1) == "single");
+  config.fsdp.reset();
+  CHECK(strategy_name(config, 4) == "FULL_SHARD");
+  config.distributed_strategy = std::nullopt;
+  CHECK(strategy_name(config, 4) == "ddp");
+}

@@ -5,16 +5,13 @@
 namespace olmo::train {
 namespace {
 
-TEST_CASE("a strategy is known by its name in the config, and means nothing to one rank",
+TEST_CASE("the strategy of a config says how many ranks share the weights",
           "[train]") {
   config::TrainConfig config;
   config.distributed_strategy = "fsdp";
   config.fsdp->sharding_strategy = "SHARD_GRAD_OP";
-  CHECK(strategy_name(config, 4) == "SHARD_GRAD_OP");
   CHECK(strategy_of(config, 4, 1).shard_ranks == 4);
-  CHECK(strategy_name(config, 1) == "single");
   config.distributed_strategy = std::nullopt;
-  CHECK(strategy_name(config, 4) == "ddp");
   CHECK(strategy_of(config, 4, 1).shard_ranks == 1);
 }
 
