@@ -11,6 +11,7 @@
 #include "core/recorded_json.h"
 #include "core/text.h"
 #include "report/evaluation_match.h"
+#include "report/evaluation_places.h"
 
 namespace olmo::report {
 namespace {
@@ -50,12 +51,13 @@ Names without(const Names& names, const Names& others) {
 }
 
 /// Whether two evaluations may be set against each other.
-bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<Kind> kind) {
+bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<Kind> kind,
+              const EvaluationPlaces& places) {
   const auto& x = a.record;
   const auto& y = b.record;
   if (kind == Kind::kCheckpoint && !x.weights_digest.empty() && !y.weights_digest.empty())
     return x.weights_digest == y.weights_digest;
-  return !x.step || !y.step || *x.step == *y.step;
+  return !x.step || !y.step || places.same(*x.step, *y.step);
 }
 
 /// What is rounded, as the policy of an evaluation has it.
@@ -93,8 +95,8 @@ auto lateness_of(const Pair& pair) {
                     of_both([](const Named& one) { return one.entry->evaluation_id; }));
 }
 
-Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b,
-                 std::optional<Kind> kind) {
+Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b, std::optional<Kind> kind,
+                 const EvaluationPlaces& places) {
   Pair best;
   const auto rank = [](const Pair& pair) {
     return std::tuple(pair.a->entry->record.step.value_or(0),
@@ -102,12 +104,12 @@ Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b,
   };
   for (const Named& x : a) {
     for (const Named& y : b) {
-      if (!may_pair(*x.entry, *y.entry, kind)) continue;
+      if (!may_pair(*x.entry, *y.entry, kind, places)) continue;
       const Pair now{&x, &y};
       if (!best.a || rank(now) > rank(best)) best = now;
     }
   }
-  if (!best.a && a.size() == 1 && b.size() == 1) best = {&a[0], &b[0]};
+  if (!best.a && a.size() == 1 && b.size() == 1 && !places.unlike_steps()) best = {&a[0], &b[0]};
   return best;
 }
 
@@ -180,6 +182,11 @@ void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Nam
                                " evaluated, in an evaluation of its own.");
 }
 
+/// A step of each side.
+struct PlacedSteps {
+  std::int64_t a = 0, b = 0;
+};
+
 /// The last of these that is of a later step; null: none is.
 const EvaluationEntry* later_than(std::int64_t step, const std::vector<EvaluationEntry>& entries) {
   const EvaluationEntry* found = nullptr;
@@ -188,21 +195,38 @@ const EvaluationEntry* later_than(std::int64_t step, const std::vector<Evaluatio
   return found;
 }
 
-/// Names what the sides have of later steps than `compared`, the last that both evaluated; below
-/// any step: none is.
-void add_later(std::int64_t compared, const SideRecords& in_a, const SideRecords& in_b,
-               std::vector<std::string>& caveats) {
-  for (const auto& [letter, other, records] :
-       {std::tuple('A', 'B', &in_a), std::tuple('B', 'A', &in_b)}) {
+/// Names what the sides have of later steps than those that are compared, the last that both
+/// evaluated; below any step: none is.
+void add_later(const PlacedSteps& compared, const SideRecords& in_a, const SideRecords& in_b,
+               const EvaluationPlaces& places, std::vector<std::string>& caveats) {
+  for (const auto& [letter, other, last, records] :
+       {std::tuple('A', 'B', compared.a, &in_a), std::tuple('B', 'A', compared.b, &in_b)}) {
     const auto add = [&, side = letter](const EvaluationEntry& entry, const std::string& why) {
-      caveats.push_back(std::string("Not compared: the evaluation of ") + side + " at step " +
-                        std::to_string(*entry.record.step) + ", " + why + ".");
+      caveats.push_back(std::string("Not compared: the evaluation of ") + side + " at " +
+                        places.text(side, *entry.record.step) + ", " + why + ".");
     };
-    if (const auto* entry = later_than(compared, records->evaluations))
-      add(*entry, std::string("as ") + other + " has none at that step that is finished");
-    if (const auto* entry = later_than(compared, records->unfinished))
+    if (const auto* entry = later_than(last, records->evaluations))
+      add(*entry, std::string("as ") + other + " has none at that " +
+                      (places.unlike_steps() ? "number of tokens" : "step") + " that is finished");
+    if (const auto* entry = later_than(last, records->unfinished))
       add(*entry, "which is recorded as " + entry->status);
   }
+}
+
+/// Why no evaluation of one side can be set against one of the other.
+std::string problem_of_none(const Named& last_a, const Named& last_b,
+                            const EvaluationPlaces& places) {
+  if (!places.unlike_steps())
+    return "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
+           "out with --skip-evaluations.";
+  const auto at = [&](char side, const Named& one) {
+    return places.text(side, one.entry->record.step.value_or(0));
+  };
+  return "No number of tokens was evaluated on both sides, whose batches are of other sizes: the "
+         "last evaluation of A is of " +
+         at('A', last_a) + ", that of B of " + at('B', last_b) +
+         ". Evaluate checkpoints of equal tokens, or leave the evaluations out with "
+         "--skip-evaluations.";
 }
 
 bool same_bits(double a, double b) {
@@ -232,48 +256,71 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
                                      const SideRecords& in_b, std::optional<Kind> kind) {
   ChosenEvaluations chosen;
   const auto of_a = named(in_a), of_b = named(in_b);
-  const Pair pair = choose_pair(of_a, of_b, kind);
+  const EvaluationPlaces places(a, b);
+  const Pair pair = choose_pair(of_a, of_b, kind, places);
   if (pair.a) {
     chosen.a = read_evaluation(in_a.database(), pair.a->entry->evaluation_id);
     chosen.b = read_evaluation(in_b.database(), pair.b->entry->evaluation_id);
     add_others(pair, in_a, of_a, in_b, of_b, chosen);
-    const auto step = pair.a->entry->record.step;
-    if (step && step == pair.b->entry->record.step) add_later(*step, in_a, in_b, chosen.caveats);
+    const auto step_a = pair.a->entry->record.step, step_b = pair.b->entry->record.step;
+    if (!step_a || !step_b || !places.same(*step_a, *step_b)) return chosen;
+    add_later({*step_a, *step_b}, in_a, in_b, places, chosen.caveats);
+    if (places.unlike_steps())
+      chosen.caveats.push_back("The scores are those of equal tokens: of A at " +
+                               places.text('A', *step_a) + ", of B at " +
+                               places.text('B', *step_b) + ".");
     return chosen;
   }
   if (of_a.empty() && of_b.empty()) {
-    add_later(-1, in_a, in_b, chosen.caveats);
+    add_later({-1, -1}, in_a, in_b, places, chosen.caveats);
     return chosen;
   }
   const Side& without = of_a.empty() ? a : b;
   chosen.problem =
       !of_a.empty() && !of_b.empty()
-          ? "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
-            "out with --skip-evaluations."
+          ? problem_of_none(of_a.back(), of_b.back(), places)
           : without.label +
                 " holds no finished evaluation, the other side does: a metric that is missing is "
                 "no pass; evaluate both, or leave them out with --skip-evaluations.";
   return chosen;
 }
 
-std::optional<std::string> first_scores_that_differ(const SideRecords& a, const SideRecords& b) {
+std::vector<std::string> damage_at_step(const EvaluationData& data) {
+  const std::string at = data.step ? " at step " + std::to_string(*data.step) : "";
+  std::vector<std::string> sentences;
+  for (const auto& sentence : data.damage)
+    sentences.push_back("the evaluation " + data.evaluation_id + at + ": " + sentence);
+  return sentences;
+}
+
+UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b) {
+  UnlikeScores found;
   std::optional<std::pair<std::int64_t, std::string>> first;
+  std::set<std::string> damage_a, damage_b;  // an evaluation may be read for several of the other
+  const auto add = [](const EvaluationData& data, std::set<std::string>& damage) {
+    const auto sentences = damage_at_step(data);
+    damage.insert(sentences.begin(), sentences.end());
+  };
   const auto of_a = named(a), of_b = named(b);
   for (const Named& x : of_a) {
     const std::int64_t step = x.entry->record.step.value_or(0);
-    if (first && step > first->first) continue;
     std::optional<EvaluationData> in_x;
     for (const Named& y : of_b) {
       const Names common = in_both(x.names, y.names);
       if (common.empty() || !alike(*x.entry, *y.entry)) continue;
       if (!in_x) in_x = read_evaluation(a.database(), x.entry->evaluation_id);
       const auto in_y = read_evaluation(b.database(), y.entry->evaluation_id);
-      const std::pair found(step, first_unlike(*in_x, in_y, common));
-      if (!found.second.empty() && (!first || found < *first)) first = found;
+      add(*in_x, damage_a);
+      add(in_y, damage_b);
+      const std::pair now(step, first_unlike(*in_x, in_y, common));
+      if (!now.second.empty() && (!first || now < *first)) first = now;
     }
   }
-  if (!first) return std::nullopt;
-  return "the scores of " + first->second + " at step " + std::to_string(first->first);
+  found.damage_a.assign(damage_a.begin(), damage_a.end());
+  found.damage_b.assign(damage_b.begin(), damage_b.end());
+  if (first)
+    found.first = "the scores of " + first->second + " at step " + std::to_string(first->first);
+  return found;
 }
 
 }  // namespace olmo::report

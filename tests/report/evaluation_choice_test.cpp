@@ -1,6 +1,7 @@
 #include "report/evaluation_choice.h"
 
 #include "report/evaluation_fixture.h"
+#include "report/run_of_losses.h"
 #include "store/plain_evaluation.h"
 #include "support/catch.h"
 
@@ -40,6 +41,19 @@ class Evaluated {
     records_.unfinished.push_back(std::move(records_.evaluations.back()));
     records_.unfinished.back().status = status;
     records_.evaluations.pop_back();
+  }
+
+  /// Of a training of so many tokens a step.
+  void trained_with(std::int64_t tokens) {
+    side_.run = run_of_losses(std::vector<double>(40, 3), tokens);
+  }
+
+  /// Makes another score of what was recorded of the step.
+  void alter_step(std::int64_t step) {
+    records_.database().connection().execute(
+        "UPDATE evaluation_options SET logprob = logprob - 0.5 WHERE evaluation_id IN (SELECT "
+        "evaluation_id FROM evaluations WHERE step = " +
+        std::to_string(step) + ")");
   }
 
   void make_at_once() {
@@ -146,14 +160,56 @@ TEST_CASE("evaluations of later steps than the compared one are named", "[report
   CHECK(choose(failed, other).caveats.size() == 2);
 }
 
+TEST_CASE("runs of other batch sizes are compared by scores of equal tokens", "[report]") {
+  Evaluated a, b;
+  a.trained_with(200);
+  b.trained_with(100);
+  for (Evaluated* side : {&a, &b})
+    for (const std::int64_t step : {10, 20}) side->add(step, "arc");
+  const auto chosen = choose(a, b), swapped = choose(b, a);
+  REQUIRE(chosen.a);
+  CHECK((chosen.a->step == 10 && chosen.b->step == 20));
+  CHECK((swapped.a->step == 20 && swapped.b->step == 10));
+  CHECK(chosen.caveats ==
+        std::vector<std::string>{
+            "Not compared: the evaluation of A at step 20 (4,000 tokens), as B has none at that "
+            "number of tokens that is finished.",
+            "The scores are those of equal tokens: of A at step 10 (2,000 tokens), of B at step 20 "
+            "(2,000 tokens)."});
+}
+
+TEST_CASE("runs of other batch sizes with scores of equal steps alone have none to compare",
+          "[report]") {
+  Evaluated a, b;
+  a.trained_with(200);
+  b.trained_with(100);
+  for (Evaluated* side : {&a, &b}) side->add(30, "arc");
+  const auto chosen = choose(a, b);
+  CHECK_FALSE(chosen.a);
+  CHECK(chosen.problem.find("the last evaluation of A is of step 30 (6,000 tokens), that of B of "
+                            "step 30 (3,000 tokens)") != std::string::npos);
+}
+
 TEST_CASE("scores that differ at an earlier step are found", "[report]") {
   Evaluated a, b;
   for (const std::int64_t step : {10, 20}) {
     a.add(step, "arc");
     b.add(step, "arc", step == 10 ? -1.25 : -1);
   }
-  CHECK(*first_scores_that_differ(a.records(), b.records()) == "the scores of arc at step 10");
-  CHECK_FALSE(first_scores_that_differ(a.records(), a.records()));
+  CHECK(scores_that_differ(a.records(), b.records()).first == "the scores of arc at step 10");
+  CHECK(scores_that_differ(a.records(), a.records()).first.empty());
+}
+
+TEST_CASE("scores of an earlier step that were altered are damage, not another score", "[report]") {
+  Evaluated a, b;
+  for (const std::int64_t step : {10, 20})
+    for (Evaluated* side : {&a, &b}) side->add(step, "arc");
+  b.alter_step(10);
+  const auto found = scores_that_differ(a.records(), b.records());
+  CHECK(found.damage_a.empty());
+  REQUIRE(found.damage_b.size() == 1);
+  CHECK(found.damage_b[0].find(" at step 10: arc: its rows, or what they were recorded under, are "
+                               "not those that the evaluation ended with") != std::string::npos);
 }
 
 }  // namespace olmo::report

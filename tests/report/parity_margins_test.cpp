@@ -1,0 +1,57 @@
+#include "report/parity_margins.h"
+
+#include <fstream>
+
+#include "report/evaluation_fixture.h"
+#include "report/side_db.h"
+#include "store/declarations.h"
+#include "support/catch.h"
+
+using namespace olmo;
+using namespace olmo::report;
+using olmo::test::losses;
+using olmo::test::mentions;
+using olmo::test::of_kind;
+using olmo::test::SideDb;
+
+namespace {
+
+/// Of independent trainings of 1,000 parameters, with a published deviation of their losses.
+ParityReport compare_with_noise(SideDb& a, SideDb& b, std::int64_t tokens) {
+  for (SideDb* side : {&a, &b}) side->sql("UPDATE runs SET n_parameters = 1000");
+  const test::TemporaryDirectory folder;
+  ParityOptions options = of_kind(Kind::kOutcome);
+  options.noise = (folder / "noise.json").string();
+  std::ofstream(options.noise) << R"({"source": "a table", "deviations": [
+    {"metric": "loss", "parameters": 1000, "deviation": 0.003, "tokens": )"
+                               << tokens << "}]}";
+  return compare(a.path(), b.path(), options);
+}
+
+}  // namespace
+
+TEST_CASE("a loss of too few points takes no published deviation, and it is said", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  a.add({.losses = losses(1, 12), .seed = 1});
+  b.add({.losses = losses(2, 12), .seed = 2});
+  const ParityReport report = compare_with_noise(a, b, 49'152);
+  CHECK(mentions(report.caveats, "has too few values (n = "));
+  CHECK(report.noise.tests.empty());
+}
+
+TEST_CASE("a published deviation stands in for no loss that repeats have tested", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  for (SideDb* side : {&a, &b})
+    for (const std::uint64_t seed : {2U, 1U})
+      side->add({.losses = losses(seed, 100), .seed = seed, .tags = {"noise:seed"}});
+  CHECK(compare_with_noise(a, b, 409'600).noise.tests.size() == 1);
+}
+
+TEST_CASE("of what both sides declared the stricter margin counts, whichever is A", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  const auto in_a = a.add({.losses = losses(1, 100)}), in_b = b.add({.losses = losses(1, 100)});
+  store::declare(a.records(), in_a, "ada", "loss=0.03");
+  store::declare(b.records(), in_b, "bob", "loss=0.02");
+  CHECK(compare(a.path(), b.path(), of_kind(Kind::kTrajectory)).margins.loss.value == 0.02);
+  CHECK(compare(b.path(), a.path(), of_kind(Kind::kTrajectory)).margins.loss.value == 0.02);
+}
