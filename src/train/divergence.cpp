@@ -1,6 +1,7 @@
 #include "train/divergence.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -25,13 +26,25 @@ namespace {
                           "step " + std::to_string(step) + ": " + what + "; " + consequence);
 }
 
-/// The exponent of NaNs and infinities is all ones, so that one more carries into the sign's bit.
-/// No comparison in the loop: it runs at the memory's speed without newer instruction sets, too.
+/// The exponent of NaNs and infinities is all ones.
+bool finite(float value) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  return (std::bit_cast<std::uint32_t>(value) & kExponent) != kExponent;
+}
+
+/// At the memory's speed: no branch, a line of the cache at a time, which the compiler makes
+/// vectors of, and lines fetched ahead, since the processor's own prefetching ends with each page.
 bool finite(std::span<const float> values) {
-  constexpr std::uint32_t kExponent = 0x7f800000, kOne = 0x00800000;
-  std::uint32_t seen = 0;
-  for (const float value : values) seen |= (std::bit_cast<std::uint32_t>(value) & kExponent) + kOne;
-  return seen >> 31 == 0;
+  constexpr std::size_t kLine = 16, kAhead = 512;
+  std::array<std::uint32_t, kLine> bad{};
+  std::size_t at = 0;
+  for (; at + kLine <= values.size(); at += kLine) {
+    const float* line = values.data() + at;
+    __builtin_prefetch(line + kAhead);
+    for (std::size_t i = 0; i < kLine; ++i) bad[i] |= finite(line[i]) ? 0U : 1U;
+  }
+  for (; at < values.size(); ++at) bad[0] |= finite(values[at]) ? 0U : 1U;
+  return std::ranges::all_of(bad, [](std::uint32_t each) { return each == 0; });
 }
 
 bool finite(const Policy& policy, const at::Tensor& tensor) {

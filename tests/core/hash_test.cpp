@@ -21,6 +21,21 @@ StepProof a_proof() {
 
 }  // namespace
 
+TEST_CASE("a hash is that of the bytes, in whatever parts they come", "[core]") {
+  std::string bytes;
+  for (int i = 0; i < 5000; ++i) bytes.push_back(static_cast<char>(i % 251));
+  // Computed with Python's hashlib.
+  const auto expected =
+      Digest::from_hex("69dbee893909fa17d1be397e0c07691336fe42049c29d403467d3d4a1fc3b5a1");
+  for (const std::size_t part : {1, 63, 1024, 1025, 3000, 5000}) {
+    INFO("parts of " << part);
+    Sha256 hash;
+    for (std::size_t at = 0; at < bytes.size(); at += part) hash.update(bytes.substr(at, part));
+    CHECK(hash.finish() == expected);
+  }
+  CHECK(Sha256().update(nullptr, 0).finish() == sha256(""));
+}
+
 TEST_CASE("each part of a step changes the chain", "[core]") {
   const Digest start = chain_start(sha256("experiment"));
   const Digest sound = chain_next(start, a_proof());
