@@ -1,5 +1,6 @@
 #include "train/owned_tensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <future>
@@ -30,8 +31,8 @@ bool is_zero(std::span<const std::byte> bytes) {
 /// once of each size: they are two thirds of the first checkpoint.
 class Hasher {
  public:
-  void add(std::span<const std::byte> bytes, bool whole, Sha256& hash) {
-    if (!whole || !is_zero(bytes)) {
+  void add(std::span<const std::byte> bytes, bool zeros, Sha256& hash) {
+    if (!zeros) {
       hash.update(bytes.data(), bytes.size());
       return;
     }
@@ -66,15 +67,21 @@ std::span<std::byte> HeldTensors::at(const Stretch& stretch) const {
 
 HeldWriter::HeldWriter(const SharedFile& file, const HeldTensors& held, sharding::Relay& relay,
                        std::span<const Digest> known)
-    : file_(file), held_(held), relay_(relay), known_(known), hashes_(held.sizes.size()) {}
+    : file_(file),
+      held_(held),
+      relay_(relay),
+      known_(known),
+      zeros_(held.sizes.size()),
+      hashes_(held.sizes.size()) {}
 
 std::exception_ptr HeldWriter::write() {
+  std::ranges::transform(held_.parts, zeros_.begin(), is_zero);
   auto writing = std::async(std::launch::async, [&] { write_pages(); });
   Hasher hasher;
   auto error = relay_.run(hashes_, [&](const Stretch& stretch, Sha256& hash) {
     if (stretch.tensor < known_.size()) return;
     const bool whole = stretch.range.size() == held_.sizes[stretch.tensor];
-    hasher.add(held_.at(stretch), whole, hash);
+    hasher.add(held_.at(stretch), whole && zeros_[stretch.tensor], hash);
   });
   try {
     writing.get();
@@ -88,7 +95,7 @@ std::exception_ptr HeldWriter::write() {
 void HeldWriter::write_pages() {
   std::vector<store::RawRange> ranges;
   for (std::size_t i = 0; i < held_.sizes.size(); ++i) {
-    if (!relay_.takes_part(i)) continue;
+    if (!relay_.takes_part(i) || zeros_[i]) continue;
     const auto bytes = held_.parts[i].first(held_.parts[i].size() - tail(i).size());
     const auto begin = static_cast<std::uint64_t>(held_.ranges[i].begin);
     if (!bytes.empty()) ranges.push_back({file_.offsets[i] + begin, bytes});

@@ -37,7 +37,8 @@ struct HeldTensors {
   [[nodiscard]] std::span<std::byte> at(const sharding::Stretch& stretch) const;
 };
 
-/// What rank 0 tells all ranks of the file that they write.
+/// What rank 0 tells all ranks of the file that they write. It is new, and reads as zeros where
+/// nothing was written.
 struct SharedFile {
   std::filesystem::path path;
   std::vector<std::uint64_t> offsets;  ///< of the tensors
@@ -48,6 +49,9 @@ struct SharedFile {
 /// The last page of a tensor may hold bytes of others. Ranks leave it to rank 0: a client of a
 /// network file system may write whole pages, and would overwrite what another one has put there.
 /// All other borders between ranks lie between pages.
+///
+/// Parts that are all zeros are not written: the file has them. They are two thirds of the first
+/// checkpoint, whose moments are zero, and it is written while the first step is computed.
 class HeldWriter {
  public:
   /// All must outlive it. `known`: the digests of the first tensors, the same on all ranks, which
@@ -75,6 +79,7 @@ class HeldWriter {
   const HeldTensors& held_;
   sharding::Relay& relay_;
   std::span<const Digest> known_;
+  std::vector<char> zeros_;     ///< by tensor: this rank's part has nothing else
   std::vector<Sha256> hashes_;  ///< by tensor; nothing of those that are known
   bool direct_ = false;
 };

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/named_tensors.h"
+#include "core/output_file.h"
 #include "dist/exchange.h"
 #include "dist/thread_ranks.h"
 #include "store/checkpoint_fixture.h"
@@ -62,7 +63,30 @@ TEST_CASE("tensors of zeros, of one size or several, get the digests of their by
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     INFO("tensor " << i);
     CHECK(digests[i] == sha256(host_bytes(tensors[i])));
+    const auto bytes = read_file(file.path).substr(file.offsets[i], tensors[i].nbytes());
+    CHECK(sha256(bytes) == digests[i]);
   }
+}
+
+TEST_CASE("zeros are not written into a file that has them", "[train]") {
+  const test::TemporaryDirectory folder;
+  const at::Tensor zeros = new_tensor({3000}, at::kFloat).zero_();
+  const at::Tensor other = zeros.clone();
+  other[2999] = 1;
+  HeldTensors held;
+  held.add({"zeros", {3000}, 0, 3000}, zeros);
+  held.add({"other", {3000}, 0, 3000}, other);
+  const SharedFile file{folder / "file", {0, 16384}};
+  write_file_atomically(file.path, std::string(32768, 'x'));  // what is written shows
+  const auto ranks = dist::alone();
+  sharding::Relay relay(*ranks, held.sizes, held.ranges, 1);
+  HeldWriter writer(file, held, relay);
+  REQUIRE(writer.write() == nullptr);
+  const auto digests = writer.write_tails({writer.proofs()});
+  CHECK((digests == std::vector{sha256(host_bytes(zeros)), sha256(host_bytes(other))}));
+  const std::string bytes = read_file(file.path);
+  CHECK(bytes.substr(0, 8192) == std::string(8192, 'x'));  // the last page is rank 0's
+  CHECK(sha256(bytes.substr(16384, 12000)) == digests[1]);
 }
 
 TEST_CASE("tensors whose digests are known are written and not hashed", "[train]") {
