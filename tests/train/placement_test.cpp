@@ -5,8 +5,7 @@
 namespace olmo::train {
 namespace {
 
-TEST_CASE("the strategy of a config says how many ranks share the weights",
-          "[train]") {
+TEST_CASE("the strategy of a config says how many ranks share the weights", "[train]") {
   config::TrainConfig config;
   config.distributed_strategy = "fsdp";
   config.fsdp->sharding_strategy = "SHARD_GRAD_OP";
