@@ -273,13 +273,13 @@ std::string GpuDriver::version_text() const {
 }
 
 std::string GpuDriver::problem(int* devices) const {
+  constexpr const char* kNone = "the driver shows this process no GPU";
   *devices = 0;
-  const std::string none = "the driver shows this process no GPU";
   int code = init(0);
-  if (code == kNoDevice) return none;
+  if (code == kNoDevice) return kNone;
   if (code != 0) return "the driver does not start: " + describe(code);
   code = count(devices);
-  if (code == kNoDevice || (code == 0 && *devices < 1)) return none;
+  if (code == kNoDevice || (code == 0 && *devices < 1)) return kNone;
   return code == 0 ? "" : "the driver does not count its devices: " + describe(code);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("a half of LibTorch that lacks libraries is a usage error that names e
 /// end.
 fs::path with_one_cut(const test::TemporaryDirectory& scene, const fs::path& from,
                       const std::string& name) {
-  const fs::path folder = scene / ("without the end of " + name);
+  fs::path folder = scene / ("without the end of " + name);
   fs::copy(from, folder);
   fs::resize_file(folder / name, fs::file_size(folder / name) - 1);
   return folder;

@@ -56,13 +56,11 @@ class Packer {
   Lines fetch() {
     fetched_ = next_piece();
     const std::int64_t size = is_bf16_ ? sizeof(Bf16) : sizeof(float);
-    const auto address =
-        reinterpret_cast<std::uintptr_t>(first_) +
-        static_cast<std::uintptr_t>((fetched_.row * stride_ + fetched_.column) * size);
-    const auto into_line = static_cast<std::int64_t>(address % 64);
+    const char* first =
+        static_cast<const char*>(first_) + (fetched_.row * stride_ + fetched_.column) * size;
+    const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % 64);
     const std::int64_t in_row = parts_of(into_line + fetched_.columns * size, 64);
-    return {reinterpret_cast<const char*>(address) - into_line, fetched_.rows * in_row, in_row,
-            stride_ * size - (in_row - 1) * 64};
+    return {first - into_line, fetched_.rows * in_row, in_row, stride_ * size - (in_row - 1) * 64};
   }
 
   /// Whether a tile that copies so many pieces at most can copy it.
