@@ -332,7 +332,8 @@ void visit_keys(T& c, Visitor& visit) {
         c.max_grad_norm_ratio);
   visit(Key{"softmax_auxiliary_loss", kTraining, "Add the z-loss to the loss"},
         c.softmax_auxiliary_loss);
-  visit(Key{"auxiliary_loss_multiplier", kTraining, "Weight of the z-loss"},
+  visit(Key{"auxiliary_loss_multiplier", kTraining,
+            "Weight of the z-loss (ai2-olmo 0.6.0 takes 1e-4, whatever is set)"},
         c.auxiliary_loss_multiplier);
   visit(Key{"time_limit", kEnd, "Seconds after which this process saves and stops; null: none"},
         c.time_limit);

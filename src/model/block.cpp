@@ -151,7 +151,9 @@ at::Tensor half_output_gradient(const BlockContext& context, const HalfNames& na
                                 const NormTensors& gradients) {
   if (!context.config.norm_after) return linear_input(context, dy_MD, scratch.g_MD);
   at::Tensor g_MD = scratch.g_MD.shaped({context.tokens(), context.config.d_model});
-  norm_backward(context, names.norm_grad, dy_MD, out_MD.get(), norm, stats, g_MD, false, gradients);
+  const at::Tensor dterm_MD = in_type(context.dtypes.term, dy_MD, scratch.term());
+  norm_backward(context, names.norm_grad, dterm_MD, out_MD.get(), norm, stats, g_MD, false,
+                gradients);
   return g_MD;
 }
 

@@ -28,10 +28,12 @@ Dtypes dtypes_of(const ModelConfig& config, MixedPrecision mixed) {
   if (mixed == MixedPrecision::kNone) return dtypes;
   const bool all = mixed == MixedPrecision::kMixed;
   const bool low = config.layer_norm_type == "low_precision";
+  // OLMo's RMS norm gives what it reads its type again; a weight in fp32 then makes it fp32.
+  const bool plain_rms = config.layer_norm_type == "rms" && !config.layer_norm_with_affine;
   const auto bf16_if = [](bool rounds) { return rounds ? at::kBFloat16 : at::kFloat; };
   dtypes.stream = bf16_if(all);
   dtypes.product = at::kBFloat16;
-  dtypes.term = bf16_if(all || low);
+  dtypes.term = bf16_if(all || low || plain_rms);
   dtypes.matrix = at::kBFloat16;
   dtypes.embedding = bf16_if(all);
   dtypes.norm = bf16_if(all || low);

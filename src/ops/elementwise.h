@@ -31,8 +31,9 @@ void log(const Context& context, const at::Tensor& x, const at::Tensor& out);
 void sigmoid(const Context& context, const at::Tensor& x, const at::Tensor& out);
 
 /// Clamps every element of the contiguous x, fp32 or bf16, to [-limit, limit] in place (OLMo's
-/// clip_qkv); NaN stays NaN. `mask_u8`, of the same element count, receives 1 where the gradient
-/// passes: where the element was within the limits, NaN not.
+/// clip_qkv); NaN stays NaN. The limit is rounded to x's type first, as in torch: a bf16 element
+/// may equal a limit that is no bf16 number. `mask_u8`, of the same element count, receives 1 where
+/// the gradient passes: where the element was within the limits, NaN not.
 void clamp(const Context& context, const at::Tensor& x, float limit, const at::Tensor& mask_u8);
 
 /// Sets dx, fp32 or bf16, to +0 where the mask is 0, in place.

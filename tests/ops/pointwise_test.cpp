@@ -147,22 +147,30 @@ TEST_CASE("a sum with bf16 is the fp32 sum, and is rounded where both terms are 
   CHECK_THROWS_AS(add(policy, x.to(at::kHalf), y, x), Error);
 }
 
-TEST_CASE("scale and clamp of bf16 are those of fp32, rounded", "[ops]") {
-  for (const float limit : {0.75F, 0.3F, 0.0F}) {  // 0.3 is no number of bf16
-    const at::Tensor x = odd_values({123, 331}, 104), dy = odd_values({123, 331}, 105);
-    at::Tensor clamped = ref::widened(x), mask = at::empty(x.sizes(), at::kByte);
-    clamp(ref::plain_policy(), clamped, limit, mask);
-    at::Tensor dx = ref::widened(dy);
-    clamp_backward(ref::plain_policy(), mask, dx);
+TEST_CASE("scale of bf16 is that of fp32, rounded", "[ops]") {
+  const at::Tensor x = odd_values({123, 331}, 104);
+  ref::for_each_policy([&](const Policy& policy) {
+    at::Tensor scaled = x.clone();
+    scale(policy, scaled, 0.3F);
+    CHECK(ref::same_bits(scaled, ref::narrowed(ref::widened(x) * 0.3F)));
+  });
+}
+
+TEST_CASE("clamp of bf16 and its gradient are LibTorch's, also where the limit is no bf16 number",
+          "[ops]") {
+  for (const float limit : {0.75F, 0.3F, 0.05F, 0.0F}) {
+    at::Tensor x = odd_values({123, 331}, 104);
+    x[7].fill_(limit);  // elements that equal the rounded limit
+    x[8].fill_(-limit);
+    const at::Tensor leaf = x.clone().requires_grad_(true), dy = odd_values({123, 331}, 105);
+    const at::Tensor clamped = leaf.clamp(-limit, limit);
+    clamped.backward(dy);
     ref::for_each_policy([&](const Policy& policy) {
-      at::Tensor scaled = x.clone(), y = x.clone(), d = dy.clone(), m = at::zeros_like(mask);
-      scale(policy, scaled, 0.3F);
-      CHECK(ref::same_bits(scaled, ref::narrowed(ref::widened(x) * 0.3F)));
-      clamp(policy, y, limit, m);
-      CHECK(ref::same_bits(y, ref::narrowed(clamped)));
-      CHECK(at::equal(m, mask));
-      clamp_backward(policy, m, d);
-      CHECK(ref::same_bits(d, ref::narrowed(dx)));
+      at::Tensor y = x.clone(), dx = dy.clone(), mask = at::zeros(x.sizes(), at::kByte);
+      clamp(policy, y, limit, mask);
+      CHECK(ref::same_bits(y, clamped.detach()));
+      clamp_backward(policy, mask, dx);
+      CHECK(ref::same_bits(dx, leaf.grad()));
     });
   }
 }

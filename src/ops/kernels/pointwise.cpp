@@ -61,11 +61,12 @@ template <typename Element>
 void clamp_range(Element* __restrict x, float limit, std::uint8_t* __restrict mask,
                  std::int64_t begin, std::int64_t end) {
   const Element lowest = element_of<Element>(-limit), highest = element_of<Element>(limit);
+  const float most = value_of(highest);
   for (std::int64_t i = begin; i < end; ++i) {
     const float value = value_of(x[i]);
-    const Element low = value < -limit ? lowest : x[i];
-    x[i] = value > limit ? highest : low;
-    mask[i] = static_cast<std::uint8_t>(value >= -limit && value <= limit);  // false for NaN
+    const Element low = value < -most ? lowest : x[i];
+    x[i] = value > most ? highest : low;
+    mask[i] = static_cast<std::uint8_t>(value >= -most && value <= most);  // false for NaN
   }
 }
 
