@@ -49,6 +49,7 @@ inline std::vector<Way> ways() {
   }
   return {{policy_of(Device::kCuda), "now"},
           {policy_of(Device::kCuda), "reversed"},
+          {policy_of(Device::kCuda), "shuffled"},
           {policy_of(Device::kRocm), "delayed"}};
 }
 

@@ -99,6 +99,12 @@ void drain(std::size_t stream, std::int64_t until = -1) {
   }
 }
 
+gpu::Order order_of_threads() {
+  const auto mode = variable("FAKE_GPU_MODE");
+  if (mode == "reversed") return gpu::Order::kBackward;
+  return mode == "shuffled" ? gpu::Order::kShuffled : gpu::Order::kForward;
+}
+
 void run_kernel(const std::string& name, unsigned blocks, unsigned threads,
                 const std::function<void()>& thread) {
   State& s = state();
@@ -108,8 +114,7 @@ void run_kernel(const std::string& name, unsigned blocks, unsigned threads,
     s.error = kLaunchFailure;
     return;
   }
-  const bool reversed = variable("FAKE_GPU_MODE") == "reversed";
-  gpu::run_blocks(blocks, static_cast<int>(threads), reversed, reversed, thread);
+  gpu::run_blocks(blocks, static_cast<int>(threads), order_of_threads(), thread);
 }
 
 std::size_t capacity() {

@@ -5,7 +5,8 @@
 //   FAKE_GPU_CAPABILITY  of CUDA: 90 for 9.0
 //   FAKE_DRIVER_VERSION  as the driver tells it: 12040 is CUDA's 12.4, 60032831 HIP's 6.0.32831
 //   FAKE_GPU_MODE     now (or nothing): work runs when it is queued; reversed: so, the last block
-//                     and thread of a kernel first; delayed: when somebody waits for it, and the
+//                     and thread of a kernel first; shuffled: so, the threads of each block in
+//                     another order; delayed: when somebody waits for it, and the
 //                     host cannot touch the pages of its memory; ahead: as delayed, but what is
 //                     queued in other streams than the default one runs when it is queued
 //   FAKE_GPU_MEMORY   its bytes (a TiB)

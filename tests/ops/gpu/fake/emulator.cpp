@@ -1,5 +1,6 @@
 #include "emulator.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -32,6 +33,7 @@ class Block {
  public:
   explicit Block(int threads) : threads_(static_cast<std::size_t>(threads)) {
     if (threads_ > kMostThreads) fail("too many threads in a block");
+    if (!std::has_single_bit(threads_)) fail("the threads of a block are no power of two");
     all_.resize(threads_);
     groups_.resize(threads_ / kLanes);
     for (auto& slots : slots_) slots.resize(threads_);
@@ -39,16 +41,16 @@ class Block {
     for (auto& fiber : all_) prepare(fiber);
   }
 
-  void begin(bool reverse, const std::function<void()>& body) {
+  void begin(Order order, const std::function<void()>& body) {
     body_ = &body;
-    step_ = reverse ? threads_ - 1 : 1;
+    order_ = order;
   }
 
   void run(std::int64_t index) {
     index_ = index;
     finished_ = 0;
     for (auto& fiber : all_) fiber.done = false;
-    current_ = step_ == 1 ? 0 : threads_ - 1;
+    choose_order();
     running = this;
     if (_setjmp(home_) == 0) turn_to(all_[current_]);
   }
@@ -78,6 +80,17 @@ class Block {
     jmp_buf place;       ///< where it goes on: unlike a context, without system calls
     bool begun = false, done = false;
   };
+
+  /// The first thread, and how far it is from one to the next: an odd step meets all of them, whose
+  /// number is a power of two.
+  void choose_order() {
+    current_ = order_ == Order::kBackward ? threads_ - 1 : 0;
+    step_ = order_ == Order::kBackward ? threads_ - 1 : 1;
+    if (order_ != Order::kShuffled) return;
+    const auto mixed = (static_cast<std::uint64_t>(index_) + 1) * 0x9E3779B97F4A7C15U;
+    current_ = mixed >> 40U & (threads_ - 1);
+    step_ = (mixed >> 50U & (threads_ - 1)) | 1U;
+  }
 
   /// The same memory for every block: fresh pages are expensive.
   char* stack_of(const Fiber& fiber) {
@@ -147,6 +160,7 @@ class Block {
   }
 
   const std::function<void()>* body_ = nullptr;
+  Order order_ = Order::kForward;
   std::size_t threads_, step_ = 1;
   std::int64_t index_ = 0;
   std::size_t current_ = 0, finished_ = 0;
@@ -162,13 +176,14 @@ Block* Block::running = nullptr;
 
 }  // namespace
 
-void run_blocks(std::int64_t blocks, int threads, bool last_thread_first, bool last_block_first,
+void run_blocks(std::int64_t blocks, int threads, Order order,
                 const std::function<void()>& thread) {
   static std::map<int, std::unique_ptr<Block>> known;  // the device works on one kernel at a time
   auto& block = known[threads];
   if (block == nullptr) block = std::make_unique<Block>(threads);
-  block->begin(last_thread_first, thread);
-  for (std::int64_t i = 0; i < blocks; ++i) block->run(last_block_first ? blocks - 1 - i : i);
+  block->begin(order, thread);
+  for (std::int64_t i = 0; i < blocks; ++i)
+    block->run(order == Order::kBackward ? blocks - 1 - i : i);
 }
 
 int thread_index() { return Block::running->thread(); }

@@ -15,11 +15,13 @@
 
 namespace olmo::gpu {
 
-/// Runs `thread` for every thread of every block. `last_thread_first`: the last thread of a block
-/// has the first turn, so that a missing synchronisation shows; `last_block_first`: so that one
-/// block's need of another shows.
-void run_blocks(std::int64_t blocks, int threads, bool last_thread_first, bool last_block_first,
-                const std::function<void()>& thread);
+/// Who has the first turn. Of two threads that lack a synchronisation the one or the other is ahead
+/// in kForward and kBackward, and of two blocks that need each other; in kShuffled each block has
+/// its threads in another order, so that of three or more any may be ahead of the others.
+enum class Order { kForward, kBackward, kShuffled };
+
+/// Runs `thread` for every thread of every block.
+void run_blocks(std::int64_t blocks, int threads, Order order, const std::function<void()>& thread);
 
 int thread_index();
 std::int64_t block_index();
