@@ -147,7 +147,7 @@ std::int64_t plan_working_weights(const ModelConfig& config, MixedPrecision mixe
 BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy) {
   const TokenBytes token(config, dtypes_of(config, policy.mixed_precision));
   const std::int64_t tokens = shape.batch * shape.length, vocabulary = config.embedding_rows();
-  const std::int64_t chunk = std::min(tokens, ops::head_chunk(vocabulary));
+  const std::int64_t chunk = std::min(tokens, ops::head_chunk(policy, vocabulary));
   const auto blocks = recomputed_blocks(shape.activation_checkpointing, config.n_layers);
   const auto floats = workspace_floats(config, shape, chunk, policy);
   BufferBytes bytes;
@@ -155,7 +155,7 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   bytes.scratch =
       tokens * token.scratch() + kFloat * config.head_dim() * shape.length;  // and RoPE's table
   bytes.head = tokens * token.head() +
-               ops::head_workspace_bytes(tokens, vocabulary,
+               ops::head_workspace_bytes(policy, tokens, vocabulary,
                                          dtypes_of(config, policy.mixed_precision).product);
   bytes.workspace =
       policy.threads *

@@ -59,8 +59,8 @@ std::int64_t chunk_of(std::int64_t wanted, std::int64_t tokens) {
 /// Grows the buffers where needed, for logits of `type`, and returns the tokens per chunk.
 std::int64_t prepare(const Policy& policy, HeadWorkspace& workspace, const Sizes& sizes,
                      at::ScalarType type) {
-  const auto chunk =
-      chunk_of(workspace.chunk > 0 ? workspace.chunk : head_chunk(sizes.vocabulary), sizes.tokens);
+  const auto chunk = chunk_of(
+      workspace.chunk > 0 ? workspace.chunk : head_chunk(policy, sizes.vocabulary), sizes.tokens);
   const auto fits = [](const at::Tensor& t, std::int64_t n, at::ScalarType wanted) {
     return t.defined() && t.scalar_type() == wanted && t.numel() >= n;
   };
@@ -238,14 +238,15 @@ HeadLoss sum_of(const Policy& policy, const TokenLosses& call) {
   return sums_of(policy, std::span(&call, 1)).front();
 }
 
-std::int64_t head_chunk(std::int64_t vocabulary) {
-  constexpr std::int64_t kLogits = 26 << 20, kUnit = 64;
-  return std::max(kUnit, kLogits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
+std::int64_t head_chunk(const Policy& policy, std::int64_t vocabulary) {
+  constexpr std::int64_t kUnit = 64;
+  const std::int64_t logits = std::int64_t{policy.device == Device::kCpu ? 26 : 208} << 20;
+  return std::max(kUnit, logits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }
 
-std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
-                                  at::ScalarType logits) {
-  const auto chunk = chunk_of(head_chunk(vocabulary), tokens);
+std::int64_t head_workspace_bytes(const Policy& policy, std::int64_t tokens,
+                                  std::int64_t vocabulary, at::ScalarType logits) {
+  const auto chunk = chunk_of(head_chunk(policy, vocabulary), tokens);
   return chunk * vocabulary * static_cast<std::int64_t>(c10::elementSize(logits));
 }
 

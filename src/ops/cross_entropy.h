@@ -40,13 +40,15 @@ struct HeadWorkspace {
   std::int64_t chunk = 0;  ///< tokens per chunk; 0: head_chunk()
 };
 
-/// Tokens of a chunk unless the caller says otherwise: about 26 Mi logits.
-std::int64_t head_chunk(std::int64_t vocabulary);
+/// Tokens of a chunk unless the caller says otherwise: about 26 Mi logits, which stay near a CPU;
+/// or 208 Mi, since sixteen threads of a GPU share a row, and thousands of rows occupy all of it.
+/// Every chunk reads and writes the whole gradient of the head's weight.
+std::int64_t head_chunk(const Policy& policy, std::int64_t vocabulary);
 
 /// Bytes of a HeadWorkspace that serves `tokens` tokens at a time, with logits in fp32 or bf16; and
 /// of a token's TokenLosses.
-std::int64_t head_workspace_bytes(std::int64_t tokens, std::int64_t vocabulary,
-                                  at::ScalarType logits = at::kFloat);
+std::int64_t head_workspace_bytes(const Policy& policy, std::int64_t tokens,
+                                  std::int64_t vocabulary, at::ScalarType logits = at::kFloat);
 inline constexpr std::int64_t kTokenLossBytes = 2 * sizeof(float);
 
 /// Optional outputs per token; an undefined tensor is not written. A token without label has ce 0.

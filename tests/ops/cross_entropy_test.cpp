@@ -210,6 +210,17 @@ TEST_CASE("the head with fast products agrees with the portable one within round
   }
 }
 
+TEST_CASE("a chunk of the head has rows for all of a GPU", "[ops]") {
+  constexpr std::int64_t kVocabulary = 50304, kBytesOfLogit = 2;
+  Policy policy = ref::plain_policy();
+  CHECK(head_chunk(policy, kVocabulary) == 512);
+  policy.device = Device::kCuda;
+  // Sixteen threads have a row: 132 multiprocessors then have 16 warps each.
+  CHECK(head_chunk(policy, kVocabulary) >= 132 * 32);
+  CHECK(head_workspace_bytes(policy, 16384, kVocabulary, at::kBFloat16) ==
+        head_chunk(policy, kVocabulary) * kVocabulary * kBytesOfLogit);
+}
+
 TEST_CASE("the head takes bf16 where both its factors are, and gives gradients of h's type",
           "[ops]") {
   const auto fp32 = example(6, 40, 8), bf16 = example(6, 40, 8, at::kBFloat16);
@@ -220,7 +231,7 @@ TEST_CASE("the head takes bf16 where both its factors are, and gives gradients o
   CHECK_NOTHROW(loss(bf16.h_MD, bf16.w_VD));
   CHECK(workspace.logits.scalar_type() == at::kBFloat16);
   CHECK(static_cast<std::int64_t>(workspace.logits.nbytes()) ==
-        head_workspace_bytes(6, 40, at::kBFloat16));
+        head_workspace_bytes(ref::plain_policy(), 6, 40, at::kBFloat16));
   CHECK_NOTHROW(loss(fp32.h_MD, bf16.w_VD));  // in fp32, with weights that are stored in bf16
   CHECK(workspace.logits.scalar_type() == at::kFloat);
   CHECK_THROWS_AS(loss(bf16.h_MD, fp32.w_VD), Error);
