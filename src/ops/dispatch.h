@@ -110,9 +110,14 @@ int useful_threads(const Policy& policy, std::int64_t operations);
 /// policy, else Error(kFailure) "op: …".
 bool on_gpu(const Context& context, const char* op, std::initializer_list<at::Tensor> tensors);
 
-/// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows, or 64
-/// elements; whose blocks each take 16 columns; or whose threads each take one of `count` elements.
+/// Blocks of a kernel whose groups of sixteen threads each take one of `count` rows, a piece of
+/// one, or 64 elements; whose blocks each take 16 columns; or whose threads each take one of
+/// `count` elements.
 constexpr std::int64_t blocks_of_rows(std::int64_t count) { return (count + 15) / 16; }
+constexpr std::int64_t blocks_of_pieces(std::int64_t rows, std::int64_t columns,
+                                        std::int64_t piece) {
+  return blocks_of_rows(rows * pieces_of_row(columns, piece));
+}
 constexpr std::int64_t blocks_of_elements(std::int64_t count) { return (count + 1023) / 1024; }
 constexpr std::int64_t blocks_of_columns(std::int64_t count) { return (count + 15) / 16; }
 constexpr std::int64_t blocks_of_threads(std::int64_t count) { return (count + 255) / 256; }

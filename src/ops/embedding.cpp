@@ -100,8 +100,8 @@ void add_rows_on_gpu(const Context& context, EmbeddingGradient<Element> gradient
   const at::Tensor device_starts = to_device(context.policy, host_starts);
   gradient.order = kernel_input<std::int64_t>(device_order);
   gradient.starts = kernel_input<std::int64_t>(device_starts);
-  launch(context, gpu_kernels::kEmbeddingBackward<Element>, blocks_of_rows(tokens.ids()), gradient,
-         tokens.ids());
+  launch(context, gpu_kernels::kEmbeddingBackward<Element>,
+         blocks_of_pieces(tokens.ids(), gradient.columns, kEmbeddingPiece), gradient, tokens.ids());
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y
     const auto* u = kernel_input<Element>(u_M2F);
     auto* y = kernel_output<Element>(y_MF);
     if (gpu) {
-      launch(context, gpu_kernels::kSwiglu<Element>, blocks_of_rows(rows), u, y, rows, columns);
+      launch(context, gpu_kernels::kSwiglu<Element>, blocks_of_pieces(rows, columns, kSwigluPiece),
+             u, y, rows, columns);
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
@@ -43,8 +44,8 @@ void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::
     const auto* u = kernel_input<Element>(u_M2F);
     auto* du = kernel_output<Element>(du_M2F);
     if (gpu) {
-      launch(context, gpu_kernels::kSwigluBackward<Element>, blocks_of_rows(rows), dy, u, du, rows,
-             columns);
+      launch(context, gpu_kernels::kSwigluBackward<Element>,
+             blocks_of_pieces(rows, columns, kSwigluPiece), dy, u, du, rows, columns);
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();

@@ -11,8 +11,9 @@
 #include "ops/kernels/pointwise.cpp"
 #include "ops/kernels/row_ops.cpp"
 #include "ops/kernels/tensor_list.h"
-// After row_ops.cpp:
+// After those, whose definitions they take:
 #include "ops/gpu/column_sums.h"
+#include "ops/gpu/fours.h"
 
 namespace olmo::ops::OLMO_ISA {
 namespace {
@@ -35,6 +36,18 @@ OLMO_INLINE Chunk chunk_of(std::int64_t n, std::int64_t size, std::int64_t first
 OLMO_INLINE Chunk elements(std::int64_t n) { return chunk_of(n, kChunk); }
 OLMO_INLINE Chunk row(std::int64_t rows) { return chunk_of(rows, 1); }
 
+/// The group's piece of a row: `size` columns, 0 beyond the rows.
+struct RowPiece {
+  std::int64_t row, begin, size;
+};
+OLMO_INLINE RowPiece row_piece(std::int64_t rows, std::int64_t columns, std::int64_t size) {
+  const std::int64_t pieces = pieces_of_row(columns, size);
+  const std::int64_t number = gpu::group_index(kThreads);
+  if (number >= rows * pieces) return {0, 0, 0};
+  const std::int64_t begin = number % pieces * size;
+  return {number / pieces, begin, columns - begin < size ? columns - begin : size};
+}
+
 /// Elements of a tensor whose first chunk is block `first`.
 OLMO_INLINE Chunk update_chunk(std::int64_t n, std::int64_t first) {
   static_assert(kUpdateChunk == kChunk * (kThreads / 16));
@@ -43,6 +56,36 @@ OLMO_INLINE Chunk update_chunk(std::int64_t n, std::int64_t first) {
 
 /// This thread's element.
 OLMO_INLINE std::int64_t element() { return gpu::block_index() * kThreads + gpu::thread_index(); }
+
+template <typename X, typename Y>
+OLMO_INLINE void add_chunk(const X* x, const Y* y, X* out, Chunk c) {
+  const auto sum = [](F32x16 a, F32x16 b) __attribute__((always_inline)) { return a + b; };
+  map(c.end - c.begin, sum, out + c.begin, x + c.begin, y + c.begin);
+}
+
+template <typename Element>
+OLMO_INLINE void swiglu_piece(const Element* u, Element* y, std::int64_t rows,
+                              std::int64_t columns) {
+  const RowPiece p = row_piece(rows, columns, kSwigluPiece);
+  const Element* up = u + p.row * 2 * columns + p.begin;
+  map(p.size, gated<Element>, y + p.row * columns + p.begin, up + columns, up);
+}
+
+template <typename Element>
+OLMO_INLINE void swiglu_backward_piece(const Element* dy, const Element* u, Element* du,
+                                       std::int64_t rows, std::int64_t columns) {
+  const RowPiece p = row_piece(rows, columns, kSwigluPiece);
+  const std::int64_t first = p.row * 2 * columns + p.begin;
+  swiglu_gradients(p.size, du + first, du + first + columns, dy + p.row * columns + p.begin,
+                   u + first, u + first + columns);
+}
+
+template <typename Element>
+OLMO_INLINE void embedding_backward_piece(const EmbeddingGradient<Element>& gradient,
+                                          std::int64_t ids) {
+  const RowPiece p = row_piece(ids, gradient.columns, kEmbeddingPiece);
+  if (p.size > 0) embedding_gradient(gradient, p.row, p.begin, p.size);
+}
 
 /// x[row] = table[ids[row]] for the rows of a chunk.
 template <typename Table, typename Element>
@@ -81,18 +124,15 @@ OLMO_KERNEL olmo_sigmoid(const float* x, float* out, std::int64_t n) {
 }
 
 OLMO_KERNEL olmo_add(const float* x, const float* y, float* out, std::int64_t n) {
-  const Chunk c = elements(n);
-  add_range(x, y, out, c.begin, c.end);
+  add_chunk(x, y, out, elements(n));
 }
 
 OLMO_KERNEL olmo_add_bf16(const Bf16* x, const Bf16* y, Bf16* out, std::int64_t n) {
-  const Chunk c = elements(n);
-  add_range(x, y, out, c.begin, c.end);
+  add_chunk(x, y, out, elements(n));
 }
 
 OLMO_KERNEL olmo_add_widened(const float* x, const Bf16* y, float* out, std::int64_t n) {
-  const Chunk c = elements(n);
-  add_range(x, y, out, c.begin, c.end);
+  add_chunk(x, y, out, elements(n));
 }
 
 OLMO_KERNEL olmo_scale(float* x, float factor, std::int64_t n) {
@@ -144,25 +184,21 @@ OLMO_KERNEL olmo_mask_bf16(const std::uint8_t* mask, Bf16* x, std::int64_t n) {
 }
 
 OLMO_KERNEL olmo_swiglu(const float* u, float* y, std::int64_t rows, std::int64_t columns) {
-  const Chunk c = row(rows);
-  swiglu_rows(u, y, columns, c.begin, c.end);
+  swiglu_piece(u, y, rows, columns);
 }
 
 OLMO_KERNEL olmo_swiglu_bf16(const Bf16* u, Bf16* y, std::int64_t rows, std::int64_t columns) {
-  const Chunk c = row(rows);
-  swiglu_rows(u, y, columns, c.begin, c.end);
+  swiglu_piece(u, y, rows, columns);
 }
 
 OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, std::int64_t rows,
                                  std::int64_t columns) {
-  const Chunk c = row(rows);
-  swiglu_backward_rows(dy, u, du, columns, c.begin, c.end);
+  swiglu_backward_piece(dy, u, du, rows, columns);
 }
 
 OLMO_KERNEL olmo_swiglu_backward_bf16(const Bf16* dy, const Bf16* u, Bf16* du, std::int64_t rows,
                                       std::int64_t columns) {
-  const Chunk c = row(rows);
-  swiglu_backward_rows(dy, u, du, columns, c.begin, c.end);
+  swiglu_backward_piece(dy, u, du, rows, columns);
 }
 
 OLMO_KERNEL olmo_rope(RopeArgs<float> args, float sign, std::int64_t rows) {
@@ -249,8 +285,8 @@ OLMO_KERNEL olmo_block_squares(const SquaresPart* parts, std::int64_t count, flo
 OLMO_KERNEL olmo_adamw(const AdamWPart* parts, std::int64_t count) {
   const AdamWPart p = part_of(parts, count, gpu::block_index());
   const Chunk c = update_chunk(p.count, p.first);
-  adamw(p.step, p.grad + c.begin, p.parameter + c.begin, p.exp_avg + c.begin,
-        p.exp_avg_sq + c.begin, c.end - c.begin);
+  adamw_of_group(p.step, p.grad + c.begin, p.parameter + c.begin, p.exp_avg + c.begin,
+                 p.exp_avg_sq + c.begin, c.end - c.begin);
 }
 
 OLMO_KERNEL olmo_lionw(const LionWPart* parts, std::int64_t count) {
@@ -275,13 +311,11 @@ OLMO_KERNEL olmo_embedding_widened(const Bf16* table, const std::int64_t* ids, f
 }
 
 OLMO_KERNEL olmo_embedding_backward(EmbeddingGradient<float> gradient, std::int64_t ids) {
-  const Chunk c = row(ids);
-  embedding_gradients(gradient, c.begin, c.end);
+  embedding_backward_piece(gradient, ids);
 }
 
 OLMO_KERNEL olmo_embedding_backward_bf16(EmbeddingGradient<Bf16> gradient, std::int64_t ids) {
-  const Chunk c = row(ids);
-  embedding_gradients(gradient, c.begin, c.end);
+  embedding_backward_piece(gradient, ids);
 }
 
 // Matrix products, by the side of the tile and the types of A and B: f is fp32, b is bf16.

@@ -80,6 +80,11 @@ void mask_range(const std::uint8_t* __restrict mask, Element* __restrict x, std:
 constexpr std::int64_t kSwigluAhead = 512;
 
 template <typename Element>
+OLMO_INLINE F32x16 gated(F32x16 gate, F32x16 up) {
+  return rounded_to<Element>(gate * sigmoid(gate)) * up;
+}
+
+template <typename Element>
 void swiglu_rows(const Element* u, Element* y, std::int64_t columns, std::int64_t begin,
                  std::int64_t end) {
   for (std::int64_t row = begin; row < end; ++row) {
@@ -89,11 +94,22 @@ void swiglu_rows(const Element* u, Element* y, std::int64_t columns, std::int64_
     for_row(columns, [&] OLMO_STEP {
       fetch_to_read(gate + i + kSwigluAhead);
       fetch_to_read(up + i + kSwigluAhead);
-      const F32x16 g = load_some(gate + i, count);
-      const F32x16 silu = rounded_to<Element>(g * sigmoid(g));
-      store_some(out + i, silu * load_some(up + i, count), count);
+      store_some(out + i, gated<Element>(load_some(gate + i, count), load_some(up + i, count)),
+                 count);
     });
   }
+}
+
+struct GatedGradients {
+  F32x16 up, gate;
+};
+
+template <typename Element>
+OLMO_INLINE GatedGradients gated_gradients(F32x16 dy, F32x16 up, F32x16 gate) {
+  const F32x16 one = broadcast(1.0F);
+  const F32x16 s = sigmoid(gate);
+  const F32x16 dsilu = rounded_to<Element>(dy * up);
+  return {dy * rounded_to<Element>(gate * s), dsilu * (s * fma(gate, one - s, one))};
 }
 
 template <typename Element>
@@ -105,18 +121,14 @@ void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, std:
     Element* dup = du + row * 2 * columns;
     Element* dgate = dup + columns;
     const Element* d = dy + row * columns;
-    const F32x16 one = broadcast(1.0F);
     for_row(columns, [&] OLMO_STEP {
       fetch_to_read(gate + i + kSwigluAhead);
       fetch_to_read(up + i + kSwigluAhead);
       fetch_to_read(d + i + kSwigluAhead);
-      const F32x16 g = load_some(gate + i, count);
-      const F32x16 x = load_some(up + i, count);
-      const F32x16 out = load_some(d + i, count);
-      const F32x16 s = sigmoid(g);
-      store_some(dup + i, out * rounded_to<Element>(g * s), count);
-      const F32x16 dsilu = rounded_to<Element>(out * x);
-      store_some(dgate + i, dsilu * (s * fma(g, one - s, one)), count);
+      const GatedGradients gradients = gated_gradients<Element>(
+          load_some(d + i, count), load_some(up + i, count), load_some(gate + i, count));
+      store_some(dup + i, gradients.up, count);
+      store_some(dgate + i, gradients.gate, count);
     });
   }
 }
@@ -144,22 +156,27 @@ void rope_rows(const RopeArgs<Element>& args, float sign, std::int64_t begin, st
   }
 }
 
-/// Columns stay in registers while the rows of one id pass.
+/// `columns` columns of an id from `begin` on: they stay in registers while the rows pass.
+template <typename Element>
+OLMO_INLINE void embedding_gradient(const EmbeddingGradient<Element>& g, std::int64_t id,
+                                    std::int64_t begin, std::int64_t columns) {
+  const std::int64_t first = g.starts[id], last = g.starts[id + 1];
+  const Element* dx = g.dx + begin;
+  float* row = g.dtable + g.order[2 * first] * g.columns + begin;
+  for_row(columns, [&] OLMO_STEP {
+    const F32x16 held = load_some(row + i, count);
+    F32x16 sum = g.rounds ? zero() : held;
+    for (std::int64_t place = first; place < last; ++place)
+      sum = sum + load_some(dx + g.order[2 * place + 1] * g.columns + i, count);
+    if (g.rounds) sum = round_to_bf16(held + round_to_bf16(sum));
+    store_some(row + i, sum, count);
+  });
+}
+
 template <typename Element>
 void embedding_gradients(const EmbeddingGradient<Element>& g, std::int64_t begin,
                          std::int64_t end) {
-  for (std::int64_t id = begin; id < end; ++id) {
-    const std::int64_t first = g.starts[id], last = g.starts[id + 1];
-    float* row = g.dtable + g.order[2 * first] * g.columns;
-    for_row(g.columns, [&] OLMO_STEP {
-      const F32x16 held = load_some(row + i, count);
-      F32x16 sum = g.rounds ? zero() : held;
-      for (std::int64_t place = first; place < last; ++place)
-        sum = sum + load_some(g.dx + g.order[2 * place + 1] * g.columns + i, count);
-      if (g.rounds) sum = round_to_bf16(held + round_to_bf16(sum));
-      store_some(row + i, sum, count);
-    });
-  }
+  for (std::int64_t id = begin; id < end; ++id) embedding_gradient(g, id, 0, g.columns);
 }
 
 constexpr std::int64_t kLanes = 16;

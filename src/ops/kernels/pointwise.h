@@ -6,6 +6,13 @@
 
 namespace olmo::ops {
 
+/// Columns that a group of threads of a GPU takes of a row, so that a few rows, or a token that
+/// occurs often, occupy more than a few groups.
+inline constexpr std::int64_t kSwigluPiece = 512, kEmbeddingPiece = 64;
+constexpr std::int64_t pieces_of_row(std::int64_t columns, std::int64_t piece) {
+  return (columns + piece - 1) / piece;
+}
+
 /// Packed rows to rotate: `heads` heads of 2·half elements each, tables of (length, half); a row's
 /// position is positions[row], or row % length without them.
 template <class Element>

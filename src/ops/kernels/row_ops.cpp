@@ -2,6 +2,9 @@
 
 #include "ops/kernels/math.h"
 #include "ops/kernels/rows.h"
+#ifdef OLMO_GPU
+#include "ops/gpu/four_numbers.h"
+#endif
 
 namespace olmo::ops::OLMO_ISA {
 namespace {
@@ -97,6 +100,23 @@ void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) 
   }
 }
 
+/// The gradient of an element of x from that of y and from x, added to what dx held.
+template <bool kCentred>
+struct InputGradient {
+  RowStats stats;
+  F32x16 mean_g, mean_gh;
+  bool rounds, accumulates;
+
+  OLMO_INLINE F32x16 of(F32x16 g, F32x16 x, F32x16 held) const {
+    const F32x16 rstd = broadcast(stats.rstd);
+    if constexpr (kCentred) g = g - mean_g;
+    const F32x16 t = fma(negate(normalized<kCentred>(x, stats)), mean_gh, g);
+    const F32x16 value = rounded_if(rounds, rstd * t);
+    if (!accumulates) return value;
+    return rounds ? value + held : fma(rstd, t, held);
+  }
+};
+
 template <bool kCentred>
 void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64_t end) {
   const auto width = static_cast<float>(args.columns);
@@ -118,20 +138,15 @@ void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64
       if constexpr (kCentred) sum = sum + g;
       product = fma(g, normalized<kCentred>(load_from(x, i, count), stats), product);
     });
-    const F32x16 mean_g = broadcast(tree_sum(sum) / width);
-    const F32x16 mean_gh = broadcast(tree_sum(product) / width);
-    const F32x16 rstd = broadcast(stats.rstd);
+    const InputGradient<kCentred> rule{stats, broadcast(tree_sum(sum) / width),
+                                       broadcast(tree_sum(product) / width), rounds_dx,
+                                       args.accumulate_dx};
+#ifdef OLMO_GPU
+    if (args.weight.data == nullptr && store_by_fours(args.columns, rule, dy, x, dx)) continue;
+#endif
     for_row(args.columns, [&] OLMO_STEP {
-      F32x16 g = gradient(dy, i, count);
-      if constexpr (kCentred) g = g - mean_g;
-      const F32x16 h = normalized<kCentred>(load_from(x, i, count), stats);
-      const F32x16 t = fma(negate(h), mean_gh, g);
-      F32x16 value = rounded_if(rounds_dx, rstd * t);
-      if (args.accumulate_dx) {
-        const F32x16 held = load_from(dx, i, count);
-        value = rounds_dx ? value + held : fma(rstd, t, held);
-      }
-      store_into(dx, i, value, count);
+      const F32x16 held = args.accumulate_dx ? load_from(dx, i, count) : zero();
+      store_into(dx, i, rule.of(gradient(dy, i, count), load_from(x, i, count), held), count);
     });
   }
 }

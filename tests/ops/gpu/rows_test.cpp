@@ -39,6 +39,18 @@ TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu
   }
 }
 
+TEST_CASE("sums of tensors that four elements at a time do not fit have the CPU's bits",
+          "[ops][gpu][gpu-device]") {
+  check("misaligned", [&](const Policy& policy) {
+    const at::Tensor a = values(policy, {1029}, 1), b = values(policy, {1029}, 2);
+    const at::Tensor c = reference::narrowed(b), sum = full(policy, {1029}, 7);
+    add(policy, a.narrow(0, 1, 1028), b.narrow(0, 0, 1028), sum.narrow(0, 1, 1028));
+    add(policy, a.narrow(0, 0, 1028), c.narrow(0, 1, 1028), a.narrow(0, 0, 1028));
+    add(policy, c.narrow(0, 0, 1028), c.narrow(0, 0, 1028), c.narrow(0, 0, 1028));
+    return Tensors{sum, a, c};
+  });
+}
+
 TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t columns : kWidths) {
     check("bias " + std::to_string(columns), [&](const Policy& policy) {
@@ -114,8 +126,15 @@ TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   }
 }
 
+/// Also widths of several pieces of a row, with and without a rest.
+std::vector<std::int64_t> widths_in_pieces() {
+  std::vector<std::int64_t> widths(std::begin(kWidths), std::end(kWidths));
+  widths.insert(widths.end(), {1024, 1028, 1030});
+  return widths;
+}
+
 TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
-  for (const std::int64_t columns : kWidths) {
+  for (const std::int64_t columns : widths_in_pieces()) {
     check("swiglu " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor u = nasty(policy, {18, 2 * columns}, 1, 20),
                        y = empty(policy, {18, columns});
@@ -148,7 +167,7 @@ TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
 }
 
 TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
-  for (const std::int64_t columns : kWidths) {
+  for (const std::int64_t columns : widths_in_pieces()) {
     check("embedding " + std::to_string(columns), [&](const Policy& policy) {
       const at::Tensor ids = integers(50, 7, 1), table = values(policy, {9, columns}, 2);
       const at::Tensor x = empty(policy, {50, columns}), widened = empty(policy, {50, columns});
