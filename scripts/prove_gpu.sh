@@ -211,6 +211,9 @@ part_evaluate() {  # the eight tasks, against lm-eval's HFLM on the same GPU
 }
 
 part_profile() {  # kernels of a step by their share of its time
+  local tools=(ncu nsys)
+  [ "$device" = cuda ] || tools=(rocprof)
+  command -v "${tools[@]}" >/dev/null || skip "no profiler is here (${tools[*]})"
   has numpy || skip "$python has no numpy, which makes the tokens"
   "$python" bench/gpu_profile.py --binary "$harness" --device "$device" --threads "$threads" --out "$out/gpu_profile.md" ${small:+--shape XS}
 }

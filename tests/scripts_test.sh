@@ -39,6 +39,8 @@ expect "a program to prove that is named from elsewhere" 2 "^prove_gpu.sh: $work
 fake ../harness 'case "$*" in *tiny-cuda*) sleep 300 ;; *) exit 0 ;; esac'
 proof_within() { scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" --only tiny,bf16 --within "$1" && grep -c "left out: the $1 s of --within" "$work/proof/gpu_proof.md"; }
 expect "a proof that there is no time for" 0 "^2$" proof_within 10
+no_profiler() { scripts/prove_gpu.sh rocm --harness "$work/harness" --out "$work/proof" --only profile && grep -c "left out: no profiler is here (rocprof)" "$work/proof/gpu_proof.md"; }
+command -v rocprof >/dev/null || expect "a proof without a profiler" 0 "^1$" no_profiler
 expect "a proof within no time" 2 "^prove_gpu.sh: --within: expected seconds, got '0'" proof_within 0
 expect "a cache named from elsewhere" 0 "^/usr/here$" env OLMO_HARNESS_CACHE=here from=/usr bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
