@@ -256,6 +256,7 @@ end_part() {  # PART WORDS SECONDS
   report
 }
 report() {  # written after every part, so that a machine that is taken away leaves what was found
+  [ -n "$usable" ] || return 0  # one of a machine without the device would replace an earlier proof
   {
     echo "# A GPU against the CPU"
     echo
@@ -271,13 +272,14 @@ report() {  # written after every part, so that a machine that is taken away lea
 
 functions=$(declare -f)
 gpu=$(PYTHONPATH=bench "$python" -c "import trainings; print(trainings.gpu_name('$device'))" 2>/dev/null || echo unknown)
-rm -f "$out"/gpu_logs/*.txt
 # Where the device cannot be used, nothing else can be: this ends at once.
-chosen=" ${only//,/ } "
+chosen=" ${only//,/ } " usable=""
 if ! run machine; then
   cat "$out/gpu_logs/machine.txt" >&2
   exit 2
 fi
+usable=1
+find "$out/gpu_logs" -name '*.txt' ! -name machine.txt -delete  # of an earlier proof
 for part in "${parts[@]:1}"; do
   [[ -z $only || $chosen == *" $part "* ]] && run "$part"
 done

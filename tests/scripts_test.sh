@@ -42,6 +42,9 @@ expect "a proof that there is no time for" 0 "^2$" proof_within 10
 no_profiler() { scripts/prove_gpu.sh rocm --harness "$work/harness" --out "$work/proof" --only profile && grep -c "left out: no profiler is here (rocprof)" "$work/proof/gpu_proof.md"; }
 command -v rocprof >/dev/null || expect "a proof without a profiler" 0 "^1$" no_profiler
 expect "a proof within no time" 2 "^prove_gpu.sh: --within: expected seconds, got '0'" proof_within 0
+fake ../harness 'case "$*" in *opened*) echo "no such device"; exit 2 ;; *) exit 0 ;; esac'
+proof_without_device() { echo "an earlier proof" >"$work/proof/gpu_proof.md"; scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" || { cat "$work/proof/gpu_proof.md"; return 2; }; }
+expect "a proof without a device" 2 "^an earlier proof$" proof_without_device
 expect "a cache named from elsewhere" 0 "^/usr/here$" env OLMO_HARNESS_CACHE=here from=/usr bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
 expect "a cache that cannot be written" 2 "/proc/none cannot be written; OLMO_HARNESS_CACHE=DIR" env OLMO_HARNESS_CACHE=/proc/none bash -c "$(declare -f in_needs); in_needs '$fetch'"
 expect "a folder to build in that cannot be written" 2 "/proc/x cannot be written; --build-dir DIR" in_needs 'build /proc/x -- olmo-harness'
