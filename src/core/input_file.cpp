@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/descriptor.h"
@@ -156,6 +157,8 @@ InputFile::InputFile(const std::filesystem::path& path, Pipes pipes) : path_(pat
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail(path_, "cannot be opened for reading");
   check(status);  // it may be another one by now
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   if (!pipe_) size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -190,6 +193,13 @@ std::size_t InputFile::read(std::span<char> out) {
   }
 }
 
+bool is_there(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;
+  fail(path, "cannot be looked at");
+}
+
 void check_regular_file(const std::filesystem::path& path) { const InputFile file(path); }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -204,6 +214,8 @@ std::string read_file(const std::filesystem::path& path) {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path), data_(nullptr, Unmap{0}) {
   install_bus_error_handler();
   const InputFile file(path);
+  device_ = file.device();
+  inode_ = file.inode();
   const auto size = static_cast<std::size_t>(file.size());
   if (size == 0) return;
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
@@ -224,6 +236,20 @@ void MappedFile::drop(std::span<const std::byte> part) const noexcept {
   const auto begin = static_cast<std::size_t>(part.data() - data_.get());
   advise(data_.get(), (begin + page_size() - 1) / page_size() * page_size(),
          (begin + part.size()) / page_size() * page_size(), MADV_DONTNEED);
+}
+
+void MappedFile::check_not_cut() const {
+  // The file is asked by its name, as thousands of token files cannot all be kept open, and only
+  // for what this machine knows of it: that is what it has read. A file that has another name or
+  // none by now is whole in the map.
+  struct statx now {};
+  if (::statx(AT_FDCWD, path_.c_str(), AT_STATX_DONT_SYNC, STATX_SIZE | STATX_INO, &now) != 0 ||
+      now.stx_ino != inode_ || makedev(now.stx_dev_major, now.stx_dev_minor) != device_ ||
+      now.stx_size >= bytes().size())
+    return;
+  throw Error(ErrorKind::kInput, path_.string() + ": the file was cut while it was in use, from " +
+                                     std::to_string(bytes().size()) + " bytes to " +
+                                     std::to_string(now.stx_size));
 }
 
 void MappedFile::expect_random_access() const noexcept {

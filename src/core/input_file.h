@@ -30,6 +30,9 @@ class InputFile {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  /// Which file it is, whatever its name: of the numbers of its file system and within it.
+  [[nodiscard]] std::uint64_t device() const noexcept { return device_; }
+  [[nodiscard]] std::uint64_t inode() const noexcept { return inode_; }
   /// Bytes of a regular file; 0 for a pipe.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
@@ -38,10 +41,14 @@ class InputFile {
 
   std::filesystem::path path_;
   int fd_ = -1;
-  std::uint64_t size_ = 0;
+  std::uint64_t device_ = 0, inode_ = 0, size_ = 0;
   bool pipe_ = false;
   bool gave_bytes_ = false;
 };
+
+/// Whether there is something of this name. Throws Error(kInput) with the system's reason where
+/// that cannot be told: a folder on the way that may not be entered, links that lead in a circle.
+bool is_there(const std::filesystem::path& path);
 
 /// For libraries that open a file by its name. Throws as InputFile does.
 void check_regular_file(const std::filesystem::path& path);
@@ -70,6 +77,10 @@ class MappedFile {
   /// Gives the memory of whole pages of a part of bytes() back to the kernel, which reads them
   /// again if they are looked at again.
   void drop(std::span<const std::byte> part) const noexcept;
+  /// Throws Error(kInput) if the file is shorter now than it was when it was mapped. The kernel
+  /// shows zeros from a file's end to the end of that page, and no error: who has read what must
+  /// not be zeros asks this afterwards.
+  void check_not_cut() const;
 
  private:
   struct Unmap {
@@ -77,12 +88,13 @@ class MappedFile {
     void operator()(const std::byte* data) const noexcept;
   };
   std::filesystem::path path_;
+  std::uint64_t device_ = 0, inode_ = 0;
   std::unique_ptr<const std::byte, Unmap> data_;
 };
 
 /// Reads `file` at `offset`, which lies within it, and throws Error(kInput) naming file and place
 /// where a look at it would end the process. A training uses it, because it has weights to save
-/// before it ends.
+/// before it ends. What lies in the page of a new end is not seen: check_not_cut().
 void copy_mapped(const MappedFile& file, std::uint64_t offset, std::span<std::byte> into);
 
 }  // namespace olmo

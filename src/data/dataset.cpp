@@ -149,6 +149,7 @@ std::vector<std::uint8_t> Dataset::label_mask(std::uint64_t instance) const {
   const InstancePlace where = place(instance);
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(sequence_length_));
   copy_mapped(masks_[where.file], where.first_token, std::as_writable_bytes(std::span(mask)));
+  masks_[where.file].check_not_cut();
   return mask;
 }
 

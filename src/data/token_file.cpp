@@ -94,9 +94,9 @@ std::optional<std::string> foreign_to_token_files(std::span<const std::byte> byt
   return std::nullopt;
 }
 
-/// Whether ids read as uint16 look like those of a uint32 file: every second one is the high half of
-/// an id, 0 or 1 below 131,072, while the others are of many kinds. Read so, all pass for ids of the
-/// vocabulary, and the training would learn half zeros.
+/// Whether ids read as uint16 look like those of a uint32 file: every second one is the high half
+/// of an id, 0 or 1 below 131,072, while the others are of many kinds. Read so, all pass for ids of
+/// the vocabulary, and the training would learn half zeros.
 bool looks_like_uint32(std::span<const std::byte> bytes) {
   constexpr std::size_t kLeastIds = 64, kLeastKinds = 16;
   std::vector<std::uint16_t> ids(std::min(bytes.size(), kSample) / sizeof(std::uint16_t));
@@ -126,6 +126,7 @@ void for_each_block(const MappedFile& file, std::uint64_t first, std::uint64_t c
     use(std::span<const Stored>(ids), first + done);
     done += length;
   }
+  file.check_not_cut();
 }
 
 template <typename Stored, typename Out>
@@ -182,15 +183,27 @@ std::optional<std::uint64_t> number_at(const Json& object, const char* key) {
 
 /// A key that is there says something: it is refused rather than passed over.
 void check_types(const Json& facts, const std::string& path) {
-  const auto refuse = [&](const char* key, const char* expected) {
-    throw Error(ErrorKind::kInput, path + ": `" + key + "` must be " + expected + ", got " +
-                                       facts[key].dump(-1, ' ', true).substr(0, 60));
+  const auto refuse = [&](const std::string& name, const Json& value, const char* expected) {
+    throw Error(ErrorKind::kInput, path + ": `" + name + "` must be " + expected + ", got " +
+                                       value.dump(-1, ' ', true).substr(0, 60));
   };
-  if (facts.contains("dtype") && !facts["dtype"].is_string()) refuse("dtype", "uint16 or uint32");
+  const auto check_text = [&](const Json& object, const char* key, const std::string& name) {
+    if (object.contains(key) && !object[key].is_string() && !object[key].is_null())
+      refuse(name, object[key], "text");
+  };
+  if (facts.contains("dtype") && !facts["dtype"].is_string())
+    refuse("dtype", facts["dtype"], "uint16 or uint32");
   for (const char* key : {"tokens", "eos_token_id"}) {
     if (facts.contains(key) && !facts[key].is_number_unsigned() && !facts[key].is_null())
-      refuse(key, "a whole number from 0");
+      refuse(key, facts[key], "a whole number from 0");
   }
+  if (number_at(facts, "eos_token_id") > std::numeric_limits<std::uint32_t>::max())
+    refuse("eos_token_id", facts["eos_token_id"], "below 4294967296");
+  check_text(facts, "sha256", "sha256");
+  if (!facts.contains("tokenizer") || facts["tokenizer"].is_null()) return;
+  if (!facts["tokenizer"].is_object()) refuse("tokenizer", facts["tokenizer"], "an object");
+  for (const char* key : {"path", "sha256"})
+    check_text(facts["tokenizer"], key, std::string("tokenizer.") + key);
 }
 
 }  // namespace
@@ -237,9 +250,10 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
   const bool stated = check_sidecar(path, dtype, size_);
   if (!stated && dtype == TokenDtype::kUint16 && looks_like_uint32(bytes))
     throw Error(ErrorKind::kInput,
-                path.string() + ": holds uint32 ids, as every second number is the high half of "
-                                "one, but it was to be read as uint16; give "
-                                "data.memmap_dtype=uint32 (or --dtype uint32)");
+                path.string() +
+                    ": holds uint32 ids, as every second number is the high half of "
+                    "one, but it was to be read as uint16; give "
+                    "data.memmap_dtype=uint32 (or --dtype uint32)");
 }
 
 std::uint32_t TokenFile::at(std::uint64_t position) const {
@@ -294,7 +308,7 @@ void TokenFile::check_ids_below(std::uint64_t vocab_size) const {
 
 std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
   const auto path = sidecar_path(token_file);
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   const Json facts = read_json_file(path);
   if (!facts.is_object())
     throw Error(ErrorKind::kInput,
@@ -309,10 +323,8 @@ std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
   }
   sidecar.tokens = number_at(facts, "tokens");
   sidecar.sha256 = text_at(facts, "sha256");
-  if (const auto eos = number_at(facts, "eos_token_id");
-      eos && *eos <= std::numeric_limits<std::uint32_t>::max()) {
+  if (const auto eos = number_at(facts, "eos_token_id"))
     sidecar.eos_token_id = static_cast<std::uint32_t>(*eos);
-  }
   if (facts.contains("tokenizer")) {
     sidecar.tokenizer_path = text_at(facts["tokenizer"], "path");
     sidecar.tokenizer_sha256 = text_at(facts["tokenizer"], "sha256");

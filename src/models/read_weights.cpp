@@ -171,6 +171,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
       to += size * (narrow ? 2 : sizeof(float));
     }
     file->map().drop(bytes);
+    file->map().check_not_cut();
   }
   return hash.finish();
 }

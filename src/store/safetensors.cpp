@@ -285,6 +285,7 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
     std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset,
                 entry.bytes);
   }
+  file_.check_not_cut();
   return tensor;
 }
 

@@ -106,8 +106,11 @@ std::string sampled_digest(const MappedFile& file, const Samples& samples) {
 store::InputRecord describe(const std::string& kind, const fs::path& path, const Samples* samples) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
-  return {kind, fs::absolute(path).string(), std::ssize(bytes),
-          samples == nullptr ? sha256(bytes).hex() : sampled_digest(file, *samples)};
+  store::InputRecord record{
+      kind, fs::absolute(path).string(), std::ssize(bytes),
+      samples == nullptr ? sha256(bytes).hex() : sampled_digest(file, *samples)};
+  file.check_not_cut();
+  return record;
 }
 
 /// Every regular file of a folder (one level), or the file itself.
@@ -228,8 +231,9 @@ void require_writable_folder(const fs::path& folder) {
     throw Error(ErrorKind::kUsage,
                 folder.string() + ": the run directory cannot be made or written to: " + why);
   };
+  std::error_code error;  // links in a circle, a name that is too long
+  if (fs::status(folder, error).type() == fs::file_type::none) fail(error.message());
   const fs::path there = existing_part(folder);
-  std::error_code error;
   if (!fs::is_directory(there, error)) fail(there.string() + " is not a directory");
   if (::access(there.c_str(), W_OK | X_OK) != 0)
     fail("no permission to write in " + there.string());

@@ -50,6 +50,20 @@ TEST_CASE("what is no regular file is refused as an input, and nothing waits for
   CHECK_THROWS_AS(sha256_file(pipe), Error);
 }
 
+TEST_CASE("a path that cannot be looked at is not told to be absent", "[core]") {
+  const test::TemporaryDirectory folder;
+  const auto link = folder / "link";
+  std::filesystem::create_symlink("link", link);
+  std::ofstream(folder / "file") << "x";
+  CHECK(is_there(folder / "file"));
+  for (const auto& absent :
+       {folder / "absent", folder / "file" / "in it", folder / std::string(300, 'x')})
+    CHECK_FALSE(is_there(absent));
+  for (const auto& path : {link, link / "in it"})
+    CHECK_THROWS_WITH(is_there(path),
+                      Catch::Matchers::Contains(path.string() + ": cannot be looked at: "));
+}
+
 TEST_CASE("a pipe is read to its end where that is allowed", "[core]") {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -96,6 +110,25 @@ TEST_CASE("a copy out of a file that was cut meanwhile is an error that names it
     }
   }
   copy_mapped(file, 0, bytes);  // what is still there
+}
+
+TEST_CASE("a file that was cut within a page, of which the kernel shows zeros, is told as that",
+          "[core]") {
+  const TemporaryDirectory folder;
+  const MappedFile file(write_pages(folder));
+  const auto other_name = folder / "renamed";
+  fs::rename(file.path(), other_name);
+  std::ofstream(file.path()) << "another file";
+  CHECK_NOTHROW(file.check_not_cut());
+  fs::rename(other_name, file.path());
+  CHECK_NOTHROW(file.check_not_cut());
+  fs::resize_file(file.path(), 40900);
+  std::vector<std::byte> bytes(4096);
+  copy_mapped(file, 36864, bytes);
+  CHECK(bytes.back() == std::byte{0});
+  CHECK_THROWS_WITH(file.check_not_cut(), file.path().string() +
+                                              ": the file was cut while it was in use, from 40960 "
+                                              "bytes to 40900");
 }
 
 TEST_CASE("any other look at a part that was cut off ends the process with a sentence", "[core]") {

@@ -86,6 +86,21 @@ TEST_CASE("a sidecar that states another length shows that the file was cut", "[
             .says("says 3 tokens"));
 }
 
+TEST_CASE("ids that were cut off within a page while the file was in use are not read as zeros",
+          "[data]") {
+  const ScratchFolder folder;
+  for (const auto dtype : {TokenDtype::kUint16, TokenDtype::kUint32}) {
+    const auto path = folder.write("cut.npy", std::string(600, '\1'));
+    const TokenFile file(path, dtype);
+    std::filesystem::resize_file(path, 500);
+    std::vector<std::int64_t> ids(5);
+    const auto error = thrown_by([&] { file.read(file.size() - ids.size(), ids); });
+    REQUIRE(error);
+    CHECK(error->kind == ErrorKind::kInput);
+    CHECK(error->says("cut.npy: the file was cut while it was in use"));
+  }
+}
+
 TEST_CASE("a missing token file is an input error that names it", "[data]") {
   const auto error = thrown_by([] { TokenFile("/nonexistent/part.npy", TokenDtype::kUint16); });
   REQUIRE(error);
@@ -155,8 +170,21 @@ TEST_CASE("no file of token ids is taken for text", "[data]") {
   CHECK(opens(std::vector<std::uint16_t>{0x6f54, 0x6220, 0x2c65}));  // "To be,": three ids
 }
 
+TEST_CASE("a sidecar that cannot be looked at is not passed over", "[data]") {
+  const ScratchFolder folder;
+  const auto path = folder.write("a.npy", "abcd");
+  std::filesystem::create_symlink("a.npy.json", sidecar_path(path));
+  const auto error = thrown_by([&] { TokenFile(path, TokenDtype::kUint16); });
+  REQUIRE(error);
+  CHECK(error->kind == ErrorKind::kInput);
+  CHECK(error->says("a.npy.json: cannot be looked at"));
+}
+
 TEST_CASE("a sidecar whose facts have another type is refused", "[data]") {
-  for (const char* sidecar : {R"({"tokens": "2"})", R"({"tokens": -1})", R"({"tokens": 2.5})",
-                              R"({"dtype": 5})", R"({"eos_token_id": []})"})
+  for (const char* sidecar :
+       {R"({"tokens": "2"})", R"({"tokens": -1})", R"({"tokens": 2.5})", R"({"dtype": 5})",
+        R"({"eos_token_id": []})", R"({"eos_token_id": 4294967296})", R"({"sha256": 5})",
+        R"({"tokenizer": "x"})", R"({"tokenizer": {"path": 5}})",
+        R"({"tokenizer": {"sha256": []}})"})
     CHECK_THAT(refusal("abcd", TokenDtype::kUint16, sidecar).text, Catch::Contains("must be"));
 }
