@@ -442,8 +442,10 @@ std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
       compiler.problem = error.what();
     }
   }
+  std::string half = half_problem(device, folder);
+  if (half.empty()) half = problem_of_loading(torch_half(device, folder));
   needs.push_back({"LibTorch's half for " + std::string(device == Device::kCuda ? "CUDA" : "ROCm"),
-                   half_name(device), half_problem(device, folder), half_remedy()});
+                   half_name(device), half, half_remedy()});
   add(collectives_library(device));
   return needs;
 }

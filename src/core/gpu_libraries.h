@@ -155,7 +155,7 @@ struct GpuNeed {
 };
 
 /// Driver, compiler, LibTorch's half, and what several ranks need, in this order. LibTorch's half
-/// is not loaded.
+/// is loaded by another process, since it would stay.
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder);
 
 }  // namespace olmo

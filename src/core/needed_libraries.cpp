@@ -1,6 +1,8 @@
 #include "core/needed_libraries.h"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -10,6 +12,13 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/descriptor.h"
+#include "core/loader_cache.h"
+#include "core/process.h"
 
 namespace olmo {
 namespace {
@@ -107,6 +116,13 @@ Needs needs_of(const fs::path& library) {
   return needs;
 }
 
+std::optional<fs::path> find_in(const std::vector<fs::path>& folders, const std::string& name) {
+  std::error_code error;
+  for (const auto& folder : folders)
+    if (fs::exists(folder / name, error)) return folder / name;
+  return std::nullopt;
+}
+
 class Search {
  public:
   /// `asks_loader`: whether what is in no named folder is loaded, to see whether that can be done.
@@ -137,15 +153,10 @@ class Search {
   [[nodiscard]] const std::vector<fs::path>& cut() const { return cut_; }
 
  private:
-  static std::optional<fs::path> find(const std::string& name, std::vector<fs::path> folders) {
-    if (const char* more = std::getenv("LD_LIBRARY_PATH"); more != nullptr) {
-      for (auto& folder : folders_in(more, {})) folders.push_back(std::move(folder));
-    }
-    for (const auto& folder : folders) {
-      std::error_code error;
-      if (fs::exists(folder / name, error)) return folder / name;
-    }
-    return std::nullopt;
+  static std::optional<fs::path> find(const std::string& name,
+                                      const std::vector<fs::path>& folders) {
+    const auto file = find_in(folders, name);
+    return file ? file : find_library(name);
   }
   /// The loader's message begins with the library that it lacks: this one or one that it needs.
   static std::optional<std::string> missed_by_loader(const std::string& name) {
@@ -181,6 +192,15 @@ bool is_cut(const fs::path& library) {
   return !error && bytes < end;
 }
 
+std::optional<fs::path> find_library(const std::string& name) {
+  std::error_code error;
+  const char* const path = std::getenv("LD_LIBRARY_PATH");
+  if (auto file = find_in(folders_in(path == nullptr ? "" : path, {}), name)) return file;
+  for (const auto& file : cached_libraries(name))
+    if (fs::exists(file, error)) return file;
+  return std::nullopt;
+}
+
 std::vector<std::string> missing_libraries(const fs::path& library) {
   Search search(/*asks_loader=*/true);
   search.visit(library);
@@ -191,6 +211,32 @@ std::vector<fs::path> cut_libraries(const fs::path& library) {
   Search search(/*asks_loader=*/false);
   search.visit(library);
   return search.cut();
+}
+
+std::string problem_of_loading(const std::filesystem::path& library) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "";
+  Descriptor said(ends[0]), says(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return "";
+  if (child == 0) {
+    std::string problem;
+    if (load_for_good(library, &problem)) ::_exit(0);
+    ::_exit(::write(says.number(), problem.data(), problem.size()) < 0 ? 1 : 0);
+  }
+  says = Descriptor();  // so that the child alone has that end
+  std::string problem;
+  std::array<char, 4096> part{};
+  for (ssize_t got = 0; (got = ::read(said.number(), part.data(), part.size())) != 0;) {
+    if (got > 0) problem.append(part.data(), static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFSIGNALED(status))
+    return library.string() + ": ends the process that loads it by signal " +
+           std::to_string(WTERMSIG(status));
+  return problem;
 }
 
 }  // namespace olmo

@@ -248,8 +248,11 @@ namespace {
 /// A handle of the library, or null and why not. The loader maps a cut file, and then touching it
 /// ends the process.
 void* load(const std::string& name, std::string& problem) {
-  if (name.find('/') != std::string::npos && is_cut(name)) {
-    problem = name + ": the file is cut short";
+  const bool named = name.find('/') != std::string::npos;
+  const auto file = named ? std::optional<std::filesystem::path>(name) : find_library(name);
+  const auto cut = file ? cut_libraries(*file) : std::vector<std::filesystem::path>();
+  if (!cut.empty()) {
+    problem = cut.front().string() + ": the file is cut short";
     return nullptr;
   }
   if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;

@@ -67,6 +67,31 @@ TEST_CASE("a library that is cut short is named, and not given to the loader, wh
   CHECK_THAT(gpu_needs(Device::kCuda, folder).at(2).problem, Contains(said));
 }
 
+TEST_CASE("a cut library that the loader would find by its name alone is not given to it",
+          "[core][gpu]") {
+  const test::TemporaryDirectory scene;
+  const auto folder = with_one_cut(scene, OLMO_FAKE_INCOMPLETE, "libolmo_beside.so");
+  const test::Environment path("LD_LIBRARY_PATH", folder.string());
+  std::string problem;
+  CHECK_FALSE(SharedLibrary::open({"libolmo_beside.so"}, &problem));
+  CHECK(problem == (folder / "libolmo_beside.so").string() + ": the file is cut short");
+  // One that is whole, and needs the cut one.
+  CHECK_FALSE(SharedLibrary::open({(folder / "libtorch_cuda.so").string()}, &problem));
+  CHECK_THAT(problem, Contains("libolmo_beside.so: the file is cut short"));
+}
+
+TEST_CASE(
+    "a half of LibTorch that is whole and cannot be loaded is told before a training wants it",
+    "[core][gpu]") {
+  const test::TemporaryDirectory scene;
+  const auto folder = scene / "of another processor";
+  fs::copy(OLMO_FAKE_CUDA, folder);
+  CHECK(gpu_needs(Device::kCuda, folder.string()).at(2).problem.empty());
+  const auto half = folder / "libtorch_cuda.so";
+  std::fstream(half, std::ios::in | std::ios::out | std::ios::binary).seekp(18).write("\0", 2);
+  CHECK_THAT(gpu_needs(Device::kCuda, folder.string()).at(2).problem, Contains(half.string()));
+}
+
 TEST_CASE("no other library is taken than the one in the folder that the user names",
           "[core][gpu]") {
   const test::TemporaryDirectory scene;

@@ -1,0 +1,41 @@
+#include "core/loader_cache.h"
+
+#include <fstream>
+#include <string>
+
+#include "core/input_file.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("the system's list of libraries has the C library, which every program runs on",
+          "[core]") {
+  if (!fs::exists("/etc/ld.so.cache")) return;
+  const auto found = cached_libraries("libc.so.6");
+  REQUIRE(found.size() == 1);
+  CHECK(fs::exists(found.front()));
+  CHECK(cached_libraries("libolmo_absent.so").empty());
+}
+
+TEST_CASE("a list of libraries that is cut anywhere, is none or is not there has no library beyond",
+          "[core]") {
+  const test::TemporaryDirectory folder;
+  CHECK(cached_libraries("libc.so.6", folder / "none").empty());
+  std::ofstream(folder / "text") << "no list of libraries";
+  CHECK(cached_libraries("libc.so.6", folder / "text").empty());
+  if (!fs::exists("/etc/ld.so.cache")) return;
+  const std::string whole = read_file("/etc/ld.so.cache");
+  const auto file = cached_libraries("libc.so.6").at(0).string();
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 997) {
+    std::ofstream(folder / "cut", std::ios::binary) << whole.substr(0, bytes);
+    for (const auto& found : cached_libraries("libc.so.6", folder / "cut"))
+      CHECK(file.starts_with(found.string()));
+  }
+}
+
+}  // namespace
+}  // namespace olmo
