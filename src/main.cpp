@@ -1,9 +1,11 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -14,6 +16,14 @@
 #include "core/terminal.h"
 
 namespace {
+
+/// A path that leads nowhere is the user's, an error of the disk is not.
+olmo::ErrorKind kind_of(const std::error_code& code) {
+  const bool leads_nowhere = code == std::errc::permission_denied ||
+                             code == std::errc::too_many_symbolic_link_levels ||
+                             code == std::errc::filename_too_long;
+  return leads_nowhere ? olmo::ErrorKind::kInput : olmo::ErrorKind::kFailure;
+}
 
 int run(int argc, char** argv, bool& failed) {
   failed = true;
@@ -28,6 +38,10 @@ int run(int argc, char** argv, bool& failed) {
   } catch (const std::bad_alloc&) {
     olmo::log_line("error: there is no memory left");
     return static_cast<int>(olmo::ErrorKind::kFailure);
+  } catch (const std::filesystem::filesystem_error& error) {
+    olmo::log_line("error: " + error.path1().string() +
+                   ": cannot be used: " + error.code().message());
+    return static_cast<int>(kind_of(error.code()));
   } catch (const std::exception& error) {
     const std::string text = error.what();  // a library's may go on with the calls that led to it
     olmo::log_line("error: " + text.substr(0, text.find('\n')));

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/named_tensors.h"
+#include "core/safe_text.h"
 #include "core/text.h"
 #include "store/checkpoint_diff.h"
 #include "store/checkpoint_folder.h"
@@ -169,8 +170,8 @@ int verify(const Options& options) {
                          {"problems", problems}};
     std::cout << json_text(result) << '\n';
   } else {
-    for (const auto& problem : problems) std::cout << problem << '\n';
-    std::cout << reader.path().string() << ": "
+    for (const auto& problem : problems) std::cout << safe_line(problem) << '\n';
+    std::cout << safe_line(reader.path().string()) << ": "
               << (problems.empty() ? "every byte is as it was saved"
                                    : "damaged in " + counted(std::ssize(problems), "dataset"))
               << " (" << reader.datasets().size() << " datasets, " << reader.bytes() << " bytes)\n";

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "core/activity.h"
 #include "core/json.h"
+#include "core/safe_text.h"
 #include "model/model_config.h"
 #include "models/convert_model.h"
 
@@ -35,8 +36,8 @@ void print(const models::ConvertedModel& converted, const Options& options) {
     std::cout << json_text(result) << '\n';
     return;
   }
-  std::cout << source.path.string() << " (" << to_string(source.format) << ", " << parameters
-            << " parameters) is now " << converted.path.string() << ":\n";
+  std::cout << safe_line(source.path.string()) << " (" << to_string(source.format) << ", "
+            << parameters << " parameters) is now " << safe_line(converted.path.string()) << ":\n";
   for (const auto& file : converted.files) std::cout << "  " << file << '\n';
   std::cout << converted.bytes << " bytes; weights sha256 " << converted.weights_digest.hex()
             << '\n';

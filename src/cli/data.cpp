@@ -8,6 +8,7 @@
 #include "core/activity.h"
 #include "core/json.h"
 #include "core/policy.h"
+#include "core/safe_text.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/public/corpus.h"
@@ -96,7 +97,7 @@ struct TokenizeArguments {
 
 void print_report(const data::TokenizeReport& report, double seconds) {
   for (const auto& output : report.outputs) {
-    std::cout << output.path.string() << ": " << output.tokens << " tokens ("
+    std::cout << safe_line(output.path.string()) << ": " << output.tokens << " tokens ("
               << to_string(report.dtype) << "), " << output.documents << " documents, sha256 "
               << output.digest.hex() << '\n';
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
 #include "store/evaluation_seal.h"
@@ -47,7 +48,7 @@ std::optional<std::filesystem::path> if_given(const std::string& option) {
 
 JoinedRun find_joined_run(const std::string& run, const std::string& database) {
   const auto named = store::parse_run_name(run);
-  if (!fs::exists(named.database))
+  if (!is_there(named.database))
     refuse("--run " + run + ": there is no database " + named.database.string());
   std::error_code no_such_file;
   if (!database.empty() && !fs::equivalent(database, named.database, no_such_file))

@@ -83,6 +83,7 @@ Kind kind_of_folder(const fs::path& folder) {
 
 Kind kind_of(const fs::path& path) {
   std::error_code ignored;
+  if (!is_there(path)) return Kind::kUnknown;
   if (fs::is_directory(path, ignored)) return kind_of_folder(path);
   if (!is_file(path)) return Kind::kUnknown;
   if (is_database(path) || path.extension() == ".db") return Kind::kDatabase;

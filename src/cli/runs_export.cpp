@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/output_file.h"
 #include "core/process.h"
+#include "core/safe_text.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "exports/tools.h"
@@ -109,8 +110,9 @@ void export_runs(const Options& options) {
     if (now.activity == monitor::Activity::kGone) source.facts.status = exports::kKilled;
     const auto exported = exports::export_run(source, options.tool, folder, options.project);
     written.push_back(exported.path);
-    std::cout << "wrote " << exported.path.string() << ": " << counted(exported.numbers, "number")
-              << " of " << counted(exported.steps, "step") << "\n";
+    std::cout << "wrote " << safe_line(exported.path.string()) << ": "
+              << counted(exported.numbers, "number") << " of " << counted(exported.steps, "step")
+              << "\n";
   }
   std::cout << "look at it: " << advice(options.tool, folder, written) << "\n";
 }

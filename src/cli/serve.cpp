@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/process.h"
 #include "core/terminal.h"
 #include "serve/server.h"
@@ -21,8 +22,7 @@ struct Options {
 std::vector<std::filesystem::path> places_of(const Options& options) {
   std::vector<std::filesystem::path> places;
   for (const auto& place : options.places) {
-    std::error_code none;
-    if (!std::filesystem::exists(place, none))
+    if (!is_there(place))
       throw Error(ErrorKind::kUsage,
                   "serve: " + place + " is not there: expected a folder of runs, or a FILE.db");
     places.emplace_back(place);

@@ -111,7 +111,13 @@ std::string shortened(std::string_view text, std::size_t width, Keep keep) {
 
 void log_line(std::string_view line) {
   // On a terminal a line of progress may stand where this one goes.
-  const std::string text = (status_columns() ? "\r\x1b[K" : "") + safe_text(line) + "\n";
+  std::string text = status_columns() ? "\r\x1b[K" : "";
+  for (const char c : safe_text(line)) {
+    // A name with a line end in it shall begin no line that could be taken for another message.
+    if (text.ends_with('\n') && c != ' ') text += "  ";
+    text += c;
+  }
+  text += '\n';
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -176,7 +176,7 @@ std::string to_string(ModelFormat format) {
 }
 
 ModelFiles find_model(const fs::path& path) {
-  if (!fs::exists(path)) fail(path, "there is no such checkpoint");
+  if (!is_there(path)) fail(path, "there is no such checkpoint");
   if (!fs::is_directory(path)) {
     refuse_pickle(path);
     fail(path,

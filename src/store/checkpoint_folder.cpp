@@ -239,7 +239,7 @@ std::uint64_t next_sequence(const fs::path& run_dir) {
 }
 
 fs::path resolve_checkpoint(const fs::path& path) {
-  if (fs::exists(path / kManifestName)) {
+  if (is_there(path / kManifestName)) {
     return fs::is_symlink(path) ? path.parent_path() / fs::read_symlink(path) : path;
   }
   if (!fs::is_directory(path)) {

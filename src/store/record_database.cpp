@@ -21,7 +21,7 @@ constexpr auto kFlushInterval = std::chrono::milliseconds(500);
 /// Refuses what SQLite would turn into a sentence about something else.
 const std::filesystem::path& checked(const std::filesystem::path& path, OpenMode mode) {
   std::error_code none;  // a text that cannot be a path names nothing
-  if (mode != OpenMode::kCreate && !std::filesystem::exists(path, none)) {
+  if (mode != OpenMode::kCreate && !is_there(path)) {
     throw Error(ErrorKind::kUsage, path.string() + ": there is no such run database");
   }
   if (std::filesystem::is_directory(path, none)) {

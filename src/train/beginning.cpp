@@ -1,6 +1,7 @@
 #include "train/beginning.h"
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
 #include "train/resume_checks.h"
@@ -65,7 +66,7 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
   const fs::path database = database_of(options);
   Resumption resumption;
   problems.check([&] {
-    if (options.resume && (*options.resume != "latest" || fs::exists(options.run_dir)))
+    if (options.resume && (*options.resume != "latest" || is_there(options.run_dir)))
       resumption = find_resumption(options, database, config);
   });
   problems.check([&] {
@@ -75,7 +76,7 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] { store::require_unlocked(options.run_dir); });
-  if (fs::exists(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
+  if (is_there(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
   problems.check([&] {
     if (!store::holds_tables(database))
       return require_writable_folder(fs::absolute(database).parent_path());

@@ -68,4 +68,28 @@ TEST_CASE("a hostile name commands neither a terminal nor a spreadsheet", "[cli]
   CHECK(csv.find_first_of("\x1b\x07\xff") == std::string::npos);
 }
 
+TEST_CASE("a path that cannot be looked at is told with the system's reason, not as absent",
+          "[cli]") {
+  const TemporaryDirectory folder;
+  const std::string loop = folder / "loop";
+  fs::create_symlink("loop", loop);
+  const std::string said = "error: " + loop + ": cannot be looked at: Too many levels of";
+  for (const Words& words : {Words{"checkpoint", "verify", loop}, Words{"eval", loop},
+                             Words{"runs", "show", loop}, Words{"report", "run", loop}}) {
+    const auto ended = harness(folder / "log", words);
+    CHECK(ended.code == 3);
+    CHECK_THAT(ended.err, Catch::Matchers::Contains(said));
+  }
+  const auto ended = harness(folder / "log", {"eval", "--list", "--definitions", loop});
+  CHECK(ended.code == 3);
+  CHECK_THAT(ended.err, Catch::Matchers::Contains(loop + ": cannot be used: Too many levels of"));
+}
+
+TEST_CASE("a line end in a path begins no line that could be taken for a message", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto ended = harness(folder / "log", {"checkpoint", "verify", folder / "a\nwarning: b"});
+  CHECK(ended.code == 3);
+  CHECK_THAT(ended.err, Catch::Matchers::Contains("a\n  warning: b: is no checkpoint"));
+}
+
 }  // namespace olmo::test
