@@ -391,7 +391,7 @@ void add_eval(const Command& program, const char* group) {
       "  olmo-harness eval OLMo-1B-hf --suite olmo,paloma --db olmo1b.db --json\n"
       "  olmo-harness eval OLMo-1B-hf --convention oe --tasks arc_easy,hellaswag_rc_5shot\n"
       "  olmo-harness eval runs/a --perplexity mine=notes.txt --perplexity c4=c4_val.jsonl.gz\n"
-      "  olmo-harness eval step1000-hf --run other.db --step 1000     # joins an imported run\n"
+      "  olmo-harness eval step1000-hf --run other.db --step 1000     # joins this run\n"
       "  olmo-harness eval --rescore evaluations.db --json");
   eval.action([&options] {
     options.command_line = command_line();

@@ -132,7 +132,8 @@ class Resolver {
     open_.push_back(path);
     try {
       node = value_of(text);
-      if (find_non_utf8(node.text)) throw BadReference{"becomes a text that is not UTF-8"};
+      if (find_non_utf8(node.text))
+        throw BadReference{"becomes a text that is not UTF-8 or has a NUL character"};
       if (node.kind == ConfigNode::Kind::kScalar && !text.starts_with("${")) node.style = style;
     } catch (const BadReference& bad) {
       node = ConfigNode();

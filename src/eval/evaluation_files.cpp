@@ -34,8 +34,13 @@ bool is_part(const fs::path& path) {
 
 std::string DefinitionFile::kind() const {
   const Json kind = content->value("kind", Json());
-  if (!kind.is_string()) throw Error(ErrorKind::kUsage, origin + ": `kind` is missing");
-  return kind.get<std::string>();
+  if (kind.is_string()) return kind.get<std::string>();
+  const bool is_task = content->contains("source") || content->contains("requests");
+  throw Error(ErrorKind::kUsage,
+              origin + (is_task ? ": is a task's file, expected a suite's; saved as evals/tasks/" +
+                                      name + ".json it is asked by its name, --tasks " + name
+                                : ": `kind` is missing, expected rank_classification or "
+                                  "perplexity"));
 }
 
 std::vector<DefinitionFile> read_definitions(const std::optional<fs::path>& folder,

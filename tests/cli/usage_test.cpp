@@ -221,6 +221,8 @@ TEST_CASE("help is found by every road, fits 80 columns and ends with an example
     for (std::string line; std::getline(lines, line);) {
       INFO(line);
       CHECK(display_width(line) <= 80);
+      // A shell does not join a comment with the next line.
+      CHECK_FALSE((line.find(" # ") != line.npos && line.ends_with('\\')));
     }
   }
 }

@@ -41,6 +41,16 @@ TEST_CASE("names are sorted into tasks and perplexity suites, a suite file among
   CHECK(selection.suites[0].sources[0].name == "here");
 }
 
+TEST_CASE("a task's file in place of a suite's is told how to be asked", "[eval]") {
+  const TemporaryDirectory folder;
+  write_text(folder / "mine.json", R"({"source": "./mine.jsonl"})");
+  const auto file = folder / "mine.json";
+  const std::vector<std::string> names = {file.string()};
+  CHECK_THROWS_WITH(
+      select(load_catalog(std::nullopt, std::vector{file}), names, {.task_data = task_data()}),
+      Catch::Matchers::Contains("is a task's file") && Catch::Matchers::Contains("--tasks mine"));
+}
+
 TEST_CASE("a source that is not here is told with its place and how to get it", "[eval]") {
   const TemporaryDirectory folder;
   const auto file = two_sources(folder.path());

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/text.h"
 #include "data/public/fetch.h"
 
@@ -68,6 +69,7 @@ std::string missing_tokenizer_hint(const std::string& identifier) {
 
 fs::path require_tokenizer(const std::string& where, const std::string& identifier) {
   if (auto found = find_tokenizer(identifier)) return *std::move(found);
+  if (is_there(identifier)) check_regular_file(identifier);  // a folder, or a pipe
   throw Error(ErrorKind::kUsage, where + " " + identifier + ": not on this machine; " +
                                      missing_tokenizer_hint(identifier));
 }

@@ -225,30 +225,31 @@ class TokenizerJsonReader {
     // others are numbered on.
     std::uint64_t next_id = file.vocab.size();
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string name = "`added_tokens` entry " + std::to_string(i);
+      const std::string name = "added_tokens[" + std::to_string(i) + "]";
       AddedToken token = read_added_token(list[i], name);
       if (!contents.insert(token.content).second)
-        fail(name + " repeats the content " + show(token.content));
+        fail("`" + name + "` repeats the content " + show(token.content));
       const auto known = file.vocab.find(token.content);
       const std::uint64_t expected = known != file.vocab.end() ? known->second : next_id++;
       if (known == file.vocab.end() && model_ids.contains(expected)) {
-        fail(name + " would get id " + std::to_string(expected) +
+        fail("`" + name + "` would get id " + std::to_string(expected) +
              ", which `model.vocab` has given to another token");
       }
       if (token.id != expected) {
-        fail(name + ", " + show(token.content) + ", must have id " + std::to_string(expected) +
-             ", got " + std::to_string(token.id));
+        fail("`" + name + "`, " + show(token.content) + ", must have id " +
+             std::to_string(expected) + ", got " + std::to_string(token.id));
       }
       file.added_tokens.push_back(std::move(token));
     }
   }
 
   AddedToken read_added_token(const Json& entry, const std::string& name) const {
-    if (!entry.is_object()) fail(name + " must be an object");
+    if (!entry.is_object()) fail("`" + name + "` must be an object");
     const Json& content = member(entry, "content", name + ".content");
-    if (!content.is_string() || content == "") fail(name + ".content must be a string, not empty");
+    if (!content.is_string() || content == "")
+      fail("`" + name + ".content` must be a string, not empty");
     AddedToken token;
-    token.id = id_of(member(entry, "id", name + ".id"), name + ".id");
+    token.id = id_of(member(entry, "id", name + ".id"), "`" + name + ".id`");
     token.content = content.get<std::string>();
     token.special = required_flag(entry, "special", name);
     token.single_word = required_flag(entry, "single_word", name);

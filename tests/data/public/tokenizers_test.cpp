@@ -53,6 +53,13 @@ TEST_CASE("a tokenizer that can be fetched and is not here is told with the comm
   }
 }
 
+TEST_CASE("a folder that is given as tokenizer is not told to be absent", "[data]") {
+  const TokenizerCache cache;
+  CHECK_THROWS_WITH(
+      require_tokenizer("--tokenizer", cache.folder().path().string()),
+      Catch::Contains(cache.folder().path().string() + ": is not a regular file but a folder"));
+}
+
 TEST_CASE("an unknown tokenizer is told with the names that there are", "[data]") {
   const TokenizerCache cache;
   CHECK(missing_tokenizer_hint("dolma").find("dolma-v1_5 or gpt-neox-20b") != std::string::npos);

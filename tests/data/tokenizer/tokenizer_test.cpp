@@ -293,7 +293,7 @@ TEST_CASE("a damaged tokenizer.json is refused with one sentence", "[data]") {
   CHECK_THAT(load_error_after([](Json& root) { root["added_tokens"][3]["id"] = 5; }),
              Contains("must have id"));
   CHECK_THAT(load_error_after([](Json& root) { root["added_tokens"][3].erase("lstrip"); }),
-             Contains("lstrip` is missing"));
+             Contains(": `added_tokens[3].lstrip` is missing"));
   CHECK_THAT(load_error_after([](Json& root) { root["added_tokens"][3]["content"] = ""; }),
              Contains("content"));
   CHECK_THAT(
