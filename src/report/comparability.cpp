@@ -105,6 +105,11 @@ double rounding_of(const store::RecordedRun& run) {
   return 0;
 }
 
+bool unlike_batches(const store::RecordedRun& a, const store::RecordedRun& b) {
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  return x && y && *x != *y;
+}
+
 Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b) {
   Comparability found;
   const auto start_a = start_of(a);

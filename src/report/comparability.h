@@ -57,6 +57,8 @@ struct Comparability {
 std::optional<bool> same_batches(const store::RecordedRun& a, const store::RecordedRun& b);
 /// Tokens of a step; absent where the record tells no steps or no tokens.
 std::optional<std::int64_t> tokens_per_step(const store::RecordedRun& run);
+/// Whether both tell them, and other numbers: then equal steps are not equal training.
+bool unlike_batches(const store::RecordedRun& a, const store::RecordedRun& b);
 Comparability comparability(const store::RecordedRun& a, const store::RecordedRun& b);
 
 /// What the config says the matrix products are computed in: fp32, amp_bf16, …; empty: nothing.

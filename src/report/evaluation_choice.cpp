@@ -1,48 +1,18 @@
 #include "report/evaluation_choice.h"
 
 #include <algorithm>
-#include <bit>
-#include <iterator>
 #include <set>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
-
-#include "core/recorded_json.h"
 #include "core/text.h"
-#include "report/evaluation_match.h"
 #include "report/evaluation_places.h"
+#include "report/named_evaluations.h"
 
 namespace olmo::report {
 namespace {
 
-using store::EvaluationDb;
 using store::EvaluationEntry;
 using Names = std::set<std::string>;
-
-/// A finished evaluation and the names of its finished tasks and suites.
-struct Named {
-  const EvaluationEntry* entry;
-  std::size_t place;  ///< among those of its side, the oldest first
-  Names names;
-};
-
-std::vector<Named> named(const SideRecords& records) {
-  std::vector<Named> found;
-  const EvaluationDb db(records.database());
-  for (const auto& entry : records.evaluations) {
-    Named& one = found.emplace_back(Named{&entry, found.size(), {}});
-    for (const auto& task : db.tasks(entry.evaluation_id))
-      if (task.status == "finished") one.names.insert(task.record.task);
-  }
-  return found;
-}
-
-Names in_both(const Names& a, const Names& b) {
-  Names names;
-  std::ranges::set_intersection(a, b, std::inserter(names, names.end()));
-  return names;
-}
 
 Names without(const Names& names, const Names& others) {
   Names left;
@@ -60,27 +30,9 @@ bool may_pair(const EvaluationEntry& a, const EvaluationEntry& b, std::optional<
   return !x.step || !y.step || places.same(*x.step, *y.step);
 }
 
-/// What is rounded, as the policy of an evaluation has it.
-std::string rounding_of(const EvaluationEntry& entry) {
-  const Json policy = recorded_json(entry.record.policy);
-  std::string text;
-  for (const char* key : {"precision", "mixed_precision"})
-    text += (policy.is_object() && policy.contains(key) ? policy[key].dump() : "") + " ";
-  return text;
-}
-
-/// The same model asked in the same way, whatever was asked.
-bool alike(const EvaluationEntry& a, const EvaluationEntry& b) {
-  const auto& x = a.record;
-  const auto& y = b.record;
-  return x.step == y.step && x.weights_digest == y.weights_digest &&
-         x.tokenizer_digest == y.tokenizer_digest &&
-         limits_of(x.settings) == limits_of(y.settings) && rounding_of(a) == rounding_of(b);
-}
-
 struct Pair {
-  const Named* a = nullptr;
-  const Named* b = nullptr;
+  const NamedEvaluation* a = nullptr;
+  const NamedEvaluation* b = nullptr;
 };
 
 /// What makes a pair later than another, whichever side is A. Two evaluations may have been made in
@@ -90,20 +42,20 @@ auto lateness_of(const Pair& pair) {
     auto [low, high] = std::minmax({of(*pair.a), of(*pair.b)});
     return std::pair(high, low);
   };
-  return std::tuple(of_both([](const Named& one) { return one.entry->created_utc; }),
-                    of_both([](const Named& one) { return one.place; }),
-                    of_both([](const Named& one) { return one.entry->evaluation_id; }));
+  return std::tuple(of_both([](const NamedEvaluation& one) { return one.entry->created_utc; }),
+                    of_both([](const NamedEvaluation& one) { return one.place; }),
+                    of_both([](const NamedEvaluation& one) { return one.entry->evaluation_id; }));
 }
 
-Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b, std::optional<Kind> kind,
-                 const EvaluationPlaces& places) {
+Pair choose_pair(const std::vector<NamedEvaluation>& a, const std::vector<NamedEvaluation>& b,
+                 std::optional<Kind> kind, const EvaluationPlaces& places) {
   Pair best;
   const auto rank = [](const Pair& pair) {
     return std::tuple(pair.a->entry->record.step.value_or(0),
                       in_both(pair.a->names, pair.b->names).size(), lateness_of(pair));
   };
-  for (const Named& x : a) {
-    for (const Named& y : b) {
+  for (const NamedEvaluation& x : a) {
+    for (const NamedEvaluation& y : b) {
       if (!may_pair(*x.entry, *y.entry, kind, places)) continue;
       const Pair now{&x, &y};
       if (!best.a || rank(now) > rank(best)) best = now;
@@ -114,11 +66,11 @@ Pair choose_pair(const std::vector<Named>& a, const std::vector<Named>& b, std::
 }
 
 /// Other evaluations of the pair's step, the latest first.
-std::vector<Pair> others_of(const Pair& pair, const std::vector<Named>& a,
-                            const std::vector<Named>& b) {
+std::vector<Pair> others_of(const Pair& pair, const std::vector<NamedEvaluation>& a,
+                            const std::vector<NamedEvaluation>& b) {
   std::vector<Pair> others;
-  for (const Named& x : a)
-    for (const Named& y : b)
+  for (const NamedEvaluation& x : a)
+    for (const NamedEvaluation& y : b)
       if (x.entry->record.step == pair.a->entry->record.step &&
           y.entry->record.step == pair.b->entry->record.step && (&x != pair.a || &y != pair.b))
         others.push_back({&x, &y});
@@ -145,25 +97,27 @@ std::string listed(const Names& names) {
   return joined(std::vector<std::string>(names.begin(), names.end()));
 }
 
-Names all_names(const std::vector<Named>& evaluations, const Named& chosen) {
+Names all_names(const std::vector<NamedEvaluation>& evaluations, const NamedEvaluation& chosen) {
   Names names;
-  for (const Named& one : evaluations)
+  for (const NamedEvaluation& one : evaluations)
     if (one.entry->record.step == chosen.entry->record.step)
       names.insert(one.names.begin(), one.names.end());
   return names;
 }
 
-void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Named>& a,
-                const SideRecords& in_b, const std::vector<Named>& b, ChosenEvaluations& chosen) {
+void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<NamedEvaluation>& a,
+                const SideRecords& in_b, const std::vector<NamedEvaluation>& b,
+                ChosenEvaluations& chosen) {
   Names has_a = pair.a->names, has_b = pair.b->names, otherwise;
   for (const Pair& other : others_of(pair, a, b)) {
     const Names more = without(in_both(other.a->names, other.b->names), in_both(has_a, has_b));
     if (more.empty()) continue;
-    if (!alike(*other.a->entry, *pair.a->entry) || !alike(*other.b->entry, *pair.b->entry)) {
+    if (!asked_alike(*other.a->entry, *pair.a->entry) ||
+        !asked_alike(*other.b->entry, *pair.b->entry)) {
       otherwise.insert(more.begin(), more.end());
       continue;
     }
-    const auto read = [](const SideRecords& records, const Named& one) {
+    const auto read = [](const SideRecords& records, const NamedEvaluation& one) {
       return read_evaluation(records.database(), one.entry->evaluation_id);
     };
     if (other.a != pair.a) take(more, read(in_a, *other.a), has_a, *chosen.a);
@@ -214,12 +168,12 @@ void add_later(const PlacedSteps& compared, const SideRecords& in_a, const SideR
 }
 
 /// Why no evaluation of one side can be set against one of the other.
-std::string problem_of_none(const Named& last_a, const Named& last_b,
+std::string problem_of_none(const NamedEvaluation& last_a, const NamedEvaluation& last_b,
                             const EvaluationPlaces& places) {
   if (!places.unlike_steps())
     return "No step was evaluated on both sides: evaluate the same step, or leave the evaluations "
            "out with --skip-evaluations.";
-  const auto at = [&](char side, const Named& one) {
+  const auto at = [&](char side, const NamedEvaluation& one) {
     return places.text(side, one.entry->record.step.value_or(0));
   };
   return "No number of tokens was evaluated on both sides, whose batches are of other sizes: the "
@@ -229,33 +183,12 @@ std::string problem_of_none(const Named& last_a, const Named& last_b,
          "--skip-evaluations.";
 }
 
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-/// The first task or suite of `names` that differs in a bit; empty: none does.
-std::string first_unlike(const EvaluationData& a, const EvaluationData& b, const Names& names) {
-  Names unlike;
-  Findings ignored;
-  for (const auto metric : {TaskMetric::kAccuracy, TaskMetric::kCost})
-    for (const TaskPair& pair : match_tasks(a, b, metric, ignored))
-      if (!std::ranges::equal(pair.a->logprobs, pair.b->logprobs, same_bits))
-        unlike.insert(pair.a->task);
-  for (const SuitePair& pair : match_suites(a, b, true, ignored))
-    if (!std::ranges::all_of(pair.documents, [](const DocumentPair& documents) {
-          return same_bits(documents.a->nll, documents.b->nll);
-        }))
-      unlike.insert(pair.a->suite);
-  const Names found = in_both(unlike, names);
-  return found.empty() ? "" : *found.begin();
-}
-
 }  // namespace
 
 ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, const Side& b,
                                      const SideRecords& in_b, std::optional<Kind> kind) {
   ChosenEvaluations chosen;
-  const auto of_a = named(in_a), of_b = named(in_b);
+  const auto of_a = named_evaluations(in_a), of_b = named_evaluations(in_b);
   const EvaluationPlaces places(a, b);
   const Pair pair = choose_pair(of_a, of_b, kind, places);
   if (pair.a) {
@@ -283,44 +216,6 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
                 " holds no finished evaluation, the other side does: a metric that is missing is "
                 "no pass; evaluate both, or leave them out with --skip-evaluations.";
   return chosen;
-}
-
-std::vector<std::string> damage_at_step(const EvaluationData& data) {
-  const std::string at = data.step ? " at step " + std::to_string(*data.step) : "";
-  std::vector<std::string> sentences;
-  for (const auto& sentence : data.damage)
-    sentences.push_back("the evaluation " + data.evaluation_id + at + ": " + sentence);
-  return sentences;
-}
-
-UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b) {
-  UnlikeScores found;
-  std::optional<std::pair<std::int64_t, std::string>> first;
-  std::set<std::string> damage_a, damage_b;  // an evaluation may be read for several of the other
-  const auto add = [](const EvaluationData& data, std::set<std::string>& damage) {
-    const auto sentences = damage_at_step(data);
-    damage.insert(sentences.begin(), sentences.end());
-  };
-  const auto of_a = named(a), of_b = named(b);
-  for (const Named& x : of_a) {
-    const std::int64_t step = x.entry->record.step.value_or(0);
-    std::optional<EvaluationData> in_x;
-    for (const Named& y : of_b) {
-      const Names common = in_both(x.names, y.names);
-      if (common.empty() || !alike(*x.entry, *y.entry)) continue;
-      if (!in_x) in_x = read_evaluation(a.database(), x.entry->evaluation_id);
-      const auto in_y = read_evaluation(b.database(), y.entry->evaluation_id);
-      add(*in_x, damage_a);
-      add(in_y, damage_b);
-      const std::pair now(step, first_unlike(*in_x, in_y, common));
-      if (!now.second.empty() && (!first || now < *first)) first = now;
-    }
-  }
-  found.damage_a.assign(damage_a.begin(), damage_a.end());
-  found.damage_b.assign(damage_b.begin(), damage_b.end());
-  if (first)
-    found.first = "the scores of " + first->second + " at step " + std::to_string(first->first);
-  return found;
 }
 
 }  // namespace olmo::report

@@ -22,16 +22,4 @@ struct ChosenEvaluations {
 ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, const Side& b,
                                      const SideRecords& in_b, std::optional<Kind> kind);
 
-struct UnlikeScores {
-  /// The first task, by step and name, that both sides evaluated alike and whose scores differ in a
-  /// bit: "the scores of arc_easy at step 10"; empty: none.
-  std::string first;
-  std::vector<std::string> damage_a, damage_b;  ///< of evaluations that were read: sentences
-};
-/// Of all steps, not only the compared one.
-UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b);
-
-/// What is wrong with an evaluation of a run, each with its step before it.
-std::vector<std::string> damage_at_step(const EvaluationData& data);
-
 }  // namespace olmo::report

@@ -31,9 +31,8 @@ std::optional<std::int64_t> tokens_at(const store::RecordedRun& run, std::int64_
 EvaluationPlaces::EvaluationPlaces(const Side& a, const Side& b)
     : a_(with_tokens(a)), b_(with_tokens(b)) {
   if (!a_ || !b_) return;
-  const auto x = *tokens_per_step(*a_), y = *tokens_per_step(*b_);
-  batch_ = std::min(x, y);
-  unlike_ = x != y;
+  batch_ = std::min(*tokens_per_step(*a_), *tokens_per_step(*b_));
+  unlike_ = unlike_batches(*a_, *b_);
 }
 
 bool EvaluationPlaces::same(std::int64_t in_a, std::int64_t in_b) const {

@@ -6,6 +6,7 @@
 
 #include "report/recorded_evaluation.h"
 #include "report/stats/distributions.h"
+#include "store/evaluation_seal.h"
 
 namespace olmo::report {
 namespace {
@@ -70,6 +71,16 @@ std::vector<EvaluationScores> read_scores(store::RecordDatabase& records,
   };
   std::stable_sort(found.begin(), found.end(),
                    [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return found;
+}
+
+std::vector<EvaluationScores> read_sealed_scores(
+    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations) {
+  auto found = read_scores(records, evaluations);
+  for (EvaluationScores& evaluation : found) {
+    evaluation.damage = store::check_seals(records, evaluation.evaluation_id).altered;
+    if (!evaluation.damage.empty()) evaluation.scores.clear();
+  }
   return found;
 }
 

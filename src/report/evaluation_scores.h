@@ -27,11 +27,16 @@ struct EvaluationScores {
   std::optional<std::int64_t> step;
   std::vector<Score> scores;          ///< tasks in the order in which they were begun
   std::vector<std::string> problems;  ///< tasks without scores and why, one sentence each
+  /// That it was altered after it had ended, one sentence each: then it has no scores to be shown.
+  std::vector<std::string> damage = {};
 };
 
-/// The scores of each evaluation, by step; those without one last.
+/// The scores of each evaluation, by step; those without one last. Seals are not looked at.
 std::vector<EvaluationScores> read_scores(store::RecordDatabase& records,
                                           std::span<const store::EvaluationEntry> evaluations);
+/// The same, without the scores of those whose seals do not fit. Reads all rows of each.
+std::vector<EvaluationScores> read_sealed_scores(
+    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations);
 
 /// Wilson's interval of level 95 % ("Probable inference, the law of succession, and statistical
 /// inference", 1927) for `share` of `n` >= 1 instances: unlike the normal one it stays within 0 and

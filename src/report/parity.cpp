@@ -5,11 +5,11 @@
 #include "core/error.h"
 #include "report/comparability.h"
 #include "report/decide.h"
-#include "report/evaluation_choice.h"
 #include "report/parity_evaluations.h"
 #include "report/parity_margins.h"
 #include "report/parity_training.h"
 #include "report/stated_tokens.h"
+#include "report/unlike_scores.h"
 
 namespace olmo::report {
 namespace {
@@ -123,10 +123,7 @@ ParityReport compare(const std::string& a, const std::string& b, const ParityOpt
     const SideRecords records_a = open_records(name_a, options.reading),
                       records_b = open_records(name_b, options.reading);
     compare_records(report, records_a, records_b, options);
-    if (!options.skip_evaluations) {
-      report.scores_a = read_scores(records_a.database(), records_a.evaluations);
-      report.scores_b = read_scores(records_b.database(), records_b.evaluations);
-    }
+    if (!options.skip_evaluations) add_scores(report, records_a, records_b);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kDamaged) throw;
     report.damage.push_back(error.what());

@@ -23,9 +23,28 @@ std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step,
   return std::nullopt;
 }
 
+/// A sentence about an evaluation is said once, however often it is read.
+void add_damage(ParityReport& report, const Side& side, const std::string& evaluation_id,
+                std::optional<std::int64_t> step, const std::vector<std::string>& damage) {
+  for (const auto& sentence : damage_at_step(evaluation_id, step, damage)) {
+    const std::string said = side.label + ": " + sentence + ".";
+    if (std::ranges::find(report.damage, said) == report.damage.end())
+      report.damage.push_back(said);
+  }
+}
+
 void add_damage(ParityReport& report, const Side& side, const EvaluationData& data) {
-  for (const auto& sentence : damage_at_step(data))
-    report.damage.push_back(side.label + ": " + sentence + ".");
+  add_damage(report, side, data.evaluation_id, data.step, data.damage);
+}
+
+/// All that a side evaluated; what was altered is damage, also where it is shown and not compared.
+std::vector<EvaluationScores> scores_of(ParityReport& report, const Side& side,
+                                        const SideRecords& records) {
+  auto scores = read_sealed_scores(records.database(), records.evaluations);
+  for (const EvaluationScores& each : scores)
+    if (!side.evaluation || side.evaluation->evaluation_id != each.evaluation_id)
+      add_damage(report, side, each.evaluation_id, each.step, each.damage);
+  return scores;
 }
 
 /// The compared place and those before it at which both runs were evaluated.
@@ -93,6 +112,11 @@ EvaluatedRuns evaluated_runs(ParityReport& report, const SideRecords& a, const S
         "The scores of repeats are without " + joined(without) +
         ": no finished and sound evaluation of the compared step asked the same.");
   return runs;
+}
+
+void add_scores(ParityReport& report, const SideRecords& a, const SideRecords& b) {
+  report.scores_a = scores_of(report, report.a, a);
+  report.scores_b = scores_of(report, report.b, b);
 }
 
 void compare_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b,

@@ -10,6 +10,9 @@ namespace olmo::report {
 void choose_evaluations(ParityReport& report, const SideRecords& a, const SideRecords& b,
                         const ParityOptions& options);
 
+/// The scores of all finished evaluations of both sides. Those that were altered are damage.
+void add_scores(ParityReport& report, const SideRecords& a, const SideRecords& b);
+
 /// The evaluations of the compared step, of the compared runs and of those that count as repeats.
 EvaluatedRuns evaluated_runs(ParityReport& report, const SideRecords& a, const SideRecords& b);
 

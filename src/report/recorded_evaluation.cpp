@@ -258,6 +258,16 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
   return data;
 }
 
+std::vector<std::string> damage_at_step(const std::string& evaluation_id,
+                                        std::optional<std::int64_t> step,
+                                        const std::vector<std::string>& damage) {
+  const std::string at = step ? " at step " + std::to_string(*step) : "";
+  std::vector<std::string> sentences;
+  for (const auto& sentence : damage)
+    sentences.push_back("the evaluation " + evaluation_id + at + ": " + sentence);
+  return sentences;
+}
+
 std::set<std::string> limits_of(const std::string& text) {
   const Json settings = recorded_json(text);
   std::set<std::string> limits;

@@ -73,6 +73,11 @@ struct EvaluationData {
 /// be read.
 EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id);
 
+/// The damage of an evaluation of a run, each sentence with the evaluation and its step before it.
+std::vector<std::string> damage_at_step(const std::string& evaluation_id,
+                                        std::optional<std::int64_t> step,
+                                        const std::vector<std::string>& damage);
+
 /// How many instances a task or suite an evaluation with these settings scored at most: each number
 /// that it has, as text, and "null" where it was all.
 std::set<std::string> limits_of(const std::string& settings);

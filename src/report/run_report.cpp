@@ -29,7 +29,7 @@ RunReport report_run(const std::string& run, const std::string& cluster, store::
     found.efficiency = efficiency_of(*found.side.run, place);
   }
   if (found.side.run) found.audits = reference_distance(*found.side.run).audits;
-  found.evaluations = read_scores(
+  found.evaluations = read_sealed_scores(
       records.database(), records.run_id.empty()
                               ? records.evaluations
                               : store::EvaluationDb(records.database()).list(records.run_id));
@@ -37,6 +37,17 @@ RunReport report_run(const std::string& run, const std::string& cluster, store::
     found.side.evaluation =
         read_evaluation(records.database(), last_of_run(records.evaluations).evaluation_id);
   return found;
+}
+
+std::vector<std::string> damage_of(const RunReport& report) {
+  auto sentences = damage_of(report.side);
+  const auto& latest = report.side.evaluation;
+  for (const EvaluationScores& each : report.evaluations) {
+    if (latest && latest->evaluation_id == each.evaluation_id) continue;  // the side's own
+    const auto more = damage_at_step(each.evaluation_id, each.step, each.damage);
+    sentences.insert(sentences.end(), more.begin(), more.end());
+  }
+  return sentences;
 }
 
 }  // namespace olmo::report

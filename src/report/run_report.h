@@ -28,4 +28,7 @@ struct RunReport {
 RunReport report_run(const std::string& run, const std::string& cluster,
                      store::OpenMode reading = store::OpenMode::kReadOnly);
 
+/// What is wrong with its records, evaluations of all steps included; one sentence each.
+std::vector<std::string> damage_of(const RunReport& report);
+
 }  // namespace olmo::report

@@ -85,11 +85,6 @@ void mark_gaps(const store::RecordedRun& run, char side, std::vector<Mark>& mark
   }
 }
 
-bool unlike_batches(const store::RecordedRun& a, const store::RecordedRun& b) {
-  const auto x = tokens_per_step(a), y = tokens_per_step(b);
-  return x && y && *x != *y;
-}
-
 /// Where both sides have the same place of the data: by tokens, as the losses are compared, else by
 /// steps; nowhere if their batches are of other sizes.
 std::vector<std::pair<std::size_t, std::size_t>> common_batches(const store::RecordedRun& a,

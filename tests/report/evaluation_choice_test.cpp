@@ -1,73 +1,12 @@
 #include "report/evaluation_choice.h"
 
-#include "report/evaluation_fixture.h"
-#include "report/run_of_losses.h"
-#include "store/plain_evaluation.h"
+#include "report/evaluated.h"
 #include "support/catch.h"
 
 namespace olmo::report {
 namespace {
 
-using test::EvaluationFile;
-
-/// The evaluations of one run, each of a task whose first option is the more likely the larger
-/// `score` is.
-class Evaluated {
- public:
-  Evaluated() {
-    records_.db = std::make_unique<store::RunDb>(
-        store::RunDb::open(folder_ / "run.db", store::OpenMode::kCreate));
-    side_.label = "run.db";
-  }
-
-  void add(std::int64_t step, const std::string& task, double score = -1,
-           const std::string& policy = R"({"precision":"fp32"})",
-           const std::string& settings = "{}") {
-    store::EvaluationDb db(records_.database());
-    auto record = test::plain_evaluation({}, step);
-    record.policy = policy;
-    record.settings = settings;
-    const auto id = db.begin(record);
-    db.begin_task(test::plain_task(task));
-    for (std::int64_t i = 0; i < 3; ++i)
-      db.record_options(EvaluationFile::ranked(task, i, {score, -2}));
-    db.end_task(task, "finished");
-    db.end("finished");
-    records_.evaluations.push_back(db.entry(id));
-  }
-
-  /// The last one that was added ended so.
-  void end_last_as(const std::string& status) {
-    records_.unfinished.push_back(std::move(records_.evaluations.back()));
-    records_.unfinished.back().status = status;
-    records_.evaluations.pop_back();
-  }
-
-  /// Of a training of so many tokens a step.
-  void trained_with(std::int64_t tokens) {
-    side_.run = run_of_losses(std::vector<double>(40, 3), tokens);
-  }
-
-  /// Makes another score of what was recorded of the step.
-  void alter_step(std::int64_t step) {
-    records_.database().connection().execute(
-        "UPDATE evaluation_options SET logprob = logprob - 0.5 WHERE evaluation_id IN (SELECT "
-        "evaluation_id FROM evaluations WHERE step = " +
-        std::to_string(step) + ")");
-  }
-
-  void make_at_once() {
-    for (auto& entry : records_.evaluations) entry.created_utc = "2026-01-01T00:00:00.000Z";
-  }
-
-  [[nodiscard]] const SideRecords& records() const { return records_; }
-  [[nodiscard]] const Side& side() const { return side_; }
-
- private:
-  test::TemporaryDirectory folder_;
-  SideRecords records_;
-  Side side_;
-};
+using test::Evaluated;
 
 ChosenEvaluations choose(const Evaluated& a, const Evaluated& b) {
   return choose_evaluations(a.side(), a.records(), b.side(), b.records(), {});
@@ -188,28 +127,6 @@ TEST_CASE("runs of other batch sizes with scores of equal steps alone have none 
   CHECK_FALSE(chosen.a);
   CHECK(chosen.problem.find("the last evaluation of A is of step 30 (6,000 tokens), that of B of "
                             "step 30 (3,000 tokens)") != std::string::npos);
-}
-
-TEST_CASE("scores that differ at an earlier step are found", "[report]") {
-  Evaluated a, b;
-  for (const std::int64_t step : {10, 20}) {
-    a.add(step, "arc");
-    b.add(step, "arc", step == 10 ? -1.25 : -1);
-  }
-  CHECK(scores_that_differ(a.records(), b.records()).first == "the scores of arc at step 10");
-  CHECK(scores_that_differ(a.records(), a.records()).first.empty());
-}
-
-TEST_CASE("scores of an earlier step that were altered are damage, not another score", "[report]") {
-  Evaluated a, b;
-  for (const std::int64_t step : {10, 20})
-    for (Evaluated* side : {&a, &b}) side->add(step, "arc");
-  b.alter_step(10);
-  const auto found = scores_that_differ(a.records(), b.records());
-  CHECK(found.damage_a.empty());
-  REQUIRE(found.damage_b.size() == 1);
-  CHECK(found.damage_b[0].find(" at step 10: arc: its rows, or what they were recorded under, are "
-                               "not those that the evaluation ended with") != std::string::npos);
 }
 
 }  // namespace olmo::report

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page/pages.h"
+#include "report/run_report.h"
 #include "store/plain_evaluation.h"
 #include "store/record_database.h"
 #include "support/catch.h"
@@ -36,6 +37,12 @@ class Evaluations {
          {{name, "", "acc", value, 0.1, {}, {}, n}, {name, "", "bpb", 3, 0.1, {}, {}, n}});
   }
   store::EvaluationDb& db() { return db_; }
+  /// Without their scores where these were altered.
+  std::vector<EvaluationScores> read_sealed() {
+    db_.flush();
+    return read_sealed_scores(records_, db_.list());
+  }
+  void alter(const std::string& sql) { records_.connection().execute(sql); }
   std::vector<EvaluationScores> read() {
     db_.flush();
     return read_scores(records_, db_.list());
@@ -134,6 +141,31 @@ TEST_CASE("the page of a run shows its audits", "[report]") {
              Contains("steps 3 to 5: differs at step 4 in the loss, operation swiglu, on host"));
   CHECK_THAT(run_html(report), Contains("operation swiglu"));
   CHECK(run_json(report)["audits"][0]["verdict"] == "different");
+}
+
+TEST_CASE("scores that were altered after the evaluation had ended are not told", "[report]") {
+  Evaluations of_run;
+  for (const std::int64_t step : {10, 20}) {
+    of_run.begin(step);
+    of_run.accuracy("arc", 0.5, 100);
+    of_run.db().end("finished");
+  }
+  CHECK(of_run.read_sealed()[0].damage.empty());
+  of_run.alter(
+      "UPDATE evaluation_metrics SET value = 0.9 WHERE metric = 'acc' AND evaluation_id IN (SELECT "
+      "evaluation_id FROM evaluations WHERE step = 10)");
+  const auto found = of_run.read_sealed();
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].scores.empty());
+  REQUIRE(found[0].damage.size() == 1);
+  CHECK(found[0].damage[0].find("arc: its rows") == 0);
+  CHECK(found[1].scores.size() == 1);
+
+  RunReport report;
+  report.evaluations = found;
+  REQUIRE(damage_of(report).size() == 1);
+  CHECK(damage_of(report)[0].find(" at step 10: arc: its rows") != std::string::npos);
+  CHECK_THAT(run_markdown(report), Contains("is damaged: no score is shown"));
 }
 
 }  // namespace olmo::report

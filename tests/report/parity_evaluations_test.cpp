@@ -41,3 +41,20 @@ TEST_CASE("a repeat counts by its evaluation that asked what the compared runs w
   REQUIRE(found != tests.end());
   CHECK((found->k_a == 2 && found->k_b == 2));
 }
+
+TEST_CASE("an altered evaluation that is shown and not compared is damage", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  std::string of_b;
+  for (SideDb* side : {&a, &b}) {
+    of_b = side->add({.losses = losses(1, 100)});
+    test::write_evaluation(side->records(), of_b, {{"arc", answers(50, 1)}}, of_b);
+  }
+  test::write_evaluation(b.records(), of_b, {{"boolq", answers(50, 1)}}, of_b);
+  const auto verdict = [&] { return compare(a.path(), b.path(), of_kind(Kind::kTrajectory)); };
+  CHECK(verdict().damage.empty());
+  b.sql("UPDATE evaluation_options SET logprob = -0.5 WHERE task = 'boolq' AND doc_id = 3");
+  const ParityReport report = verdict();
+  CHECK(report.verdict == Verdict::kInvalidData);
+  REQUIRE_FALSE(report.damage.empty());
+  CHECK(report.damage[0].find(" at step 7: boolq: its rows") != std::string::npos);
+}

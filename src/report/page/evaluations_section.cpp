@@ -101,12 +101,13 @@ std::string score_chart(const ScoreCurve& curve, std::span<const ScoredSide> sid
   return chart.html();
 }
 
-/// Evaluations that did not finish, and tasks that have no scores.
+/// Evaluations that did not finish or were altered, and tasks that have no scores.
 std::vector<std::string> problems_of(const RunReport& report) {
   std::vector<std::string> problems;
   for (const EvaluationScores& evaluation : report.evaluations) {
     const std::string name = "Evaluation " + evaluation.evaluation_id;
     if (evaluation.status != "finished") problems.push_back(name + " is " + evaluation.status);
+    if (!evaluation.damage.empty()) problems.push_back(name + " is damaged: no score is shown");
     for (const auto& problem : evaluation.problems) problems.push_back(name + ": " + problem);
   }
   return problems;
@@ -172,7 +173,7 @@ std::string scores_section(const RunReport& report) {
   html += score_charts(sides);
   if (report.evaluations.empty())
     return empty_section("scores", "Evaluations", escape(kNotEvaluated));
-  if (!problems.empty()) html += "<h3>Not finished</h3>\n" + list_of(problems);
+  if (!problems.empty()) html += "<h3>Without scores</h3>\n" + list_of(problems);
   return section("scores", "Evaluations", html);
 }
 

@@ -206,7 +206,8 @@ OrderedJson json_of(const EvaluationScores& evaluation) {
           {"checkpoint", evaluation.checkpoint},
           {"step", evaluation.step ? OrderedJson(*evaluation.step) : OrderedJson(nullptr)},
           {"scores", scores},
-          {"problems", evaluation.problems}};
+          {"problems", evaluation.problems},
+          {"damage", evaluation.damage}};
 }
 
 }  // namespace olmo::report::page

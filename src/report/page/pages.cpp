@@ -81,7 +81,7 @@ std::string status_of(const store::RecordedRun& run) {
 }
 
 std::string header(const RunReport& report) {
-  const auto damage = damage_of(report.side);
+  const auto damage = damage_of(report);
   std::string html =
       "<header>\n<p class=\"kicker\">One run" +
       (report.side.run ? ": " + shown(status_of(*report.side.run), 60) : std::string()) +
@@ -124,7 +124,7 @@ std::string run_html(const RunReport& report) {
 nlohmann::ordered_json run_json(const RunReport& report) {
   nlohmann::ordered_json json = {{"schema", kRunSchema}};
   json.update(json_of(report.side));
-  json["damage"] = damage_of(report.side);
+  json["damage"] = damage_of(report);
   json["disagreement"] = report.side.disagreement;
   json["marks"] = json_list(report.marks);
   json["evaluations"] = json_list(report.evaluations);
@@ -138,7 +138,7 @@ nlohmann::ordered_json run_json(const RunReport& report) {
 std::string run_markdown(const RunReport& report) {
   std::string out = "# " + markdown_text(title_of(report.side)) + "\n\n";
   for (const std::string& line : summary(report)) out += "- " + markdown_text(line) + "\n";
-  for (const std::string& line : damage_of(report.side))
+  for (const std::string& line : damage_of(report))
     out += "- damaged: " + markdown_text(line) + "\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(report.marks.size(), kShownRows); ++i)
     out += "- " + markdown_text(report.marks[i].kind) + " at " + place_of(report.marks[i]) + ": " +
