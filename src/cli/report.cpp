@@ -128,7 +128,8 @@ void declare(const Options& options) {
             << made.created_utc << " (" << made.sha256.substr(0, 16) << ")\n";
 }
 
-void one_run(const Options& options) {
+/// The page of a damaged record is made, too; the exit code then says that it is one.
+int one_run(const Options& options) {
   report::RunReport found = during("reading the record of " + options.a,
                                    [&] { return report::report_run(options.a, options.cluster); });
   const auto words = with({"report", "run", options.a}, {{"--cluster", options.cluster}});
@@ -138,6 +139,7 @@ void one_run(const Options& options) {
           options.json ? report::run_json(found) : nlohmann::ordered_json());
   if (options.out.empty() && !options.json)
     say_next({{with(words, {{"--out", "run.html"}}), "the same as a page, with curves"}});
+  return report::damage_of(found).empty() ? 0 : static_cast<int>(ErrorKind::kDamaged);
 }
 
 void add_outputs(const Command& command, Options& options) {
@@ -212,7 +214,7 @@ void add_report(const Command& program, const char* group) {
   one.run(options.a);
   add_outputs(one, options);
   one.footer("Example: olmo-harness report run runs/quickstart-1 --out run.html");
-  one.action([&options] { one_run(options); });
+  one.action([&options] { return one_run(options); });
 }
 
 }  // namespace olmo::cli

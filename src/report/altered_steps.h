@@ -9,9 +9,10 @@
 
 namespace olmo::report {
 
-/// One sentence without its full stop, of the first step of which the tokens, the learning rate,
-/// the limit on the gradients' norm or the share that was clipped is not what the config gives.
-/// Nothing where there is none, or where the config does not decide it.
+/// One sentence without its full stop, of the first step of which the tokens, the epoch, the
+/// learning rate, the limit on the gradients' norm, the share that was clipped, the number of
+/// masked instances, the loss per label or the tokens per second are not what the config and the
+/// step's other columns give. Nothing where there is none, or where these do not decide it.
 std::optional<std::string> altered_step(const store::RecordedRun& run,
                                         const config::RunColumns& config);
 

@@ -11,6 +11,7 @@
 #include "core/recorded_json.h"
 #include "core/text.h"
 #include "report/altered_steps.h"
+#include "report/measures.h"
 
 namespace olmo::report {
 namespace {
@@ -33,9 +34,11 @@ class Contradictions {
           "was altered, or is damaged"};
     compare_ends();
     compare_ranks();
+    for (auto& sentence : impossible_measures(run_)) found_.push_back(std::move(sentence));
     if (const auto config = config::run_columns(run_.config)) {
       compare_with(*config);
       compare_strategies(config->config);
+      compare_numerics(config->config);
       if (auto altered = altered_step(run_, *config)) found_.push_back(*std::move(altered));
     }
     return std::move(found_);
@@ -100,6 +103,17 @@ class Contradictions {
         add("attempts.strategy of attempt " + std::to_string(attempt.attempt), attempt.strategy,
             "of " + counted(*attempt.world_size, "rank") + " its config gives", expected);
     }
+  }
+
+  /// Of the first attempt: a later one may compute otherwise than the config says.
+  void compare_numerics(const config::TrainConfig& config) {
+    if (run_.attempts.empty()) return;
+    const Json policy = recorded_json(run_.attempts.front().policy);
+    if (!policy.is_object() || !policy.contains("numerics")) return;
+    const Json& numerics = policy["numerics"];
+    if (numerics != Json(config.numerics))
+      add("the numerics of attempt " + std::to_string(run_.attempts.front().attempt),
+          numerics.dump(), "its config says", config.numerics);
   }
 
   void compare_with(const config::RunColumns& config) {

@@ -63,16 +63,21 @@ Quantity tokens_trained(const store::RecordedRun& run) {
   return trained >= 0 ? Quantity(trained) : std::nullopt;
 }
 
-/// Absent where a step is missing or has no time.
+/// Absent where a step is missing, or its time is none.
 Quantity seconds_of_steps(const store::StepColumns& steps) {
   if (steps.seconds.empty() || steps.seconds.size() != steps.size()) return std::nullopt;
   if (steps.step.back() - steps.step.front() + 1 != static_cast<std::int64_t>(steps.size()))
+    return std::nullopt;
+  if (!std::ranges::all_of(steps.seconds, [](double seconds) { return seconds > 0; }))
     return std::nullopt;
   const double sum = std::accumulate(steps.seconds.begin(), steps.seconds.end(), 0.0);
   return sum > 0 && std::isfinite(sum) ? Quantity(sum) : std::nullopt;
 }
 
+/// Of those that were recorded: 0 is none. Absent where one cannot be.
 Quantity median_rate(const std::vector<double>& rates) {
+  const auto cannot_be = [](double rate) { return rate < 0 || std::isinf(rate); };
+  if (std::ranges::any_of(rates, cannot_be)) return std::nullopt;
   std::vector<double> known;
   std::copy_if(rates.begin(), rates.end(), std::back_inserter(known),
                [](double rate) { return std::isfinite(rate) && rate > 0; });

@@ -16,9 +16,10 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   std::map<std::string, DeclaredMargin> stricter;
   const auto add = [&](const Side& side, const SideRecords& records, const Side& other) {
     const auto declarations = store::read_declarations(records.database(), records.run_id);
-    for (const auto& sentence : store::altered_declarations(records.run_id, declarations))
+    const auto altered = store::altered_declarations(records.run_id, declarations);
+    for (const auto& sentence : altered)
       report.damage.push_back(side.label + ": " + sentence + ".");
-    if (declarations.empty()) return;
+    if (declarations.empty() || !altered.empty()) return;
     std::map<std::string, DeclaredMargin> latest;
     for (const auto& made : declarations)
       for (const auto& [name, value] : parse_margins(made.margins))

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "report/contradictions.h"
+#include "report/missing_rows.h"
 #include "store/retrained_steps.h"
 
 namespace olmo::report {
@@ -74,6 +75,8 @@ void add_run(Side& side, const SideRecords& records) {
   if (records.run_id.empty()) return;
   side.run = store::read_run(records.database(), records.run_id);
   side.run->label = side.label;
+  for (auto& sentence : missing_rows(records.database(), *side.run))
+    side.run->damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
   if (const auto found = store::disagreement_of(records.database(), records.run_id))
     side.disagreement = store::sentence_of(*found);
 }

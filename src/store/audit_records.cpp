@@ -63,14 +63,28 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
   return trace;
 }
 
-std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id) {
+namespace {
+
+std::vector<std::int64_t> steps_of_traces(const RecordDatabase& db, const std::string& which,
+                                          const std::vector<SqlValue>& parameters) {
   std::vector<std::int64_t> steps;
   if (db.schema_version() < kAudits.since) return steps;
-  db.query("SELECT DISTINCT step FROM op_traces AS t WHERE run_id = ? AND " + trace_is_on_line() +
-               " ORDER BY step",
-           {run_id},
-           [&](const auto&, const auto& row) { steps.push_back(std::get<std::int64_t>(row[0])); });
+  db.query(
+      "SELECT DISTINCT step FROM op_traces AS t WHERE run_id = ? AND " + which + " ORDER BY step",
+      parameters,
+      [&](const auto&, const auto& row) { steps.push_back(std::get<std::int64_t>(row[0])); });
   return steps;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> steps_traced_by(const RecordDatabase& db, const std::string& run_id,
+                                          std::int64_t attempt) {
+  return steps_of_traces(db, "attempt = ?", {run_id, attempt});
+}
+
+std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id) {
+  return steps_of_traces(db, trace_is_on_line(), {run_id});
 }
 
 }  // namespace olmo::store

@@ -51,6 +51,10 @@ std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string
 std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& run_id,
                                  std::int64_t step);
 
+/// Steps that an attempt of the training traced, left ones too, ascending.
+std::vector<std::int64_t> steps_traced_by(const RecordDatabase& db, const std::string& run_id,
+                                          std::int64_t attempt);
+
 /// Steps that have a trace, ascending.
 std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id);
 

@@ -59,6 +59,7 @@ class RunReader {
     } else {
       read_steps();
     }
+    require_own_rows();
     return std::move(run_);
   }
 
@@ -119,6 +120,9 @@ class RunReader {
       steps.step.push_back(row.step);
       steps.tokens.push_back(row.tokens);
       steps.loss.push_back(row.ce_loss);
+      steps.loss_per_label.push_back(row.ce_loss_per_label);
+      steps.masked_instances.push_back(row.masked_instances);
+      steps.epoch.push_back(row.epoch);
       steps.grad_norm.push_back(row.grad_norm);
       steps.lr.push_back(row.lr);
       steps.max_grad_norm.push_back(row.max_grad_norm.value_or(kNone));
@@ -159,6 +163,21 @@ class RunReader {
           steps.tokens_per_second_per_device.push_back(number(row.tokens_per_second_per_device));
         });
     if (!run_.tokens_known) steps.tokens = steps.step;
+  }
+
+  /// A log has no experiment, and what has one is no log.
+  void require_own_rows() {
+    const std::string others = run_.imported ? "steps" : "imported_steps";
+    if (!run_.imported && records_.schema_version() < kImportedSteps.since) return;
+    bool found = false;
+    records_.query("SELECT 1 FROM " + others + " WHERE run_id = ? LIMIT 1", {id_},
+                   [&](const auto&, const auto&) { found = true; });
+    if (!found) return;
+    const std::string what = run_.imported
+                                 ? "a training recorded, and its experiment_digest is gone"
+                                 : "a log told, and it has the experiment_digest of a training";
+    add_damage(
+        {{0, "experiment_digest", "the run has steps that " + what + ": altered or damaged"}});
   }
 
   void add_damage(std::vector<Finding> found) {

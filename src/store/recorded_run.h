@@ -11,13 +11,16 @@
 
 namespace olmo::store {
 
-/// The surviving steps in ascending order, columns side by side: a million of them take about 100
+/// The surviving steps in ascending order, columns side by side: a million of them take about 130
 /// MB. All columns have the same length; what was not recorded is NaN (or an empty column).
 struct StepColumns {
-  std::vector<std::int64_t> step;    ///< the tokens where an import has no steps
-  std::vector<std::int64_t> tokens;  ///< seen so far; the step where an import has no tokens
-  std::vector<double> loss;          ///< ce_loss, nats
-  std::vector<double> grad_norm;     ///< before clipping
+  std::vector<std::int64_t> step;      ///< the tokens where an import has no steps
+  std::vector<std::int64_t> tokens;    ///< seen so far; the step where an import has no tokens
+  std::vector<double> loss;            ///< ce_loss, nats
+  std::vector<double> loss_per_label;  ///< ce_loss_per_label, nats; empty: imported
+  std::vector<std::int64_t> masked_instances;  ///< empty: imported
+  std::vector<std::int64_t> epoch;             ///< from 0; empty: imported
+  std::vector<double> grad_norm;               ///< before clipping
   std::vector<double> lr;
   std::vector<double> max_grad_norm;  ///< NaN: no limit; empty: imported
   std::vector<double> clipping_rate;  ///< empty: imported

@@ -9,15 +9,33 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/text.h"
 
 namespace olmo::store {
 namespace {
 
 std::string at(std::int64_t step) { return "step " + std::to_string(step) + ": "; }
 
+/// So far below 0 the mean of small losses may come by rounding.
+constexpr double kRounding = 1e-6;
+
 void verify_loss(std::int64_t step, double loss, std::vector<Finding>& findings) {
   if (!std::isfinite(loss))
     findings.push_back({step, "ce_loss", at(step) + "the loss is missing or not finite"});
+  else if (loss < -kRounding)
+    findings.push_back({step, "ce_loss",
+                        at(step) + "the loss is " + formatted("%g", loss) +
+                            ", and a cross-entropy is not negative"});
+}
+
+/// The chain is over both terms of the loss that is trained on, and not over their sum.
+void verify_sum(const StepRecord& row, std::vector<Finding>& findings) {
+  const double sum = row.ce_loss + row.z_loss.value_or(0.0);
+  if (!std::isfinite(sum) || row.loss == sum) return;
+  findings.push_back({row.step, "loss",
+                      at(row.step) + "its loss is " + formatted("%.17g", row.loss) + ", and " +
+                          (row.z_loss ? "ce_loss and z_loss add up to " : "its ce_loss is ") +
+                          formatted("%.17g", sum) + ": the column loss was altered"});
 }
 
 void verify_tokens(std::int64_t step, std::int64_t before, std::int64_t tokens,
@@ -90,6 +108,8 @@ void StepVerifier::add(const StepRecord& row, std::vector<Finding>& findings) {
                         at(row.step) + "chain_hash " + row.chain_hash.substr(0, 16) +
                             "… does not follow from the link before and the recorded batch_hash, "
                             "ce_loss, z_loss, grad_norm and loss_hash: one of them was altered"});
+  } else {
+    verify_sum(row, findings);
   }
   verify_loss(row.step, row.ce_loss, findings);
   verify_tokens(row.step, tokens_, row.tokens, findings);

@@ -32,7 +32,8 @@ class StepVerifier {
 
   /// Adds to `findings` what is wrong with the row: a link that does not follow from the one before
   /// and the row's own fields, steps that are missing or come twice, tokens that do not grow, a
-  /// loss that is not finite. After a wrong link the recorded one is followed on.
+  /// loss that is not finite, or is not the sum of its terms. After a wrong link the recorded one
+  /// is followed on.
   void add(const StepRecord& row, std::vector<Finding>& findings);
 
   /// The last step that was added, or the one before the first.

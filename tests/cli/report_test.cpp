@@ -310,6 +310,9 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
   const auto altered = pair.report(pair.database("a"), pair.database("altered"));
   CHECK(altered["verdict"] == "INVALID_DATA");
   CHECK(altered["reason"].get<std::string>().find("step 60") != std::string::npos);
+  const auto page = harness(pair / "log", {"report", "run", pair.database("altered")});
+  CHECK(page.code == 4);
+  CHECK(page.out.find("- damaged: step 60") != std::string::npos);
 
   fs::copy_file(pair.database("a"), pair.database("cut"));
   fs::resize_file(pair.database("cut"), fs::file_size(pair.database("cut")) / 2);

@@ -131,3 +131,17 @@ TEST_CASE("the seed of a log is that of its config", "[report]") {
           run.seed = 8;
         }).find("runs.seed is 8") == 0);
 }
+
+TEST_CASE("numerics of the first attempt that its config does not say are told", "[report]") {
+  CHECK(sentence([](auto& run) { run.attempts[0].policy = R"({"numerics":"fast"})"; }) ==
+        "the numerics of attempt 1 is \"fast\", and its config says portable: one of them was "
+        "altered");
+  store::RecordedRun run = recorded();
+  run.attempts[0].policy = R"({"numerics":"portable"})";
+  CHECK(contradictions_of(run).empty());
+}
+
+TEST_CASE("what no machine measures is told with the contradictions", "[report]") {
+  CHECK(sentence([](auto& run) { run.ranks[0].compute_seconds = -5; }).find("compute_seconds") !=
+        std::string::npos);
+}

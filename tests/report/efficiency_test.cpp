@@ -54,6 +54,18 @@ store::RecordedRun recorded_run() {
 
 }  // namespace
 
+TEST_CASE("a step that took no time, or less, leaves the time of all unknown", "[report]") {
+  store::RecordedRun run = recorded_run();
+  CHECK(efficiency_of(run, {}).train_seconds == 4);
+  for (const double seconds : {-1.0, 0.0}) {
+    run.steps.seconds[1] = seconds;
+    CHECK_FALSE(efficiency_of(run, {}).train_seconds);
+  }
+  CHECK(efficiency_of(run, {}).tokens_per_second);
+  run.steps.tokens_per_second[2] = -5;
+  CHECK_FALSE(efficiency_of(run, {}).tokens_per_second);
+}
+
 TEST_CASE("the cluster files give the carbon of OLMo's paper", "[report]") {
   store::RecordedRun run;
   run.energy = {measured(1, "pm_counters", "node", "node", 104 * 3.6e9)};

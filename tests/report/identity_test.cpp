@@ -120,6 +120,7 @@ class StepFile {
                           .tokens = 8,
                           .ce_loss = 2,
                           .z_loss = {},
+                          .loss = 2,
                           .grad_norm = 0.5,
                           .max_grad_norm = {},
                           .clipping_rate = {},

@@ -47,6 +47,19 @@ TEST_CASE("a published deviation stands in for no loss that repeats have tested"
   CHECK(compare_with_noise(a, b, 409'600).noise.tests.size() == 1);
 }
 
+TEST_CASE("a declaration that was altered is damage, whatever it says now", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  const auto in_a = a.add({.losses = losses(1, 100)});
+  b.add({.losses = losses(1, 100)});
+  store::declare(a.records(), in_a, "ada", "loss=0.03");
+  a.sql("UPDATE declarations SET margins = 'no margin'");
+  const ParityReport report = compare(a.path(), b.path(), of_kind(Kind::kTrajectory));
+  CHECK(report.verdict == Verdict::kInvalidData);
+  REQUIRE_FALSE(report.damage.empty());
+  CHECK(report.damage[0].find("declaration 1 of margins is not what was declared") !=
+        std::string::npos);
+}
+
 TEST_CASE("of what both sides declared the stricter margin counts, whichever is A", "[report]") {
   SideDb a("lumi"), b("jupiter");
   const auto in_a = a.add({.losses = losses(1, 100)}), in_b = b.add({.losses = losses(1, 100)});

@@ -41,6 +41,7 @@ class RunFile {
       row.tokens = 8 * step;
       row.ce_loss = loss_of_first / static_cast<double>(step);
       if (step % 2 == 0) row.z_loss = 0.125;
+      row.loss = row.ce_loss + row.z_loss.value_or(0);
       row.grad_norm = 0.1F;
       const Digest batch = sha256("batch " + std::to_string(step));
       const Digest losses = sha256("losses " + std::to_string(step));
@@ -210,7 +211,24 @@ TEST_CASE("altered seals of a state are damage", "[store]") {
   CHECK(mentions(file.read().damage, "step 2: the seal of the state's hashes does not fit them"));
 }
 
-TEST_CASE("an imported log may have gaps, but no losses that are not finite", "[store]") {
+TEST_CASE("a training is no log once its experiment is gone, nor a log a training", "[store]") {
+  RunFile training(sha256("experiment").hex());
+  training.write_steps(1, 3);
+  CHECK(training.read().damage.empty());
+  training.sql("UPDATE runs SET experiment_digest = ''");
+  REQUIRE(training.read().damage.size() == 1);
+  CHECK(training.read().damage[0].sentence ==
+        "the run has steps that a training recorded, and its experiment_digest is gone: altered or "
+        "damaged");
+  RunFile log("");
+  log.import(10, "80", "3.5");
+  log.sql("UPDATE runs SET experiment_digest = '" + sha256("experiment").hex() + "'");
+  REQUIRE(log.read().damage.size() == 1);
+  CHECK(log.read().damage[0].quantity == "experiment_digest");
+}
+
+TEST_CASE("an imported log may have gaps, but no losses that are not finite or negative",
+          "[store]") {
   RunFile file("");
   file.import(10, "80", "3.5");
   file.import(20, "160", "3.0");
@@ -224,10 +242,13 @@ TEST_CASE("an imported log may have gaps, but no losses that are not finite", "[
 
   file.import(30, "240", "NULL");
   file.import(40, "320", "9e999");
+  file.import(50, "400", "-2");
+  file.import(60, "480", "-1e-9");
   run = file.read();
-  REQUIRE(run.damage.size() == 2);
+  REQUIRE(run.damage.size() == 3);
   CHECK(run.damage[0].sentence == "step 30: the loss is missing or not finite");
   CHECK(run.damage[1].sentence == "step 40: the loss is missing or not finite");
+  CHECK(run.damage[2].sentence == "step 50: the loss is -2, and a cross-entropy is not negative");
 }
 
 TEST_CASE("an imported log without tokens is aligned on steps", "[store]") {

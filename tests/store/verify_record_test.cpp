@@ -1,5 +1,7 @@
 #include "store/verify_record.h"
 
+#include <cmath>
+
 #include "core/hash.h"
 #include "support/catch.h"
 
@@ -25,7 +27,7 @@ struct SoundRecord {
       StepRecord& row = steps[step];
       row.step = step;
       row.tokens = 8 * step;
-      row.ce_loss = 1.0 / static_cast<double>(step);
+      row.ce_loss = row.loss = 1.0 / static_cast<double>(step);
       row.grad_norm = 0.5;
       const Digest batch = sha256(std::to_string(step));
       const Digest losses = sha256("losses " + std::to_string(step));
@@ -76,6 +78,25 @@ TEST_CASE("each field of the chain proves itself", "[store]") {
   CHECK(broken_at([](auto& row) { row.chain_hash = "no digest"; }) == 3);
   CHECK(broken_at([](auto& row) { row.ce_loss += 1e-15; }, 1) == 3);
   CHECK(broken_at([](auto& row) { row.z_loss = 1e-9; }, 1) == 3);
+}
+
+TEST_CASE("the loss proves itself by its terms", "[store]") {
+  const auto loss_of = [](std::optional<double> z_loss, double loss) {
+    SoundRecord record;
+    StepRecord& row = record.steps.at(5);
+    row.z_loss = z_loss;
+    row.loss = loss;
+    const StepProof proof{5, sha256("5"), sha256("losses 5"), row.ce_loss, z_loss, 0.5F};
+    row.chain_hash = chain_next(record.links.at(4), proof).hex();
+    const auto findings = record.verify();
+    return findings.empty() ? "" : findings.front().sentence;
+  };
+  CHECK(loss_of(0.25, 0.2 + 0.25).empty());
+  CHECK(loss_of(0.25, 0.2) ==
+        "step 5: its loss is 0.20000000000000001, and ce_loss and z_loss add up to "
+        "0.45000000000000001: the column loss was altered");
+  CHECK(loss_of({}, 0.25).find("step 5: its loss is 0.25, and its ce_loss is 0.2") == 0);
+  CHECK_FALSE(loss_of({}, std::nan("")).empty());
 }
 
 TEST_CASE("another experiment or another format is found at the first step", "[store]") {
