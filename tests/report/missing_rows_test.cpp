@@ -121,9 +121,9 @@ TEST_CASE("a config that asks for no traces promises none, and logs promise noth
   Recorded record;
   for (const std::int64_t step : {1, 4, 8}) record.forget_trace(step);
   std::string& config = record.run.config;
-  config.replace(config.find("4"), 1, "0");
+  config.replace(config.find('4'), 1, "0");
   CHECK(record.missing().empty());
-  config.replace(config.find("0"), 1, "4");
+  config.replace(config.find('0'), 1, "4");
   CHECK_FALSE(record.missing().empty());
   record.run.chain_format = 1;
   CHECK(record.missing().empty());
