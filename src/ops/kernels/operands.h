@@ -82,9 +82,7 @@ inline Packer packer_of_b(const GemmProblem& g, const GemmBlocking& by, const Co
   const Layout layout = transposed ? Layout::kTransposed : Layout::kColumnsOfB;
   const std::int64_t stride = transposed ? g.b_column : g.b_k, rows = transposed ? n : k,
                      length = transposed ? k : n, lines = by.k / 4;
-  if (g.b_bf16 != nullptr)
-    return {layout, g.b_bf16 + first, stride, rows, length, to, kTileColumns * k, lines};
-  return {layout, g.b + first, stride, rows, length, to, kTileColumns * k, lines};
+  return {layout, source(g.b, g.b_bf16, first), stride, rows, length, to, kTileColumns * k, lines};
 }
 
 /// The group of panels of A from row `row` of the block at `at` on, or the rows that are read where
@@ -99,9 +97,7 @@ inline Packer packer_of_a(const GemmProblem& g, const GemmBlocking& by, const Co
   const Layout layout = reads_a(g) ? Layout::kNone : by_rows ? Layout::kRows : Layout::kColumnsOfA;
   const std::int64_t stride = by_rows ? g.a_row : g.a_k, rows = by_rows ? m : k,
                      length = by_rows ? k : m, panel = panel_floats(g, by.k), lines = k / 4;
-  if (g.a_bf16 != nullptr)
-    return {layout, g.a_bf16 + first, stride, rows, length, to, panel, lines};
-  return {layout, g.a + first, stride, rows, length, to, panel, lines};
+  return {layout, source(g.a, g.a_bf16, first), stride, rows, length, to, panel, lines};
 }
 
 /// The packed operands of a product: those in use, and those that come next.
@@ -178,7 +174,7 @@ class Operands {
     float* here = a_ + index * panel_;
     if (by_.a_kept == GemmBlocking::kAllK) here += at.p / by_.k * (by_.m / kTileRows) * panel_;
     if (at.j > 0) {
-      next_a_ = {Layout::kNone, here + panel_, 64, panel_ / 64, 64, nullptr, 0, by_.k / 4};
+      next_a_ = {Layout::kNone, {here + panel_, false}, 64, panel_ / 64, 64, nullptr, 0, by_.k / 4};
     } else if (index % group == 0) {
       if (row == 0) next_a_ = packer_of_a(g_, by_, at, 0, here);
       next_a_.finish();

@@ -19,6 +19,17 @@ enum class Layout {
   kTransposed   ///< panels of kTileColumns rows, transposed
 };
 
+/// The numbers of an operand from one on: fp32, or bf16 where `is_bf16`.
+struct Source {
+  const void* first;
+  bool is_bf16;
+};
+
+/// `bf16` is null, or what is read in place of x.
+inline Source source(const float* x, const Bf16* bf16, std::int64_t offset) {
+  return bf16 != nullptr ? Source{bf16 + offset, true} : Source{x + offset, false};
+}
+
 /// The part of an operand that is wanted next. Tiles copy it to its panels while they multiply,
 /// where it is a copy; any other is packed piece by piece between tiles, each piece once the tile
 /// before has fetched it into the second-level cache. Packed at once, a part waits for memory: it
@@ -27,25 +38,23 @@ class Packer {
  public:
   Packer() = default;
 
-  /// `rows` rows of `length` elements from `first` on, `stride` elements apart, become panels from
-  /// `to` on that are `panel` floats apart. `lines`: of the cache, that a tile fetches at most.
-  template <typename Element>
-  Packer(Layout layout, const Element* first, std::int64_t stride, std::int64_t rows,
-         std::int64_t length, float* to, std::int64_t panel, std::int64_t lines)
+  /// `rows` rows of `length` numbers of `from`, `stride` apart, become panels from `to` on that are
+  /// `panel` floats apart. `lines`: of the cache, that a tile fetches at most.
+  Packer(Layout layout, Source from, std::int64_t stride, std::int64_t rows, std::int64_t length,
+         float* to, std::int64_t panel, std::int64_t lines)
       : layout_(layout),
-        is_bf16_(sizeof(Element) == sizeof(Bf16)),
-        first_(first),
+        from_(from),
         stride_(stride),
         rows_(length > 0 ? rows : 0),
         length_(length),
         to_(to),
         panel_(panel) {
-    constexpr std::int64_t kInLine = 64 / sizeof(Element);
+    const std::int64_t in_line = 64 / size();
     if (layout == Layout::kTransposed) {
       piece_rows_ = kTileColumns;
-      piece_columns_ = larger(1, lines / kTileColumns) * kInLine;
+      piece_columns_ = larger(1, lines / kTileColumns) * in_line;
     } else {
-      piece_rows_ = larger(1, lines / larger(1, parts_of(length, kInLine)));
+      piece_rows_ = larger(1, lines / larger(1, parts_of(length, in_line)));
       piece_columns_ = length;
     }
   }
@@ -55,17 +64,17 @@ class Packer {
   /// The lines of the next piece, which pack() will pack.
   Lines fetch() {
     fetched_ = next_piece();
-    const std::int64_t size = is_bf16_ ? sizeof(Bf16) : sizeof(float);
     const char* first =
-        static_cast<const char*>(first_) + (fetched_.row * stride_ + fetched_.column) * size;
+        static_cast<const char*>(from_.first) + (fetched_.row * stride_ + fetched_.column) * size();
     const auto into_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % 64);
-    const std::int64_t in_row = parts_of(into_line + fetched_.columns * size, 64);
-    return {first - into_line, fetched_.rows * in_row, in_row, stride_ * size - (in_row - 1) * 64};
+    const std::int64_t in_row = parts_of(into_line + fetched_.columns * size(), 64);
+    return {first - into_line, fetched_.rows * in_row, in_row,
+            stride_ * size() - (in_row - 1) * 64};
   }
 
   /// Whether a tile that copies so many pieces at most can copy it.
   [[nodiscard]] bool is_copied(std::int64_t pieces) const {
-    if (!kManyBeside || is_bf16_ || layout_ == Layout::kNone || layout_ == Layout::kTransposed)
+    if (!kManyBeside || from_.is_bf16 || layout_ == Layout::kNone || layout_ == Layout::kTransposed)
       return false;
     return length_ % width() == 0 && pieces >= length_ / width();
   }
@@ -79,7 +88,7 @@ class Packer {
     c.from_step = width();
     c.to_step = layout_ == Layout::kRows ? width() : panel_;
     const std::int64_t to_row = layout_ == Layout::kRows ? kPanelRow : width();
-    c.from = static_cast<const float*>(first_) + row_ * stride_;
+    c.from = static_cast<const float*>(from_.first) + row_ * stride_;
     c.to = to_ + row_ * to_row;
     c.from_next = stride_ - (c.in_row - 1) * c.from_step;
     c.to_next = to_row - (c.in_row - 1) * c.to_step;
@@ -108,6 +117,8 @@ class Packer {
     std::int64_t row, rows, column, columns;
   };
 
+  [[nodiscard]] std::int64_t size() const { return from_.is_bf16 ? sizeof(Bf16) : sizeof(float); }
+
   [[nodiscard]] std::int64_t width() const {
     return layout_ == Layout::kColumnsOfA ? kTileRows : kTileColumns;
   }
@@ -125,10 +136,10 @@ class Packer {
 
   void pack(const Piece& piece) {
     if (layout_ == Layout::kNone || piece.rows == 0) return;
-    if (is_bf16_) {
-      pack(static_cast<const Bf16*>(first_) + piece.row * stride_ + piece.column, piece);
+    if (from_.is_bf16) {
+      pack(static_cast<const Bf16*>(from_.first) + piece.row * stride_ + piece.column, piece);
     } else {
-      pack(static_cast<const float*>(first_) + piece.row * stride_ + piece.column, piece);
+      pack(static_cast<const float*>(from_.first) + piece.row * stride_ + piece.column, piece);
     }
   }
 
@@ -151,8 +162,7 @@ class Packer {
   }
 
   Layout layout_ = Layout::kNone;
-  bool is_bf16_ = false;
-  const void* first_ = nullptr;
+  Source from_{};
   std::int64_t stride_ = 0, rows_ = 0, length_ = 0;
   float* to_ = nullptr;
   std::int64_t panel_ = 0, piece_rows_ = 0, piece_columns_ = 0;
