@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Profiles one training step of olmo-harness on a GPU: the share of each kernel in the time of all.
 
-Needs: numpy, and for cuda Nsight Compute (ncu) or Nsight Systems (nsys), for rocm rocprof.
+Needs: numpy, and for cuda Nsight Compute (ncu) or Nsight Systems (nsys), for rocm rocprof. Where each is missing, or may not
+read the GPU's counters, exit code 77: no profile is possible here.
 Run:   python3 bench/gpu_profile.py --binary build/release/olmo-harness --device cuda --out bench/results/gpu_profile.md
 
 OLMo-1B's shape (trainings.py) in bf16 with numerics=fast, two steps; counted is the second, which is told from the first by
@@ -24,6 +25,12 @@ import time
 from trainings import PRECISIONS, SHAPES, gpu_name, make_tokens, our_config, publish
 
 END_OF_STEP = "olmo_adamw"
+FORBIDDEN = "ERR_NVGPUCTRPERM"  # what NVIDIA's tools say to a user whom the driver keeps from the counters
+NOT_POSSIBLE = 77
+
+
+class NotPossible(Exception):
+    """This machine does not let a tool profile."""
 
 
 def parse_arguments():
@@ -51,7 +58,7 @@ def rows_of(text, header):
 def with_ncu(command, folder):
     log = folder / "ncu.csv"
     run(["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--target-processes", "all",
-         "--metrics", "gpu__time_duration.sum", "--log-file", str(log), *command])
+         "--metrics", "gpu__time_duration.sum", "--log-file", str(log), *command], log)
     return [(row["Kernel Name"], float(row["gpu__time_duration.sum"].replace(",", "")))
             for row in rows_of(log.read_text(), '"Kernel Name"') if row["ID"]]  # the row of units has none
 
@@ -72,30 +79,40 @@ def with_rocprof(command, folder):
 TOOLS = {"cuda": {"ncu": with_ncu, "nsys": with_nsys}, "rocm": {"rocprof": with_rocprof}}
 
 
-def run(command):
+def run(command, log=None):
+    """What it printed. `log` is a file that the tool writes instead."""
     done = subprocess.run(command, capture_output=True, text=True)
+    said = done.stdout + done.stderr + (log.read_text() if log is not None and log.exists() else "")
+    if FORBIDDEN in said:
+        raise NotPossible(f"may not read the GPU's counters ({FORBIDDEN})")
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command[:2])} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+        raise RuntimeError(f"{' '.join(command[:2])} ended with {done.returncode}: {said[-2000:]}")
     return done.stdout
 
 
 def launches(arguments, command, folder):
     """Of the first tool that works, and its name."""
-    problems = []
+    lacks, problems = [], []
     for name, profile in TOOLS[arguments.device].items():
         if shutil.which(name) is None:
-            problems.append(f"{name} is not here")
+            lacks.append(f"{name} is not here")
             continue
         try:
             found = profile([part.replace("RUN", str(folder / f"run-{name}")) for part in command], folder)
+        except NotPossible as reason:
+            lacks.append(f"{name} {reason}")
+            continue
         except (RuntimeError, OSError, KeyError, ValueError) as problem:
             problems.append(f"{name}: {problem}")
             continue
         if found:
             return name, found
         problems.append(f"{name} names no kernel")
+    if not problems:
+        print("left out: no profile is possible here: " + "; ".join(lacks))
+        sys.exit(NOT_POSSIBLE)
     print("\n".join(problems))
-    sys.exit("no profiler could be used: " + "; ".join(problem.splitlines()[0] for problem in problems))
+    sys.exit("no profiler could be used: " + "; ".join(problem.splitlines()[0] for problem in [*lacks, *problems]))
 
 
 def second_step(found):

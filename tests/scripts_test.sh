@@ -41,6 +41,14 @@ proof_within() { scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$wor
 expect "a proof that there is no time for" 0 "^2$" proof_within 10
 no_profiler() { scripts/prove_gpu.sh rocm --harness "$work/harness" --out "$work/proof" --only profile && grep -c "left out: no profiler is here (rocprof)" "$work/proof/gpu_proof.md"; }
 command -v rocprof >/dev/null || expect "a proof without a profiler" 0 "^1$" no_profiler
+fake ncu 'while [ "$1" != --log-file ]; do shift; done; echo "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission" >"$2"; exit "${NCU_ENDS:-1}"'
+echo 'import sys, unittest.mock; sys.modules[__name__] = unittest.mock.MagicMock()' >"$work/numpy.py"
+no_counters() { PYTHONPATH=$work scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" --only profile --small && grep -c "left out: no profile is possible here: ncu may not read the GPU's counters (ERR_NVGPUCTRPERM); nsys is not here" "$work/proof/gpu_proof.md"; }
+command -v nsys >/dev/null || for code in 0 1; do expect "a proof where counters are forbidden" 0 "^1$" env NCU_ENDS=$code bash -c "$(declare -f no_counters); work=$work; no_counters"; done
+fake ncu 'exit 3'
+bad_profile() { PYTHONPATH=$work scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" --only profile --small || { grep -c "FAILED with exit code 1: no profiler could be used: .*ncu: ncu --csv ended with 3" "$work/proof/gpu_proof.md"; return 5; }; }
+expect "a proof whose profiler fails" 5 "^1$" bad_profile
+rm "$work/bin/ncu"
 expect "a proof within no time" 2 "^prove_gpu.sh: --within: expected seconds, got '0'" proof_within 0
 fake ../harness 'case "$*" in *opened*) echo "no such device"; exit 2 ;; *) exit 0 ;; esac'
 proof_without_device() { echo "an earlier proof" >"$work/proof/gpu_proof.md"; scripts/prove_gpu.sh cuda --harness "$work/harness" --out "$work/proof" || { cat "$work/proof/gpu_proof.md"; return 2; }; }
