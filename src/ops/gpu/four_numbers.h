@@ -14,9 +14,11 @@ struct alignas(8) BitPairs {
 
 struct FourNumbers {
   std::uint32_t bits[4];
+  bool bf16;
 
   OLMO_INLINE void load(const Numbers& row, std::int64_t i) {
-    if (row.bf16) {
+    bf16 = row.bf16;
+    if (bf16) {
       const Bf16* at = static_cast<const Bf16*>(row.data) + i;
       OLMO_FOUR_AT(at, sizeof(BitPairs));
       const BitPairs pairs = *reinterpret_cast<const BitPairs*>(at);
@@ -26,10 +28,10 @@ struct FourNumbers {
       OLMO_UNROLL for (int c = 0; c < 4; ++c) bits[c] = four.v[c];
     }
   }
-  OLMO_INLINE F32x16 at(const Numbers& row, int c) const {
+  OLMO_INLINE F32x16 at(int c) const {
     const std::uint32_t pair = bits[c / 2];
     const std::uint32_t widened = c % 2 == 0 ? pair << 16 : pair & 0xFFFF0000U;
-    return {__builtin_bit_cast(float, row.bf16 ? widened : bits[c])};
+    return {__builtin_bit_cast(float, bf16 ? widened : bits[c])};
   }
 };
 
@@ -45,26 +47,33 @@ OLMO_INLINE void store_four_into(void* row, std::int64_t i, const float (&x)[4])
   gpu::store_four(static_cast<T*>(row) + i, four);
 }
 
-/// dx[i] = rule.of(dy[i], x[i], what dx[i] held) for n elements. False: they lie so that fours do
-/// not fit, and nothing is done. dx may be dy.
-template <class Rule>
-OLMO_INLINE bool store_by_fours(std::int64_t n, const Rule& rule, const Numbers& dy,
-                                const Numbers& x, const Numbers& dx) {
-  if (n % 4 != 0 || !holds_fours(dy) || !holds_fours(x) || !holds_fours(dx)) return false;
-  for (std::int64_t i = 4 * gpu::lane(); i < n; i += 64) {
-    FourNumbers of_dy, of_x, held{};
-    of_dy.load(dy, i);
-    of_x.load(x, i);
-    if (rule.accumulates) held.load(dx, i);
-    float out[4];
-    OLMO_UNROLL for (int c = 0; c < 4; ++c) out[c] =
-        rule.of(of_dy.at(dy, c), of_x.at(x, c), held.at(dx, c)).v;
-    if (dx.bf16) {
-      store_four_into<Bf16>(dx.data, i, out);
-    } else {
-      store_four_into<float>(dx.data, i, out);
-    }
+/// Zeros where there is no row.
+OLMO_INLINE FourNumbers load_four_or_zero(const Numbers& row, std::int64_t i) {
+  FourNumbers four{};
+  if (row.data != nullptr) four.load(row, i);
+  return four;
+}
+
+template <class Rule, class... In>
+OLMO_INLINE void store_four_of(const Numbers& out, std::int64_t i, const Rule& rule,
+                               const In&... in) {
+  float of[4];
+  OLMO_UNROLL for (int c = 0; c < 4; ++c) of[c] = rule(in.at(c)...).v;
+  if (out.bf16) {
+    store_four_into<Bf16>(out.data, i, of);
+  } else {
+    store_four_into<float>(out.data, i, of);
   }
+}
+
+/// out[i] = rule(in[i]...) for n elements; an `in` without data counts as zeros. False: they lie so
+/// that fours do not fit, and nothing is done. `out` may be one of `in`.
+template <class Rule, class... In>
+OLMO_INLINE bool store_by_fours(std::int64_t n, const Numbers& out, const Rule& rule,
+                                const In&... in) {
+  if (n % 4 != 0 || !holds_fours(out) || !(holds_fours(in) && ...)) return false;
+  for (std::int64_t i = 4 * gpu::lane(); i < n; i += 64)
+    store_four_of(out, i, rule, load_four_or_zero(in, i)...);
   return true;
 }
 

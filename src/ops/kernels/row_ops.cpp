@@ -45,6 +45,20 @@ OLMO_INLINE void store_into(const Numbers& x, std::int64_t i, F32x16 value, std:
   }
 }
 
+/// Zeros where there are no numbers.
+OLMO_INLINE F32x16 load_or_zero(const Numbers& x, std::int64_t i, std::int64_t count) {
+  return x.data == nullptr ? zero() : load_from(x, i, count);
+}
+
+/// out[i] = rule(in[i]...) for n elements; an `in` without data counts as zeros.
+template <typename Rule, typename... In>
+OLMO_INLINE void store_each(std::int64_t n, const Numbers& out, const Rule& rule, const In&... in) {
+#ifdef OLMO_GPU
+  if (store_by_fours(n, out, rule, in...)) return;
+#endif
+  for_row(n, [&] OLMO_STEP { store_into(out, i, rule(load_or_zero(in, i, count)...), count); });
+}
+
 template <bool kCentred>
 RowStats measure(const Numbers& x, std::int64_t columns, float eps) {
   const auto width = static_cast<float>(columns);
@@ -71,6 +85,20 @@ OLMO_INLINE bool rounds_between(const Rows& x) {
 
 OLMO_INLINE F32x16 rounded_if(bool rounds, F32x16 x) { return rounds ? round_to_bf16(x) : x; }
 
+/// An element of the norm from that of x, times the weight and plus the bias where it has them.
+template <bool kCentred>
+struct NormOutput {
+  RowStats stats;
+  bool rounds, weighted, biased, rounds_product;
+
+  OLMO_INLINE F32x16 operator()(F32x16 x, F32x16 weight, F32x16 bias) const {
+    const F32x16 h = rounded_if(rounds, normalized<kCentred>(x, stats));
+    if (!weighted) return h;
+    if (!biased) return h * weight;
+    return rounds_product ? round_to_bf16(h * weight) + bias : fma(h, weight, bias);
+  }
+};
+
 template <bool kCentred>
 void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) {
   const bool rounds = rounds_between<kCentred>(args.x);
@@ -83,32 +111,32 @@ void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) 
     } else {
       args.stats[row] = stats.rstd;
     }
-    for_row(args.columns, [&] OLMO_STEP {
-      F32x16 value = rounded_if(rounds, normalized<kCentred>(load_from(x, i, count), stats));
-      if (args.weight.data != nullptr) {
-        const F32x16 weight = load_from(args.weight, i, count);
-        if (args.bias.data == nullptr) {
-          value = value * weight;
-        } else if (rounds && args.weight.bf16) {
-          value = round_to_bf16(value * weight) + load_from(args.bias, i, count);
-        } else {
-          value = fma(value, weight, load_from(args.bias, i, count));
-        }
-      }
-      store_into(y, i, value, count);
-    });
+    const NormOutput<kCentred> rule{stats, rounds, args.weight.data != nullptr,
+                                    args.bias.data != nullptr, rounds && args.weight.bf16};
+    store_each(args.columns, y, rule, x, args.weight, args.bias);
   }
 }
+
+/// The gradient of an element of the normalized row from that of y.
+struct NormalizedGradient {
+  bool weighted, rounds;
+
+  OLMO_INLINE F32x16 operator()(F32x16 dy, F32x16 weight) const {
+    return weighted ? rounded_if(rounds, dy * weight) : dy;
+  }
+};
 
 /// The gradient of an element of x from that of y and from x, added to what dx held.
 template <bool kCentred>
 struct InputGradient {
+  NormalizedGradient gradient;
   RowStats stats;
   F32x16 mean_g, mean_gh;
   bool rounds, accumulates;
 
-  OLMO_INLINE F32x16 of(F32x16 g, F32x16 x, F32x16 held) const {
+  OLMO_INLINE F32x16 operator()(F32x16 dy, F32x16 weight, F32x16 x, F32x16 held) const {
     const F32x16 rstd = broadcast(stats.rstd);
+    F32x16 g = gradient(dy, weight);
     if constexpr (kCentred) g = g - mean_g;
     const F32x16 t = fma(negate(normalized<kCentred>(x, stats)), mean_gh, g);
     const F32x16 value = rounded_if(rounds, rstd * t);
@@ -120,34 +148,26 @@ struct InputGradient {
 template <bool kCentred>
 void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64_t end) {
   const auto width = static_cast<float>(args.columns);
-  const bool rounds = rounds_between<kCentred>(args.x);
+  const NormalizedGradient gradient{args.weight.data != nullptr, rounds_between<kCentred>(args.x)};
   const bool rounds_dx = args.x.numbers.bf16 || args.dx.numbers.bf16;
-  const auto gradient = [&](const Numbers& dy, std::int64_t i, std::int64_t count)
-      __attribute__((always_inline)) {
-    const F32x16 g = load_from(dy, i, count);
-    return args.weight.data != nullptr ? rounded_if(rounds, g * load_from(args.weight, i, count))
-                                       : g;
-  };
   for (std::int64_t row = begin; row < end; ++row) {
     const Numbers x = row_of(args.x, row), dy = row_of(args.dy, row), dx = row_of(args.dx, row);
     const RowStats stats = stats_of<kCentred>(args.stats, row);
     F32x16 sum = zero();
     F32x16 product = zero();
     for_row(args.columns, [&] OLMO_STEP {
-      const F32x16 g = gradient(dy, i, count);
+      const F32x16 g = gradient(load_from(dy, i, count), load_or_zero(args.weight, i, count));
       if constexpr (kCentred) sum = sum + g;
       product = fma(g, normalized<kCentred>(load_from(x, i, count), stats), product);
     });
-    const InputGradient<kCentred> rule{stats, broadcast(tree_sum(sum) / width),
-                                       broadcast(tree_sum(product) / width), rounds_dx,
+    const InputGradient<kCentred> rule{gradient,
+                                       stats,
+                                       broadcast(tree_sum(sum) / width),
+                                       broadcast(tree_sum(product) / width),
+                                       rounds_dx,
                                        args.accumulate_dx};
-#ifdef OLMO_GPU
-    if (args.weight.data == nullptr && store_by_fours(args.columns, rule, dy, x, dx)) continue;
-#endif
-    for_row(args.columns, [&] OLMO_STEP {
-      const F32x16 held = args.accumulate_dx ? load_from(dx, i, count) : zero();
-      store_into(dx, i, rule.of(gradient(dy, i, count), load_from(x, i, count), held), count);
-    });
+    const Numbers held = args.accumulate_dx ? dx : Numbers{nullptr, dx.bf16};
+    store_each(args.columns, dx, rule, dy, args.weight, x, held);
   }
 }
 
