@@ -18,6 +18,9 @@ using Tensors = std::vector<at::Tensor>;
 
 /// A policy on the emulated GPU of `device`.
 inline Policy policy_of(Device device) {
+  INFO(
+      "LibTorch asks for a GPU once in a process, autograd in its first backward pass: where other "
+      "tests ran before, it finds none. `olmo_tests [gpu]` runs these by themselves");
   Policy policy = resolve_policy("portable", "auto", 1);
   policy.device = device;
   policy.gpu = Gpu::open(device, device == Device::kCuda ? OLMO_FAKE_CUDA : OLMO_FAKE_ROCM);
