@@ -106,6 +106,11 @@ std::int64_t flash_workspace(const ModelConfig& config, const PassShape& shape,
          (element * config.qkv_size() + kFloat * config.n_heads * (splits * config.head_dim() + 1));
 }
 
+/// The gradient of a block's largest matrix before it is widened (ops::linear_backward_weight).
+std::int64_t gradient_workspace(const ModelConfig& config, std::int64_t element) {
+  return element * config.d_model * std::max(config.qkv_size(), config.fused_mlp_size());
+}
+
 std::int64_t sum(std::initializer_list<const Buffer*> buffers) {
   std::int64_t bytes = 0;
   for (const Buffer* buffer : buffers) bytes += buffer->bytes();
@@ -163,7 +168,8 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   const at::ScalarType product = dtypes_of(config, policy.mixed_precision).product;
   if (policy.device != Device::kCpu && policy.numerics == Numerics::kFast &&
       product == at::kBFloat16)
-    bytes.workspace = flash_workspace(config, shape, size_of(product));
+    bytes.workspace = std::max(flash_workspace(config, shape, size_of(product)),
+                               gradient_workspace(config, size_of(product)));
   return bytes;
 }
 

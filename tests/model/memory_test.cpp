@@ -166,3 +166,14 @@ TEST_CASE("fast attention on a GPU sums queries' gradients until each multiproce
   CHECK(workspace(10) == 10 * 1024 * (2 * 2304 + 4 * 12 * (2 * 64 + 1)));
   CHECK(workspace(11) == 11 * 1024 * (2 * 2304 + 4 * 12 * (64 + 1)));
 }
+
+TEST_CASE("fast gradients on a GPU have memory for the largest matrix before it is widened",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  Policy policy = policy_of(1, MixedPrecision::kAutocast);
+  policy.device = olmo::Device::kCuda;
+  policy.numerics = olmo::Numerics::kFast;
+  config.mlp_hidden_size = 1 << 20;
+  CHECK(plan_buffers(config, {.batch = 1, .length = 2}, policy).workspace ==
+        2 * config.d_model * (1 << 20));
+}

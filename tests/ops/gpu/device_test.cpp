@@ -98,6 +98,25 @@ TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
   CHECK(to_host(policy, y).equal(at::full({3, 5}, 8.0F)));
 }
 
+TEST_CASE("fast gradients of weights on a GPU are rounded to bf16 once, from the end of their sums",
+          "[ops][gpu]") {
+  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const Policy policy = resolve_policy("fast", "auto", 1, "cuda");
+  // Sums of 1 and seven 2^-9 are exact in fp32, and are no bf16 numbers.
+  const at::Tensor dy = at::ones({8, 3}, at::kBFloat16),
+                   x = at::full({8, 5}, 0x1p-9, at::kBFloat16);
+  x[0].fill_(1);
+  const at::Tensor exact = at::full({3, 5}, 1 + 7 * 0x1p-9);
+  const at::Tensor dw = full(policy, {3, 5}, 1);
+  for (const bool accumulate : {false, true}) {
+    linear_backward_weight(policy, to_device(policy, dy), to_device(policy, x), dw, accumulate,
+                           Rounding::kBf16);
+    const at::Tensor sum =
+        accumulate ? exact + reference::widened(reference::narrowed(exact)) : exact;
+    CHECK(to_host(policy, dw).equal(reference::widened(reference::narrowed(sum))));
+  }
+}
+
 TEST_CASE("fast attention on a GPU is LibTorch's where it has a kernel, and ours elsewhere",
           "[ops][gpu]") {
   const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
