@@ -47,6 +47,13 @@ OLMO_INLINE void store_four_into(void* row, std::int64_t i, const float (&x)[4])
   gpu::store_four(static_cast<T*>(row) + i, four);
 }
 
+struct OneOfFour {
+  const FourNumbers& four;
+  int c;
+
+  OLMO_INLINE F32x16 operator()() const { return four.at(c); }
+};
+
 /// Zeros where there is no row.
 OLMO_INLINE FourNumbers load_four_or_zero(const Numbers& row, std::int64_t i) {
   FourNumbers four{};
@@ -58,7 +65,7 @@ template <class Rule, class... In>
 OLMO_INLINE void store_four_of(const Numbers& out, std::int64_t i, const Rule& rule,
                                const In&... in) {
   float of[4];
-  OLMO_UNROLL for (int c = 0; c < 4; ++c) of[c] = rule(in.at(c)...).v;
+  OLMO_UNROLL for (int c = 0; c < 4; ++c) of[c] = rule(OneOfFour{in, c}...).v;
   if (out.bf16) {
     store_four_into<Bf16>(out.data, i, of);
   } else {
@@ -66,7 +73,7 @@ OLMO_INLINE void store_four_of(const Numbers& out, std::int64_t i, const Rule& r
   }
 }
 
-/// out[i] = rule(in[i]...) for n elements; an `in` without data counts as zeros. False: they lie so
+/// out[i] = rule(in[i]...) for n elements, as store_each (kernels/row_ops.cpp). False: they lie so
 /// that fours do not fit, and nothing is done. `out` may be one of `in`.
 template <class Rule, class... In>
 OLMO_INLINE bool store_by_fours(std::int64_t n, const Numbers& out, const Rule& rule,

@@ -4,6 +4,7 @@
 #include "ops/kernels/rows.h"
 #ifdef OLMO_GPU
 #include "ops/gpu/four_numbers.h"
+#include "ops/gpu/map.h"
 #endif
 
 namespace olmo::ops::OLMO_ISA {
@@ -45,18 +46,21 @@ OLMO_INLINE void store_into(const Numbers& x, std::int64_t i, F32x16 value, std:
   }
 }
 
-/// Zeros where there are no numbers.
-OLMO_INLINE F32x16 load_or_zero(const Numbers& x, std::int64_t i, std::int64_t count) {
-  return x.data == nullptr ? zero() : load_from(x, i, count);
-}
+/// An operand of a rule, loaded where the rule asks for it: what a norm lacks is not.
+struct Operand {
+  const Numbers& row;
+  std::int64_t i, count;
 
-/// out[i] = rule(in[i]...) for n elements; an `in` without data counts as zeros.
+  OLMO_INLINE F32x16 operator()() const { return load_from(row, i, count); }
+};
+
+/// out[i] = rule(in[i]...) for n elements. The rule does not ask for an `in` without data.
 template <typename Rule, typename... In>
 OLMO_INLINE void store_each(std::int64_t n, const Numbers& out, const Rule& rule, const In&... in) {
 #ifdef OLMO_GPU
   if (store_by_fours(n, out, rule, in...)) return;
 #endif
-  for_row(n, [&] OLMO_STEP { store_into(out, i, rule(load_or_zero(in, i, count)...), count); });
+  for_row(n, [&] OLMO_STEP { store_into(out, i, rule(Operand{in, i, count}...), count); });
 }
 
 template <bool kCentred>
@@ -91,11 +95,12 @@ struct NormOutput {
   RowStats stats;
   bool rounds, weighted, biased, rounds_product;
 
-  OLMO_INLINE F32x16 operator()(F32x16 x, F32x16 weight, F32x16 bias) const {
-    const F32x16 h = rounded_if(rounds, normalized<kCentred>(x, stats));
+  template <typename X, typename Weight, typename Bias>
+  OLMO_INLINE F32x16 operator()(const X& x, const Weight& weight, const Bias& bias) const {
+    const F32x16 h = rounded_if(rounds, normalized<kCentred>(x(), stats));
     if (!weighted) return h;
-    if (!biased) return h * weight;
-    return rounds_product ? round_to_bf16(h * weight) + bias : fma(h, weight, bias);
+    if (!biased) return h * weight();
+    return rounds_product ? round_to_bf16(h * weight()) + bias() : fma(h, weight(), bias());
   }
 };
 
@@ -121,8 +126,9 @@ void forward(const NormForwardArgs& args, std::int64_t begin, std::int64_t end) 
 struct NormalizedGradient {
   bool weighted, rounds;
 
-  OLMO_INLINE F32x16 operator()(F32x16 dy, F32x16 weight) const {
-    return weighted ? rounded_if(rounds, dy * weight) : dy;
+  template <typename Dy, typename Weight>
+  OLMO_INLINE F32x16 operator()(const Dy& dy, const Weight& weight) const {
+    return weighted ? rounded_if(rounds, dy() * weight()) : dy();
   }
 };
 
@@ -134,14 +140,16 @@ struct InputGradient {
   F32x16 mean_g, mean_gh;
   bool rounds, accumulates;
 
-  OLMO_INLINE F32x16 operator()(F32x16 dy, F32x16 weight, F32x16 x, F32x16 held) const {
+  template <typename Dy, typename Weight, typename X, typename Held>
+  OLMO_INLINE F32x16 operator()(const Dy& dy, const Weight& weight, const X& x,
+                                const Held& held) const {
     const F32x16 rstd = broadcast(stats.rstd);
     F32x16 g = gradient(dy, weight);
     if constexpr (kCentred) g = g - mean_g;
-    const F32x16 t = fma(negate(normalized<kCentred>(x, stats)), mean_gh, g);
+    const F32x16 t = fma(negate(normalized<kCentred>(x(), stats)), mean_gh, g);
     const F32x16 value = rounded_if(rounds, rstd * t);
     if (!accumulates) return value;
-    return rounds ? value + held : fma(rstd, t, held);
+    return rounds ? value + held() : fma(rstd, t, held());
   }
 };
 
@@ -156,7 +164,7 @@ void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64
     F32x16 sum = zero();
     F32x16 product = zero();
     for_row(args.columns, [&] OLMO_STEP {
-      const F32x16 g = gradient(load_from(dy, i, count), load_or_zero(args.weight, i, count));
+      const F32x16 g = gradient(Operand{dy, i, count}, Operand{args.weight, i, count});
       if constexpr (kCentred) sum = sum + g;
       product = fma(g, normalized<kCentred>(load_from(x, i, count), stats), product);
     });
@@ -240,11 +248,36 @@ float row_max(const Element* x, std::int64_t n) {
   return best;
 }
 
+#ifdef OLMO_GPU
+/// Adds what for_row would in its first steps, in its order, and returns how many elements those
+/// are. A row is long and rows are few: a thread loads for sixteen steps before it computes.
+template <typename Element>
+OLMO_INLINE std::int64_t add_exponentials(const Element* x, std::int64_t n, F32x16 max_value,
+                                          F32x16& sum) {
+  constexpr int kSteps = 16;
+  std::int64_t i = 0;
+  for (; i + 16 * kSteps <= n; i += 16 * kSteps) {
+    F32x16 values[kSteps];
+    OLMO_UNROLL for (int step = 0; step < kSteps; ++step) values[step] = load(x + i + 16 * step);
+    OLMO_UNROLL for (int step = 0; step < kSteps; ++step) sum =
+        sum + exp_nonpositive(values[step] - max_value);
+  }
+  return i;
+}
+#endif
+
 /// row_sum(exp(x - max)); the exponentials replace x if `kKeepTerms`.
 template <bool kKeepTerms, typename Element>
 float exp_sum(Element* x, std::int64_t n, float max_value) {
   const F32x16 m = broadcast(max_value);
   F32x16 sum = zero();
+#ifdef OLMO_GPU
+  if constexpr (!kKeepTerms) {
+    const std::int64_t added = add_exponentials(x, n, m, sum);
+    x += added;
+    n -= added;
+  }
+#endif
   for_row(n, [&] OLMO_STEP {
     fetch_to_write(x + n + i);  // the next row, while this one costs arithmetic
     const F32x16 e = exp_nonpositive(load_some(x + i, count) - m);
@@ -302,25 +335,30 @@ Softmax softmax_of(Element* x, std::int64_t n, float max_value, bool gradient) {
   return {max_value, exp_sum<false>(x, n, max_value)};
 }
 
-/// exp(x - max) of elements after softmax_of for the gradient.
-OLMO_INLINE F32x16 exponentials(const float* x, std::int64_t count, float) {
-  return load_some(x, count);
-}
-OLMO_INLINE F32x16 exponentials(const Bf16* x, std::int64_t count, float max_value) {
-  return exp_nonpositive(load_some(x, count) - broadcast(max_value));
+/// exp(x - max) of elements of a row of Element after softmax_of for the gradient.
+template <typename Element>
+OLMO_INLINE F32x16 exponentials(F32x16 x, float max_value) {
+  if constexpr (sizeof(Element) == sizeof(float)) return x;
+  return exp_nonpositive(x - broadcast(max_value));
 }
 
 /// The row becomes its gradient: factor * exp(x - max), less grad_scale at the label.
 template <typename Element>
 void gradient_of_row(Element* x, std::int64_t n, std::int64_t label, const Softmax& softmax,
                      float factor, float grad_scale) {
-  const float at_label = first_lane(exponentials(x + label, 1, softmax.max_value));
-  const float label_term = fma(at_label, factor, -grad_scale);
+  const float max_value = softmax.max_value;
+  const auto term = [&](F32x16 of_x) __attribute__((always_inline)) {
+    return exponentials<Element>(of_x, max_value);
+  };
+  const float label_term = fma(first_lane(term(load_some(x + label, 1))), factor, -grad_scale);
   const F32x16 f = broadcast(factor);
+  const auto gradient = [&](F32x16 of_x) __attribute__((always_inline)) { return term(of_x) * f; };
   lanes_meet();
-  for_row(n, [&] OLMO_STEP {
-    store_some(x + i, exponentials(x + i, count, softmax.max_value) * f, count);
-  });
+#ifdef OLMO_GPU
+  map_long_row(n, gradient, x);
+#else
+  for_row(n, [&] OLMO_STEP { store_some(x + i, gradient(load_some(x + i, count)), count); });
+#endif
   lanes_meet();
   x[label] = element_of<Element>(label_term);
 }

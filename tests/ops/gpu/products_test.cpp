@@ -185,6 +185,12 @@ TEST_CASE("the head and its loss on a GPU have the CPU's bits", "[ops][gpu][gpu-
   check_head(70, 5, 16);
   check_head(500, 20, 0);
   check_head(70, 5, 16, at::kBFloat16);
+  // Of more columns than a thread has on their way at once, with a rest; and rows that do not lie
+  // so that four fit.
+  for (const std::int64_t vocabulary : {516, 558}) {
+    check_head(vocabulary, 20, 16);
+    check_head(vocabulary, 5, 16, at::kBFloat16);
+  }
 }
 
 }  // namespace
