@@ -21,6 +21,7 @@
 #include "store/evaluation_seal.h"
 #include "store/provenance.h"
 #include "store/retrained_steps.h"
+#include "train/recorded_places.h"
 
 namespace olmo::cli {
 namespace {
@@ -102,13 +103,11 @@ config::TrainConfig config_here(const audit::AuditedRun& recorded, const Argumen
                                        arguments.overrides.front() +
                                        " is another experiment; an audit may set paths only");
   }
-  if (!arguments.data.empty()) {
-    std::vector<std::vector<std::string>*> lists = {&config.data.paths,
-                                                    &config.data.label_mask_paths};
-    for (auto& [label, paths] : config.data.datasets) lists.push_back(&paths);
-    for (auto* paths : lists)
-      for (auto& path : *paths)
-        path = (fs::path(arguments.data) / fs::path(path).filename()).string();
+  if (arguments.data.empty()) {
+    train::use_recorded_places(config.data, recorded.inputs);
+  } else {
+    for (std::string* path : config.data.named_files())
+      *path = (fs::path(arguments.data) / fs::path(*path).filename()).string();
   }
   return std::move(config);
 }

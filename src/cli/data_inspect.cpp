@@ -17,6 +17,7 @@
 #include "data/public/tokenizers.h"
 #include "data/token_file.h"
 #include "store/recorded_run.h"
+#include "train/recorded_places.h"
 
 namespace olmo::cli {
 namespace {
@@ -126,8 +127,8 @@ Inspection inspect_run(const InspectArguments& arguments) {
   const auto name = store::parse_run_name(arguments.input);
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
   const store::RunRecord recorded = db.run(db.find_run(name.run));
-  const auto loaded =
-      config::parse_config(recorded.config, arguments.input + ".json", arguments.more);
+  auto loaded = config::parse_config(recorded.config, arguments.input + ".json", arguments.more);
+  train::use_recorded_places(loaded.config.data, store::read_inputs(db.records(), recorded.run_id));
   Inspection inspection = inspect_config(arguments, loaded.config);
   inspection.of_run = true;
   inspection.chain_format = recorded.chain_format;

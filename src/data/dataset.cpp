@@ -164,6 +164,17 @@ std::vector<std::string> DataConfig::files() const {
   return all;
 }
 
+std::vector<std::string*> DataConfig::named_files() {
+  std::vector<std::string*> names;
+  const auto add = [&](std::vector<std::string>& list) {
+    for (auto& name : list) names.push_back(&name);
+  };
+  add(paths);
+  for (auto& [label, more] : datasets) add(more);
+  add(label_mask_paths);
+  return names;
+}
+
 std::vector<ConfigProblem> problems_of(const DataConfig& config) {
   ConfigChecks checks("data.");
   checks.one_of("memmap_dtype", config.memmap_dtype, kMemmapDtypes);

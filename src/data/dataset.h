@@ -39,6 +39,8 @@ struct DataConfig {
 
   /// Every token file: `paths`, or the files of `datasets` in the order of the labels.
   [[nodiscard]] std::vector<std::string> files() const;
+  /// The names of all token files and label masks, for one who knows where they are now.
+  [[nodiscard]] std::vector<std::string*> named_files();
 };
 
 /// Contradictions, numbers out of range, files that are URLs. That no file is named blocks a start.

@@ -77,6 +77,20 @@ TEST_CASE("data inspect compares the batch of a run with its record", "[cli]") {
   CHECK(changed.output.find("differs from the record") != std::string::npos);
 }
 
+TEST_CASE("a run whose config names its files from another folder finds them by its record",
+          "[cli]") {
+  const TemporaryDirectory folder;
+  write_tokens(folder, "a.npy");
+  REQUIRE(olmo::test::run("cd " + folder.path().string() + " && " OLMO_BINARY " train " + kTiny +
+                          " data.paths=[a.npy] stop_at=2 --run-dir run 2>&1")
+              .code == 0);
+  for (const char* command : {"data inspect --step 2 ", "audit --steps 1..2 "}) {
+    const auto ended = harness(command + (folder / "run").string());
+    INFO(command);
+    CHECK(ended.code == 0);
+  }
+}
+
 TEST_CASE("a dry run tells of a tokenizer that training would refuse", "[cli]") {
   const auto plan = harness(std::string("train ") + kTiny +
                             " data.paths=[none.npy] --dry-run --json tokenizer.identifier=" +
