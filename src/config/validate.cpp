@@ -166,6 +166,7 @@ void check_saving(ConfigChecks& checks, const TrainConfig& config) {
     checks.one_of("activation_checkpointing", *config.activation_checkpointing,
                   model::kActivationCheckpointing);
   }
+  checks.expect(config.run_name != "", "run_name", "must be a name or null, got an empty text");
   checks.expect(!config.save_folder.empty(), "save_folder",
                 "must name a folder, got an empty text");
 }

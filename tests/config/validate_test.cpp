@@ -37,6 +37,7 @@ TEST_CASE("ranges and relations between keys are checked", "[config]") {
       {"scheduler.warmup_min_lr=1",
        "`scheduler.warmup_min_lr` must lie in [0, `optimizer.learning_rate`)"},
       {"max_grad_norm=0", "`max_grad_norm` must be above 0"},
+      {"run_name=''", "`run_name` must be a name or null, got an empty text"},
       {"save_interval=0", "`save_interval` must lie in 1.."},
       {"save_num_checkpoints_to_keep=-2", "`save_num_checkpoints_to_keep` must lie in -1.."},
       {"save_failures_allowed=-1", "`save_failures_allowed` must lie in 0.."},
