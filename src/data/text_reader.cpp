@@ -202,13 +202,13 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // The library's sentence repeats the place and the text read so far; the last part says what is
-    // wrong.
+    // The library's sentence begins with the place, then says what is wrong, and ends with the text
+    // read so far.
     const std::string_view whole = error.what();
-    const auto reason = whole.rfind("syntax error");
+    const auto begin = std::min(whole.find("syntax error"), whole.size());
+    const std::string reason(whole.substr(begin, whole.find("; last read", begin) - begin));
     fail("is not valid JSON at byte " + std::to_string(position) +
-         (reason == std::string_view::npos ? ""
-                                           : " (" + std::string(whole.substr(reason, 120)) + ")"));
+         (reason.empty() ? "" : " (" + reason + ")"));
     return false;
   }
 

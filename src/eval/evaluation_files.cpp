@@ -151,8 +151,8 @@ DataFile DataFiles::check(const Root& root, const fs::path& path) const {
                                        "; `olmo-harness data fetch --verify` restores the folder");
   }
   const auto size = fs::file_size(path);
-  if (!stated->is_object() || stated->value("bytes", std::uint64_t{0}) != size ||
-      stated->value("sha256", "") != file.digest.hex()) {
+  if (!stated->is_object() || stated->value("bytes", Json()) != Json(size) ||
+      stated->value("sha256", Json()) != Json(file.digest.hex())) {
     throw Error(ErrorKind::kInput, path.string() + ": was altered (" + std::to_string(size) +
                                        " bytes, SHA-256 " + file.digest.hex() +
                                        "); `olmo-harness data fetch --verify` restores it");

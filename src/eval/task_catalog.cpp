@@ -83,6 +83,12 @@ std::string text_of(const Json& object, const std::string& key, const std::strin
   return object[key].get<std::string>();
 }
 
+bool answers_only_of(const Json& keys, const std::string& origin) {
+  const Json only = keys.value("answers_only", Json(false));
+  if (!only.is_boolean()) refuse(origin, "answers_only", "must be true or false");
+  return only.get<bool>();
+}
+
 std::vector<std::string> texts_of(const Json& object, const std::string& key,
                                   const std::string& origin) {
   std::vector<std::string> texts;
@@ -143,7 +149,7 @@ Json definition_of(const Json& keys, const Convention& convention, const std::st
                    const std::string& origin) {
   Json definition = {{"format", kDefinitionFormat},
                      {"encoding", convention.encoding == Encoding::kJoint ? "joint" : "separate"},
-                     {"answers_only", keys.value("answers_only", false)}};
+                     {"answers_only", answers_only_of(keys, origin)}};
   if (keys.contains("requests")) {
     definition["requests"] = true;
     definition["sources"] = expand(text_of(keys, "requests", origin), keys, task, origin);
@@ -166,7 +172,7 @@ Json definition_of(const Json& keys, const Convention& convention, const std::st
 
 std::vector<MetricDefinition> metrics_of(const Json& keys, const Convention& convention,
                                          const std::string& origin) {
-  const bool answers_only = keys.value("answers_only", false);
+  const bool answers_only = answers_only_of(keys, origin);
   const auto& all = answers_only ? kAnswerMetrics : convention.metrics;
   if (!keys.contains("metrics") || answers_only) return all;
   std::vector<MetricDefinition> metrics;
@@ -182,7 +188,7 @@ std::vector<MetricDefinition> metrics_of(const Json& keys, const Convention& con
 
 void set_metrics(Task& task, const Json& keys, const Convention& convention) {
   task.metrics = metrics_of(keys, convention, task.origin);
-  const bool answers_only = keys.value("answers_only", false);
+  const bool answers_only = answers_only_of(keys, task.origin);
   task.primary_metric = text_of(keys, "primary_metric", task.origin, answers_only ? "bpb" : "acc");
   const bool known = std::ranges::any_of(
       task.metrics, [&](const auto& metric) { return metric.name == task.primary_metric; });

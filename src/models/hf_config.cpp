@@ -28,7 +28,8 @@ class HfConfigReader {
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& key) const {
     const Json* value = find(key);
     if (value != nullptr && value->is_number_integer() && (*value < -kLargest || *value > kLargest))
-      fail(key, "expects an integer, got " + shown(*value));
+      fail(key, "must lie in -" + std::to_string(kLargest) + ".." + std::to_string(kLargest) +
+                    ", got " + shown(*value));
     return read<std::int64_t>(key, &Json::is_number_integer, "an integer");
   }
   [[nodiscard]] std::optional<double> number(const std::string& key) const {

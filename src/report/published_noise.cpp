@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
 #include "core/json.h"
-#include "core/recorded_json.h"
 #include "core/text.h"
 #include "report/decimals.h"
 
@@ -42,7 +40,7 @@ double ratio(double a, double b) { return std::max(a, b) / std::min(a, b); }
 }  // namespace
 
 PublishedNoise read_noise(const std::string& path) {
-  const Json json = recorded_json(read_file(path));
+  const Json json = read_json_file(path);
   if (!json.is_object() || !json.contains("source") || !json["source"].is_string() ||
       json["source"].get<std::string>().empty() || !json.contains("deviations") ||
       !json["deviations"].is_array() || json["deviations"].empty())

@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/terminal.h"
 #include "core/unfinished_output.h"
 
 namespace olmo::store {
@@ -31,9 +32,7 @@ constexpr std::uint64_t kBlock = 16U << 20U;
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-std::string megabytes(std::uint64_t bytes) {
-  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
-}
+std::string amount(std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 /// A part of a range, at most kBlock long. Direct: offset and size are multiples of a page.
 struct Piece {
@@ -226,16 +225,16 @@ void check_space(const std::filesystem::path& folder, std::uint64_t bytes) {
   // Beyond its limit a process gets a deadly signal, not an error.
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
-    throw Error(ErrorKind::kFailure, folder.string() + ": needs a file of " + megabytes(bytes) +
-                                         ", this process may write " + megabytes(limit.rlim_cur) +
+    throw Error(ErrorKind::kFailure, folder.string() + ": needs a file of " + amount(bytes) +
+                                         ", this process may write " + amount(limit.rlim_cur) +
                                          " (ulimit -f)");
   }
   struct statvfs space {};
   if (::statvfs(folder.c_str(), &space) != 0) fail(folder, "the free space of the disk is unknown");
   const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
   if (space.f_blocks != 0 && free < bytes) {  // some network file systems state nothing
-    throw Error(ErrorKind::kFailure, folder.string() + ": the disk cannot hold " +
-                                         megabytes(bytes) + ", " + megabytes(free) + " are free");
+    throw Error(ErrorKind::kFailure, folder.string() + ": the disk cannot hold " + amount(bytes) +
+                                         ", " + amount(free) + " are free");
   }
 }
 
@@ -245,7 +244,7 @@ void reserve_space(const std::filesystem::path& path, std::uint64_t bytes) {
   if (::fallocate(file.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return;
   const bool unsupported = errno == EOPNOTSUPP || errno == ENOSYS;  // then writing will tell
   if (unsupported && ::ftruncate(file.number(), static_cast<off_t>(bytes)) == 0) return;
-  fail(path, "cannot be given " + megabytes(bytes));
+  fail(path, "cannot be given " + amount(bytes));
 }
 
 RawWriter::RawWriter(const std::filesystem::path& path)

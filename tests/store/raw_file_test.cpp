@@ -1,5 +1,7 @@
 #include "store/raw_file.h"
 
+#include <sys/resource.h>
+
 #include "core/error.h"
 #include "core/input_file.h"
 #include "store/checkpoint_fixture.h"
@@ -37,6 +39,21 @@ TEST_CASE("an error of the disk while writing ends all threads and is reported",
       {0, {static_cast<const std::byte*>(source.const_data_ptr()), source.nbytes()}}};
   CHECK_THROWS_AS(write_and_hash("/dev/full", ranges, 2), Error);
   CHECK_THROWS_AS(check_space("/", ~std::uint64_t{0} / 2), Error);
+}
+
+TEST_CASE("space that is short is told in the unit of its size", "[store]") {
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit little{300'000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &little);
+  std::string said;
+  try {
+    check_space("/", 3'000'000);
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(said == "/: needs a file of 3.0 MB, this process may write 300.0 kB (ulimit -f)");
 }
 
 }  // namespace olmo::store::test
