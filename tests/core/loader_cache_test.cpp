@@ -1,5 +1,6 @@
 #include "core/loader_cache.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -16,8 +17,8 @@ TEST_CASE("the system's list of libraries has the C library, which every program
           "[core]") {
   if (!fs::exists("/etc/ld.so.cache")) return;
   const auto found = cached_libraries("libc.so.6");
-  REQUIRE(found.size() == 1);
-  CHECK(fs::exists(found.front()));
+  REQUIRE_FALSE(found.empty());  // more than one where there are kinds of it for other processors
+  for (const fs::path& each : found) CHECK(fs::exists(each));
   CHECK(cached_libraries("libolmo_absent.so").empty());
 }
 
@@ -29,11 +30,14 @@ TEST_CASE("a list of libraries that is cut anywhere, is none or is not there has
   CHECK(cached_libraries("libc.so.6", folder / "text").empty());
   if (!fs::exists("/etc/ld.so.cache")) return;
   const std::string whole = read_file("/etc/ld.so.cache");
-  const auto file = cached_libraries("libc.so.6").at(0).string();
+  const auto files = cached_libraries("libc.so.6");
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 997) {
     std::ofstream(folder / "cut", std::ios::binary) << whole.substr(0, bytes);
-    for (const auto& found : cached_libraries("libc.so.6", folder / "cut"))
-      CHECK(file.starts_with(found.string()));
+    for (const auto& found : cached_libraries("libc.so.6", folder / "cut")) {
+      CHECK(std::any_of(files.begin(), files.end(), [&](const fs::path& file) {
+        return file.string().starts_with(found.string());
+      }));
+    }
   }
 }
 
