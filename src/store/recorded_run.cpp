@@ -40,6 +40,30 @@ void for_each_surviving(const RecordDatabase& records, const std::string& run_id
   }
 }
 
+/// While it lives, all that is read is of one moment, whatever a training writes. (A file that
+/// nobody wrote to is opened anew once somebody does; then it is of two.) A savepoint may lie
+/// within a transaction, and is one by itself where there is none.
+class Snapshot {
+ public:
+  explicit Snapshot(const RecordDatabase& records) : held_(records.lock()), records_(records) {
+    step("SAVEPOINT snapshot");
+  }
+  ~Snapshot() {
+    try {
+      step("RELEASE snapshot");
+    } catch (const std::exception&) {  // the file was opened anew, or cannot be read any more
+    }
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  void step(const char* sql) const { records_.connection().prepare(sql).step(); }
+
+  std::unique_lock<std::recursive_mutex> held_;  ///< another thread may write by this connection
+  const RecordDatabase& records_;
+};
+
 /// Reads the parts of a run in the order in which one needs another.
 class RunReader {
  public:
@@ -193,6 +217,7 @@ class RunReader {
 }  // namespace
 
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
+  const Snapshot snapshot(records);
   return RunReader(records, run_id).read();
 }
 

@@ -1,6 +1,9 @@
 #include "store/recorded_run.h"
 
+#include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <thread>
 
 #include "core/hash.h"
 #include "store/plain_records.h"
@@ -79,6 +82,8 @@ class RunFile {
   }
 
   store::RecordedRun read() { return store::read_run(db_.records(), id_); }
+  [[nodiscard]] std::filesystem::path path() const { return directory_ / "run.db"; }
+  [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] std::string last_chain() const { return chain_.back().hex(); }
 
  private:
@@ -95,6 +100,24 @@ bool mentions(const std::vector<Finding>& findings, const std::string& words) {
 }
 
 }  // namespace
+
+TEST_CASE("a run that goes on is read as it was at one moment", "[store]") {
+  RunFile file;
+  file.write_steps(1, 1);
+  std::atomic<bool> enough = false;
+  std::thread training([&] {
+    for (std::int64_t step = 2; !enough; ++step) {
+      file.write_steps(step, step);
+      file.seal_state(step);
+    }
+  });
+  std::size_t sound = 0;
+  const RecordDatabase reader(file.path(), OpenMode::kReadOnly);
+  while (sound < 50 && read_run(reader, file.id()).damage.empty()) ++sound;
+  enough = true;
+  training.join();
+  CHECK(sound == 50);
+}
 
 TEST_CASE("a sound run is read without damage", "[store]") {
   RunFile file;
