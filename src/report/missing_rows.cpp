@@ -64,11 +64,12 @@ class MissingRows {
     }
   }
 
-  /// What was recorded of a step went to the disk before the next step, or the end of its attempt.
+  /// What was recorded of a step went to the disk before the next step. Of its last step an attempt
+  /// that was killed or failed may lack some: another rank was lost while the state was hashed.
   [[nodiscard]] std::int64_t last_whole(const store::Stretch& stretch) const {
     const std::int64_t last = std::min(stretch.last, run_.steps.step.back());
-    const bool ended = !run_.attempts.front().outcome.empty();
-    return ended || last < run_.steps.step.back() ? last : last - 1;
+    const std::string& outcome = run_.attempts.front().outcome;
+    return outcome == "finished" || outcome == "stopped" ? last : last - 1;
   }
 
   void find_traces(const store::Stretch& stretch) {

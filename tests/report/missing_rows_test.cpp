@@ -117,6 +117,16 @@ TEST_CASE("what a kill may have cost is not expected, nor what a later attempt w
   CHECK(killed.missing().size() == 1);
 }
 
+TEST_CASE("a rank that is lost between a step and the hashes of its state costs these",
+          "[report]") {
+  Recorded failed;
+  failed.run.attempts[0].outcome = failed.run.status = "failed";
+  failed.run.state_hashes.erase(10);
+  CHECK(failed.missing().empty());
+  failed.run.state_hashes.erase(5);
+  CHECK(failed.missing().size() == 1);
+}
+
 TEST_CASE("a config that asks for no traces promises none, and logs promise nothing", "[report]") {
   Recorded record;
   for (const std::int64_t step : {1, 4, 8}) record.forget_trace(step);
