@@ -142,6 +142,8 @@ Compared compare(const Options& options) {
   found.identity =
       report::find_identity(*found.a.run, *found.b.run, {records_a.database(), records_a.run_id},
                             {records_b.database(), records_b.run_id});
+  if (const auto sentence = report::contradiction_of(found.identity); !sentence.empty())
+    log_warning("the records contradict each other: " + sentence);
   if (!found.identity.known) found.logged = compare_logged(found.a.run->steps, found.b.run->steps);
   return found;
 }

@@ -80,7 +80,12 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
   for (const auto& [i, j] : common_steps(x, y)) {
     ++identity.common_steps;
     if (hashes && x.batch[i] == y.batch[j]) ++identity.equal_batches;
-    if (identity.first_different != 0) continue;
+    const bool chained_alike = values && x.chain[i] == y.chain[j];
+    if (identity.first_different != 0) {
+      const bool equal = chained_alike && x.values[i] == y.values[j];
+      if (identity.chained_alike && identity.rejoined == 0 && equal) identity.rejoined = x.step[i];
+      continue;
+    }
     const char* field = hashes && x.batch[i] != y.batch[j] ? "batch_hash"
                         : x.loss[i] != y.loss[j]           ? "ce_loss"
                         : x.grad_norm[i] != y.grad_norm[j] ? "grad_norm"
@@ -93,11 +98,20 @@ void compare_chains(Identity& identity, const store::RecordedRun& a, const store
     if (field) {
       identity.first_different = x.step[i];
       identity.first_field = field;
+      identity.chained_alike = chained_alike && field == std::string_view(kSomeValue);
     } else {
       ++identity.equal_steps;
       identity.equal_through = x.step[i];
     }
   }
+}
+
+/// A state that is equal tells as much as a step.
+void find_rejoining_state(Identity& identity) {
+  const auto& state = identity.equal_state;
+  if (identity.chained_alike && identity.rejoined == 0 && state &&
+      state->step >= identity.first_different)
+    identity.rejoined = state->step;
 }
 
 std::vector<std::int64_t> steps_to_compare(const PartingSteps& steps, const TracedRun& a,
@@ -188,6 +202,7 @@ Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b)
   identity.same_format = a.chain_format == b.chain_format;
   compare_chains(identity, a, b);
   compare_states(identity, a, b);
+  find_rejoining_state(identity);
   identity.reference_a = reference_distance(a);
   identity.reference_b = reference_distance(b);
   identity.between = audited_distance({a, identity.reference_a}, {b, identity.reference_b});
@@ -214,6 +229,19 @@ Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b,
     if (!found.operation.empty()) identity.operation = std::move(found);
   }
   return identity;
+}
+
+std::string contradiction_of(const Identity& identity) {
+  const auto exact = [](const ReferenceDistance& side) { return side.numerics == kPortable; };
+  // Weights may differ where no loss shows it; then their hashes part for good.
+  if (identity.rejoined == 0 || identity.parted_state) return "";
+  if (!exact(identity.reference_a) || !exact(identity.reference_b)) return "";
+  const std::string again = identity.rejoined == identity.first_different
+                                ? "state after it"
+                                : "bits at step " + std::to_string(identity.rejoined);
+  return "step " + std::to_string(identity.first_different) + " differs in " +
+         identity.first_field + ", though both sides have the same hash chain there and the same " +
+         again + ": one of the records was altered, or a machine erred in that value";
 }
 
 std::optional<PartingSteps> parting_steps(const Identity& identity) {

@@ -90,6 +90,8 @@ struct Identity {
   std::int64_t equal_through = 0;    ///< the last of those, by its number; 0: none
   std::int64_t first_different = 0;  ///< step; 0: none
   std::string first_field;           ///< a column of steps
+  bool chained_alike = false;        ///< in that step: the chains are equal, and the field is not
+  std::int64_t rejoined = 0;         ///< the first equal step or state after that; 0: none
   std::int64_t equal_batches = 0;    ///< steps of the common ones that saw the same batch
   std::optional<HashedState> equal_state;   ///< the last one before any that differs
   std::optional<HashedState> parted_state;  ///< the first one that differs
@@ -115,6 +117,11 @@ struct Identity {
 /// All that the runs tell without their databases: not `operation`, and for a step whose losses and
 /// norms agree, `first_field` says no more than kSomeValue.
 Identity find_identity(const store::RecordedRun& a, const store::RecordedRun& b);
+
+/// One sentence without its full stop, of runs under portable numerics that part in something that
+/// no chain is over, and have the same bits again later: what an update leaves different stays so,
+/// and equal chains tell that it was not. Empty: there is no such contradiction.
+std::string contradiction_of(const Identity& identity);
 
 inline constexpr char kSomeValue[] = "a recorded value";
 

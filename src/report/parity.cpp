@@ -80,6 +80,8 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.identity = find_identity(*report.a.run, *report.b.run, {a.database(), a.run_id},
                                     {b.database(), b.run_id});
     excuse_settings(report.gate, *report.a.run, *report.b.run, report.identity);
+    if (const auto sentence = contradiction_of(report.identity); !sentence.empty())
+      report.damage.push_back("The records contradict each other: " + sentence + ".");
   }
   if (!report.damage.empty()) return;
   if (training && report.a.evaluation && report.identity.same_training()) {

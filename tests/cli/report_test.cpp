@@ -329,6 +329,23 @@ TEST_CASE("a damaged database is INVALID_DATA: altered by a bit, cut short, or n
   CHECK(missing.err.find("no such run database") != std::string::npos);
 }
 
+TEST_CASE("an edited norm of the weights contradicts the other record", "[cli]") {
+  const Pair pair;
+  pair.trained("a", "a");
+  pair.trained("b", "b");
+  const std::string last = Record(pair.database("b")).value("SELECT max(step) || '' FROM steps");
+  for (const std::string& step : {std::string("3"), last}) {  // of the last, the state is the proof
+    fs::copy_file(pair.database("b"), pair.database("altered"),
+                  fs::copy_options::overwrite_existing);
+    const std::string sql = "UPDATE steps SET param_norm = 1 WHERE step = " + step;
+    alter(pair.database("altered"), sql.c_str());
+    const auto report = pair.report(pair.database("a"), pair.database("altered"));
+    CHECK(report["verdict"] == "INVALID_DATA");
+    CHECK(report["reason"].get<std::string>().find("step " + step + " differs in param_norm") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("a run of no step has a page, and what is suggested can be done with it", "[cli]") {
   const Scene scene;
   const auto ended = scene.train("none", {"max_duration=0"});

@@ -207,6 +207,39 @@ TEST_CASE("what the last update changed parts runs whose chains agree to the end
   CHECK(!found.same_training());
 }
 
+TEST_CASE("runs that part beside their chains and are equal again contradict each other",
+          "[report]") {
+  store::RecordedRun a = run_under(kPortablePolicy), b = a;
+  b.steps.values[2] = 99;
+  const auto contradiction = [&] { return contradiction_of(find_identity(a, b)); };
+  SECTION("in a later step") {
+    hash_state(a, 6);
+    hash_state(b, 6, {"model/transformer.wte.weight"});
+    CHECK(contradiction() == "");
+    a.state_hashes.clear();
+    const std::string found = contradiction();
+    CHECK(
+        found.starts_with("step 3 differs in a recorded value, though both sides have the same "));
+    CHECK(found.find("at step 4:") != std::string::npos);
+  }
+  SECTION("in the state after the last step") {
+    for (const std::size_t i : {3, 4, 5}) b.steps.values[i] = 99;
+    CHECK(contradiction() == "");
+    a.state_hashes[6] = b.state_hashes[6] = {{"model", "a", "1"}};
+    CHECK(contradiction().find("at step 6:") != std::string::npos);
+    b.state_hashes[6] = {{"model", "a", "2"}};
+    CHECK(contradiction() == "");
+  }
+  SECTION("but not where the chains part, or what rounds was computed") {
+    CHECK(contradiction() != "");
+    b.attempts[0].policy = kFastPolicy;
+    CHECK(contradiction() == "");
+    b.attempts = a.attempts;
+    part_chain(b, 3);
+    CHECK(contradiction() == "");
+  }
+}
+
 TEST_CASE("the column in which equal chains part is read from the rows", "[report]") {
   StepFile file_a(1.0), file_b(1.5);
   const auto a = store::read_run(file_a.run().records, file_a.run().run_id);
