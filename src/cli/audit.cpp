@@ -16,6 +16,7 @@
 #include "core/process.h"
 #include "core/terminal.h"
 #include "report/contradictions.h"
+#include "report/missing_rows.h"
 #include "store/audit_records.h"
 #include "store/evaluation_db.h"
 #include "store/evaluation_seal.h"
@@ -187,6 +188,8 @@ int run_audit(const Arguments& arguments) {
       audit::audit(recorded, config, policy, options, [&](const audit::StretchResult& stretch) {
         if (!arguments.json) std::cout << to_text(stretch) << std::flush;
       });
+  for (auto& sentence : report::missing_rows(db.records(), recorded))
+    result.broken_proofs.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
   if (const auto found = store::disagreement_of(db.records(), run_id))
     result.disagreement = store::sentence_of(*found);
   if (arguments.record) write_record(db, run_id, arguments, policy, result);

@@ -22,6 +22,14 @@ std::string label_of(const std::string& text, const store::RunName& name) {
   return name.run.empty() ? label : label + ":" + name.run;
 }
 
+/// Rows that it lacks are damage, too.
+store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id) {
+  store::RecordedRun run = store::read_run(records, run_id);
+  for (auto& sentence : missing_rows(records, run))
+    run.damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
+  return run;
+}
+
 }  // namespace
 
 SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
@@ -64,6 +72,13 @@ std::vector<std::string> damage_of(const Side& side) {
   return sentences;
 }
 
+std::vector<std::string> damage_of(const store::RecordDatabase& records,
+                                   const std::string& run_id) {
+  Side side;
+  side.run = read_whole_run(records, run_id);
+  return damage_of(side);
+}
+
 void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step) {
   if (run.tokens_known || !run.steps.steps_known) return;
   for (std::size_t i = 0; i < run.steps.size(); ++i)
@@ -73,10 +88,8 @@ void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step) {
 
 void add_run(Side& side, const SideRecords& records) {
   if (records.run_id.empty()) return;
-  side.run = store::read_run(records.database(), records.run_id);
+  side.run = read_whole_run(records.database(), records.run_id);
   side.run->label = side.label;
-  for (auto& sentence : missing_rows(records.database(), *side.run))
-    side.run->damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
   if (const auto found = store::disagreement_of(records.database(), records.run_id))
     side.disagreement = store::sentence_of(*found);
 }

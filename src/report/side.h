@@ -57,6 +57,8 @@ void hash_database(Side& side, const store::RunName& name);
 
 /// What is wrong with the records of a side; one sentence each.
 std::vector<std::string> damage_of(const Side& side);
+/// The same of a run alone.
+std::vector<std::string> damage_of(const store::RecordDatabase& records, const std::string& run_id);
 
 /// Of a run that tells steps and no tokens: its tokens, if every step has as many.
 void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step);

@@ -194,6 +194,13 @@ TEST_CASE("an altered hash of the state is named by its tensor", "[cli]") {
               {"step 15: model/transformer.blocks.1.ff_out.weight has the SHA-256 x"});
 }
 
+TEST_CASE("rows that every training records are missed by an audit, too", "[cli]") {
+  const Audited& scene = the_run();
+  const auto run = scene.copy("no-ranks");
+  alter(run, "DELETE FROM ranks");
+  check_fails(scene.audit(run, {"--steps", "1..2"}), {"rows of ranks were removed"});
+}
+
 TEST_CASE("an altered config is damage", "[cli]") {
   const Audited& scene = the_run();
   for (const char* sql :

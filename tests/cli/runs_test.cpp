@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "store/sqlite.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -111,6 +112,17 @@ TEST_CASE("a recorded config can be fed back and gives the same run", "[cli]") {
                                     (trained / "again").string()})
               .code == 0);
   CHECK(trained.record("again").proof() == trained.record("run").proof());
+}
+
+TEST_CASE("a run of a damaged record is shown, and it is said", "[cli]") {
+  const Trained trained;
+  const Words show = {"runs", "show", trained.database};
+  CHECK(harness(trained / "log", show).err.find("damaged") == std::string::npos);
+  store::Database(trained.database, store::OpenMode::kReadWrite)
+      .execute("UPDATE steps SET seconds = -1 WHERE step = 2");
+  const auto ended = harness(trained / "log", show);
+  CHECK(ended.code == 0);
+  CHECK(ended.err.find("the record is damaged: step 2: its seconds are -1.0") != std::string::npos);
 }
 
 TEST_CASE("two runs may share a database, and the later one is the default", "[cli]") {
