@@ -38,14 +38,14 @@ std::size_t find_torchtitan_step(std::string_view line) {
   return at;
 }
 
-/// The numbers and texts of an object; what lies deeper is called `eval/arc_easy/acc`. W&B's media
-/// are objects with a `_type`.
+/// The numbers, texts and truths of an object; what lies deeper is called `eval/arc_easy/acc`.
+/// W&B's media are objects with a `_type`.
 void add_cells(const Json& object, const std::string& folder, std::deque<std::string>& names,
                std::vector<LogCell>& cells) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_object() && !value.contains("_type")) {
       add_cells(value, folder + name + "/", names, cells);
-    } else if (value.is_string() || value.is_number()) {
+    } else if (value.is_string() || value.is_number() || value.is_boolean()) {
       cells.push_back({names.emplace_back(folder + name),
                        value.is_string() ? value.get<std::string>() : value.dump()});
     }

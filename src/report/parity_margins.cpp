@@ -1,7 +1,9 @@
 #include "report/parity_margins.h"
 
 #include <algorithm>
+#include <set>
 
+#include "core/text.h"
 #include "report/evidence.h"
 #include "report/published_noise.h"
 #include "store/declarations.h"
@@ -61,6 +63,29 @@ void set_margins(ParityReport& report, const SideRecords& a, const SideRecords& 
   if (report.trajectory) test_trajectory(*report.trajectory, report.margins.loss);
 }
 
+namespace {
+
+std::string metric_of(const Test& test) {
+  return test.endpoint == Endpoint::kLoss    ? "loss"
+         : test.endpoint == Endpoint::kMacro ? "macro"
+                                             : test.name;
+}
+
+/// Those of the file that name nothing that is compared here: another task, or a slip of the pen.
+void tell_unused(const PublishedNoise& noise, const std::vector<Test>& pairs,
+                 std::vector<std::string>& caveats) {
+  std::set<std::string> known = {"loss", "macro"}, unknown;
+  for (const Test& pair : pairs) known.insert(metric_of(pair));
+  for (const auto& deviation : noise.deviations)
+    if (!known.contains(deviation.metric)) unknown.insert("`" + deviation.metric + "`");
+  if (!unknown.empty())
+    caveats.push_back("--noise: nothing is compared here by the metric " +
+                      joined({unknown.begin(), unknown.end()}) + ", which " + noise.source +
+                      " tells; compared are " + joined({known.begin(), known.end()}) + ".");
+}
+
+}  // namespace
+
 void add_published(ParityReport& report, const std::string& path) {
   const PublishedNoise noise = read_noise(path);
   if (!report.trajectory) {
@@ -76,14 +101,13 @@ void add_published(ParityReport& report, const std::string& path) {
   // A log may not tell the size; the sides may change places.
   const auto parameters =
       static_cast<double>(std::max(report.a.run->n_parameters, report.b.run->n_parameters));
+  tell_unused(noise, pairs, report.caveats);
   std::vector<Test> made;
   for (const Test& pair : pairs) {
     const auto& has = report.noise.tests;
     const bool measured = std::any_of(
         has.begin(), has.end(), [&](const Test& test) { return test.endpoint == pair.endpoint; });
-    const std::string metric = pair.endpoint == Endpoint::kLoss    ? "loss"
-                               : pair.endpoint == Endpoint::kMacro ? "macro"
-                                                                   : pair.name;
+    const std::string metric = metric_of(pair);
     const auto* deviation = deviation_for(noise, metric, parameters, tokens);
     if (measured || pair.difference_only) continue;
     if (deviation && pair.too_few)

@@ -196,6 +196,10 @@ TEST_CASE("a bad line is named, whatever the format", "[import]") {
   CHECK(reads("step,loss,loss\n1,2,3\n") == "x.log:1: has the column 'loss' twice");
   CHECK(reads("{\"step\": 1, \"loss\": 2, \"loss\": 3}\n") ==
         "x.log:1: has the key \"loss\" twice in one object");
+  CHECK(reads("{\"step\": 1, \"loss\": true, \"done\": false}\n") ==
+        "x.log:1: column 'loss' must be a number with a decimal point, got 'true'");
+  CHECK(reads("step,loss,done\n1,true,false\n") ==
+        "x.log:2: column 'loss' must be a number with a decimal point, got 'true'");
   CHECK(reads("1 2\n3\n") == "x.log:2: needs a step and a loss, has one");
   CHECK_THAT(reads("{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"lo"),
              Catch::StartsWith("x.log:2: is not valid JSON"));

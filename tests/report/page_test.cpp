@@ -306,6 +306,11 @@ TEST_CASE("a report of nothing, and of either side alone, is still a page", "[re
   without([](ParityReport& r) { r.a.run->steps.loss.assign(50, std::nan("")); });
   without([](ParityReport& r) { r.trajectory->loss.values.assign(50, 0.0); });
   CHECK_THAT(run_html({}), Contains("No training steps"));
+  RunReport one;
+  one.side.run.emplace();
+  one.side.run->steps.step = {1};
+  one.side.run->steps.tokens = {8};
+  CHECK_THAT(run_markdown(one), Contains("1 step,"));
 }
 
 TEST_CASE("a source that is not measured in bits per byte says so everywhere", "[report]") {

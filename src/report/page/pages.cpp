@@ -26,7 +26,9 @@ std::vector<std::string> summary(const RunReport& report) {
   const store::RecordedRun& run = *report.side.run;
   const store::StepColumns& steps = run.steps;
   std::string size = count(static_cast<std::int64_t>(steps.size())) +
-                     (steps.steps_known ? " steps" : " points of a log that tells no steps");
+                     (!steps.steps_known  ? " points of a log that tells no steps"
+                      : steps.size() == 1 ? " step"
+                                          : " steps");
   if (run.tokens_known && !steps.tokens.empty())
     size += ", " + count(steps.tokens.back()) + " tokens";
   if (run.n_parameters > 0)

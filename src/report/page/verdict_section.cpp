@@ -21,7 +21,9 @@ std::string side_card(char letter, const Side& side) {
   if (side.run) {
     const store::StepColumns& steps = side.run->steps;
     std::string text = count(static_cast<std::int64_t>(steps.size())) +
-                       (steps.steps_known ? " steps" : " points, steps unknown");
+                       (!steps.steps_known  ? " points, steps unknown"
+                        : steps.size() == 1 ? " step"
+                                            : " steps");
     if (side.run->tokens_known && !steps.tokens.empty())
       text += ", " + count(steps.tokens.back()) + " tokens";
     if (side.run->n_parameters > 0)
