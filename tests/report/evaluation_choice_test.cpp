@@ -1,14 +1,14 @@
 #include "report/evaluation_choice.h"
 
-#include "report/evaluated.h"
+#include "report/evaluated_side.h"
 #include "support/catch.h"
 
 namespace olmo::report {
 namespace {
 
-using test::Evaluated;
+using test::EvaluatedSide;
 
-ChosenEvaluations choose(const Evaluated& a, const Evaluated& b) {
+ChosenEvaluations choose(const EvaluatedSide& a, const EvaluatedSide& b) {
   return choose_evaluations(a.side(), a.records(), b.side(), b.records(), {});
 }
 
@@ -21,7 +21,7 @@ std::vector<std::string> tasks_of(const EvaluationData& data) {
 }  // namespace
 
 TEST_CASE("tasks of one step are compared in whatever evaluations they are", "[report]") {
-  Evaluated a, b;
+  EvaluatedSide a, b;
   a.add(7, "arc");
   a.add(7, "boolq");
   b.add(7, "boolq");
@@ -36,8 +36,8 @@ TEST_CASE("tasks of one step are compared in whatever evaluations they are", "[r
 }
 
 TEST_CASE("what is not compared of a step is named", "[report]") {
-  Evaluated a, b;
-  for (Evaluated* side : {&a, &b}) {
+  EvaluatedSide a, b;
+  for (EvaluatedSide* side : {&a, &b}) {
     side->add(7, "boolq", -1, R"({"precision":"amp_bf16"})");
     side->add(7, "arc");
   }
@@ -58,7 +58,7 @@ TEST_CASE("what a training's evaluators scored of each task is seen, as the limi
           "[report]") {
   const std::string policy = R"({"precision":"fp32"})";
   const auto side_of = [&](const std::string& limit) {
-    auto side = std::make_unique<Evaluated>();
+    auto side = std::make_unique<EvaluatedSide>();
     side->add(7, "boolq", -1, policy, R"({"limit":10,"tasks":[{"name":"boolq"}]})");
     side->add(7, "arc", -1, policy,
               R"({"limit":null,"tasks":[{"name":"arc","limit":)" + limit + "}]}");
@@ -78,10 +78,10 @@ TEST_CASE("what a training's evaluators scored of each task is seen, as the limi
 }
 
 TEST_CASE("evaluations of later steps than the compared one are named", "[report]") {
-  Evaluated a, b;
-  for (Evaluated* side : {&a, &b}) side->add(10, "arc");
+  EvaluatedSide a, b;
+  for (EvaluatedSide* side : {&a, &b}) side->add(10, "arc");
   CHECK(choose(a, b).caveats.empty());
-  for (Evaluated* side : {&a, &b}) side->add(20, "arc");
+  for (EvaluatedSide* side : {&a, &b}) side->add(20, "arc");
   b.end_last_as("failed");
   const auto chosen = choose(a, b);
   REQUIRE(chosen.a);
@@ -91,8 +91,8 @@ TEST_CASE("evaluations of later steps than the compared one are named", "[report
             "Not compared: the evaluation of A at step 20, as B has none at that step that is "
             "finished.",
             "Not compared: the evaluation of B at step 20, which is recorded as failed."});
-  Evaluated failed, other;
-  for (Evaluated* side : {&failed, &other}) {
+  EvaluatedSide failed, other;
+  for (EvaluatedSide* side : {&failed, &other}) {
     side->add(20, "arc");
     side->end_last_as("interrupted");
   }
@@ -100,10 +100,10 @@ TEST_CASE("evaluations of later steps than the compared one are named", "[report
 }
 
 TEST_CASE("runs of other batch sizes are compared by scores of equal tokens", "[report]") {
-  Evaluated a, b;
+  EvaluatedSide a, b;
   a.trained_with(200);
   b.trained_with(100);
-  for (Evaluated* side : {&a, &b})
+  for (EvaluatedSide* side : {&a, &b})
     for (const std::int64_t step : {10, 20}) side->add(step, "arc");
   const auto chosen = choose(a, b), swapped = choose(b, a);
   REQUIRE(chosen.a);
@@ -119,10 +119,10 @@ TEST_CASE("runs of other batch sizes are compared by scores of equal tokens", "[
 
 TEST_CASE("runs of other batch sizes with scores of equal steps alone have none to compare",
           "[report]") {
-  Evaluated a, b;
+  EvaluatedSide a, b;
   a.trained_with(200);
   b.trained_with(100);
-  for (Evaluated* side : {&a, &b}) side->add(30, "arc");
+  for (EvaluatedSide* side : {&a, &b}) side->add(30, "arc");
   const auto chosen = choose(a, b);
   CHECK_FALSE(chosen.a);
   CHECK(chosen.problem.find("the last evaluation of A is of step 30 (6,000 tokens), that of B of "

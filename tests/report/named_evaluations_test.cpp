@@ -1,15 +1,15 @@
 #include "report/named_evaluations.h"
 
-#include "report/evaluated.h"
+#include "report/evaluated_side.h"
 #include "support/catch.h"
 
 namespace olmo::report {
 
-using test::Evaluated;
+using test::EvaluatedSide;
 
 TEST_CASE("evaluations are told with what they asked, in the order in which they were made",
           "[report]") {
-  Evaluated side;
+  EvaluatedSide side;
   side.add(20, "arc");
   side.add(10, "boolq");
   const auto found = named_evaluations(side.records());
@@ -21,7 +21,7 @@ TEST_CASE("evaluations are told with what they asked, in the order in which they
 }
 
 TEST_CASE("models of other steps, limits or precisions are not asked alike", "[report]") {
-  Evaluated side;
+  EvaluatedSide side;
   side.add(10, "arc");
   side.add(10, "boolq");
   side.add(20, "arc");

@@ -1,14 +1,14 @@
 #include "report/unlike_scores.h"
 
-#include "report/evaluated.h"
+#include "report/evaluated_side.h"
 #include "support/catch.h"
 
 namespace olmo::report {
 
-using test::Evaluated;
+using test::EvaluatedSide;
 
 TEST_CASE("scores that differ at an earlier step are found", "[report]") {
-  Evaluated a, b;
+  EvaluatedSide a, b;
   for (const std::int64_t step : {10, 20}) {
     a.add(step, "arc");
     b.add(step, "arc", step == 10 ? -1.25 : -1);
@@ -18,9 +18,9 @@ TEST_CASE("scores that differ at an earlier step are found", "[report]") {
 }
 
 TEST_CASE("scores of an earlier step that were altered are damage, not another score", "[report]") {
-  Evaluated a, b;
+  EvaluatedSide a, b;
   for (const std::int64_t step : {10, 20})
-    for (Evaluated* side : {&a, &b}) side->add(step, "arc");
+    for (EvaluatedSide* side : {&a, &b}) side->add(step, "arc");
   b.alter_step(10);
   const auto found = scores_that_differ(a.records(), b.records());
   CHECK(found.damage_a.empty());

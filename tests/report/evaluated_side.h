@@ -14,9 +14,9 @@ namespace olmo::test {
 
 /// The evaluations of one run, each of a task whose first option is the more likely the larger
 /// `score` is.
-class Evaluated {
+class EvaluatedSide {
  public:
-  Evaluated() {
+  EvaluatedSide() {
     records_.db = std::make_unique<store::RunDb>(
         store::RunDb::open(folder_ / "run.db", store::OpenMode::kCreate));
     side_.label = "run.db";
