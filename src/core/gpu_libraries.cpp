@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/loaded_libraries.h"
 #include "core/needed_libraries.h"
@@ -387,6 +392,35 @@ void open_torch_half(Device device, const std::string& folder) {
 }
 
 namespace {
+
+/// What keeps `library` from being loaded with load_for_good; empty if nothing does. A process of
+/// its own tries it and ends: the library is not loaded in this one. For a process without other
+/// threads that load libraries.
+std::string problem_of_loading(const std::filesystem::path& library) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "";
+  Descriptor said(ends[0]), says(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return "";
+  if (child == 0) {
+    std::string problem;
+    if (load_for_good(library, &problem)) ::_exit(0);
+    ::_exit(::write(says.number(), problem.data(), problem.size()) < 0 ? 1 : 0);
+  }
+  says = Descriptor();  // so that the child alone has that end
+  std::string problem;
+  std::array<char, 4096> part{};
+  for (ssize_t got = 0; (got = ::read(said.number(), part.data(), part.size())) != 0;) {
+    if (got > 0) problem.append(part.data(), static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFSIGNALED(status))
+    return library.string() + ": ends the process that loads it by signal " +
+           std::to_string(WTERMSIG(status));
+  return problem;
+}
 
 /// Within a major version a driver loads the machine code of newer compilers, but not their PTX;
 /// beyond it, it need not load either (NVIDIA's "CUDA Compatibility").

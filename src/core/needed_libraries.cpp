@@ -1,8 +1,6 @@
 #include "core/needed_libraries.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -12,13 +10,8 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "core/descriptor.h"
 #include "core/loader_cache.h"
-#include "core/process.h"
 
 namespace olmo {
 namespace {
@@ -211,32 +204,6 @@ std::vector<fs::path> cut_libraries(const fs::path& library) {
   Search search(/*asks_loader=*/false);
   search.visit(library);
   return search.cut();
-}
-
-std::string problem_of_loading(const std::filesystem::path& library) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return "";
-  Descriptor said(ends[0]), says(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) return "";
-  if (child == 0) {
-    std::string problem;
-    if (load_for_good(library, &problem)) ::_exit(0);
-    ::_exit(::write(says.number(), problem.data(), problem.size()) < 0 ? 1 : 0);
-  }
-  says = Descriptor();  // so that the child alone has that end
-  std::string problem;
-  std::array<char, 4096> part{};
-  for (ssize_t got = 0; (got = ::read(said.number(), part.data(), part.size())) != 0;) {
-    if (got > 0) problem.append(part.data(), static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) break;
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFSIGNALED(status))
-    return library.string() + ": ends the process that loads it by signal " +
-           std::to_string(WTERMSIG(status));
-  return problem;
 }
 
 }  // namespace olmo

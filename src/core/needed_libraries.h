@@ -26,9 +26,4 @@ std::optional<std::filesystem::path> find_library(const std::string& name);
 /// Whether a 64-bit ELF library is shorter than it says.
 bool is_cut(const std::filesystem::path& library);
 
-/// What keeps `library` from being loaded with load_for_good; empty if nothing does. A process of
-/// its own tries it and ends: the library is not loaded in this one. For a process without other
-/// threads that load libraries.
-std::string problem_of_loading(const std::filesystem::path& library);
-
 }  // namespace olmo
