@@ -189,6 +189,7 @@ fs::path order_path(const fs::path& folder, std::uint64_t epoch) {
 void OrderFile::read(std::uint64_t first, std::span<std::uint32_t> out) const {
   OLMO_CHECK(first <= size_ && out.size() <= size_ - first);
   copy_mapped(file_, first * sizeof(std::uint32_t), std::as_writable_bytes(out));
+  file_.check_not_cut();
   const auto wrong =
       std::ranges::find_if(out, [&](std::uint32_t number) { return number >= size_; });
   if (wrong == out.end()) return;

@@ -145,6 +145,20 @@ TEST_CASE("a number that no instance has is refused when it is read", "[data]") 
          error->says("the file was altered")));
 }
 
+TEST_CASE("numbers that were cut off within a page while the order was in use are not read as 0",
+          "[data]") {
+  const ScratchFolder folder;
+  make_order_file(folder.path(), kConfig, 0);
+  const fs::path path = order_path(folder.path(), 0);
+  const auto file = open_order_file(folder.path(), kConfig, 0);
+  REQUIRE(file);
+  fs::resize_file(path, fs::file_size(path) - 4);
+  std::vector<std::uint32_t> numbers(4);
+  const auto error = thrown_by([&] { file->read(0, numbers); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kInput && error->says("was cut while it was in use")));
+}
+
 TEST_CASE("making an order file ends when it is no longer wanted, and leaves nothing", "[data]") {
   const ScratchFolder folder;
   std::stop_source stop;
