@@ -17,6 +17,16 @@
 namespace olmo::train {
 namespace {
 
+/// One process writes them all, with so many threads, and tells their digests.
+std::vector<Digest> write_alone(const SharedFile& file, const HeldTensors& held, int threads,
+                                std::span<const Digest> known = {}) {
+  const auto ranks = dist::alone();
+  sharding::Relay relay(*ranks, held.sizes, held.ranges, threads);
+  HeldWriter writer(file, held, relay, known);
+  REQUIRE(writer.write() == nullptr);
+  return writer.write_tails({writer.proofs()});
+}
+
 TEST_CASE("ranks write whole pages alone, and rank 0 what shares a page with others", "[train]") {
   const test::TemporaryDirectory folder;
   const at::Tensor large = store::test::patterned({2050}, 3),
@@ -55,11 +65,7 @@ TEST_CASE("tensors of zeros, of one size or several, get the digests of their by
     file.offsets.push_back(16384 * held.sizes.size());
   }
   store::reserve_space(file.path, 16384 * (tensors.size() + 1));
-  const auto ranks = dist::alone();
-  sharding::Relay relay(*ranks, held.sizes, held.ranges, 2);
-  HeldWriter writer(file, held, relay);
-  REQUIRE(writer.write() == nullptr);
-  const auto digests = writer.write_tails({writer.proofs()});
+  const auto digests = write_alone(file, held, 2);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     INFO("tensor " << i);
     CHECK(digests[i] == sha256(host_bytes(tensors[i])));
@@ -78,11 +84,7 @@ TEST_CASE("zeros are not written into a file that has them", "[train]") {
   held.add({"other", {3000}, 0, 3000}, other);
   const SharedFile file{folder / "file", {0, 16384}};
   write_file_atomically(file.path, std::string(32768, 'x'));  // what is written shows
-  const auto ranks = dist::alone();
-  sharding::Relay relay(*ranks, held.sizes, held.ranges, 1);
-  HeldWriter writer(file, held, relay);
-  REQUIRE(writer.write() == nullptr);
-  const auto digests = writer.write_tails({writer.proofs()});
+  const auto digests = write_alone(file, held, 1);
   CHECK((digests == std::vector{sha256(host_bytes(zeros)), sha256(host_bytes(other))}));
   const std::string bytes = read_file(file.path);
   CHECK(bytes.substr(0, 8192) == std::string(8192, 'x'));  // the last page is rank 0's
@@ -98,12 +100,8 @@ TEST_CASE("tensors whose digests are known are written and not hashed", "[train]
   held.add({"second", {3000}, 0, 3000}, second);
   const SharedFile file{folder / "file", {0, 16384}};
   store::reserve_space(file.path, 32768);
-  const auto ranks = dist::alone();
-  sharding::Relay relay(*ranks, held.sizes, held.ranges, 1);
   const std::vector<Digest> known = {sha256("known")};
-  HeldWriter writer(file, held, relay, known);
-  REQUIRE(writer.write() == nullptr);
-  CHECK((writer.write_tails({writer.proofs()}) ==
+  CHECK((write_alone(file, held, 1, known) ==
          std::vector{known.front(), sha256(host_bytes(second))}));
   const std::string bytes = read_file(file.path);
   CHECK(sha256(bytes.substr(0, 12000)) == sha256(host_bytes(first)));
