@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
+#include "report/run_of_six.h"
 #include "store/plain_records.h"
 #include "store/run_db.h"
 #include "support/catch.h"
@@ -10,26 +11,12 @@
 
 using namespace olmo;
 using namespace olmo::report;
+using olmo::test::kFastPolicy;
+using olmo::test::kPortablePolicy;
+using olmo::test::run_of_six;
+using olmo::test::run_under;
 
 namespace {
-
-/// A run of six steps; equal to any other, up to what a test changes.
-store::RecordedRun run_of_six() {
-  store::RecordedRun run;
-  run.experiment_digest = "e";
-  for (std::int64_t step = 1; step <= 6; ++step) {
-    const auto number = static_cast<std::uint64_t>(step);
-    run.steps.step.push_back(step);
-    run.steps.tokens.push_back(8 * step);
-    run.steps.loss.push_back(10.0 / static_cast<double>(step));
-    run.steps.grad_norm.push_back(0.5);
-    run.steps.batch.push_back(number);
-    run.steps.chain.push_back(100 + number);
-    run.steps.values.push_back(200 + number);
-  }
-  run.last_chain = "c";
-  return run;
-}
 
 /// The chain parts at this step, as it does whatever differs there.
 void part_chain(store::RecordedRun& run, std::int64_t step) {
@@ -56,33 +43,6 @@ void hash_state(store::RecordedRun& run, std::int64_t step,
 
 void seal(store::RecordedRun& run, std::int64_t step, const std::string& digest) {
   run.state_hashes[step].push_back({"seal", "state", digest});
-}
-
-constexpr char kPortablePolicy[] = R"({"numerics":"portable","isa":"avx2"})";
-constexpr char kFastPolicy[] = R"({"numerics":"fast","isa":"avx512"})";
-
-store::RecordedRun run_under(const std::string& policy) {
-  store::RecordedRun run = run_of_six();
-  run.attempts.emplace_back().policy = policy;
-  return run;
-}
-
-store::AuditRecord audit(std::int64_t first, std::int64_t last, const std::string& verdict,
-                         std::optional<double> ce_loss = {}, std::optional<double> norm = {}) {
-  return {.created_utc = {},
-          .command_line = {},
-          .policy = kPortablePolicy,
-          .build = "{}",
-          .environment = R"({"host":"node-7","cpu":"Xeon"})",
-          .started_from = {},
-          .first_step = first,
-          .last_step = last,
-          .verdict = verdict,
-          .difference_step = {},
-          .difference = {},
-          .operation = {},
-          .ce_loss_distance = ce_loss,
-          .grad_norm_distance = norm};
 }
 
 /// A database with the traces of one run. An operation's digest is that of its value.
@@ -434,70 +394,4 @@ TEST_CASE("the first operation that differs is found in the traces of both", "[r
     CHECK(found.operation.empty());
     CHECK(found.to_run.empty());
   }
-}
-
-TEST_CASE("a portable run whose audit gave the same bits is the reference", "[report]") {
-  store::RecordedRun run = run_under(kPortablePolicy);
-  CHECK(reference_distance(run).numerics == "portable");
-  CHECK(!reference_distance(run).ce_loss);
-  run.audits = {audit(1, 4, "identical")};
-  const ReferenceDistance found = reference_distance(run);
-  CHECK(found.ce_loss == 0.0);
-  CHECK(found.grad_norm == 0.0);
-  REQUIRE(found.audits.size() == 1);
-  CHECK(found.audits[0].machine == "node-7, Xeon, avx2");
-}
-
-TEST_CASE("another run is as far from the reference as its audits measured", "[report]") {
-  store::RecordedRun run = run_under(kFastPolicy);
-  run.audits = {audit(1, 2, "within_envelope", 2e-6, 1e-5), audit(4, 6, "different", 1e-6, 3e-5)};
-  run.audits[1].difference_step = 5;
-  run.audits[1].difference = "ce_loss";
-  ReferenceDistance found = reference_distance(run);
-  CHECK(found.numerics == "fast");
-  CHECK(found.ce_loss == 2e-6);
-  CHECK(found.grad_norm == 3e-5);
-  CHECK(found.audits[1].difference_step == 5);
-
-  // The same bits as the same libraries gave say nothing about the reference.
-  run.audits = {audit(1, 2, "identical")};
-  run.audits[0].policy = kFastPolicy;
-  CHECK(!reference_distance(run).ce_loss);
-  run.audits[0].policy = kPortablePolicy;
-  CHECK(reference_distance(run).ce_loss == 0.0);
-}
-
-TEST_CASE("a policy or an environment that is no JSON object is not recorded", "[report]") {
-  store::RecordedRun run = run_under("[");
-  run.audits = {audit(1, 2, "different")};
-  run.audits[0].environment = R"({"host":7})";
-  run.audits[0].policy = "[1]";
-  const ReferenceDistance found = reference_distance(run);
-  CHECK(found.numerics.empty());
-  CHECK(found.audits[0].machine.empty());
-  run.attempts.push_back(run.attempts[0]);
-  run.attempts[0].policy = kFastPolicy;
-  run.attempts[1].policy = kPortablePolicy;
-  CHECK(reference_distance(run).numerics == "fast, portable");
-}
-
-TEST_CASE("the distance between the sides is set against that from the reference", "[report]") {
-  store::RecordedRun a = run_under(kFastPolicy), b = a;
-  b.steps.loss[1] += 2e-6;
-  b.steps.loss[4] += 1;  // not audited on both sides
-  b.steps.grad_norm[2] = 0.75;
-  CHECK(!find_identity(a, b).between);
-  a.audits = {audit(1, 4, "within_envelope", 1.5e-6, 1e-5)};
-  CHECK(!find_identity(a, b).between);
-  b.audits = {audit(2, 3, "within_envelope", 1e-6, 1e-5), audit(6, 6, "different")};
-  const auto between = find_identity(a, b).between;
-  REQUIRE(between);
-  CHECK(between->steps == 2);
-  CHECK(between->ce_loss == Approx(2e-6));
-  CHECK(between->grad_norm == 0.5);
-  CHECK(between->explained);
-  b.steps.loss[2] += 1e-3;
-  CHECK(!find_identity(a, b).between->explained);
-  b.audits[0].first_step = b.audits[0].last_step = 5;
-  CHECK(find_identity(a, b).between->steps == 0);
 }
