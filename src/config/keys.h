@@ -321,7 +321,7 @@ void visit_keys(T& c, Visitor& visit) {
         c.global_train_batch_size);
   visit(Key{"device_train_batch_size", kOtherRounding, kComputed}, Absent{});
   visit(Key{"device_train_microbatch_size", kMicroBatches,
-            "Instances that are computed at once; divides the batch, or is larger"},
+            "Instances that are computed at once; the last of a step may be fewer"},
         c.device_train_microbatch_size);
   visit(Key{"device_train_grad_accum", kOtherRounding, kComputed}, Absent{});
   visit(Key{"precision", kPrecision, "What is computed in: fp32 or amp_bf16"}, c.precision);

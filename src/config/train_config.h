@@ -71,8 +71,8 @@ struct TrainConfig {
   std::optional<std::int64_t> stop_at;     ///< last step
   std::optional<std::int64_t> stop_after;  ///< steps of this process
   std::int64_t global_train_batch_size = 512;
-  std::int64_t device_train_microbatch_size = 16;  ///< divides the global batch, or is larger
-  Precision precision = Precision::kFp32;          ///< OLMo has no default here
+  std::int64_t device_train_microbatch_size = 16;
+  Precision precision = Precision::kFp32;  ///< OLMo has no default here
   /// How ranks share the work; of any number of them. Null: as single.
   std::optional<std::string> distributed_strategy = "fsdp";
   std::optional<FsdpConfig> fsdp = FsdpConfig{};
@@ -122,13 +122,14 @@ struct TrainConfig {
   [[nodiscard]] std::int64_t tokens_per_step() const {
     return global_train_batch_size * model.max_sequence_length;
   }
-  /// Sequences of a micro-batch.
+  /// Sequences of a micro-batch. The last one of a step has what is left, as OLMo's
+  /// `Trainer.split_batch` gives it (olmo/train.py).
   [[nodiscard]] std::int64_t micro_batch() const {
     return std::min(device_train_microbatch_size, global_train_batch_size);
   }
   /// Micro-batches of a step.
   [[nodiscard]] std::int64_t micro_batches() const {
-    return global_train_batch_size / micro_batch();
+    return (global_train_batch_size + micro_batch() - 1) / micro_batch();
   }
   /// Whether fsdp.precision means anything.
   [[nodiscard]] bool rounds_under_fsdp() const {

@@ -36,11 +36,6 @@ void check_batch(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("global_train_batch_size", config.global_train_batch_size, 1, kMaxBatch);
   checks.between("device_train_microbatch_size", config.device_train_microbatch_size, 1, kMaxBatch);
   checks.between("device_eval_batch_size", config.device_eval_batch_size, 1, kMaxBatch);
-  const auto global = config.global_train_batch_size;
-  const auto micro = config.device_train_microbatch_size;
-  checks.expect(micro < 1 || micro >= global || global % micro == 0, "device_train_microbatch_size",
-                "must divide `global_train_batch_size`, got " + std::to_string(micro) + " and " +
-                    std::to_string(global));
 }
 
 /// Sizes whose products would not fit into 64 bits are mistakes, and are told before anything

@@ -7,8 +7,9 @@
 
 namespace olmo::train {
 
-/// `mine`: `each` values of each micro-batch of this rank, ascending. Returns those of all
-/// `micro_batches` of the step, in the order of their numbers. Collective.
+/// `mine`: `each` values of each micro-batch of this rank, ascending; the last may have fewer.
+/// Returns those of all `micro_batches` of the step, in the order of their numbers, and perhaps
+/// some empty ones behind them. Collective.
 template <class T>
 std::vector<T> gather_dealt(dist::Communicator& ranks, std::vector<T> mine,
                             std::int64_t micro_batches, std::int64_t each = 1) {

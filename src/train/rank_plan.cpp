@@ -279,7 +279,9 @@ RankPlan plan_ranks(const config::TrainConfig& config, int ranks, const Cluster&
   plan.flops = static_cast<double>(flops.model_forward + flops.model_backward +
                                    model::recomputed_flops_per_token(
                                        config.model, config.activation_checkpointing, length)) *
-               static_cast<double>(plan.most_micro_batches * config.micro_batch() * length);
+               static_cast<double>(std::min(plan.most_micro_batches * config.micro_batch(),
+                                            config.global_train_batch_size) *
+                                   length);
   plan.time_missing = Links(cluster, ranks).missing();
   if (plan.time_missing.empty()) plan.time = time_of(plan, cluster);
   if (cluster.memory_bytes) plan.device_memory = static_cast<std::int64_t>(*cluster.memory_bytes);

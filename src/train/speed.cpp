@@ -264,7 +264,8 @@ StepTime estimate_step_time(const config::TrainConfig& config, const Policy& pol
     sample = larger;
     times = measure(sample, config, policy);
   }
-  const auto micro_batches = static_cast<double>(config.micro_batches());
+  const double micro_batches = static_cast<double>(config.global_train_batch_size) /
+                               static_cast<double>(config.micro_batch());
   StepTime time;
   // What is computed again was not measured: a part of the blocks would not show it.
   const double flops = whole.flops() + recomputed_flops(whole, config);

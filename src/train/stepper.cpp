@@ -172,7 +172,7 @@ store::StepRecord Stepper::row_of(const StepGradients& gradients, double lr) con
 }
 
 std::vector<ops::TokenLosses> Stepper::forward_backward(const data::Batch& batch, OpTrace* trace) {
-  const std::int64_t size = config_.micro_batch(), count = config_.micro_batches();
+  const std::int64_t count = config_.micro_batches();
   const model::LossWeights weights{
       static_cast<float>(1.0 / static_cast<double>(config_.tokens_per_step())),
       static_cast<float>(config_.z_multiplier())};
@@ -188,7 +188,8 @@ std::vector<ops::TokenLosses> Stepper::forward_backward(const data::Batch& batch
       model_.idle_training_pass();
       continue;
     }
-    const std::int64_t begin = std::ssize(losses) * size;
+    const std::int64_t begin = std::ssize(losses) * config_.micro_batch();
+    const std::int64_t size = std::min(config_.micro_batch(), batch.input_ids_BL.size(0) - begin);
     const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, size),
                                  batch.labels_BL.narrow(0, begin, size)};
     OpTrace own(trace == nullptr ? TraceFormat::kSums : trace->format());
@@ -204,10 +205,10 @@ std::vector<ops::TokenLosses> Stepper::forward_backward(const data::Batch& batch
 
 std::vector<Stepper::MicroBatch> Stepper::micro_batches_of(
     const data::Batch& batch, std::span<const ops::TokenLosses> losses) const {
-  const auto size = static_cast<std::size_t>(config_.micro_batch());
   auto masks = std::span(batch.instance_mask);
   std::vector<MicroBatch> micro_batches;
   for (const auto& sums : ops::sums_of(policy_, losses)) {
+    const auto size = std::min(static_cast<std::size_t>(config_.micro_batch()), masks.size());
     micro_batches.push_back(
         {sums.ce_sum, sums.z_sum, sums.labels, std::ranges::count(masks.first(size), 0)});
     masks = masks.subspan(size);
@@ -216,8 +217,9 @@ std::vector<Stepper::MicroBatch> Stepper::micro_batches_of(
 }
 
 Digest Stepper::batch_digest_of(const data::Batch& mine) const {
-  const auto rows =
+  auto rows =
       gather_dealt(ranks(), mine.row_digests, config_.micro_batches(), config_.micro_batch());
+  rows.resize(static_cast<std::size_t>(config_.global_train_batch_size));
   return data::batch_digest(rows, config_.model.max_sequence_length);
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("a wrong config is refused with the key, and an unknown one with its l
   check_refused(scene, {"model.n_heads=3"}, 2, {"n_heads"});
   check_refused(scene, {"model.d_model=-64"}, 2, {"d_model"});
   check_refused(scene, {"model.d_model=4611686018427387904"}, 2, {"d_model"});
-  check_refused(scene, {"device_train_microbatch_size=3"}, 2, {"device_train_microbatch_size"});
+  check_refused(scene, {"device_train_microbatch_size=0"}, 2, {"device_train_microbatch_size"});
   check_refused(scene, {"--resume", (scene / "nothing").string()}, 3, {"nothing"});
 }
 

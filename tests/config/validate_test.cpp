@@ -10,8 +10,7 @@ using test::says;
 
 TEST_CASE("ranges and relations between keys are checked", "[config]") {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"device_train_microbatch_size=7",
-       "`device_train_microbatch_size` must divide `global_train_batch_size`"},
+      {"device_train_microbatch_size=0", "`device_train_microbatch_size` must lie in 1.."},
       {"global_train_batch_size=0", "`global_train_batch_size` must lie in 1.."},
       {"model.max_sequence_length=1", "`model.max_sequence_length` must be above 1"},
       {"model.n_heads=7", "`model.n_heads` must divide `model.d_model`"},
@@ -92,6 +91,8 @@ TEST_CASE("a micro-batch is never larger than the batch of a step", "[config]") 
   config.device_train_microbatch_size = 8;
   CHECK(config.micro_batch() == 8);
   CHECK(config.micro_batches() == 3);
+  config.device_train_microbatch_size = 7;
+  CHECK(config.micro_batches() == 4);
   config.device_train_microbatch_size = 32;
   CHECK(config.micro_batch() == 24);
   CHECK(config.micro_batches() == 1);

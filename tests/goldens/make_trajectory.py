@@ -54,6 +54,13 @@ CASES = {
         scheduler=dict(name="inverse_sqrt_with_warmup", t_warmup=3, alpha_f=0.1),
         global_train_batch_size=4, device_train_microbatch_size=4, max_grad_norm=None, max_grad_norm_ratio=0.9,
         softmax_auxiliary_loss=False, data_seed=1),
+    # The last micro-batch of a step is smaller than the others.
+    "uneven": dict(
+        optimizer=dict(name="adamw", learning_rate=2e-3, weight_decay=0.1, betas=(0.9, 0.95), eps=1e-5,
+                       decay_norm_and_bias=True, decay_embeddings=True),
+        scheduler=dict(name="cosine_with_warmup", t_warmup=2, alpha_f=0.1),
+        global_train_batch_size=5, device_train_microbatch_size=3, max_grad_norm=1.0, max_grad_norm_ratio=None,
+        softmax_auxiliary_loss=True, data_seed=5),
 }
 
 

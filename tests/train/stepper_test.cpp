@@ -138,6 +138,20 @@ TEST_CASE("ranks train with the bits of one process, however many micro-batches 
   }
 }
 
+TEST_CASE("ranks have the bits of one process where a step's last micro-batch is smaller",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto tokens = write_tokens(folder);
+  for (const auto& [size, batch] :
+       std::vector<std::pair<int, int>>{{2, 4}, {2, 8}, {3, 7}, {4, 5}}) {
+    const auto config =
+        config_of(tokens, {kDdp, batch_of(batch), "device_train_microbatch_size=3"});
+    INFO(size << " ranks, " << batch << " instances");
+    const auto one = on_one_process(config);
+    for (const auto& rank : on_ranks(size, config)) check_equal(rank, one);
+  }
+}
+
 TEST_CASE("every strategy has the bits of one process", "[train]") {
   const test::TemporaryDirectory folder;
   const auto tokens = write_tokens(folder);

@@ -300,6 +300,12 @@ TEST_CASE("AdamW with adaptive clipping follows OLMo's trainer", "[train]") {
   check_trajectory(committed("adaptive", folder.path()), folder / "run");
 }
 
+TEST_CASE("a step whose last micro-batch is smaller than the others follows OLMo's trainer",
+          "[train]") {
+  const test::TemporaryDirectory folder;
+  check_trajectory(committed("uneven", folder.path()), folder / "run");
+}
+
 TEST_CASE("the reference trajectories in bf16 are met", "[.golden]") {
   const char* golden = std::getenv("OLMO_GOLDEN_DIR");
   if (golden == nullptr) return;
