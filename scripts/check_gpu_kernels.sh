@@ -176,7 +176,7 @@ cat <<'END'
   reads up to 19 words in a turn of the loop of 512.
 - On gfx90a a packed instruction does two multiply-adds; shared memory has room for one block of attention on a compute
   unit, so those kernels have all registers, and nothing computes while that block waits.
-- Sums over rows (`olmo_*_parameters`, `olmo_column_sums`) have one block for each sixteen columns: 128 for 2048 columns, each
+- Sums over rows (`olmo_*_parameters`) have one block for each sixteen columns: 128 for 2048 columns, each
   with 128 rows of both operands on their way while the rows before them are added. A chain of 4096 additions of four cycles
   each takes some ten microseconds, about what reading 4096 x 2048 of both operands takes on an H100. That is arithmetic, no
   measurement.

@@ -80,44 +80,6 @@ void round_to_bf16(const Context& context, const at::Tensor& x) {
   context.traced(x);
 }
 
-void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& bias_N) {
-  require_matrix("add_bias", "x", x_MN);
-  const auto rows = x_MN.size(0), columns = x_MN.size(1);
-  require("add_bias", "x", x_MN, {rows, columns});
-  require("add_bias", "bias", bias_N, {columns});
-  const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  auto* x = kernel_output<float>(x_MN);
-  const auto* bias = kernel_input<float>(bias_N);
-  if (on_gpu(context, "add_bias", {x_MN, bias_N})) {
-    launch(context, gpu_kernels::kAddBias, blocks_of_rows(rows), x, bias, rows, columns);
-  } else {
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
-      for (auto row = begin; row < end; ++row)
-        kernels.add(x + row * columns, bias, x + row * columns, 0, columns);
-    });
-  }
-  context.traced(x_MN);
-}
-
-void add_bias_backward(const Context& context, const at::Tensor& dy_MN, const at::Tensor& dbias_N) {
-  require_matrix("add_bias_backward", "dy", dy_MN);
-  const auto rows = dy_MN.size(0), columns = dy_MN.size(1);
-  require("add_bias_backward", "dy", dy_MN, {rows, columns});
-  require("add_bias_backward", "dbias", dbias_N, {columns});
-  const auto& kernels = pointwise_kernels_for(context.policy.isa);
-  const auto* dy = kernel_input<float>(dy_MN);
-  auto* dbias = kernel_output<float>(dbias_N);
-  if (on_gpu(context, "add_bias_backward", {dy_MN, dbias_N})) {
-    launch(context, gpu_kernels::kColumnSums, blocks_of_columns(columns), dy, rows, columns, dbias);
-  } else {
-    at::parallel_for(0, columns, std::max<std::int64_t>(64, row_grain(rows)),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       kernels.column_sums(dy, rows, columns, dbias, begin, end);
-                     });
-  }
-  context.traced(dbias_N);
-}
-
 void exp(const Context& context, const at::Tensor& x, const at::Tensor& out) {
   run_unary("exp", context, pointwise_kernels_for(context.policy.isa).exp, gpu_kernels::kExp, x,
             out);

@@ -18,12 +18,6 @@ void scale(const Context& context, const at::Tensor& x, float factor);
 /// Rounds the contiguous fp32 x to numbers of bf16, in place.
 void round_to_bf16(const Context& context, const at::Tensor& x);
 
-/// x[m, n] = x[m, n] + bias[n], in place.
-void add_bias(const Context& context, const at::Tensor& x_MN, const at::Tensor& bias_N);
-
-/// dbias[n] continues its chain of additions over ascending m: dbias[n] = dbias[n] + dy[m, n].
-void add_bias_backward(const Context& context, const at::Tensor& dy_MN, const at::Tensor& dbias_N);
-
 /// out = e^x (within 1 ulp), natural logarithm (1 ulp), 1 / (1 + e^-x) (2 ulp), by the polynomials
 /// of kernels/math.h.
 void exp(const Context& context, const at::Tensor& x, const at::Tensor& out);

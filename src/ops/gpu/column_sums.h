@@ -1,8 +1,8 @@
-// Sums over the rows of a matrix on a GPU: the gradients of a norm's weight and bias, and of a
-// layer's bias. Each column is one chain over ascending rows, so only columns can be computed at
-// the same time: a block has sixteen of them. All its threads load rows, ahead of the sums, and
-// prepare their terms; a group of sixteen threads then adds the terms to the chains. Comes after
-// kernels/row_ops.cpp, whose definitions of the terms it takes.
+// Sums over the rows of a matrix on a GPU: the gradients of a norm's weight and bias. Each column
+// is one chain over ascending rows, so only columns can be computed at the same time: a block has
+// sixteen of them. All its threads load rows, ahead of the sums, and prepare their terms; a group
+// of sixteen threads then adds the terms to the chains. Comes after kernels/row_ops.cpp, whose
+// definitions of the terms it takes.
 #pragma once
 
 #include "ops/kernels/row_ops.h"
@@ -130,22 +130,6 @@ struct NormTerms : ColumnSums {
   OLMO_INLINE float add_first(float sum, float g, float h) const {
     return rounds_terms ? sum + h : gpu::fma(g, h, sum);
   }
-  OLMO_INLINE float add_second(float sum, float g) const { return sum + g; }
-};
-
-/// Of the gradient of a layer's bias, the second chain.
-struct BiasTerms : ColumnSums {
-  Rows from;
-  ColumnBits dy;
-
-  OLMO_INLINE BiasTerms(const float* data, std::int64_t row_count, std::int64_t columns,
-                        float* sums)
-      : ColumnSums(nullptr, sums, row_count, columns, false),
-        from{{const_cast<float*>(data), false}, columns} {}
-
-  OLMO_INLINE void load(std::int64_t begin_row) { dy.load(*this, from, begin_row); }
-  OLMO_INLINE void terms_of(int i, float& g, float&) const { g = dy.at(from, i); }
-  OLMO_INLINE float add_first(float sum, float, float) const { return sum; }
   OLMO_INLINE float add_second(float sum, float g) const { return sum + g; }
 };
 

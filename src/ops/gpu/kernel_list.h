@@ -38,8 +38,6 @@ template <class Element>
 inline constexpr GpuKernel<Element*, float, Index> kScale{
     name_for<Element>("olmo_scale", "olmo_scale_bf16")};
 inline constexpr GpuKernel<float*, Index> kRoundToBf16{"olmo_round_to_bf16"};
-inline constexpr GpuKernel<float*, const float*, Index, Index> kAddBias{"olmo_add_bias"};
-inline constexpr GpuKernel<const float*, Index, Index, float*> kColumnSums{"olmo_column_sums"};
 template <class Element>
 inline constexpr GpuKernel<Element*, float, std::uint8_t*, Index> kClamp{
     name_for<Element>("olmo_clamp", "olmo_clamp_bf16")};

@@ -150,18 +150,6 @@ OLMO_KERNEL olmo_round_to_bf16(float* x, std::int64_t n) {
   round_range(x, c.begin, c.end);
 }
 
-OLMO_KERNEL olmo_add_bias(float* x, const float* bias, std::int64_t rows, std::int64_t columns) {
-  const Chunk c = row(rows);
-  for (std::int64_t r = c.begin; r < c.end; ++r)
-    add_range(x + r * columns, bias, x + r * columns, 0, columns);
-}
-
-OLMO_KERNEL olmo_column_sums(const float* dy, std::int64_t rows, std::int64_t columns,
-                             float* sums) {
-  OLMO_SHARED ColumnShared shared;
-  column_chains(BiasTerms(dy, rows, columns, sums), shared);
-}
-
 // clamp_range and mask_range have no lanes: a thread each element.
 OLMO_KERNEL olmo_clamp(float* x, float limit, std::uint8_t* mask, std::int64_t n) {
   const std::int64_t i = element();

@@ -46,15 +46,6 @@ void round_range(float* x, std::int64_t begin, std::int64_t end) {
   });
 }
 
-#ifndef OLMO_GPU  // ops/gpu/column_sums.h
-void column_sums(const float* dy, std::int64_t rows, std::int64_t columns, float* sums,
-                 std::int64_t begin, std::int64_t end) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    add_range(sums + begin, dy + row * columns + begin, sums + begin, 0, end - begin);
-  }
-}
-#endif
-
 // Comparisons and selections only: left to the compiler, which vectorizes them once it knows that
 // the arrays are apart.
 template <typename Element>
@@ -317,7 +308,6 @@ const PointwiseKernels pointwise_kernels = {
     .exp = exp_range,
     .log = log_range,
     .sigmoid = sigmoid_range,
-    .column_sums = column_sums,
     .adamw = adamw,
     .lionw = lionw,
 };

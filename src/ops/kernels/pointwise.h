@@ -88,9 +88,6 @@ struct PointwiseKernels {
   void (*round_to_bf16)(float* x, std::int64_t begin, std::int64_t end);
   using Unary = void (*)(const float* x, float* out, std::int64_t begin, std::int64_t end);
   Unary exp, log, sigmoid;
-  /// dbias[n] += Σ_m dy[m, n], ascending m, for columns [begin, end).
-  void (*column_sums)(const float* dy, std::int64_t rows, std::int64_t columns, float* sums,
-                      std::int64_t begin, std::int64_t end);
   // Over `count` elements.
   void (*adamw)(const AdamWStep& step, const float* grad, float* parameter, float* exp_avg,
                 float* exp_avg_sq, std::int64_t count);

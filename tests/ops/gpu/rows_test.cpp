@@ -51,17 +51,6 @@ TEST_CASE("sums of tensors that four elements at a time do not fit have the CPU'
   });
 }
 
-TEST_CASE("biases on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
-  for (const std::int64_t columns : kWidths) {
-    check("bias " + std::to_string(columns), [&](const Policy& policy) {
-      const at::Tensor x = values(policy, {33, columns}, 1), bias = values(policy, {columns}, 2);
-      add_bias(policy, x, bias);
-      add_bias_backward(policy, x, bias);
-      return Tensors{x, bias};
-    });
-  }
-}
-
 TEST_CASE("elementwise operations of bf16 on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t n : {1, 17, 1025}) {
     check("elementwise in bf16 " + std::to_string(n), [&](const Policy& policy) {
@@ -254,9 +243,6 @@ TEST_CASE("gradients of parameters on a GPU are one chain over all rows",
           if (centred) out.push_back(back.dbias_D);
         }
       }
-      const at::Tensor dbias = values(policy, {kColumns}, 7);
-      add_bias_backward(policy, values(policy, {rows, kColumns}, 8), dbias);
-      out.push_back(dbias);
       return out;
     });
   }

@@ -39,8 +39,6 @@ constexpr Kernel kEntries[] = {
     OLMO_ENTRY(kScale<ops::Bf16>, olmo_scale_bf16),
     OLMO_ENTRY(kAddBf16, olmo_add_bf16),
     OLMO_ENTRY(kAddWidened, olmo_add_widened),
-    OLMO_ENTRY(kAddBias, olmo_add_bias),
-    OLMO_ENTRY(kColumnSums, olmo_column_sums),
     OLMO_ENTRY(kClamp<float>, olmo_clamp),
     OLMO_ENTRY(kClamp<ops::Bf16>, olmo_clamp_bf16),
     OLMO_ENTRY(kMask<float>, olmo_mask),
