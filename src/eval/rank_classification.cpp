@@ -24,15 +24,6 @@ std::size_t stripped_size(std::string_view text) {
   return text.size();
 }
 
-std::string_view without_leading_space(std::string_view text) {
-  return text.starts_with(' ') ? text.substr(1) : text;
-}
-
-std::int64_t count_code_points(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
 // The texts of one instance: its options mostly share their context.
 class TextEncoder {
  public:
