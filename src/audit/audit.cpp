@@ -5,6 +5,7 @@
 
 #include "audit/replay.h"
 #include "core/activity.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/terminal.h"
@@ -45,8 +46,7 @@ class Auditor {
     } else {
       audit_portable(result);
     }
-    result.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.seconds = seconds_since(start);
     return result;
   }
 

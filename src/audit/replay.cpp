@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "store/checkpoint_manifest.h"
@@ -185,7 +186,7 @@ std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {
       });
   if (!computed) return computed;
   store::StepRecord& row = *computed;
-  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  row.seconds = seconds_since(start);
   row.tokens_per_second = static_cast<double>(stepper_.config().tokens_per_step()) / row.seconds;
   return computed;
 }

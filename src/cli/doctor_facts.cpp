@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/table.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu_libraries.h"
 #include "core/hash.h"
@@ -132,7 +133,7 @@ double best_rate(double seconds, const Work& work) {
   do {
     const auto start = Clock::now();
     const double done = work();
-    best = std::max(best, done / std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::max(best, done / seconds_since(start));
   } while (Clock::now() < end);
   return best;
 }
@@ -160,9 +161,9 @@ OrderedJson disk_rate() {
   try {
     const auto start = Clock::now();
     write_file_atomically(file, bytes);
-    const std::chrono::duration<double> seconds = Clock::now() - start;
+    const double seconds = seconds_since(start);
     fs::remove(file);
-    return static_cast<double>(bytes.size()) / seconds.count() / 1e6;
+    return static_cast<double>(bytes.size()) / seconds / 1e6;
   } catch (const Error&) {
     return nullptr;
   }

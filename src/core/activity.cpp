@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "core/clock.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
 
@@ -71,7 +72,7 @@ void Activity::watch() {
 
 void Activity::say() {
   const auto columns = status_columns();
-  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+  const double seconds = seconds_since(since_);
   next_ = Clock::now() + (columns ? kTick : kReminder);
   if (!columns) {
     log_line(what_ + (seconds < 10 ? " ..." : " ... " + format_duration(seconds) + " so far"));

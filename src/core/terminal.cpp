@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/safe_text.h"
 #include "core/text.h"
 
@@ -198,9 +199,7 @@ void ProgressLine::finish() {
   width_ = 0;
 }
 
-double ProgressLine::seconds() const {
-  return std::chrono::duration<double>(Clock::now() - start_).count();
-}
+double ProgressLine::seconds() const { return seconds_since(start_); }
 
 std::string format_duration(double seconds) {
   const long long total = std::llround(seconds);

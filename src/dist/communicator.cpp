@@ -4,6 +4,7 @@
 #include <exception>
 #include <numeric>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/named_tensors.h"
 
@@ -11,10 +12,6 @@ namespace olmo::dist {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::int64_t sum_of(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/process.h"
 #include "core/terminal.h"
 
@@ -104,9 +105,7 @@ EnergyMeter::~EnergyMeter() { end_thread(); }
 void EnergyMeter::run(Shared& shared, const EnergySources& sources) {
   const auto start = Clock::now();
   std::vector<EnergyTally> tallies;
-  const auto sample = [&](EnergyTally& tally) {
-    tally.sample(std::chrono::duration<double>(Clock::now() - start).count());
-  };
+  const auto sample = [&](EnergyTally& tally) { tally.sample(seconds_since(start)); };
   for (const auto open : all_sensors()) {
     for (auto& channel : open(sources)) sample(tallies.emplace_back(std::move(channel)));
   }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/clock.h"
 #include "core/gpu.h"
 #include "core/recorded_json.h"
 #include "core/terminal.h"
@@ -35,9 +36,7 @@ struct Evaluation {
   EvaluationOutcome outcome;
   Clock::time_point start = Clock::now();
 
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
+  [[nodiscard]] double seconds() const { return seconds_since(start); }
   void progress(const std::string& task, double fraction) const {
     if (!on_progress) return;
     on_progress({.what = task,

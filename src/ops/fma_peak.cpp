@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "core/machine.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
@@ -22,10 +23,6 @@ constexpr double kBurstSeconds = 5e-6;
 constexpr int kLeastBursts = 20;
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double thread_seconds() {
   timespec used{};

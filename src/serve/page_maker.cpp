@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "page/html.h"
 #include "serve/frame.h"
 
@@ -57,8 +58,7 @@ Response PageMaker::page(const std::string& name, const std::string& what,
   const auto page = kept;
   forget_oldest();
   changed_.wait_for(held, patience, [&] { return page->done || ending_; });
-  if (!page->done)
-    return making_page(what, std::chrono::duration<double>(Clock::now() - page->asked).count());
+  if (!page->done) return making_page(what, seconds_since(page->asked));
   if (page->error) std::rethrow_exception(page->error);
   return page->response;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/output_file.h"
@@ -240,7 +241,7 @@ SavedCheckpoint CheckpointDraft::publish(std::span<const Digest> digests) {
   saved.manifest = sha256(text);
   saved.tensors = tensors_digest(manifest.datasets);
   saved.bytes = manifest.file_bytes + text.size();
-  saved.seconds = std::chrono::duration<double>(Clock::now() - state.start).count();
+  saved.seconds = seconds_since(state.start);
   saved.stall_seconds = saved.seconds;
   return saved;
 }

@@ -9,6 +9,7 @@
 #include <ATen/ops/from_blob.h>
 #include <sys/mman.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/tensor.h"
@@ -22,10 +23,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kChunk = 4U << 20U;  // of the parallel copy
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Page-aligned memory that stays touched: fresh pages cost more than the copy itself (measured 1.5
 /// against 20 GB/s).

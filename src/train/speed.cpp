@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "core/gpu.h"
 #include "core/machine.h"
 #include "core/named_tensors.h"
@@ -123,7 +124,7 @@ double shortest(int rounds, const Work& work) {
   for (int round = 0; round < rounds && (round == 0 || spent < kSeconds / 2); ++round) {
     const auto start = Clock::now();
     work();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     best = round == 0 ? seconds : std::min(best, seconds);
     spent += seconds;
   }
@@ -238,9 +239,9 @@ double measure_product_flops(const Policy& policy) {
   for (double spent = 0; spent < kEnough;) {
     const auto start = std::chrono::steady_clock::now();
     ops::linear(context, x, w, y);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    spent += seconds.count();
-    best = std::max(best, 2.0 * kRows * kInner * kColumns / seconds.count());
+    const double seconds = seconds_since(start);
+    spent += seconds;
+    best = std::max(best, 2.0 * kRows * kInner * kColumns / seconds);
   }
   return best;
 }

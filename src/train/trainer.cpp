@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/activity.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "dist/agreement.h"
@@ -21,10 +22,6 @@ namespace olmo::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// As models::weights_digest, of weights that lie on many ranks.
 Digest weights_digest(const Stepper& stepper) {
