@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/usage.h"
 #include "core/gpu.h"
+#include "core/number.h"
 #include "core/text.h"
 
 namespace olmo::cli {
@@ -29,11 +29,9 @@ struct ProgramState {
 namespace {
 
 std::optional<std::int64_t> whole_number(const std::string& text, const Range& range) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (!is_number || value < range.low || (range.high && value > *range.high)) return std::nullopt;
-  return value;
+  const auto number = parse_number<std::int64_t>(text);
+  const bool within = number && *number >= range.low && (!range.high || *number <= *range.high);
+  return within ? number : std::nullopt;
 }
 
 std::string expected(const Range& range) {

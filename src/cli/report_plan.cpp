@@ -1,6 +1,5 @@
 // `olmo-harness report plan`: what a claim takes, before anyone trains.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 
@@ -10,6 +9,7 @@
 #include "cli/table.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/number.h"
 #include "core/text.h"
 #include "report/assignment.h"
 #include "report/contradictions.h"
@@ -36,13 +36,11 @@ struct Options {
 };
 
 double number_of(const std::string& text, const std::string& option) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !(value >= 0) || !std::isfinite(value))
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value >= 0) || !std::isfinite(*value))
     throw Error(ErrorKind::kUsage, "report plan: " + option + " must be a number of at least 0, " +
                                        "received `" + text + "`");
-  return value;
+  return *value;
 }
 
 std::optional<double> given(const std::string& text, const std::string& option) {
@@ -84,8 +82,8 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
     const auto repeat = store::read_run(records, tag.run_id);
     const bool as_long = repeat.steps.size() > 0 && repeat.steps.tokens.back() >= last;
     if (as_long && repeat.damage.empty() && report::contradictions_of(repeat).empty() &&
-        report::is_tagged_repeat(repeat) &&
-        report::are_repeats(run, repeat) && !report::is_same_run(run, repeat))
+        report::is_tagged_repeat(repeat) && report::are_repeats(run, repeat) &&
+        !report::is_same_run(run, repeat))
       means.push_back(report::mean_loss(repeat, stretch));
   }
   if (means.size() < 2) return std::nullopt;

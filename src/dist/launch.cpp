@@ -1,9 +1,9 @@
 #include "dist/launch.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/safe_text.h"
 #include "dist/nproc.h"
 
@@ -12,13 +12,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ErrorKind::kUsage, "launch: " + message);
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// The variables, by name.
@@ -35,7 +28,7 @@ class Variables {
   [[nodiscard]] std::optional<std::int64_t> count(const char* name) const {
     const auto value = text(name);
     if (!value) return std::nullopt;
-    const auto number = whole_number(*value);
+    const auto number = parse_number<std::int64_t>(*value);
     if (!number || *number < 0)
       refuse(std::string(name) + " is `" + safe_line(*value) + "`: expected a whole number from 0");
     return number;
@@ -210,7 +203,7 @@ std::optional<Placement> placement_by(const Variables& variables, const Launch& 
 }
 
 std::uint16_t port_of(std::string_view text, const std::string& where) {
-  const auto port = whole_number(text);
+  const auto port = parse_number<std::int64_t>(text);
   if (!port || *port < 1 || *port > 65'535)
     refuse(where + ": expected a port from 1 to 65535, received `" + safe_line(text) + "`");
   return static_cast<std::uint16_t>(*port);
@@ -316,9 +309,10 @@ std::vector<int> tasks_per_node(const std::string& text) {
     const auto repeat = part.find("(x");
     const bool repeated = repeat != part.npos;
     if (repeated && !part.ends_with(')')) return {};
-    const auto count = whole_number(part.substr(0, repeat));
-    const auto times = repeated ? whole_number(part.substr(repeat + 2, part.size() - repeat - 3))
-                                : std::optional<std::int64_t>(1);
+    const auto count = parse_number<std::int64_t>(part.substr(0, repeat));
+    const auto times =
+        repeated ? parse_number<std::int64_t>(part.substr(repeat + 2, part.size() - repeat - 3))
+                 : std::optional<std::int64_t>(1);
     constexpr std::int64_t kMost = 1 << 20;
     if (!count || !times || *count < 1 || *count > kMost || *times < 1 || *times > kMost) return {};
     tasks.insert(tasks.end(), static_cast<std::size_t>(*times), static_cast<int>(*count));

@@ -1,11 +1,11 @@
 #include "eval/rendering.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/number.h"
 
 namespace olmo::eval {
 namespace {
@@ -171,12 +171,9 @@ std::int64_t label_of(const LabelRule& rule, const TemplateScope& scope) {
       refuse_label(scope, "`" + value + "` is none of those that the task knows");
     return found - known.begin();
   }
-  std::int64_t place = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), place);
-  if (error != std::errc() || end != value.data() + value.size()) {
-    refuse_label(scope, "`" + value + "` is not a number");
-  }
-  return place;
+  const auto place = parse_number<std::int64_t>(value);
+  if (!place) refuse_label(scope, "`" + value + "` is not a number");
+  return *place;
 }
 
 /// The scope of a row, with the fields that the definition makes of it.

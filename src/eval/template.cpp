@@ -1,11 +1,11 @@
 #include "eval/template.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/text.h"
 #include "data/python_text.h"
 
@@ -202,13 +202,12 @@ const Json& Template::find(const Field& field, const TemplateScope& scope) const
   const Json* value = scope.row;
   for (const auto& part : field.path) {
     if (value->is_array()) {
-      std::size_t index = 0;
-      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
-      if (error != std::errc() || end != part.data() + part.size() || index >= value->size()) {
+      const auto index = parse_number<std::size_t>(part);
+      if (!index || *index >= value->size()) {
         refuse(field, scope,
                "is not there: a list has " + std::to_string(value->size()) + " elements");
       }
-      value = &(*value)[index];
+      value = &(*value)[*index];
     } else {
       if (!value->is_object()) refuse(field, scope, "is not there");
       const auto found = value->find(part);

@@ -1,9 +1,9 @@
 // TensorBoard's event files: records of TensorFlow's TFRecord format, each an Event of
 // tensorflow/core/util/event.proto. Settings are hyperparameters of its HParams page, and a text.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "core/number.h"
 #include "core/output_file.h"
 #include "core/text.h"
 #include "exports/tools.h"
@@ -104,12 +104,10 @@ Message text_summary(const std::string& tag, const std::string& text) {
 /// One setting: a number, a truth value or a text.
 Message hparam_value(const std::string& text) {
   Message message;
-  double number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text == "true" || text == "false")
     return message.integer(hparams::kBool, text == "true" ? 1 : 0);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size())
-    return message.real(hparams::kNumber, number);
+  if (const auto number = parse_number<double>(text))
+    return message.real(hparams::kNumber, *number);
   return message.text(hparams::kText, text);
 }
 

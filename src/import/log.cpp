@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/number.h"
 #include "core/text.h"
 #include "import/text.h"
 
@@ -153,11 +154,7 @@ std::optional<double> number_without(const std::string& commas) {
   std::string_view digits = commas;
   if (digits.starts_with('+')) digits.remove_prefix(1);
   if (digits.size() < commas.size() && digits.starts_with('-')) return std::nullopt;
-  double value = 0;
-  const auto* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, value);
-  if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return value;
+  return parse_number<double>(digits);
 }
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {

@@ -1,10 +1,10 @@
 #include "report/claim.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/text.h"
 
 namespace olmo::report {
@@ -68,20 +68,15 @@ GivenMargins parse_margins(const std::string& text) {
     at = end + 1;
     const auto equals = part.find('=');
     const std::string name = part.substr(0, equals);
-    double value = 0;
-    const char* last = part.data() + part.size();
-    const auto parsed = equals == std::string::npos
-                            ? std::from_chars_result{part.data(), std::errc::invalid_argument}
-                            : std::from_chars(part.data() + equals + 1, last, value);
+    const auto value = parse_number<double>(part.substr(equals + 1));
     const bool known = name == "loss" || name == "macro" || name == "task" || name == "bpb";
-    if (!known || parsed.ec != std::errc() || parsed.ptr != last || !(value > 0) ||
-        !std::isfinite(value) || given.contains(name))
+    if (!known || !value || !(*value > 0) || !std::isfinite(*value) || given.contains(name))
       throw Error(
           ErrorKind::kUsage,
           "margin: expected loss=NATS, macro=POINTS, task=POINTS or bpb=BITS, each once and "
           "positive, separated by commas; received `" +
               part + "`");
-    given[name] = value;
+    given[name] = *value;
   }
   return given;
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "store/recorded_run.h"
 #include "store/run_line.h"
 
@@ -263,12 +264,11 @@ OrderedJson new_steps_json(const ChosenRun& run, std::int64_t after, bool metric
 
 std::int64_t number_in(const std::string& text, const std::string& name, std::int64_t otherwise) {
   if (text.empty()) return otherwise;
-  std::int64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size())
+  const auto number = parse_number<std::int64_t>(text);
+  if (!number)
     throw Error(ErrorKind::kUsage, "the address: `" + name + "` expects a whole number, got `" +
                                        text.substr(0, 40) + "`");
-  return number;
+  return *number;
 }
 
 std::int64_t number_of(const Request& request, const std::string& name, std::int64_t otherwise) {
