@@ -1,6 +1,5 @@
 // `olmo-harness runs watch RUN…`: runs as they go on, in a terminal.
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <thread>
@@ -9,6 +8,7 @@
 #include "cli/given_path.h"
 #include "cli/screen.h"
 #include "cli/watch_frame.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 
 namespace olmo::cli {
@@ -27,11 +27,10 @@ struct Options {
 };
 
 FrameOptions frame_options(bool may_colour) {
-  const char* no_colour = std::getenv("NO_COLOR");
   const auto [columns, rows] = screen_size();
   FrameOptions options{.columns = columns, .rows = rows};
   options.ink = {.unicode = locale_is_utf8(),
-                 .colour = may_colour && (no_colour == nullptr || *no_colour == 0)};
+                 .colour = may_colour && environment_variable("NO_COLOR").empty()};
   return options;
 }
 

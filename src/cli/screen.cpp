@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 
 namespace olmo::cli {
@@ -47,11 +48,6 @@ void set_handlers(void (*handler)(int)) {
   for (const int number : kSignals) ::sigaction(number, &action, nullptr);
 }
 
-const char* variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Wish wish_of(std::string_view keys) {
   // Arrows come as ESC [ C, or ESC O C from terminals in the mode of applications.
   if (keys == "\x1b[C" || keys == "\x1bOC" || keys == "\t") return Wish::kNext;
@@ -77,17 +73,17 @@ Wish wish_of(std::string_view keys) {
 }  // namespace
 
 bool has_screen() {
-  const std::string_view terminal = variable("TERM");
+  const std::string terminal = environment_variable("TERM");
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && !terminal.empty() &&
          terminal != "dumb";
 }
 
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string_view value = variable(name);
+    const std::string value = environment_variable(name);
     if (value.empty()) continue;
     for (const char* word : {"UTF-8", "utf-8", "utf8", "UTF8"})
-      if (value.find(word) != std::string_view::npos) return true;
+      if (value.find(word) != std::string::npos) return true;
     return false;
   }
   return false;
@@ -100,7 +96,7 @@ ScreenSize screen_size() {
     size = {window.ws_col, window.ws_row};
   } else {
     const auto said = [](const char* name, std::size_t otherwise) {
-      const long value = std::strtol(variable(name), nullptr, 10);
+      const long value = std::strtol(environment_variable(name).c_str(), nullptr, 10);
       return value > 0 && value < 10'000 ? static_cast<std::size_t>(value) : otherwise;
     };
     size = {said("COLUMNS", size.columns), said("LINES", size.rows)};

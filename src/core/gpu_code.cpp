@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/input_file.h"
@@ -137,10 +137,8 @@ std::string gpu_code_key(Device device, const GpuProgram& program, const std::st
   add(to_string(device));
   add(made_by);
   auto words = words_for(device, program, architecture);
-  for (const char* name : kVariablesOfHiprtc) {
-    const char* more = device == Device::kRocm ? std::getenv(name) : nullptr;
-    words.emplace_back(more != nullptr ? more : "");
-  }
+  for (const char* name : kVariablesOfHiprtc)
+    words.push_back(device == Device::kRocm ? environment_variable(name) : "");
   hash.update_u64(words.size());
   for (const auto& word : words) add(word);
   for (const auto& file : program.files) {

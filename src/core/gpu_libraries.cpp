@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/descriptor.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/loaded_libraries.h"
 #include "core/needed_libraries.h"
@@ -363,10 +364,7 @@ GpuCollectives open_gpu_collectives(Device device, const std::string& folder) {
   return c;
 }
 
-std::string gpu_library_folder() {
-  const char* folder = std::getenv("OLMO_GPU_LIBRARIES");
-  return folder != nullptr ? folder : "";
-}
+std::string gpu_library_folder() { return environment_variable("OLMO_GPU_LIBRARIES"); }
 
 std::filesystem::path torch_half(Device device, const std::string& folder) {
   for (const std::filesystem::path& place : {std::filesystem::path(folder), libtorch_folder()}) {

@@ -1,7 +1,6 @@
 #include "core/needed_libraries.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 
+#include "core/environment_variable.h"
 #include "core/loader_cache.h"
 
 namespace olmo {
@@ -187,8 +187,8 @@ bool is_cut(const fs::path& library) {
 
 std::optional<fs::path> find_library(const std::string& name) {
   std::error_code error;
-  const char* const path = std::getenv("LD_LIBRARY_PATH");
-  if (auto file = find_in(folders_in(path == nullptr ? "" : path, {}), name)) return file;
+  const std::string path = environment_variable("LD_LIBRARY_PATH");
+  if (auto file = find_in(folders_in(path, {}), name)) return file;
   for (const auto& file : cached_libraries(name))
     if (fs::exists(file, error)) return file;
   return std::nullopt;

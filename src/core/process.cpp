@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/needed_libraries.h"
 
@@ -336,7 +337,7 @@ namespace {
 /// $HOME; where it is not set, as in some containers and services, that of the list of users.
 /// Empty: this user has none.
 std::string home_directory() {
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') return home;
+  if (const auto home = environment_variable("HOME"); !home.empty()) return home;
   std::array<char, 16'384> names{};
   passwd user{};
   passwd* found = nullptr;
@@ -347,12 +348,8 @@ std::string home_directory() {
 }  // namespace
 
 std::filesystem::path cache_directory() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  if (const auto ours = variable("OLMO_HARNESS_CACHE"); !ours.empty()) return ours;
-  if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
+  if (const auto ours = environment_variable("OLMO_HARNESS_CACHE"); !ours.empty()) return ours;
+  if (const auto xdg = environment_variable("XDG_CACHE_HOME"); !xdg.empty())
     return std::filesystem::path(xdg) / "olmo-harness";
   const auto home = home_directory();
   if (home.empty())

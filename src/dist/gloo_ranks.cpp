@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <numeric>
@@ -15,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/named_tensors.h"
 #include "core/text.h"
@@ -325,10 +325,10 @@ c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int s
                                              const GlooOptions& options) {
   const auto gloo = ProcessGroupGloo::Options::create(options.limit);
   gloo->threads = 1;  // our worker starts one collective after another
-  const char* const interfaces = std::getenv("GLOO_SOCKET_IFNAME");
+  const std::string interfaces = environment_variable("GLOO_SOCKET_IFNAME");
   if (options.one_machine) {
     gloo->devices.push_back(ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-  } else if (interfaces != nullptr && *interfaces != '\0') {
+  } else if (!interfaces.empty()) {
     gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(interfaces));
   } else {
     gloo->devices.push_back(ProcessGroupGloo::createDefaultDevice());

@@ -1,9 +1,9 @@
 #include "launcher/find_libtorch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/needed_libraries.h"
 #include "core/process.h"
@@ -117,11 +117,6 @@ LibTorch named_libtorch(const std::string& folder, const std::string& minor) {
   return *libtorch;
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::optional<LibTorch> libtorch_in(const fs::path& folder) {
@@ -134,9 +129,9 @@ std::optional<LibTorch> libtorch_in(const fs::path& folder) {
 }
 
 Places places_of(const fs::path& prefix) {
-  Places places{variable("OLMO_LIBTORCH"), {prefix}, {}};
+  Places places{environment_variable("OLMO_LIBTORCH"), {prefix}, {}};
   for (const char* active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto folder = variable(active); !folder.empty())
+    if (const auto folder = environment_variable(active); !folder.empty())
       places.environments.push_back(folder);
   }
   try {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/environment_variable.h"
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "store/record_database.h"
@@ -21,11 +22,6 @@ std::string link_text(const char* path) {
   std::error_code error;
   const auto target = std::filesystem::read_symlink(path, error);
   return error ? "" : target.string();
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 bool was_requeued(const LockHolder& holder, const LockHolder& self) {
@@ -58,12 +54,12 @@ LockHolder this_process() {
        {"LSB_JOBID", "LSF"},
        {"FLUX_JOB_ID", "Flux"}}};
   for (const auto& [name, scheduler] : kSchedulers) {
-    if (self.job = variable(name); self.job.empty()) continue;
+    if (self.job = environment_variable(name); self.job.empty()) continue;
     self.scheduler = scheduler;
     break;
   }
-  self.restart = std::atoll(variable("SLURM_RESTART_COUNT").c_str());
-  self.cluster = variable("SLURM_CLUSTER_NAME");
+  self.restart = std::atoll(environment_variable("SLURM_RESTART_COUNT").c_str());
+  self.cluster = environment_variable("SLURM_CLUSTER_NAME");
   return self;
 }
 

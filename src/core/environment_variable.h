@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace olmo {
+
+/// Its value; empty where it is not set.
+inline std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace olmo
