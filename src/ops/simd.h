@@ -60,19 +60,6 @@ OLMO_INLINE void fetch_to_read(const void* p) { __builtin_prefetch(p); }
 OLMO_INLINE void fetch_to_write(const void* p) { __builtin_prefetch(p, 1, 2); }
 #endif
 
-/// x rounded to the nearest integer (ties to even), for |x| <= 2^22; other values give the same
-/// meaningless integer on every instruction set, so clamp or select before use.
-OLMO_INLINE I32x16 round_to_int(F32x16 x) {
-  constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it leaves the integer in the low bits
-  return bits_of(x + broadcast(kMagic)) - broadcast_int(0x4B400000);
-}
-
-/// As round_to_int, as a float.
-OLMO_INLINE F32x16 round_even(F32x16 x) {
-  constexpr float kMagic = 12582912.0F;
-  return (x + broadcast(kMagic)) - broadcast(kMagic);
-}
-
 OLMO_INLINE F32x16 abs(F32x16 x) { return from_bits(bits_of(x) & broadcast_int(0x7FFFFFFF)); }
 OLMO_INLINE F32x16 negate(F32x16 x) { return from_bits(bits_of(x) ^ broadcast_int(INT32_MIN)); }
 

@@ -103,14 +103,6 @@ OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) {
   return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
 }
-OLMO_INLINE I32x16 load_int(const std::int32_t* p) {
-  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
-          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
-}
-OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.lo);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.hi);
-}
 OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
   // Packing works within halves of a register: their middle quarters change places.
   const __m256i mixed =

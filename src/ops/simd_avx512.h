@@ -77,8 +77,6 @@ OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
 }
 
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
-OLMO_INLINE I32x16 load_int(const std::int32_t* p) { return {_mm512_loadu_si512(p)}; }
-OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) { _mm512_storeu_si512(p, x.v); }
 /// The upper sixteen bits of each lane.
 OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
   const __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(x.v, 16));

@@ -54,8 +54,6 @@ OLMO_INLINE Mask16 operator|(Mask16 a, Mask16 b) { return {a.v || b.v}; }
 OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) { return {m.v ? yes.v : no.v}; }
 
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { return {x}; }
-OLMO_INLINE I32x16 load_int(const std::int32_t* p) { return {p[gpu::lane()]}; }
-OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) { p[gpu::lane()] = x.v; }
 OLMO_INLINE void store_upper_half(Bf16* p, I32x16 x) {
   p[gpu::lane()].bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(x.v) >> 16);
 }

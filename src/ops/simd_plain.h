@@ -70,10 +70,6 @@ OLMO_INLINE F32x16 select(Mask16 m, F32x16 yes, F32x16 no) {
 }
 
 OLMO_INLINE I32x16 broadcast_int(std::int32_t x) { OLMO_LANES(I32x16, x); }
-OLMO_INLINE I32x16 load_int(const std::int32_t* p) { OLMO_LANES(I32x16, p[l]); }
-OLMO_INLINE void store_int(std::int32_t* p, I32x16 x) {
-  for (int l = 0; l < 16; ++l) p[l] = x.v[l];
-}
 OLMO_INLINE void store_upper_half_n(Bf16* p, I32x16 x, std::int64_t n) {
   for (int l = 0; l < n; ++l)
     p[l].bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(x.v[l]) >> 16);

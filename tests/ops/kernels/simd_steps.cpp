@@ -37,8 +37,6 @@ const SimdSteps simd_steps = {
     OLMO_STEP_OF(flags(a <= b)),
     OLMO_STEP_OF(flags(a == b)),
     OLMO_STEP_OF(flags(a != b)),
-    OLMO_STEP_OF(round_even(a)),
-    OLMO_STEP_OF(to_float(round_to_int(a))),
     OLMO_STEP_OF(broadcast(tree_sum(a))),
     OLMO_STEP_OF(broadcast(tree_max(a))),
     OLMO_STEP_OF(negate(abs(a))),

@@ -12,7 +12,7 @@ using SimdStep = void (*)(const float* a, const float* b, const float* c, float*
 struct SimdSteps {
   SimdStep add, subtract, multiply, divide, fma, sqrt, max, min;
   SimdStep less, less_equal, equal, not_equal;  ///< 1 where true, else 0
-  SimdStep round_even, to_int_and_back, tree_sum, tree_max, negate_abs, exponent;
+  SimdStep tree_sum, tree_max, negate_abs, exponent;
   void (*copy_n)(const float* a, std::int64_t n, float* out);
   /// The first n of sixteen floats through bf16: out receives them rounded, lane by lane.
   void (*through_bf16)(const float* a, std::int64_t n, Bf16* between, float* out);
