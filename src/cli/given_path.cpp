@@ -5,7 +5,9 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "store/checkpoint_manifest.h"
 #include "store/run_db.h"
+#include "store/run_files.h"
 
 namespace olmo::cli {
 
@@ -55,11 +57,11 @@ bool is_file(const fs::path& path) {
 }
 
 bool is_run_folder(const fs::path& folder) {
-  if (is_file(folder / "run.db")) return true;
+  if (is_file(folder / store::kRunDatabaseName)) return true;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (is_file(entry->path() / "manifest.json") &&
+    if (is_file(entry->path() / store::kManifestName) &&
         entry->path().filename().string().starts_with("step"))
       return true;
   }
@@ -67,7 +69,7 @@ bool is_run_folder(const fs::path& folder) {
 }
 
 Kind kind_of_folder(const fs::path& folder) {
-  if (is_file(folder / "manifest.json")) return Kind::kCheckpoint;
+  if (is_file(folder / store::kManifestName)) return Kind::kCheckpoint;
   if (is_run_folder(folder)) return Kind::kRunFolder;
   for (const char* name : {"config.json", "config.yaml", "model.safetensors",
                            "model.safetensors.index.json", "pytorch_model.bin"}) {
@@ -76,7 +78,7 @@ Kind kind_of_folder(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (is_file(entry->path() / "run.db")) return Kind::kFolderOfRuns;
+    if (is_file(entry->path() / store::kRunDatabaseName)) return Kind::kFolderOfRuns;
   }
   return Kind::kUnknown;
 }
@@ -87,7 +89,7 @@ Kind kind_of(const fs::path& path) {
   if (fs::is_directory(path, ignored)) return kind_of_folder(path);
   if (!is_file(path)) return Kind::kUnknown;
   if (is_database(path) || path.extension() == ".db") return Kind::kDatabase;
-  if (path.filename() == "checkpoint.h5" || path.filename() == "manifest.json")
+  if (path.filename() == store::kDataFileName || path.filename() == store::kManifestName)
     return Kind::kCheckpoint;
   const std::string extension = path.extension();
   const auto any = [&](std::initializer_list<const char*> names) {

@@ -17,6 +17,7 @@
 #include "store/find_runs.h"
 #include "store/run_db.h"
 #include "store/run_facts.h"
+#include "store/run_files.h"
 
 namespace olmo::cli {
 namespace {
@@ -121,7 +122,8 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
 /// several.
 std::string name_of(const fs::path& database, const std::string& run_id, bool only) {
   fs::path place = database;
-  if (database.filename() == "run.db" && database.has_parent_path()) place = database.parent_path();
+  if (database.filename() == store::kRunDatabaseName && database.has_parent_path())
+    place = database.parent_path();
   return only ? place.string() : place.string() + ":" + run_id;
 }
 

@@ -17,6 +17,7 @@
 #include "core/text.h"
 #include "data/public/tokenizers.h"
 #include "dist/launch.h"
+#include "store/run_files.h"
 #include "train/plan.h"
 #include "train/rank_plan.h"
 #include "train/session.h"
@@ -89,7 +90,7 @@ int print_rank_plan(const config::LoadedConfig& loaded, const Options& options) 
 std::vector<NextStep> after_training(const train::SessionResult& result,
                                      const config::TrainConfig& config) {
   const auto folder = result.train.checkpoint->parent_path();
-  const std::string run = result.database == folder / "run.db"
+  const std::string run = result.database == folder / store::kRunDatabaseName
                               ? folder.string()
                               : result.database.string() + ":" + result.run_id;
   std::vector<NextStep> steps = {
@@ -115,7 +116,7 @@ std::string command_to_go_on() {
     }
     again.push_back(words[i]);
   }
-  again.insert(again.end(), {"--resume", "latest"});
+  again.insert(again.end(), {"--resume", store::kLatestName});
   return shell_line(again);
 }
 
@@ -184,7 +185,7 @@ int run(const Options& options, dist::World& world) {
   const std::string run_dir = options.run_dir.empty() ? loaded.config.save_folder : options.run_dir;
   std::optional<std::string> resume;
   if (!options.resume.empty()) resume = options.resume;
-  if (loaded.config.try_load_latest_save && !resume) resume = "latest";
+  if (loaded.config.try_load_latest_save && !resume) resume = store::kLatestName;
   const train::SessionOptions session{.run_dir = run_dir,
                                       .database = options.database,
                                       .resume = resume,

@@ -8,6 +8,7 @@
 #include "core/terminal.h"
 #include "dist/agreement.h"
 #include "store/provenance.h"
+#include "store/run_files.h"
 
 namespace olmo::evaluation {
 namespace {
@@ -36,7 +37,8 @@ std::string content_key(const Policy& policy, const store::EvaluationRecord& rec
 }  // namespace
 
 fs::path default_database(const models::LoadedModel& loaded) {
-  const fs::path run = fs::absolute(loaded.files.path).lexically_normal().parent_path() / "run.db";
+  const fs::path run =
+      fs::absolute(loaded.files.path).lexically_normal().parent_path() / store::kRunDatabaseName;
   return loaded.files.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
 }
 

@@ -5,6 +5,7 @@
 #include "report/contradictions.h"
 #include "report/missing_rows.h"
 #include "store/retrained_steps.h"
+#include "store/run_files.h"
 
 namespace olmo::report {
 namespace {
@@ -15,7 +16,7 @@ using store::EvaluationDb;
 /// The last component that tells runs apart: `runs/a/run.db` is `a`.
 std::string label_of(const std::string& text, const store::RunName& name) {
   const fs::path path = name.database;
-  std::string label = path.filename() == "run.db" && path.has_parent_path()
+  std::string label = path.filename() == store::kRunDatabaseName && path.has_parent_path()
                           ? fs::weakly_canonical(path).parent_path().filename().string()
                           : path.stem().string();
   if (label.empty()) label = text;

@@ -10,6 +10,7 @@
 #include "report/page/sections.h"
 #include "serve/http.h"
 #include "serve/run_columns.h"
+#include "store/run_files.h"
 
 namespace olmo::serve {
 namespace {
@@ -112,7 +113,7 @@ std::string name_of(const EvaluationEntry& entry) {
   if (last.empty()) return entry.evaluation_id;
   // A checkpoint's own name says nothing without the run's.
   const std::string folder = clean.parent_path().filename().string();
-  const bool of_run = last.starts_with("step") || last == "latest";
+  const bool of_run = last.starts_with("step") || last == store::kLatestName;
   return of_run && !folder.empty() ? folder + "/" + last : last;
 }
 

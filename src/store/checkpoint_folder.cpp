@@ -17,13 +17,13 @@
 #include "core/terminal.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_manifest.h"
+#include "store/run_files.h"
 
 namespace olmo::store {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLatest[] = "latest";
 constexpr char kTrash[] = "-trash";
 constexpr char kTemporary[] = "-tmp";
 
@@ -116,7 +116,7 @@ std::vector<CheckpointEntry> scan(const fs::path& run_dir, std::vector<BrokenChe
 
 fs::path latest_target(const fs::path& run_dir) {
   std::error_code error;
-  const fs::path target = fs::read_symlink(run_dir / kLatest, error);
+  const fs::path target = fs::read_symlink(run_dir / kLatestName, error);
   if (error) return {};
   return target.is_absolute() ? target : run_dir / target;
 }
@@ -194,8 +194,8 @@ void remove_stale(const fs::path& run_dir) {
 }
 
 void point_latest(const fs::path& run_dir, const fs::path& checkpoint) {
-  const fs::path link = run_dir / kLatest;
-  const fs::path temporary = run_dir / (std::string(kLatest) + kTemporary);
+  const fs::path link = run_dir / kLatestName;
+  const fs::path temporary = run_dir / (std::string(kLatestName) + kTemporary);
   ::unlink(temporary.c_str());
   if (::symlink(checkpoint.filename().c_str(), temporary.c_str()) != 0 ||
       ::rename(temporary.c_str(), link.c_str()) != 0) {

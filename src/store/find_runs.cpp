@@ -11,6 +11,8 @@
 
 #include "core/input_file.h"
 #include "core/text.h"
+#include "store/checkpoint_manifest.h"
+#include "store/run_files.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
 
@@ -152,7 +154,7 @@ class Search {
       const bool passed_over = name.starts_with('.') || is_checkpoint(path, name);
       if (!passed_over && seen_.insert(status->identity).second) folders.push_back(path);
     } else if (named_as_database && status->file) {
-      if (name == "run.db" || may_hold_runs(path)) take(path, *status);
+      if (name == kRunDatabaseName || may_hold_runs(path)) take(path, *status);
     } else if (named_as_database) {
       warn(path, "is a pipe or a device and no database");
     }
@@ -160,7 +162,7 @@ class Search {
 
   static bool is_checkpoint(const fs::path& folder, const std::string& name) {
     std::error_code none;
-    return name.starts_with("step") && fs::exists(folder / "manifest.json", none);
+    return name.starts_with("step") && fs::exists(folder / kManifestName, none);
   }
 
   void take(const fs::path& path, const Status& status) {

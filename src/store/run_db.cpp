@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "store/recorded_run.h"
+#include "store/run_files.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
@@ -163,9 +164,7 @@ bool RunDb::has_run(const std::string& prefix) const {
   return !ids_from(*records_, "run", prefix).empty();
 }
 
-RunRecord RunDb::run(const std::string& run_id) const {
-  return read_run_record(*records_, run_id);
-}
+RunRecord RunDb::run(const std::string& run_id) const { return read_run_record(*records_, run_id); }
 
 std::string RunDb::latest_run_of(const std::string& experiment_digest) const {
   const auto found =
@@ -176,12 +175,12 @@ std::string RunDb::latest_run_of(const std::string& experiment_digest) const {
 RunName parse_run_name(const std::string& text) {
   namespace fs = std::filesystem;
   std::error_code none;  // a text that cannot be a path names nothing; opening it says so
-  if (fs::is_directory(text, none)) return {fs::path(text) / "run.db", ""};
+  if (fs::is_directory(text, none)) return {fs::path(text) / kRunDatabaseName, ""};
   if (fs::exists(text, none)) return {text, ""};
   const auto colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, ""};
   fs::path database = text.substr(0, colon);
-  if (fs::is_directory(database, none)) database /= "run.db";
+  if (fs::is_directory(database, none)) database /= kRunDatabaseName;
   return {database, text.substr(colon + 1)};
 }
 

@@ -4,6 +4,7 @@
 #include "core/input_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_folder.h"
+#include "store/run_files.h"
 #include "train/resume_checks.h"
 
 namespace olmo::train {
@@ -48,7 +49,7 @@ std::vector<store::InputRecord> inputs_of(const Preparation& ready,
 }  // namespace
 
 std::filesystem::path database_of(const SessionOptions& options) {
-  return options.database.empty() ? options.run_dir / "run.db" : options.database;
+  return options.database.empty() ? options.run_dir / store::kRunDatabaseName : options.database;
 }
 
 std::optional<Start> find_load_path(const config::TrainConfig& config, const ReadStart& read) {
@@ -66,7 +67,7 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
   const fs::path database = database_of(options);
   Resumption resumption;
   problems.check([&] {
-    if (options.resume && (*options.resume != "latest" || is_there(options.run_dir)))
+    if (options.resume && (*options.resume != store::kLatestName || is_there(options.run_dir)))
       resumption = find_resumption(options, database, config);
   });
   problems.check([&] {

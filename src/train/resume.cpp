@@ -9,6 +9,7 @@
 #include "core/terminal.h"
 #include "store/checkpoint_folder.h"
 #include "store/recorded_run.h"
+#include "store/run_files.h"
 #include "store/run_folder.h"
 #include "train/resume_checks.h"
 
@@ -40,7 +41,7 @@ class Search {
         database_(database),
         config_(config),
         read_(read),
-        latest_(*options.resume == "latest"),
+        latest_(*options.resume == store::kLatestName),
         folders_(store::list_step_folders(options.run_dir)),
         identity_(store::read_identity(options.run_dir)) {}
 

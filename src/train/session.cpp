@@ -22,6 +22,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
+#include "store/run_files.h"
 #include "store/run_folder.h"
 #include "train/beginning.h"
 #include "train/placement.h"
@@ -81,7 +82,8 @@ Preparation prepare_start(const config::LoadedConfig& loaded, const SessionOptio
   Preparation ready = prepare(loaded, problems, digests, local);
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] {
-    if (options.resume && *options.resume != "latest") store::resolve_checkpoint(*options.resume);
+    if (options.resume && *options.resume != store::kLatestName)
+      store::resolve_checkpoint(*options.resume);
   });
   problems.throw_if_any();
   return ready;
