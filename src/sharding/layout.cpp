@@ -3,8 +3,12 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "ops/kernels/row_ops.h"
 
 namespace olmo::sharding {
+
+static_assert(kChunk == ops::kSumBlock);
+
 namespace {
 
 std::int64_t rounded_up(std::int64_t count, std::int64_t multiple) {
