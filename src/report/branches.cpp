@@ -89,7 +89,7 @@ Test test_of(const std::vector<BranchPair>& pairs) {
           .unit = "nats",
           .noise = "",
           .estimate = estimate.value,
-          .interval90 = estimate.interval(0.9),
+          .interval90 = estimate.interval(kEquivalenceLevel),
           .interval95 = estimate.interval(0.95),
           .p = paired_permutation_test(differences).p,
           .standard_error = estimate.error,

@@ -272,7 +272,7 @@ void add_test(NoiseFloor& noise, const Estimate& estimate, const PermutationTest
                          .unit = "nats",
                          .noise = "",
                          .estimate = estimate.value,
-                         .interval90 = widened(estimate.interval(0.9), noise.hidden),
+                         .interval90 = widened(estimate.interval(kEquivalenceLevel), noise.hidden),
                          .interval95 = widened(estimate.interval(0.95), noise.hidden),
                          .p = noise.p,
                          .standard_error = estimate.error,

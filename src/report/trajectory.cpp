@@ -246,7 +246,7 @@ Test test_of(const Trajectory& trajectory) {
   const Estimate& estimate = trajectory.last.series->estimate;
   test.method = "t of " + std::to_string(trajectory.last.series->batches) + " batch means";
   test.hidden = trajectory.hidden.bias;
-  test.interval90 = widened(estimate.interval(0.9), test.hidden);
+  test.interval90 = widened(estimate.interval(kEquivalenceLevel), test.hidden);
   test.interval95 = *trajectory.last_interval95;
   test.p = estimate.p(test.hidden + trajectory.rounding);
   test.standard_error = estimate.error;

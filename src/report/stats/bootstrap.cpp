@@ -236,16 +236,15 @@ std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strat
   return result;
 }
 
-Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, double alpha) {
+Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin) {
   require_positive(margin, "equivalence: the margin");
-  require_fraction(2 * alpha, "equivalence: twice alpha");
   Equivalence result;
   result.estimate = bootstrap.estimate;
-  result.interval = bootstrap.interval(1 - 2 * alpha);
+  result.interval = bootstrap.interval(kEquivalenceLevel);
   result.margin = margin;
   const auto& values = bootstrap.resampled;
   // A widened value lies beyond the margin where the value itself lies beyond a nearer bound.
-  const double wide = widening(bootstrap.degrees_of_freedom, 1 - 2 * alpha);
+  const double wide = widening(bootstrap.degrees_of_freedom, kEquivalenceLevel);
   const double high = bootstrap.estimate + (margin - bootstrap.estimate) / wide;
   const double low = bootstrap.estimate + (-margin - bootstrap.estimate) / wide;
   const auto above = values.end() - std::lower_bound(values.begin(), values.end(), high);

@@ -109,6 +109,6 @@ std::optional<Bootstrap> bootstrap_mean_of_strata(std::span<const Stratum> strat
 
 /// Equivalence by the interval; p is the share of (widened) resampled values beyond a margin, both
 /// counted with one more (Davison and Hinkley 1997, sec. 4.2).
-Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin, double alpha = kAlpha);
+Equivalence bootstrap_equivalence(const Bootstrap& bootstrap, double margin);
 
 }  // namespace olmo::report

@@ -30,12 +30,11 @@ double Estimate::p(double none) const {
   return beyond == 0 ? 1 : 0;
 }
 
-Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha) {
+Equivalence equivalence_of(const Estimate& estimate, double margin) {
   require_positive(margin, "equivalence: the margin");
-  require_fraction(2 * alpha, "equivalence: twice alpha");
   Equivalence result;
   result.estimate = estimate.value;
-  result.interval = estimate.interval(1 - 2 * alpha);
+  result.interval = estimate.interval(kEquivalenceLevel);
   result.margin = margin;
   const double distance = margin - std::abs(estimate.value);
   // An exact value leaves no doubt, unless it is the margin itself.
@@ -47,17 +46,15 @@ Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha
   return result;
 }
 
-double certification_power(double error, double degrees, double margin, double truth,
-                           double alpha) {
+double certification_power(double error, double degrees, double margin, double truth) {
   // Of the distribution of the estimated error: 1e-3 of the power. With many degrees it is known.
   const int places = degrees < 1000 ? 100 : 1;
   require_positive(margin, "power: the margin");
-  require_fraction(2 * alpha, "power: twice alpha");
   if (!(error >= 0 && std::isfinite(truth)))
     throw Error(ErrorKind::kUsage,
                 "power: the standard error must be at least 0, received " + std::to_string(error));
   if (error == 0) return std::abs(truth) < margin ? 1 : 0;
-  const double t = student_t_quantile(1 - alpha, degrees);
+  const double t = student_t_quantile(1 - kAlpha, degrees);
   double power = 0;
   for (int i = 0; i < places; ++i) {
     const double ratio =

@@ -14,22 +14,24 @@
 
 namespace olmo::report {
 
-/// Error rate of every one-sided test: equivalence is read off an interval of level 1 - 2·kAlpha.
+/// Error rate of every one-sided test.
 inline constexpr double kAlpha = 0.05;
+/// Level of the interval from which equivalence is read.
+inline constexpr double kEquivalenceLevel = 1 - 2 * kAlpha;
 /// The power for which margins and sample sizes are planned.
 inline constexpr double kPower = 0.8;
 
 /// Two one-sided tests (Schuirmann 1987): "the difference is at most -margin" and "at least margin"
-/// must both be rejected at `alpha`, which is the same as the (1 - 2·alpha) interval lying inside
-/// ±margin.
+/// must both be rejected at kAlpha, which is the same as the interval of kEquivalenceLevel lying
+/// inside ±margin.
 struct Equivalence {
   double estimate = 0;     ///< B minus A
-  Interval interval;       ///< of level 1 - 2·alpha
+  Interval interval;       ///< of level kEquivalenceLevel
   double margin = 0;       ///< in the unit of the estimate
   double p = 1;            ///< the larger of the two tests' p-values
   bool certified = false;  ///< the interval lies inside ±margin
 
-  /// The smallest true |difference| that the two tests reject, each at alpha; below the margin
+  /// The smallest true |difference| that the two tests reject, each at kAlpha; below the margin
   /// exactly where it is certified.
   [[nodiscard]] double excludes() const {
     return std::max(std::abs(interval.low), std::abs(interval.high));
@@ -48,17 +50,15 @@ struct Estimate {
   [[nodiscard]] double p(double none = 0) const;
 };
 
-/// The two one-sided t tests of an estimate. Throws Error(kUsage) unless the margin is positive and
-/// 0 < alpha < 0.5.
-Equivalence equivalence_of(const Estimate& estimate, double margin, double alpha = kAlpha);
+/// The two one-sided t tests of an estimate. Throws Error(kUsage) unless the margin is positive.
+Equivalence equivalence_of(const Estimate& estimate, double margin);
 
 /// The probability that an estimate of the true value `truth` with the true standard error `error`,
 /// which is itself estimated with `degrees` of freedom, is certified within ±margin: the mean over
 /// the chi-square distribution of the estimated error of what a normal value then has (Phillips,
 /// "Power of the two one-sided tests procedure in bioequivalence", J. Pharmacokinet. Biopharm.
 /// 1990). Throws as equivalence_of, and for error < 0 or degrees <= 0.
-double certification_power(double error, double degrees, double margin, double truth = 0,
-                           double alpha = kAlpha);
+double certification_power(double error, double degrees, double margin, double truth = 0);
 
 /// Holm's step-down adjustment ("A simple sequentially rejective multiple test procedure", Scand.
 /// J. Stat. 1979) in the order of `p`: rejecting where the adjusted value is at most alpha keeps

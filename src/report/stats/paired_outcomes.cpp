@@ -61,22 +61,11 @@ double below_margin_p(const PairedCounts& counts, double margin) {
   return std::max(tango, binomial_cdf(counts.net(), counts.total(), margin));
 }
 
-void check_equivalence(double margin, double alpha) {
-  require_fraction(margin, "equivalence: the margin");
-  require_fraction(2 * alpha, "equivalence: twice alpha");
-}
-
 void check(double d, std::int64_t n) {
   if (n < 1 || !(d >= 0 && d <= 1))
     throw Error(ErrorKind::kUsage,
                 "power: n must be at least 1 and the discordant share in [0, 1], received n = " +
                     std::to_string(n) + ", d = " + std::to_string(d));
-}
-
-double equivalence_factor(double alpha, double power) {
-  require_fraction(2 * alpha, "power: twice alpha");
-  require_fraction(power, "power: the power");
-  return normal_quantile(1 - alpha) + normal_quantile((1 + power) / 2);
 }
 
 }  // namespace
@@ -123,11 +112,11 @@ Interval paired_interval(const PairedCounts& counts, double level) {
   return {-paired_upper(swapped(counts), alpha), paired_upper(counts, alpha)};
 }
 
-Equivalence paired_equivalence(const PairedCounts& counts, double margin, double alpha) {
-  check_equivalence(margin, alpha);
+Equivalence paired_equivalence(const PairedCounts& counts, double margin) {
+  require_fraction(margin, "equivalence: the margin");
   Equivalence result;
   result.estimate = accuracy_difference(counts);
-  result.interval = paired_interval(counts, 1 - 2 * alpha);
+  result.interval = paired_interval(counts, kEquivalenceLevel);
   result.margin = margin;
   result.p = std::max(below_margin_p(counts, margin), below_margin_p(swapped(counts), margin));
   result.certified = result.interval.inside(margin);
@@ -149,10 +138,10 @@ Interval macro_interval(std::span<const PairedCounts> tasks, double level) {
   return {(sum - std::sqrt(below)) / count, (sum + std::sqrt(above)) / count};
 }
 
-Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin, double alpha) {
-  check_equivalence(margin, alpha);
+Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin) {
+  require_fraction(margin, "equivalence: the margin");
   Equivalence result;
-  result.interval = macro_interval(tasks, 1 - 2 * alpha);
+  result.interval = macro_interval(tasks, kEquivalenceLevel);
   for (const auto& task : tasks)
     result.estimate += accuracy_difference(task) / static_cast<double>(tasks.size());
   result.margin = margin;
@@ -166,9 +155,9 @@ Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin
   return result;
 }
 
-double paired_power(double d, std::int64_t n, double margin, double alpha) {
+double paired_power(double d, std::int64_t n, double margin) {
   check(d, n);
-  check_equivalence(margin, alpha);
+  require_fraction(margin, "equivalence: the margin");
   const double mean = static_cast<double>(n) * d, reach = 8 * std::sqrt(mean * (1 - d)) + 12;
   const auto most = std::min(n, static_cast<std::int64_t>(mean + reach));
   double power = 0;
@@ -176,7 +165,7 @@ double paired_power(double d, std::int64_t n, double margin, double alpha) {
        pairs <= most; ++pairs) {
     // Certified is what gains at most so many pairs on balance; swapped sides alike.
     const auto certified = [&](std::int64_t gained) {
-      return below_margin_p({n - pairs, pairs - gained, gained, 0}, margin) < alpha;
+      return below_margin_p({n - pairs, pairs - gained, gained, 0}, margin) < kAlpha;
     };
     std::int64_t inside = (pairs + 1) / 2, outside = pairs + 1;
     if (!certified(inside)) continue;
@@ -190,10 +179,8 @@ double paired_power(double d, std::int64_t n, double margin, double alpha) {
   return power;
 }
 
-std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n,
-                                 double alpha) {
+std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n) {
   constexpr std::uint64_t kTables = 2000;
-  require_fraction(2 * alpha, "power: twice alpha");
   if (n.empty() || d.size() != n.size())
     throw Error(ErrorKind::kUsage, "power: one share and one count for each task are needed");
   std::vector<BinomialTable> discordant;
@@ -214,26 +201,24 @@ std::vector<double> macro_limits(std::span<const double> d, std::span<const std:
       }
       tasks.push_back({n[i] - pairs, pairs - gained, gained, 0});
     }
-    const Interval interval = macro_interval(tasks, 1 - 2 * alpha);
+    const Interval interval = macro_interval(tasks, kEquivalenceLevel);
     limits.push_back(std::max(std::abs(interval.low), std::abs(interval.high)));
   }
   std::sort(limits.begin(), limits.end());
   return limits;
 }
 
-std::int64_t instances_to_certify(double d, double margin, double alpha, double power) {
+std::int64_t instances_to_certify(double d, double margin) {
   check(d, 1);
   require_fraction(margin, "power: the margin");
-  const double factor = equivalence_factor(alpha, power) / margin;
-  const double without_discordance = std::log(alpha) / std::log1p(-margin);
+  const double factor = (normal_quantile(1 - kAlpha) + normal_quantile((1 + kPower) / 2)) / margin;
+  const double without_discordance = std::log(kAlpha) / std::log1p(-margin);
   return static_cast<std::int64_t>(std::ceil(std::max(d * factor * factor, without_discordance)));
 }
 
-double detectable_difference(double d, std::int64_t n, double alpha, double power) {
+double detectable_difference(double d, std::int64_t n) {
   check(d, n);
-  require_fraction(2 * alpha, "power: twice alpha");
-  require_fraction(power, "power: the power");
-  return (normal_quantile(1 - alpha / 2) + normal_quantile(power)) *
+  return (normal_quantile(1 - kAlpha / 2) + normal_quantile(kPower)) *
          std::sqrt(d / static_cast<double>(n));
 }
 

@@ -47,8 +47,8 @@ double tango_z(const PairedCounts& counts, double delta);
 Interval paired_interval(const PairedCounts& counts, double level);
 
 /// Equivalence within ±margin, the p-value and the interval being those of paired_interval. Throws
-/// Error(kUsage) unless 0 < margin < 1 and 0 < alpha < 0.5.
-Equivalence paired_equivalence(const PairedCounts& counts, double margin, double alpha = kAlpha);
+/// Error(kUsage) unless 0 < margin < 1.
+Equivalence paired_equivalence(const PairedCounts& counts, double margin);
 
 /// Interval of the mean of the tasks' differences, each task weighing the same: Zou and Donner's
 /// MOVER ("Construction of confidence limits about effect measures", Stat. Med. 2008) over the
@@ -56,36 +56,31 @@ Equivalence paired_equivalence(const PairedCounts& counts, double margin, double
 Interval macro_interval(std::span<const PairedCounts> tasks, double level);
 
 /// Equivalence of the macro average by macro_interval.
-Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin,
-                              double alpha = kAlpha);
+Equivalence macro_equivalence(std::span<const PairedCounts> tasks, double margin);
 
 // How much a paired comparison of n instances can show, by the normal approximation of a paired
 // difference whose variance is d/n, d being the share of instances that exactly one run gets right
 // (Julious, "Sample sizes for clinical trials with normal data", Stat. Med. 2004, with d for the
-// variance). Shares and margins are fractions. Throws Error(kUsage) unless n >= 1, 0 <= d <= 1,
-// 0 < alpha < 0.5, 0 < power < 1.
+// variance). Shares and margins are fractions. Throws Error(kUsage) unless n >= 1 and 0 <= d <= 1.
 
 /// The probability that paired_equivalence certifies ±margin when the runs do not differ: exactly,
 /// over all tables.
-double paired_power(double d, std::int64_t n, double margin, double alpha = kAlpha);
+double paired_power(double d, std::int64_t n, double margin);
 
 /// For the macro average of tasks, one d and n each, that do not differ: what macro_equivalence
 /// `excludes` in each of 2,000 tables drawn at random, ascending. The share below a margin is the
 /// power, to 1.1 percentage points (one standard error) at worst; the kPower quantile is the margin
 /// that is certified with that power.
-std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n,
-                                 double alpha = kAlpha);
+std::vector<double> macro_limits(std::span<const double> d, std::span<const std::int64_t> n);
 
 /// The number of instances from which on paired_equivalence certifies `margin`, 0 < margin < 1,
-/// with probability `power` when the runs do not differ. The smallest margin that n instances
-/// certify so is (z(1 - alpha) + z((1 + power)/2)) · sqrt(d/n), 2.926 · sqrt(d/n) by default; but
-/// not below 1 - alpha^(1/n), about 3/n, which is what n instances without any discordance certify.
-std::int64_t instances_to_certify(double d, double margin, double alpha = kAlpha,
-                                  double power = kPower);
+/// with probability kPower when the runs do not differ. The smallest margin that n instances
+/// certify so is (z(1 - kAlpha) + z((1 + kPower)/2)) · sqrt(d/n), 2.926 · sqrt(d/n); but not below
+/// 1 - kAlpha^(1/n), about 3/n, which is what n instances without any discordance certify.
+std::int64_t instances_to_certify(double d, double margin);
 
-/// The smallest difference that a two-sided test at `alpha` finds with probability `power`:
-/// (z(1 - alpha/2) + z(power)) · sqrt(d/n), 2.802 · sqrt(d/n) by default.
-double detectable_difference(double d, std::int64_t n, double alpha = kAlpha,
-                             double power = kPower);
+/// The smallest difference that a two-sided test at kAlpha finds with probability kPower:
+/// (z(1 - kAlpha/2) + z(kPower)) · sqrt(d/n), 2.802 · sqrt(d/n).
+double detectable_difference(double d, std::int64_t n);
 
 }  // namespace olmo::report

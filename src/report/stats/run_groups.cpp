@@ -100,9 +100,8 @@ double welch_degrees(double of_a, std::size_t runs_a, double of_b, std::size_t r
 /// mean; `margin_of` takes those.
 template <class Margin>
 double mean_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
-                  double truth, double alpha, const Margin& margin_of) {
+                  double truth, const Margin& margin_of) {
   constexpr int kPlaces = 40;  // of either distribution: 1e-3 of the power
-  require_fraction(2 * alpha, "power: twice alpha");
   if (k_a < 2 || k_b < 2 || !(deviation_a >= 0 && deviation_b >= 0))
     throw Error(ErrorKind::kUsage,
                 "power: at least two runs a side and deviations of at least 0 are needed");
@@ -125,7 +124,7 @@ double mean_power(double deviation_a, double deviation_b, std::int64_t k_a, std:
       const double degrees =
           welch_degrees(in_a, static_cast<std::size_t>(k_a), in_b, static_cast<std::size_t>(k_b));
       const double room =
-          margin_of(in_a, in_b) - student_t_quantile(1 - alpha, degrees) * std::sqrt(in_a + in_b);
+          margin_of(in_a, in_b) - student_t_quantile(1 - kAlpha, degrees) * std::sqrt(in_a + in_b);
       if (room > 0)
         power += normal_cdf((room - truth) / error) - normal_cdf((-room - truth) / error);
     }
@@ -329,16 +328,16 @@ double paired_margin_deviations(std::int64_t pairs, double error, double deviati
 }
 
 double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
-                   double margin, double truth, double alpha) {
+                   double margin, double truth) {
   require_positive(margin, "power: the margin");
-  return mean_power(deviation_a, deviation_b, k_a, k_b, truth, alpha,
+  return mean_power(deviation_a, deviation_b, k_a, k_b, truth,
                     [&](double, double) { return margin; });
 }
 
 double repeats_power(double deviation, std::int64_t k, double smallest, double largest,
                      double truth) {
   const double times = margin_deviations(k, k);
-  return mean_power(deviation, deviation, k, k, truth, kAlpha, [&](double in_a, double in_b) {
+  return mean_power(deviation, deviation, k, k, truth, [&](double in_a, double in_b) {
     const double pooled = std::sqrt((in_a + in_b) * static_cast<double>(k) / 2);
     return std::clamp(times * pooled, smallest, largest);
   });

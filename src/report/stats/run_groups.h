@@ -84,7 +84,7 @@ double paired_margin_deviations(std::int64_t pairs, double error, double deviati
 /// certifies a true difference `truth` within ±margin, over the distributions of both estimated
 /// deviations.
 double welch_power(double deviation_a, double deviation_b, std::int64_t k_a, std::int64_t k_b,
-                   double margin, double truth = 0, double alpha = kAlpha);
+                   double margin, double truth = 0);
 /// The same where the margin is margin_deviations times the pooled deviation that the runs show,
 /// within [smallest, largest]; k runs a side.
 double repeats_power(double deviation, std::int64_t k, double smallest, double largest,

@@ -62,8 +62,7 @@ Line fit_line(const std::vector<double>& x, const std::vector<double>& y) {
 
 }  // namespace
 
-LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin,
-                              double alpha) {
+LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin) {
   require_finite(difference.values, "last stretch");
   if (!(share > 0 && share <= 1))
     throw Error(ErrorKind::kUsage,
@@ -84,7 +83,7 @@ LastStretch test_last_stretch(const CurveDifference& difference, double share, d
   result.mean =
       std::accumulate(stretch.begin(), stretch.end(), 0.0) / static_cast<double>(stretch.size());
   result.series = mean_of_series(stretch);
-  if (result.series) result.test = equivalence_of(result.series->estimate, margin, alpha);
+  if (result.series) result.test = equivalence_of(result.series->estimate, margin);
   return result;
 }
 

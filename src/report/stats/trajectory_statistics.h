@@ -23,8 +23,7 @@ struct LastStretch {
   std::optional<SeriesMean> series;
   std::optional<Equivalence> test;
 };
-LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin,
-                              double alpha = kAlpha);
+LastStretch test_last_stretch(const CurveDifference& difference, double share, double margin);
 
 /// Indices of upward spikes: more than `threshold` median absolute deviations (times 1.4826, so
 /// that they are standard deviations of normal noise) above the median, both of the up to `window`

@@ -270,7 +270,6 @@ TEST_CASE("impossible shares and sizes are refused", "[report]") {
   CHECK_THROWS_AS(instances_to_certify(-0.1, 0.01), Error);
   CHECK_THROWS_AS(instances_to_certify(std::nan(""), 0.01), Error);
   CHECK_THROWS_AS(instances_to_certify(0.1, 0), Error);
-  CHECK_THROWS_AS(detectable_difference(0.1, 10, 0.5), Error);
 }
 
 }  // namespace olmo::report
