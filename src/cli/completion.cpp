@@ -41,10 +41,7 @@ std::vector<SettableKey> settable_keys() {
   std::vector<SettableKey> keys;
   for (const auto& row : config::key_table()) {
     if (row.group || row.absent) continue;
-    keys.push_back({.path = row.path,
-                    .text = brief(row.key.help),
-                    .value = value_of(row),
-                    .is_list = row.type.starts_with("list")});
+    keys.push_back({.path = row.path, .text = brief(row.key.help), .value = value_of(row)});
   }
   return keys;
 }

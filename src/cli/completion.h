@@ -15,7 +15,6 @@ struct SettableKey {
   std::string path;  ///< "model.n_heads"
   std::string text;  ///< what it is, in short
   ValueFacts value;
-  bool is_list = false;  ///< `[a,b]`
 };
 
 /// Everything that a shell can complete.

@@ -28,8 +28,8 @@ void append(Lines& lines, const Lines& more) {
   lines.insert(lines.end(), more.begin(), more.end());
 }
 
-std::string number_or_none(const std::optional<double>& value, int digits = 4) {
-  return value ? page::number(*value, digits) : "";
+std::string number_or_none(const std::optional<double>& value) {
+  return value ? page::number(*value, 4) : "";
 }
 
 /// "step 120 of 1,000 (12 %)"; of an import without steps its tokens.

@@ -29,7 +29,6 @@ TEST_CASE("what is completed are settable keys, built-in tasks and suites, and k
   };
   REQUIRE(key("optimizer.name") != vocabulary.keys.end());
   CHECK(has(key("optimizer.name")->value.words, "adamw"));
-  CHECK(key("data.paths")->is_list);
   CHECK(key("wandb") == vocabulary.keys.end());  // honoured by nothing
 }
 
