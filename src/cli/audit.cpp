@@ -68,10 +68,7 @@ void require_sound_config(const audit::AuditedRun& recorded, const std::string& 
   const auto fits = config::has_digest(recorded.config, recorded.experiment_digest);
   // What enters the digest was another choice then: the recorded one stands as it is.
   if (fits && (*fits || recorded.chain_format != kChainFormat)) return;
-  throw Error(ErrorKind::kDamaged,
-              run +
-                  ": the config in the record, or its digest, is not the one that the run was "
-                  "begun with: it was altered, or is damaged");
+  throw Error(ErrorKind::kDamaged, run + ": " + report::kAlteredConfig);
 }
 
 /// Throws Error(kDamaged) if a column of the record is not what its config says.

@@ -28,10 +28,7 @@ class Contradictions {
     }
     if (run_.chain_format != kChainFormat) return {};  // other keys entered the digest then
     // A config that cannot be read may be a newer program's.
-    if (config::has_digest(run_.config, run_.experiment_digest) == false)
-      return {
-          "the config in the record, or its digest, is not the one that the run was begun with: it "
-          "was altered, or is damaged"};
+    if (config::has_digest(run_.config, run_.experiment_digest) == false) return {kAlteredConfig};
     compare_ends();
     compare_ranks();
     for (auto& sentence : impossible_measures(run_)) found_.push_back(std::move(sentence));

@@ -10,6 +10,11 @@
 
 namespace olmo::report {
 
+/// What is wrong with a record whose config has another digest than the recorded one.
+inline constexpr char kAlteredConfig[] =
+    "the config in the record, or its digest, is not the one that the run was begun with: it was "
+    "altered, or is damaged";
+
 /// One sentence each, without its full stop: the column and both values; or that the config is not
 /// that of its digest. Nothing for a config that this program cannot read, for an older format of
 /// the record, and of a log but its seed.
