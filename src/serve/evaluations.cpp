@@ -139,10 +139,7 @@ Response evaluations_page(Catalog& catalog, const Request& request) {
                      (lone != nullptr ? evaluation_facts_html(*listing, *lone) : "") +
                      report::page::score_charts(sides, kCharts, "h2");
   if (!table.empty())
-    body += page::section("scores", "Scores", table) +
-            page::note(
-                "95 % interval: Wilson’s for accuracies, the bootstrap over documents for "
-                "perplexities, 1.96 standard errors for costs. n: instances or documents.");
+    body += page::section("scores", "Scores", table) + page::note(report::page::kAboutScores);
   body += unfinished(runs);
   if (table.empty() && lone == nullptr)
     body += page::note("No evaluation of " +

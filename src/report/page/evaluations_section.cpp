@@ -113,10 +113,6 @@ std::vector<std::string> problems_of(const RunReport& report) {
   return problems;
 }
 
-constexpr char kAboutScores[] =
-    "95 % interval: Wilson’s for accuracies, the bootstrap over documents for perplexities, 1.96 "
-    "standard errors for costs. n: instances or documents.";
-
 constexpr char kNotEvaluated[] = "No evaluation is recorded; `olmo-harness eval RUN` makes one.";
 constexpr char kNotAudited[] =
     "No audit is recorded; `olmo-harness audit RUN --sample 2 --record` makes one.";

@@ -86,6 +86,10 @@ struct ScoredSide {
 Look side_look(char side);
 /// "45.31" of a share, in percent; else five digits.
 std::string score_text(const Score& score, double value);
+/// The note below a table of scores.
+inline constexpr char kAboutScores[] =
+    "95 % interval: Wilson’s for accuracies, the bootstrap over documents for perplexities, 1.96 "
+    "standard errors for costs. n: instances or documents.";
 /// A small chart for each score that is known at two steps or more, at most so many; "" if there is
 /// none.
 std::string score_charts(std::span<const ScoredSide> sides, std::size_t most = 24,
