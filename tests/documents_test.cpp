@@ -85,6 +85,17 @@ TEST_CASE("every source file, script and document that a document names exists",
   CHECK(names > 50);
 }
 
+TEST_CASE("src/report/README.md has a place for every unit of its room", "[layering]") {
+  const fs::path room = fs::path(OLMO_SOURCE_DIR) / "src/report";
+  const std::string map = olmo::read_file(room / "README.md");
+  for (const auto& file : fs::directory_iterator(room)) {
+    if (file.path().extension() != ".cpp") continue;
+    const std::string name = file.path().stem().string();
+    INFO(name);
+    CHECK((map.find("`" + name + "`") != map.npos || map.find("`" + name + ".cpp`") != map.npos));
+  }
+}
+
 TEST_CASE("README.md is short enough to be read", "[layering]") {
   const auto readme = olmo::read_file(fs::path(OLMO_SOURCE_DIR) / "README.md");
   CHECK(std::count(readme.begin(), readme.end(), '\n') <= 150);
