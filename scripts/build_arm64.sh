@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 script=build_arm64.sh
 source scripts/needs.sh
+if [ "${1:-}" = --help ]; then usage scripts/build_arm64.sh && exit; fi
 
 targets=(olmo-harness)
 build_dir=$root/build/arm64

@@ -8,8 +8,14 @@
 #   clang with the AMDGPU backend: the same for gfx90a
 # Exit code 1 if something that could be checked is wrong.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
-build=${1:-build/release}
+root=$PWD
+script=check_gpu_kernels.sh
+source scripts/libtorch.sh
+if [ "${1:-}" = --help ]; then usage scripts/check_gpu_kernels.sh && exit; fi
+build=$(at "${1:-$root/build/release}")
+[ -f "$build/CMakeCache.txt" ] || refuse "$build is no folder of a build; scripts/build.sh --tests makes one"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0

@@ -4,10 +4,13 @@
 # The corpus grows in build/fuzz/TARGET; what crashed, hung or leaked is kept in build/fuzz/TARGET-finding-*. Exit 5 if there is any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+script=fuzz.sh
+source scripts/libtorch.sh
+if [ "${1:-}" = --help ]; then usage scripts/fuzz.sh && exit; fi
 
 seconds=${1:-300}
 case "$seconds" in
-  '' | *[!0-9]* | 0) echo "fuzz.sh: SECONDS must be a whole number above 0, got '$seconds'" >&2; exit 2 ;;
+  '' | *[!0-9]* | 0) refuse "SECONDS must be a whole number above 0, got '$seconds'" ;;
 esac
 shift || true
 SANITIZE_TARGET=olmo_fuzz scripts/sanitize.sh address

@@ -4,7 +4,9 @@
 #   scripts/release.sh tag              tags HEAD as CMakeLists.txt's version; pushing the tag makes the release (.github/workflows/ci.yml)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-refuse() { echo "release.sh: $*" >&2; exit 2; }
+script=release.sh
+source scripts/libtorch.sh
+if [ "${1:-}" = --help ]; then usage scripts/release.sh && exit; fi
 
 notes() {
   awk -v heading="## [$1]" 'index($0, "## [") == 1 { shown = index($0, heading) == 1; next } shown' CHANGELOG.md

@@ -4,9 +4,12 @@
 # then the parity report of seed 1, with margins declared before, and the README's picture of it. Needs the quickstart's corpus.
 # usage: scripts/sample_report.sh HARNESS
 set -euo pipefail
-harness=$(realpath "$1")
 root=$(realpath "$(dirname "$0")/..")
-cache=${OLMO_HARNESS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/olmo-harness}
+script=sample_report.sh
+source "$root/scripts/libtorch.sh"
+if [ "${1:-}" = --help ]; then usage "$root/scripts/sample_report.sh" && exit; fi
+[ -f "${1:-}" ] && [ -x "$1" ] || refuse "expected the program, got '${1:-}'"
+harness=$(at "$1")
 work=$(mktemp -d)
 trap '[ $? = 0 ] || tail -n 3 log >&2; rm -rf "$work"' EXIT
 cd "$work"

@@ -7,14 +7,16 @@
 # hundreds of times, and what that executes is tested by the rooms.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+script=sanitize.sh
 source scripts/needs.sh
+if [ "${1:-}" = --help ]; then usage scripts/sanitize.sh && exit; fi
 
 kind=${1:-}
 case "$kind" in
   address | thread) shift ;;
-  *) echo "sanitize.sh: expected 'address' or 'thread', got '$kind'" >&2; exit 2 ;;
+  *) refuse "expected 'address' or 'thread', got '$kind'" ;;
 esac
-command -v clang++ >/dev/null || { echo "sanitize.sh: needs clang++ (Debian: apt-get install clang libclang-rt-14-dev libomp-dev)" >&2; exit 2; }
+command -v clang++ >/dev/null || refuse "needs clang++ (Debian: apt-get install clang libclang-rt-14-dev libomp-dev)"
 rooms=("$@")
 # All rooms that CMake makes an entry of, and the emulated GPU.
 [ ${#rooms[@]} -gt 0 ] || read -ra rooms <<<"$(sed -n 's/^foreach(room \(.*\))$/\1/p' tests/CMakeLists.txt) gpu"

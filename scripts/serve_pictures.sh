@@ -9,12 +9,14 @@
 set -euo pipefail
 script=serve_pictures.sh
 root=$(cd "$(dirname "$0")/.." && pwd)
+source "$root/scripts/libtorch.sh"
+if [ "${1:-}" = --help ]; then usage "$root/scripts/$script" && exit; fi
 binary=$root/build/release/olmo-harness
 if [ "${1:-}" = --binary ]; then binary=$2; shift 2; fi
 folder=${1:-}
-[ -d "$folder" ] || { echo "$script: expected a folder of runs, got \`$folder\`" >&2; exit 2; }
+[ -d "$folder" ] || refuse "expected a folder of runs, got \`$folder\`"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-  { echo "$script: no Chromium is installed (Debian: apt-get install chromium)" >&2; exit 2; }
+  refuse "no Chromium is installed (Debian: apt-get install chromium)"
 
 binary=$(realpath "$binary") output=$(mktemp)
 cd "$folder/.."  # the page shows the folder as it was named
@@ -23,7 +25,7 @@ server=$!
 trap 'kill "$server"; rm -f "$output"' EXIT
 for _ in $(seq 100); do [ -s "$output" ] && break; sleep 0.1; done
 address=$(cat "$output")
-[ -n "$address" ] || { echo "$script: the server does not begin" >&2; exit 1; }
+[ -n "$address" ] || fail "the server does not begin"
 
 picture() {  # FILE WIDTH,HEIGHT ADDRESS
   "$browser" --headless --no-sandbox --hide-scrollbars --force-color-profile=srgb --window-size="$2" \

@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 script=tidy.sh
 source scripts/needs.sh
+if [ "${1:-}" = --help ]; then usage scripts/tidy.sh && exit; fi
 command -v clang-tidy >/dev/null && command -v clang++ >/dev/null || refuse "needs clang and clang-tidy (Debian: apt-get install clang clang-tidy libomp-dev)"
 
 # Prints the .cpp files of those on standard input, each once.
