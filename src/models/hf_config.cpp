@@ -27,7 +27,7 @@ class HfConfigReader {
   }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& key) const {
     const Json* value = find(key);
-    if (value != nullptr && value->is_number_integer() && (*value < -kLargest || *value > kLargest))
+    if (value != nullptr && value->is_number_integer() && !is_in_range(*value))
       fail(key, "must lie in -" + std::to_string(kLargest) + ".." + std::to_string(kLargest) +
                     ", got " + shown(*value));
     return read<std::int64_t>(key, &Json::is_number_integer, "an integer");
@@ -51,6 +51,12 @@ class HfConfigReader {
   }
 
  private:
+  /// The library compares numbers from 2^63 on as negative ones.
+  static bool is_in_range(const Json& integer) {
+    if (integer.is_number_unsigned()) return integer.get<std::uint64_t>() <= kLargest;
+    const auto value = integer.get<std::int64_t>();
+    return value >= -kLargest && value <= kLargest;
+  }
   template <class T>
   [[nodiscard]] std::optional<T> read(const std::string& key, bool (Json::*is)() const noexcept,
                                       const char* expected) const {

@@ -112,6 +112,10 @@ TEST_CASE("values of another type or of impossible size are refused by name", "[
       {"eos_token_id", {1, 2}}};
   for (const auto& [key, value] : cases)
     CHECK_THAT(refusal(with(olmo_1b(), key, value)), Catch::Contains(key));
+  // Of signed 64 bits these are small negative numbers, and a negative id is none.
+  for (const char* key : {"eos_token_id", "vocab_size"})
+    CHECK_THAT(refusal(with(olmo_1b(), key, 18446744073709551614U)),
+               Catch::Contains(key) && Catch::Contains("18446744073709551614"));
   for (const char* key :
        {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
         "intermediate_size", "vocab_size", "max_position_embeddings"}) {
