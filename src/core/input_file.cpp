@@ -18,6 +18,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/safe_text.h"
 #include "core/terminal.h"
 #include "core/unfinished_output.h"
 
@@ -28,6 +29,13 @@ constexpr int kPatienceMs = 2000;
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
   throw Error(ErrorKind::kInput, path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+/// The system takes a zero byte for the end of a name, and would open another file.
+void refuse_zero_byte(const std::filesystem::path& path) {
+  if (path.native().find('\0') == std::string::npos) return;
+  throw Error(ErrorKind::kInput,
+              safe_line(path.string()) + ": names no file, as it holds a zero byte");
 }
 
 const char* kind_of(mode_t mode) {
@@ -148,6 +156,7 @@ InputFile::InputFile(const std::filesystem::path& path, Pipes pipes) : path_(pat
     throw Error(ErrorKind::kInput,
                 path_.string() + ": is not a regular file but " + kind_of(status.st_mode));
   };
+  refuse_zero_byte(path);
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail(path_, "cannot be opened for reading");
   check(status);  // opening a device may do something
@@ -194,6 +203,7 @@ std::size_t InputFile::read(std::span<char> out) {
 }
 
 bool is_there(const std::filesystem::path& path) {
+  refuse_zero_byte(path);
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;

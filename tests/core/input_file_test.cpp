@@ -64,6 +64,14 @@ TEST_CASE("a path that cannot be looked at is not told to be absent", "[core]") 
                       Catch::Matchers::Contains(path.string() + ": cannot be looked at: "));
 }
 
+TEST_CASE("a name with a zero byte is not that of the file before it", "[core]") {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "file") << "x";
+  const auto path = folder / std::string("file\0", 5);
+  CHECK_THAT(refusal(path, InputFile::Pipes::kRefused), Catch::Matchers::Contains("zero byte"));
+  CHECK_THROWS_WITH(is_there(path), Catch::Matchers::Contains("zero byte"));
+}
+
 TEST_CASE("a pipe is read to its end where that is allowed", "[core]") {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
