@@ -34,7 +34,11 @@ bool is_part(const fs::path& path) {
 
 std::string DefinitionFile::kind() const {
   const Json kind = content->value("kind", Json());
-  if (kind.is_string()) return kind.get<std::string>();
+  if (kind == "rank_classification" || kind == "perplexity") return kind.get<std::string>();
+  if (!kind.is_null()) {
+    throw Error(ErrorKind::kUsage, origin + ": `kind` is " + kind.dump() +
+                                       ", expected rank_classification or perplexity");
+  }
   const bool is_task = content->contains("source") || content->contains("requests");
   throw Error(ErrorKind::kUsage,
               origin + (is_task ? ": is a task's file, expected a suite's; saved as evals/tasks/" +
@@ -118,9 +122,12 @@ DataFiles::Root& DataFiles::root(const fs::path& folder) {
 std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& folder) {
   std::set<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (is_part(entry.path())) files.insert(entry.path());
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_part(entry->path())) files.insert(entry->path());
   }
+  if (error && is_there(folder))
+    throw Error(ErrorKind::kInput, folder.string() + ": cannot be listed: " + error.message());
   if (!root.files->is_null()) {
     for (const auto& [name, facts] : root.files->items()) {
       const fs::path file = root.folder / name;
@@ -132,7 +139,7 @@ std::vector<fs::path> DataFiles::arrow_files(const Root& root, const fs::path& f
 }
 
 DataFile DataFiles::check(const Root& root, const fs::path& path) const {
-  if (!fs::is_regular_file(path)) {
+  if (!is_there(path)) {
     const bool fetched =
         root.files->is_null() ||
         root.files->contains(path.lexically_relative(root.folder).generic_string());
@@ -140,6 +147,11 @@ DataFile DataFiles::check(const Root& root, const fs::path& path) const {
                                        (root.folder.empty() ? "its task names it"
                                         : fetched           ? "`olmo-harness data fetch` brings it"
                                                   : "`olmo-harness data fetch` does not bring it"));
+  }
+  if (fs::is_directory(path)) {
+    throw Error(
+        ErrorKind::kInput,
+        path.string() + ": is a folder without files data-*.arrow, as `datasets` saves them");
   }
   DataFile file{.path = path, .digest = sha256_file(path)};
   if (root.files->is_null()) return file;
@@ -175,7 +187,7 @@ std::vector<DataFile> DataFiles::find(const std::string& source, bool requests,
   if (requests) path /= "requests.jsonl.gz";
   path = path.lexically_normal();
   std::vector<fs::path> paths = {path};
-  if (fs::is_directory(path) || !fs::exists(path)) paths = arrow_files(from, path);
+  if (!is_there(path) || fs::is_directory(path)) paths = arrow_files(from, path);
   std::vector<DataFile> files;
   for (const auto& one : paths) files.push_back(check(from, one));
   return files;

@@ -1,6 +1,7 @@
 #include "eval/perplexity_suite.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -39,6 +40,16 @@ class Fields {
   std::string required(const char* key) {
     std::string value = text(key);
     if (value.empty()) fail("has no `" + std::string(key) + "`");
+    return value;
+  }
+
+  /// One of two words.
+  std::string word(const char* key, const std::array<std::string, 2>& words,
+                   const std::string& otherwise) {
+    std::string value = text(key, otherwise);
+    if (value != words[0] && value != words[1])
+      fail("`" + std::string(key) + "` must be " + words[0] + " or " + words[1] + ", got '" +
+           value + "'");
     return value;
   }
 
@@ -192,15 +203,13 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
   SuiteDefinition definition;
   definition.name = name;
   for (const char* for_readers : {"description", "reference"}) fields.text(for_readers);
-  definition.convention = parse_document_convention(fields.text("convention", "catwalk"));
+  definition.convention =
+      parse_document_convention(fields.word("convention", {"catwalk", "olmo"}, "catwalk"));
   definition.folder = fields.path_below("folder", definition.name);
   definition.split = fields.text("split", "val");
   if (fields.find("dtype") != nullptr)
-    definition.dtype = data::parse_token_dtype(fields.text("dtype"));
-  const std::string missing = fields.text("missing", "skip");
-  if (missing != "skip" && missing != "refuse")
-    fields.fail("`missing` must be skip or refuse, got '" + missing + "'");
-  definition.refuse_missing = missing == "refuse";
+    definition.dtype = data::parse_token_dtype(fields.word("dtype", {"uint16", "uint32"}, ""));
+  definition.refuse_missing = fields.word("missing", {"skip", "refuse"}, "skip") == "refuse";
   definition.get = fields.required("get");
   parse_sources(fields, where, definition);
   fields.refuse_others();

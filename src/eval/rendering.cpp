@@ -97,6 +97,8 @@ class Compiler {
     const Json& value = required("label");
     LabelRule rule;
     if (value.is_number_integer()) {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > INT64_MAX)
+        refuse("label", "must be a number from 0, got " + value.dump());
       rule.fixed = value.get<std::int64_t>();
     } else if (value.is_object()) {
       if (!value.contains("value") || !value.contains("in"))

@@ -57,10 +57,23 @@ const std::set<std::string> kTaskKeys = {"description", "category", "aliases", "
 const std::set<std::string> kFileKeys = {"tasks", "conventions", "variants"};
 const std::set<std::string> kConventionKeys = {"variant"};
 const std::set<std::string> kVariantKeys = {"convention", "aliases"};
+const std::set<std::string> kSuiteKeys = {"kind", "description", "convention", "tasks"};
+
+// Keys whose values are of one kind, at every level; the others are looked at when a rendering is
+// made of them.
+const std::set<std::string> kTexts = {"description", "category",       "note",       "source",
+                                      "requests",    "primary_metric", "convention", "variant"};
+const std::set<std::string> kTextLists = {"aliases", "metrics"};
+const std::set<std::string> kMaps = {"tasks", "conventions", "variants"};
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& key,
                          const std::string& what) {
   throw Error(ErrorKind::kUsage, origin + ": `" + key + "`: " + what);
+}
+
+bool is_text_list(const Json& value) {
+  return value.is_array() &&
+         std::ranges::all_of(value, [](const Json& one) { return one.is_string(); });
 }
 
 void check_keys(const Json& object, const std::string& origin, const std::string& where,
@@ -69,11 +82,28 @@ void check_keys(const Json& object, const std::string& origin, const std::string
   std::vector<std::string> known;
   for (const auto* keys : allowed) known.insert(known.end(), keys->begin(), keys->end());
   for (const auto& [key, value] : object.items()) {
-    if (std::ranges::find(known, key) != known.end()) continue;
-    const auto close = nearest(key, known);
-    refuse(origin, where.empty() ? key : where + "." + key,
-           "is no key of a task" + (close ? "; is `" + *close + "` meant?" : std::string()));
+    const std::string place = where.empty() ? key : where + "." + key;
+    if (std::ranges::find(known, key) == known.end()) {
+      const auto close = nearest(key, known);
+      refuse(origin, place,
+             "is no key of a task" + (close ? "; is `" + *close + "` meant?" : std::string()));
+    }
+    if (kTexts.contains(key) && !value.is_string()) refuse(origin, place, "must be a text");
+    if (kTextLists.contains(key) && !is_text_list(value))
+      refuse(origin, place, "must be a list of texts");
+    if (kMaps.contains(key) && !value.is_object()) refuse(origin, place, "must be an object");
   }
+}
+
+void check_suite(const DefinitionFile& file) {
+  const Json& suite = *file.content;
+  for (const auto& [key, value] : suite.items()) {
+    if (!kSuiteKeys.contains(key)) refuse(file.origin, key, "is no key of a suite of tasks");
+    if (kTexts.contains(key) && !value.is_string()) refuse(file.origin, key, "must be a text");
+  }
+  const Json tasks = suite.value("tasks", Json());
+  if (!is_text_list(tasks) || tasks.empty())
+    refuse(file.origin, "tasks", "must be a list with the name of at least one task");
 }
 
 std::string text_of(const Json& object, const std::string& key, const std::string& origin,
@@ -91,12 +121,9 @@ bool answers_only_of(const Json& keys, const std::string& origin) {
 
 std::vector<std::string> texts_of(const Json& object, const std::string& key,
                                   const std::string& origin) {
-  std::vector<std::string> texts;
-  for (const auto& value : object.value(key, Json::array())) {
-    if (!value.is_string()) refuse(origin, key, "must be a list of texts");
-    texts.push_back(value.get<std::string>());
-  }
-  return texts;
+  const Json list = object.value(key, Json::array());
+  if (!is_text_list(list)) refuse(origin, key, "must be a list of texts");
+  return list.get<std::vector<std::string>>();
 }
 
 std::vector<std::string> keys_of(const Json& object) {
@@ -105,14 +132,16 @@ std::vector<std::string> keys_of(const Json& object) {
   return keys;
 }
 
-const Convention& find_convention(std::string_view name) {
+/// `origin`: the file that names it; empty: it was asked for.
+const Convention& find_convention(std::string_view name, const std::string& origin = {}) {
   std::vector<std::string> known;
   for (const auto& convention : conventions()) {
     if (convention.name == name) return convention;
     known.emplace_back(convention.name);
   }
-  throw Error(ErrorKind::kUsage,
-              "there is no convention `" + std::string(name) + "`; there are " + joined(known));
+  throw Error(ErrorKind::kUsage, (origin.empty() ? "" : origin + ": ") +
+                                     "there is no convention `" + std::string(name) +
+                                     "`; there are " + joined(known));
 }
 
 /// `over` laid over `under`: a key of `over` replaces the whole value.
@@ -234,6 +263,7 @@ TaskCatalog::TaskCatalog(std::vector<DefinitionFile> definitions)
   }
   for (const auto& file : definitions_) {
     if (file.folder == "suites" && file.kind() == kSuiteKind) {
+      check_suite(file);
       add_name(file.name, {.task = "", .variant = "", .convention = ""}, file.origin);
     }
   }
@@ -261,7 +291,7 @@ void TaskCatalog::add_task(const std::string& name, Entry entry) {
     }
   };
   for (const auto& [convention, keys] : conventions.items()) {
-    find_convention(convention);
+    find_convention(convention, entry.origin);
     check_keys(keys, entry.origin, "conventions." + convention,
                {&kRenderingKeys, &kConventionKeys});
     if (keys.contains("variant")) {
@@ -274,7 +304,7 @@ void TaskCatalog::add_task(const std::string& name, Entry entry) {
     const Target target{.task = name,
                         .variant = variant,
                         .convention = text_of(keys, "convention", entry.origin, "oe")};
-    find_convention(target.convention);
+    find_convention(target.convention, entry.origin);
     add_variant(variant, target);
     for (const auto& alias : texts_of(keys, "aliases", entry.origin)) add_variant(alias, target);
   }
@@ -386,6 +416,7 @@ std::vector<Task> TaskCatalog::resolve(std::span<const std::string> names,
     const DefinitionFile& suite = find_suite(definitions_, name, kSuiteKind);
     const std::string under =
         text_of(*suite.content, "convention", suite.origin, std::string(convention));
+    find_convention(under, suite.origin);
     for (const auto& task : texts_of(*suite.content, "tasks", suite.origin)) add(task, under);
   }
   return tasks;

@@ -137,7 +137,10 @@ TEST_CASE("a definition that is not of the form is refused by key", "[eval]") {
   CHECK(complaint(json).find("unknown key `convenion`") != std::string::npos);
   json = minimal();
   json["convention"] = "lm-eval";
-  CHECK(complaint(json).find("expected catwalk or olmo") != std::string::npos);
+  CHECK(complaint(json).find("s.json: `convention` must be catwalk or olmo") == 0);
+  json = minimal();
+  json["dtype"] = "int16";
+  CHECK(complaint(json).find("s.json: `dtype` must be uint16 or uint32, got 'int16'") == 0);
   json = minimal();
   json["missing"] = "perhaps";
   CHECK(complaint(json).find("`missing` must be skip or refuse") != std::string::npos);

@@ -23,6 +23,26 @@ std::string problem_of_task(const std::string& text) {
                      [&] { resolve(load_catalog(folder / "evals"), "mine", "olmo"); });
 }
 
+std::string problem_of_suite(const std::string& text) {
+  const TemporaryDirectory folder;
+  write_text(folder / "evals" / "suites" / "mine.json", text);
+  return sentence_of(ErrorKind::kUsage,
+                     [&] { resolve(load_catalog(folder / "evals"), "mine", "olmo"); });
+}
+
+/// Of a whole task beside `rows.jsonl` with one row and the folder `empty`, whose source is this.
+std::string problem_of_source(const std::string& source) {
+  const TemporaryDirectory folder;
+  write_text(folder / "evals" / "tasks" / "rows.jsonl", "{\"q\": \"\"}\n");
+  fs::create_directory(folder / "evals" / "tasks" / "empty");
+  write_text(folder / "evals" / "tasks" / "mine.json",
+             R"({"source": ")" + source +
+                 R"(", "options": ["a"], "context": "{q}", "continuation": " {option}",
+                     "label": 0, "conventions": {"olmo": {}}})");
+  return sentence_of(ErrorKind::kInput,
+                     [&] { resolve(load_catalog(folder / "evals"), "mine", "olmo"); });
+}
+
 /// A copy of a data set, with a manifest if asked for.
 fs::path copy_data(const TemporaryDirectory& folder, bool with_manifest) {
   const std::string name = "hf_datasets/boolq/none/validation/data-00000-of-00001.arrow";
@@ -205,6 +225,55 @@ TEST_CASE("task files that are not of the form are refused with file and key", "
   CHECK_THAT(problem_of_task(with(most + R"("label": 0, "primary_metric": "best")")),
              Contains("`primary_metric`"));
   CHECK_THAT(problem_of_task(with(R"("aliases": ["piqa"])")), Contains("`piqa` is taken already"));
+}
+
+TEST_CASE("what is only for people in a task file is checked before it is listed", "[eval]") {
+  CHECK_THAT(problem_of_task(R"({"description": ["x"]})"),
+             Contains("mine.json: `description`: must be a text"));
+  CHECK_THAT(problem_of_task(R"({"note": 5})"), Contains("`note`: must be a text"));
+  CHECK_THAT(problem_of_task(R"({"conventions": {"olmo": {"note": null}}})"),
+             Contains("`conventions.olmo.note`: must be a text"));
+}
+
+TEST_CASE("a value of a task file that is of another kind is named with its file and key",
+          "[eval]") {
+  CHECK_THAT(problem_of_task(R"({"aliases": "other"})"),
+             Contains("mine.json: `aliases`: must be a list of texts"));
+  CHECK_THAT(problem_of_task(R"({"tasks": null})"), Contains("mine.json: `tasks`: must be"));
+  for (const char* value : {"5", "null", R"(["olmo"])"}) {
+    CHECK_THAT(problem_of_task(R"({"conventions": )" + std::string(value) + "}"),
+               Contains("mine.json: `conventions`: must be an object"));
+  }
+  CHECK_THAT(problem_of_task(R"({"conventions": {"ours": {}}})"),
+             Contains("mine.json: there is no convention `ours`"));
+  CHECK_THAT(problem_of_task(R"({"source": "x", "options": ["a"], "context": "", "label": -1,
+                                 "continuation": "{a}", "conventions": {"olmo": {}}})"),
+             Contains("mine.json: `label`: must be a number from 0, got -1"));
+}
+
+TEST_CASE("suites of tasks that are not of the form are refused with file and key", "[eval]") {
+  CHECK_THAT(problem_of_suite(R"({"kind": "rank_clasification", "tasks": ["boolq"]})"),
+             Contains("mine.json: `kind` is \"rank_clasification\", expected"));
+  CHECK_THAT(problem_of_suite(R"({"kind": 5, "tasks": ["boolq"]})"),
+             Contains("mine.json: `kind` is 5, expected"));
+  const auto with = [](const std::string& keys) {
+    return problem_of_suite(R"({"kind": "rank_classification", )" + keys + "}");
+  };
+  CHECK_THAT(with(R"("task": ["boolq"])"), Contains("mine.json: `task`: is no key of a suite"));
+  for (const char* tasks : {"[]", "\"boolq\"", "[5]", "{}"})
+    CHECK_THAT(with(R"("tasks": )" + std::string(tasks)), Contains("mine.json: `tasks`: must be"));
+  CHECK_THAT(with(R"("tasks": ["boolq"], "description": 5)"),
+             Contains("mine.json: `description`: must be a text"));
+  CHECK_THAT(with(R"("tasks": ["boolq"], "convention": "ours")"),
+             Contains("mine.json: there is no convention `ours`"));
+}
+
+TEST_CASE("a source that is there and cannot be read is not called missing", "[eval]") {
+  CHECK(problem_of_source("./rows.jsonl").empty());
+  CHECK_THAT(problem_of_source("/dev/zero"), Contains("/dev/zero: is not a regular file"));
+  CHECK_THAT(problem_of_source("./empty"), Contains("is a folder without files data-*.arrow"));
+  CHECK_THAT(problem_of_source("./rows.jsonl\\u0000"), Contains("zero byte"));
+  CHECK_THAT(problem_of_source("./rows"), Contains("rows: is missing; its task names it"));
 }
 
 TEST_CASE("data files are held to the manifest of their folder", "[eval]") {
