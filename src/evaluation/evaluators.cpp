@@ -13,18 +13,54 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::int64_t> sample_limit(const Json& evaluator, const config::TrainConfig& config) {
-  const auto number = [&](const char* key, std::int64_t otherwise) {
-    const auto found = evaluator.find(key);
-    if (found == evaluator.end() || found->is_null()) return otherwise;
-    if (!found->is_number_integer())
-      throw Error(ErrorKind::kUsage, std::string("evaluators: `") + key +
-                                         "` must be an integer, got " + found->dump());
-    return found->get<std::int64_t>();
-  };
-  const auto batches = number("subset_num_batches", config.eval_subset_num_batches);
-  if (batches <= 0) return std::nullopt;
-  return batches * number("device_eval_batch_size", config.device_eval_batch_size);
+/// The keys of one evaluator, or of its `data`. A value that cannot be used is named with its key;
+/// one that is null is not there.
+class EvaluatorKeys {
+ public:
+  EvaluatorKeys(const Json& keys, std::string where) : keys_(keys), where_(std::move(where)) {
+    if (!keys_.is_object()) fail("must be a map, got " + keys_.dump());
+  }
+
+  [[nodiscard]] const Json* find(const char* key) const {
+    const auto found = keys_.find(key);
+    return found == keys_.end() || found->is_null() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::string text(const char* key, const std::string& otherwise) const {
+    const Json* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_string()) fail(key, "must be text", *value);
+    return value->get<std::string>();
+  }
+  [[nodiscard]] std::int64_t integer(const char* key, std::int64_t otherwise,
+                                     std::int64_t low) const {
+    const Json* value = find(key);
+    if (value == nullptr) return otherwise;
+    const bool fits = value->is_number_integer() &&
+                      !(value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX) &&
+                      value->get<std::int64_t>() >= low;
+    if (!fits) fail(key, "must be an integer from " + std::to_string(low), *value);
+    return value->get<std::int64_t>();
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(ErrorKind::kUsage, where_ + ": " + what);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* key, const std::string& expected, const Json& got) const {
+    fail("`" + std::string(key) + "` " + expected + ", got " + got.dump());
+  }
+
+  const Json& keys_;
+  std::string where_;
+};
+
+std::optional<std::int64_t> sample_limit(const EvaluatorKeys& evaluator,
+                                         const config::TrainConfig& config) {
+  const auto batches = evaluator.integer("subset_num_batches", config.eval_subset_num_batches, -1);
+  const auto batch = evaluator.integer("device_eval_batch_size", config.device_eval_batch_size, 1);
+  std::int64_t samples = 0;
+  if (batches <= 0 || __builtin_mul_overflow(batches, batch, &samples)) return std::nullopt;
+  return samples;
 }
 
 /// Instances whose continuations all lie among the first `samples` of the task.
@@ -40,24 +76,29 @@ std::int64_t whole_instances(const eval::Task& task, std::int64_t samples) {
 
 /// The files of a data set, by label; OLMo's own configs name URLs.
 std::map<std::string, std::vector<std::string>> data_sets(const std::string& label,
-                                                          const Json& data) {
+                                                          const EvaluatorKeys& data) {
   std::map<std::string, std::vector<std::string>> sets;
+  const Json *paths = data.find("paths"), *datasets = data.find("datasets");
   try {
-    if (data.contains("paths") && !data["paths"].is_null() && !data["paths"].empty()) {
-      sets[label] = data["paths"].get<std::vector<std::string>>();
-    } else if (data.contains("datasets") && !data["datasets"].is_null()) {
-      sets = data["datasets"].get<std::map<std::string, std::vector<std::string>>>();
+    if (paths != nullptr && !paths->empty()) {
+      sets[label] = paths->get<std::vector<std::string>>();
+    } else if (datasets != nullptr) {
+      sets = datasets->get<std::map<std::string, std::vector<std::string>>>();
     }
   } catch (const Json::exception&) {
-    throw Error(ErrorKind::kUsage, "evaluators: " + label +
-                                       ": `data.paths` must be a list of files, `data.datasets` a "
-                                       "map of labels to lists of files");
+    data.fail("`paths` must be a list of files, `datasets` a map of labels to lists of files");
   }
+  std::erase_if(sets, [](const auto& set) { return set.second.empty(); });
   if (sets.empty())
-    throw Error(ErrorKind::kUsage, "evaluators: " + label +
-                                       ": needs token files in `data.paths` or `data.datasets` "
-                                       "(type: lm), or `type: downstream`");
+    data.fail("needs token files in `paths` or `datasets` (type: lm), or `type: downstream`");
   return sets;
+}
+
+data::TokenDtype dtype_of(const EvaluatorKeys& data, const std::string& otherwise) {
+  const auto name = data.text("memmap_dtype", otherwise);
+  if (name != "uint16" && name != "uint32")
+    data.fail("`memmap_dtype` must be uint16 or uint32, got " + Json(name).dump());
+  return data::parse_token_dtype(name);
 }
 
 std::string metric_key(const eval::Task& task) {
@@ -102,18 +143,18 @@ Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs
   if (list.empty()) return;
   if (tokenizer) tokenizer_ = data::Tokenizer::load(*tokenizer);
   const auto catalog = eval::load_catalog();
-  for (const auto& evaluator : list) {
-    const std::string label = evaluator.at("label");
-    const std::string type = evaluator.value("type", "lm");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string label =
+        EvaluatorKeys(list[i], "evaluators." + std::to_string(i)).text("label", "");
+    const EvaluatorKeys evaluator(list[i], "evaluators: " + label);
+    const std::string type = evaluator.text("type", "lm");
     const auto samples = sample_limit(evaluator, config);
     if (type == "downstream") {
       add_task(label, samples, catalog, data_folder);
     } else if (type == "lm") {
-      add_suite(label, evaluator.value("data", Json::object()), samples, config);
+      add_suite(label, evaluator.find("data"), samples, config);
     } else {
-      throw Error(
-          ErrorKind::kUsage,
-          "evaluators: " + label + ": `type` must be `downstream` or `lm`, got `" + type + "`");
+      evaluator.fail("`type` must be `downstream` or `lm`, got `" + type + "`");
     }
   }
 }
@@ -155,10 +196,11 @@ void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> 
   }
 }
 
-void Evaluators::add_suite(const std::string& label, const Json& data,
+void Evaluators::add_suite(const std::string& label, const Json* of_data,
                            std::optional<std::int64_t> samples, const config::TrainConfig& config) {
-  const auto dtype =
-      data::parse_token_dtype(data.value("memmap_dtype", std::string(config.data.memmap_dtype)));
+  const Json none = Json::object();
+  const EvaluatorKeys data(of_data == nullptr ? none : *of_data, "evaluators: " + label + ": data");
+  const auto dtype = dtype_of(data, config.data.memmap_dtype);
   eval::Selection selection;
   selection.add(eval::suite_of_token_files(label, data_sets(label, data), dtype));
   for (const auto& note : selection.notes()) notes_.push_back("evaluator " + note);
@@ -172,9 +214,10 @@ void Evaluators::add_suite(const std::string& label, const Json& data,
   }
   EvaluationPlan plan = empty_plan();
   if (samples) {
-    const auto seed = data.value("seed", Json(nullptr));
-    plan.only_documents = shuffled_subset(
-        instances, *samples, seed.is_number() ? seed.get<std::uint64_t>() : config.seed);
+    const auto seed = data.find("seed") == nullptr
+                          ? config.seed
+                          : static_cast<std::uint64_t>(data.integer("seed", 0, 0));
+    plan.only_documents = shuffled_subset(instances, *samples, seed);
   }
   plan.suites.push_back(std::move(suite));
   plans_.push_back(std::move(plan));

@@ -53,7 +53,7 @@ class Evaluators {
  private:
   void add_task(const std::string& label, std::optional<std::int64_t> samples,
                 const eval::TaskCatalog& catalog, const std::filesystem::path& data_folder);
-  void add_suite(const std::string& label, const Json& data, std::optional<std::int64_t> samples,
+  void add_suite(const std::string& label, const Json* of_data, std::optional<std::int64_t> samples,
                  const config::TrainConfig& config);
   [[nodiscard]] EvaluationPlan empty_plan() const;
   /// Of all plans, for the record: what of a task or suite is left out stands beside its name.
