@@ -294,9 +294,12 @@ std::vector<eval::Task> recorded_tasks(const std::string& settings) {
   try {
     std::vector<eval::Task> tasks;
     const Json json = recorded_json(settings);
-    for (const auto& entry : json.at("tasks")) tasks.push_back(recorded_task(entry));
+    for (const auto& entry : json.at("tasks")) {
+      tasks.push_back(recorded_task(entry));
+      eval::check_metrics(tasks.back());
+    }
     return tasks;
-  } catch (const Json::exception& error) {
+  } catch (const std::exception& error) {  // of JSON, or of a metric that the task does not have
     throw Error(
         ErrorKind::kDamaged,
         std::string("the settings of an evaluation are not as they were written: ") + error.what());
