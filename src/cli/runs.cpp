@@ -93,7 +93,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
   shown["attempts"] = of_run("attempts");
   for (auto& attempt : shown["attempts"]) {
     for (const char* key : {"policy", "build", "environment"})
-      attempt[key] = json_or_text(attempt[key].get<std::string>());
+      if (attempt[key].is_string()) attempt[key] = json_or_text(attempt[key].get<std::string>());
   }
   shown["ranks"] = ranks_of_last(of_run("ranks"));
   shown["inputs"] = of_run("inputs");
@@ -157,7 +157,8 @@ void show(const Options& options) {
     TextTable table(columns);
     for (const auto& row : shown[title]) {
       std::vector<std::string> cells;
-      for (const auto& column : columns) cells.push_back(text_of(row[column]));
+      // A record of an older schema lacks the columns that were added since.
+      for (const auto& column : columns) cells.push_back(text_of(row.value(column, OrderedJson())));
       table.add(std::move(cells));
     }
     table.print(std::cout);

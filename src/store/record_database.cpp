@@ -334,7 +334,14 @@ void RecordDatabase::query(const std::string& sql, const std::vector<SqlValue>& 
   while (statement.step()) {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = statement.column(static_cast<int>(i));
-    on_row(names, values);
+    try {
+      on_row(names, values);
+    } catch (const std::bad_variant_access&) {
+      throw Error(ErrorKind::kDamaged,
+                  path().string() +
+                      ": holds NULL or a value of another type where the tables of olmo-harness "
+                      "take none: it was altered");
+    }
   }
 }
 

@@ -41,6 +41,16 @@ TEST_CASE("an audit computes a record of format 1 again, in all but its hashes",
   CHECK(ended.out.find("have format 1, which is not computed any more") != std::string::npos);
 }
 
+TEST_CASE("a record of an older schema is shown without the columns that were added since",
+          "[cli]") {
+  const OldRun scene;
+  const auto ended = scene.run({"runs", "show", scene.database().string()});
+  INFO(ended.out << ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out.find("world_size") != std::string::npos);
+  CHECK(ended.out.find("tokens.npy") != std::string::npos);
+}
+
 TEST_CASE("an altered loss of format 1 is found by its chain", "[cli]") {
   const OldRun scene;
   store::Database(scene.database(), store::OpenMode::kReadWrite)

@@ -174,6 +174,20 @@ TEST_CASE("an empty and a cut database are named as that", "[store]") {
   }
 }
 
+TEST_CASE("a value that no table of ours takes is damage of the file", "[store]") {
+  const TemporaryDirectory folder;
+  const RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  for (const char* sql : {"SELECT NULL", "SELECT 5"}) {
+    try {
+      db.query(sql, {}, [](const auto&, const auto& row) { (void)std::get<std::string>(row[0]); });
+      FAIL("was read: " << sql);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kDamaged);
+      CHECK_THAT(error.what(), Catch::Contains("run.db: holds NULL or a value of another type"));
+    }
+  }
+}
+
 TEST_CASE("a glance at a database that nobody writes leaves no file beside it", "[store]") {
   const TemporaryDirectory folder;
   {
