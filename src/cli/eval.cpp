@@ -142,9 +142,10 @@ evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection
   return plan;
 }
 
-/// An evaluation and where it is recorded.
+/// An evaluation and where it is written.
 struct Recorded {
   fs::path database;
+  std::optional<OutputFile> instances;          ///< if they were asked for; of rank 0
   std::optional<evaluation::EvaluatedRun> run;  ///< that it belongs to, if one was named
   evaluation::EvaluationSessionResult result;
 };
@@ -207,14 +208,14 @@ std::vector<NextStep> after_evaluation(const Options& options, const Recorded& r
 }
 
 /// What rank 0 says when the evaluation has ended.
-void tell(const Options& options, const Recorded& recorded, const std::optional<JoinedRun>& joined,
+void tell(const Options& options, Recorded& recorded, const std::optional<JoinedRun>& joined,
           const eval::Selection& asked, const models::LoadedModel& loaded) {
   const std::string& id = recorded.result.evaluation_id;
   if (recorded.result.resumed) log_line("went on with evaluation " + id);
   if (joined) note_earlier(*joined, recorded.run->step, id);
-  if (!options.instances.empty()) {
+  if (recorded.instances) {
     store::RecordDatabase records(recorded.database, store::OpenMode::kReadOnly);
-    write_instances(options.instances, store::EvaluationDb(records), id, asked.tasks);
+    write_instances(*recorded.instances, store::EvaluationDb(records), id, asked.tasks);
     log_line("wrote " + options.instances);
   }
   print_result(options, recorded, asked, loaded);
@@ -239,6 +240,10 @@ int run(const Options& options, dist::World& world) {
   std::optional<JoinedRun> joined;
   if (!options.run.empty()) joined = find_joined_run(options.run, options.database);
   // What was typed is looked at before anything is read that takes long.
+  Recorded recorded;
+  dist::decide(world.ranks(), [&] {
+    if (!options.instances.empty()) recorded.instances.emplace(options.instances);
+  });
   models::ModelFiles files = models::find_model(options.checkpoint);
   const auto tokenizer_of = tokenizer_file(options, files);
   const Policy policy = policy_of(options, world);
@@ -252,11 +257,9 @@ int run(const Options& options, dist::World& world) {
   models::LoadedModel loaded = models::load_model(std::move(files), policy);
   if (tells) log_line(loaded.description);
 
-  Recorded recorded{.database = joined                     ? joined->database
-                                : options.database.empty() ? evaluation::default_database(loaded)
-                                                           : fs::path(options.database),
-                    .run = {},
-                    .result = {}};
+  recorded.database = joined                     ? joined->database
+                      : options.database.empty() ? evaluation::default_database(loaded)
+                                                 : fs::path(options.database);
   if (joined) recorded.run = join_run(*joined, loaded.files, options.step);
   activity.now("turning the texts into tokens");
   {

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <ostream>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
 #include "core/json.h"
-#include "core/output_file.h"
 #include "core/text.h"
 #include "eval/scoring.h"
 
@@ -202,14 +200,13 @@ void print_scores(std::ostream& out, const evaluation::EvaluationOutcome& outcom
   if (!outcome.suites.empty()) print_suites(out, outcome);
 }
 
-void write_instances(const std::filesystem::path& file, const store::EvaluationDb& record,
+void write_instances(OutputFile& file, const store::EvaluationDb& record,
                      const std::string& evaluation_id, std::span<const eval::Task> tasks) {
-  std::ostringstream lines;
   for (const auto& task : tasks) {
     for (const auto& row : record.options(evaluation_id, task.name))
-      lines << json_text(instance_json(row, task)) << "\n";
+      file.append(json_text(instance_json(row, task)) + "\n");
   }
-  write_file_atomically(file, lines.str());
+  file.publish();
 }
 
 }  // namespace olmo::cli

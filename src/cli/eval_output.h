@@ -1,12 +1,12 @@
 // What people and programs see of an evaluation.
 #pragma once
 
-#include <filesystem>
 #include <iosfwd>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/output_file.h"
 #include "evaluation/evaluation.h"
 
 namespace olmo::cli {
@@ -22,9 +22,8 @@ nlohmann::ordered_json scores_json(const evaluation::EvaluationOutcome& outcome,
 void print_scores(std::ostream& out, const evaluation::EvaluationOutcome& outcome,
                   std::span<const eval::Task> tasks);
 
-/// One JSON object per continuation, task by task, of a recorded evaluation: written beside its
-/// place and renamed.
-void write_instances(const std::filesystem::path& file, const store::EvaluationDb& record,
+/// One JSON object per continuation, task by task, of a recorded evaluation. `file` is published.
+void write_instances(OutputFile& file, const store::EvaluationDb& record,
                      const std::string& evaluation_id, std::span<const eval::Task> tasks);
 
 }  // namespace olmo::cli

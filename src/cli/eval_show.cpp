@@ -128,7 +128,10 @@ void rescore(const std::string& run, const std::filesystem::path& instances, boo
   const auto& [records, db, entry] = recorded;
   const auto tasks = evaluation::recorded_tasks(entry.record.settings);
   const auto outcome = evaluation::rescore(db, entry.evaluation_id);
-  if (!instances.empty()) write_instances(instances, db, entry.evaluation_id, tasks);
+  if (!instances.empty()) {
+    OutputFile file(instances);
+    write_instances(file, db, entry.evaluation_id, tasks);
+  }
   if (!json) {
     print_scores(std::cout, outcome, tasks);
     return;

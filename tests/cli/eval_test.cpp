@@ -73,6 +73,18 @@ TEST_CASE(
   CHECK(instances("plain", {"--isa", "plain", "--batch-tokens", "100000"}) == usual);
 }
 
+TEST_CASE(
+    "a place for the instances that cannot be written to is refused before anything is scored",
+    "[cli]") {
+  const EvaluationScene scene;
+  const auto place = (scene / "nowhere" / "instances.jsonl").string();
+  const auto ended = scene.eval({"--tasks", "arc_easy", "--instances", place});
+  INFO(ended.err);
+  CHECK(ended.code == 2);
+  CHECK(ended.says(place));
+  CHECK_FALSE(fs::exists(scene.database()));
+}
+
 TEST_CASE("a killed evaluation goes on from its rows and ends with the same numbers", "[cli]") {
   const EvaluationScene scene;
   const EvaluationScene other;
