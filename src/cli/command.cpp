@@ -209,8 +209,9 @@ void Command::isa_device_threads(PolicyOptions& policy) const {
       .one_of({"auto", "plain", "avx2", "avx512"});
   option("--device", policy.device, "Device: cpu, cuda or rocm; changes no bit under portable")
       .one_of({"cpu", "cuda", "rocm"});
-  number("--threads", policy.threads, kThreads,
-         "Number of threads; 0 takes every core; changes no bit under portable");
+  number(
+      "--threads", policy.threads, kThreads,
+      "Number of threads; 0: every core that the process may use; changes no bit under portable");
 }
 
 void Command::footer(const std::string& text) const { app_->footer(text); }

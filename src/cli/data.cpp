@@ -49,7 +49,8 @@ void run_fetch(const FetchArguments& arguments) {
     return;
   }
   for (const auto& package : report.packages) {
-    std::cout << package.name << ' ' << package.version << ": " << package.files << " files, "
+    std::cout << package.name << ' ' << package.version << ": "
+              << counted(static_cast<std::int64_t>(package.files), "file") << ", "
               << format_bytes(static_cast<double>(package.bytes)) << " in "
               << package.folder.string() << (package.was_there ? " (was there already)" : "")
               << '\n';
@@ -72,7 +73,8 @@ void run_corpus(const CorpusArguments& arguments) {
     return;
   }
   for (const auto& source : report.sources) {
-    std::cout << source.task << ": " << source.documents << " documents, "
+    std::cout << source.task << ": "
+              << counted(static_cast<std::int64_t>(source.documents), "document") << ", "
               << format_bytes(static_cast<double>(source.text_bytes)) << "; left out "
               << source.repeated << " repeated and " << source.evaluation
               << " with evaluation text\n";
@@ -97,14 +99,17 @@ struct TokenizeArguments {
 
 void print_report(const data::TokenizeReport& report, double seconds) {
   for (const auto& output : report.outputs) {
-    std::cout << safe_line(output.path.string()) << ": " << output.tokens << " tokens ("
-              << to_string(report.dtype) << "), " << output.documents << " documents, sha256 "
+    std::cout << safe_line(output.path.string()) << ": "
+              << counted(static_cast<std::int64_t>(output.tokens), "token") << " ("
+              << to_string(report.dtype) << "), "
+              << counted(static_cast<std::int64_t>(output.documents), "document") << ", sha256 "
               << output.digest.hex() << '\n';
   }
   if (report.bad_line_count > 0) {
-    std::cout << report.bad_line_count
-              << " bad lines were skipped; the first: " << report.bad_lines.front().file << ':'
-              << report.bad_lines.front().line << ": " << report.bad_lines.front().problem << '\n';
+    std::cout << counted(static_cast<std::int64_t>(report.bad_line_count), "bad line")
+              << (report.bad_line_count == 1 ? " was skipped: " : " were skipped; the first: ")
+              << safe_line(report.bad_lines.front().file) << ':' << report.bad_lines.front().line
+              << ": " << safe_line(report.bad_lines.front().problem) << '\n';
   }
   const auto bytes = static_cast<double>(report.text_bytes);
   std::cout << format_bytes(bytes) << " of text"
@@ -234,7 +239,8 @@ void add_data_tokenize(const Command& data) {
               "What to do with a line that gives no document: stop or skip")
       .one_of({"stop", "skip"});
   command.number("--threads", arguments.threads, kThreads,
-                 "Number of threads; 0 takes every core. The result does not depend on it");
+                 "Number of threads; 0: every core that the process may use. The result does not "
+                 "depend on it");
   command.number("--max-tokens-per-file", arguments.max_tokens_per_file, kPositive,
                  "Start a new file after N tokens (default: no limit for --output FILE.npy, 512 Mi "
                  "for a folder)");

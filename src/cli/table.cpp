@@ -116,6 +116,11 @@ std::string part_text(const Rows& rows, std::span<const Column> columns, std::si
 
 }  // namespace
 
+void TextTable::add(std::vector<std::string> cells) {
+  for (auto& cell : cells) cell = safe_line(cell);
+  rows_.push_back(std::move(cells));
+}
+
 void TextTable::print(std::ostream& out, std::size_t indent) const {
   out << text(&out == &std::cout ? terminal_width(STDOUT_FILENO) : std::nullopt, indent);
 }

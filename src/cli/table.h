@@ -20,7 +20,8 @@ namespace olmo::cli {
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// A cell stays on its line, whatever a file has put into it (safe_line).
+  void add(std::vector<std::string> cells);
   /// `indent`: spaces before each line.
   void print(std::ostream& out, std::size_t indent = 0) const;
   /// As it is shown on a terminal of `columns`; nothing: in a file.

@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "core/safe_text.h"
+#include "core/text.h"
 
 namespace olmo::data {
 namespace {
@@ -122,14 +124,15 @@ Json to_json(const InspectedStep& step) {
 
 std::string to_text(const InspectedStep& step) {
   std::ostringstream out;
-  out << "step " << step.step << ", epoch " << step.epoch << " (" << step.steps_per_epoch
-      << " steps an epoch, " << step.instances_in_data << " instances in the data)\nbatch hash "
-      << step.digest.hex() << '\n';
+  out << "step " << step.step << ", epoch " << step.epoch << " ("
+      << counted(static_cast<std::int64_t>(step.steps_per_epoch), "step") << " an epoch, "
+      << counted(static_cast<std::int64_t>(step.instances_in_data), "instance")
+      << " in the data)\nbatch hash " << step.digest.hex() << '\n';
   for (const InspectedInstance& instance : step.instances) {
-    out << "\ninstance " << instance.index << ": " << instance.file << ", tokens "
+    out << "\ninstance " << instance.index << ": " << safe_line(instance.file) << ", tokens "
         << instance.first_token << " to " << instance.first_token + instance.ids.size() - 1
-        << ", byte " << instance.byte_offset << ", " << instance.labels << " labels";
-    if (instance.label != instance.file) out << ", label " << instance.label;
+        << ", byte " << instance.byte_offset << ", " << counted(instance.labels, "label");
+    if (instance.label != instance.file) out << ", label " << safe_line(instance.label);
     if (instance.masked) out << ", masked by the instance filter";
     out << '\n';
     for (const InspectedDocument& document : instance.documents) {
@@ -215,12 +218,13 @@ Json to_json(const TokenStats& stats) {
 
 std::string to_text(const TokenStats& stats) {
   std::ostringstream out;
-  out << stats.path << '\n'
+  out << safe_line(stats.path) << '\n'
       << "  tokens     " << stats.tokens << " (" << to_string(stats.dtype) << "), largest id "
       << stats.max_id << '\n'
       << "  documents  " << stats.documents << ", of " << stats.shortest << " to " << stats.longest
       << " tokens" << (stats.ends_with_eos ? "" : ", the last without EOS") << '\n'
-      << "  sequences  " << stats.sequences << ", " << stats.tail << " tokens left over\n";
+      << "  sequences  " << stats.sequences << ", "
+      << counted(static_cast<std::int64_t>(stats.tail), "token") << " left over\n";
   for (std::size_t bin = 0; bin < stats.lengths.size(); ++bin) {
     if (stats.lengths[bin] == 0) continue;
     out << "  documents of " << (std::uint64_t{1} << bin) << " to "

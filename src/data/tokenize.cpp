@@ -297,14 +297,16 @@ class Run {
         {.what = "tokenizing " + format_bytes(read) + " of " + format_bytes(total),
          .fraction = total > 0 ? read / total : 0,
          .tokens = static_cast<std::int64_t>(report_.tokens),
-         .facts = {{std::to_string(report_.documents) + " documents", 4}, {tokens, 3}}});
+         .facts = {{counted(static_cast<std::int64_t>(report_.documents), "document"), 4},
+                   {tokens, 3}}});
   }
 
   void finish(TokenWriter& writer, UnfinishedOutput& unfinished) {
     if (report_.documents == 0) {
       throw Error(ErrorKind::kInput,
-                  "data tokenize: no document in " + std::to_string(reader_.sources().size()) +
-                      " input files (" + std::to_string(report_.bad_line_count) + " bad lines)");
+                  "data tokenize: no document in " +
+                      counted(std::ssize(reader_.sources()), "input file") + " (" +
+                      counted(static_cast<std::int64_t>(report_.bad_line_count), "bad line") + ")");
     }
     writer.finish();
     report_.sources = std::move(reader_.sources());

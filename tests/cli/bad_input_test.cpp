@@ -119,6 +119,19 @@ TEST_CASE("data tokenize stops at a bad line, or counts it where it is told to s
   CHECK(sidecar.dump().find("skip") != std::string::npos);
 }
 
+TEST_CASE("one document is 1 document, and one bad line 1 bad line", "[cli]") {
+  const Scene scene;
+  std::ofstream(scene / "text.jsonl") << "{\"text\": \"to be\"}\nnot json\n";
+  const auto ended =
+      harness(scene / "log", {"data", "tokenize", (scene / "text.jsonl").string(), "--tokenizer",
+                              OLMO_TEST_DATA "/data/tokenizer_small.json", "--eos-token-id", "0",
+                              "--on-bad-line", "skip", "--output", (scene / "a.npy").string()});
+  INFO(ended.out << ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out.find(" 1 document, sha256 ") != std::string::npos);
+  CHECK(ended.out.find("1 bad line was skipped: ") != std::string::npos);
+}
+
 TEST_CASE("data tokenize suggests a command that takes the file whatever its name", "[cli]") {
   const Scene scene;
   std::ofstream(scene / "text.jsonl") << "{\"text\": \"to be\"}\n";

@@ -55,6 +55,20 @@ TEST_CASE("columns without room follow in a table below, beside the first column
   CHECK(text.find("\n\nrun") != std::string::npos);
 }
 
+TEST_CASE(
+    "a cell with line ends and commands stays on its line, and columns stand below each other",
+    "[cli]") {
+  TextTable table({"task", "n"});
+  table.add({"a\nerror: b\x1b[31m", "1"});
+  table.add({"c", "2"});
+  std::istringstream lines(table.text(std::nullopt));
+  std::vector<std::size_t> places;
+  for (std::string line; std::getline(lines, line);)
+    places.push_back(olmo::display_width(line.substr(0, line.find_last_of("n12"))));
+  CHECK(places == std::vector<std::size_t>(3, places.front()));
+  CHECK(table.text(std::nullopt).find("a error: b") != std::string::npos);
+}
+
 TEST_CASE("rows of text tell what is infinite from what is not there", "[cli]") {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const std::vector<olmo::store::SqlValue> values = {1.5, kInfinite, -kInfinite, std::monostate()};

@@ -61,3 +61,16 @@ TEST_CASE("statistics of a token file count documents by EOS", "[data]") {
   CHECK(stats.lengths == std::vector<std::uint64_t>{1, 2, 1});
   CHECK(sum({stats, stats}).documents == 8);
 }
+
+TEST_CASE("a token file's name with a line end stays on its line", "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = config_of(folder);
+  config.data.paths = {folder.write_ids("a\nerror: b", std::vector<std::uint16_t>{1, 2, 3, 4, 5})};
+  config.global_batch_size = 1;
+  BatchSource source(config);
+  const std::string text = to_text(inspect_step(source, 1, nullptr, 9));
+  CHECK_THAT(text, Catch::Contains("a error: b, tokens 0 to 4, byte 0, 4 labels"));
+  CHECK_THAT(text, Catch::Contains("(1 step an epoch, 1 instance in the data)"));
+  const TokenFile file(config.data.paths[0], TokenDtype::kUint16);
+  CHECK_THAT(to_text(token_stats(file, 9, 5)), Catch::Contains("a error: b\n  tokens"));
+}
