@@ -58,7 +58,9 @@ Exported write_trackio(const Source& source, const fs::path& folder, const std::
   config["_Username"] = "olmo-harness";
   config["olmo_harness_status"] = facts.status;
   config["olmo_harness_tags"] = facts.tags;
-  for (const auto& fact : facts.machine) config["olmo_harness"][fact.name] = fact.text;
+  Json machine = Json::object();
+  for (const auto& fact : facts.machine) machine[fact.name] = fact.text;
+  config["olmo_harness"] = std::move(machine);
   UnfinishedOutput unfinished(exported.path.string());
   store::TrackioDb db(exported.path);
   db.begin_run({.run_id = facts.run_id,

@@ -21,3 +21,14 @@ TEST_CASE("trackio's database has a row a step and the config of each run", "[ex
             db.value("SELECT json_extract(config, '$.model.d_model') || run_name FROM configs")) ==
         "64tiny");
 }
+
+TEST_CASE("a foreign config that has the name of ours is no obstacle to trackio's database",
+          "[exports]") {
+  const TemporaryDirectory folder;
+  Source source = a_source();
+  source.facts.config = R"({"olmo_harness": "theirs"})";
+  write_trackio(source, folder.path(), "p");
+  const store::Database db(folder / "p.db", store::OpenMode::kReadOnly);
+  CHECK(std::get<std::string>(db.value(
+            R"(SELECT config ->> '$.olmo_harness."environment.host"' FROM configs)")) == "nid1");
+}
