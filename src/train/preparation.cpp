@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -235,8 +237,7 @@ void require_writable_folder(const fs::path& folder) {
   if (fs::status(folder, error).type() == fs::file_type::none) fail(error.message());
   const fs::path there = existing_part(folder);
   if (!fs::is_directory(there, error)) fail(there.string() + " is not a directory");
-  if (::access(there.c_str(), W_OK | X_OK) != 0)
-    fail("no permission to write in " + there.string());
+  if (::access(there.c_str(), W_OK | X_OK) != 0) fail(there.string() + ": " + std::strerror(errno));
 }
 
 Needs needs_of(const config::TrainConfig& config, const NeededMemory& memory_of,

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <string>
 
+#include "core/error.h"
 #include "support/catch.h"
+#include "support/small_disk.h"
 #include "support/temporary_directory.h"
 
 using namespace olmo;
@@ -66,4 +68,23 @@ TEST_CASE("a file counts once as what it is named for, however often a config na
   std::string left;
   for (const auto& input : train::each_once(inputs)) left += input.kind + " " + input.path + ", ";
   CHECK(left == "tokens /a, tokens /b, label_mask /a, ");
+}
+
+TEST_CASE(
+    "a run folder on a read-only disk is refused with that reason, not for want of permission",
+    "[train]") {
+  const test::TemporaryDirectory folder;
+  const int code = test::with_small_disk(folder.path(), "size=1m", [&] {
+    if (::mount("tmpfs", folder.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0)
+      return test::kNotPermitted;
+    try {
+      train::require_writable_folder(folder / "run");
+    } catch (const Error& error) {
+      const std::string said = error.what();
+      return said.ends_with(folder.path().string() + ": Read-only file system") ? 0 : 3;
+    }
+    return 4;
+  });
+  if (code == test::kNotPermitted) return;
+  CHECK(code == 0);
 }
