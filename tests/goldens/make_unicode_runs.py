@@ -48,7 +48,7 @@ def flags_of(code: int) -> int:
         starter = nfd.normalize_str("a\u0315" + c + "\u0334").endswith("\u0334")
     if not starter or nfc.normalize_str(c) != c:
         flags |= NFC_UNSAFE
-    if c != "@" and not single_word.encode(c + "@", add_special_tokens=False).ids:
+    if c != "@" and "@" not in single_word.encode(c + "@", add_special_tokens=False).tokens:
         flags |= WORD
     return flags
 

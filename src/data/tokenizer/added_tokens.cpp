@@ -124,12 +124,14 @@ void AddedTokenMatcher::split(std::string_view text, std::vector<Part>& parts) c
         if (!is_space(point)) break;
         start -= point.size;
       }
+      start = std::max(start, done);
     }
     if (token.rstrip) {
       while (end < text.size() && is_space(decode_valid_utf8(text.data() + end))) {
         end += decode_valid_utf8(text.data() + end).size;
       }
     }
+    if (start >= end) continue;  // the token before took it for white space
     if (start > done) parts.push_back({text.substr(done, start - done), false, 0});
     parts.push_back({{}, true, token.id});
     done = end;  // as in the library, a match may begin before this if the token before took its
