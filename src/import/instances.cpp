@@ -58,10 +58,13 @@ std::string text_or_empty(const Json& object, const char* name) {
 
 // --- lm-eval ---
 
+struct Request {
+  std::string context, continuation;
+};
+
 /// `arguments` is a list of [context, continuation], since 0.4.3 an object of gen_args_I with arg_0
 /// and arg_1.
-std::pair<std::string, std::string> lm_eval_request(const Source& source, const Json& arguments,
-                                                    std::size_t index) {
+Request lm_eval_request(const Source& source, const Json& arguments, std::size_t index) {
   const Json* context = nullptr;
   const Json* continuation = nullptr;
   if (arguments.is_array() && arguments[index].is_array() && arguments[index].size() == 2) {
@@ -87,28 +90,55 @@ const Json& lm_eval_response(const Source& source, const Json& responses, std::s
   return *response;
 }
 
-/// `target` is the index of the right option or its text. Where options differ in their context
-/// (winogrande) it is neither, and `acc` has to tell.
+/// For acc_mutual_info lm-eval asks for every option again, after nothing. Those are no options.
+std::size_t count_options(const std::vector<Request>& requests) {
+  const std::size_t half = requests.size() / 2;
+  if (half < 2 || requests.size() % 2 != 0) return requests.size();
+  for (std::size_t i = 0; i < half; ++i) {
+    const Request& again = requests[half + i];
+    if (requests[i].context.empty() || !again.context.empty() ||
+        without_leading_space(again.continuation) !=
+            without_leading_space(requests[i].continuation))
+      return requests.size();
+  }
+  return half;
+}
+
+/// `target` is the index of the right option or its text.
+std::optional<std::int64_t> named_option(const std::string& target,
+                                         const std::vector<std::string>& continuations) {
+  const auto number = parse_log_number(target);
+  if (number && *number == std::floor(*number) && *number >= 0 &&
+      *number < static_cast<double>(continuations.size()))
+    return static_cast<std::int64_t>(*number);
+  for (std::size_t i = 0; i < continuations.size(); ++i) {
+    if (without_leading_space(continuations[i]) == without_leading_space(target))
+      return static_cast<std::int64_t>(i);
+  }
+  return std::nullopt;
+}
+
+/// Where options differ in their context (winogrande) `target` does not tell, and `acc` has to.
 std::int64_t lm_eval_label(const Source& source, const Json& sample,
                            const std::vector<std::string>& continuations,
                            const std::vector<double>& logprobs) {
   const Json& target = source.member(sample, "target");
   const std::string text = target.is_string() ? target.get<std::string>() : json_text(target);
-  const auto options = static_cast<std::int64_t>(continuations.size());
-  const bool differ = std::set<std::string>(continuations.begin(), continuations.end()).size() > 1;
-  const auto number = parse_log_number(text);
-  if (differ && number && *number == std::floor(*number) && *number >= 0 &&
-      *number < static_cast<double>(options))
-    return static_cast<std::int64_t>(*number);
-  for (std::size_t i = 0; differ && i < continuations.size(); ++i) {
-    if (without_leading_space(continuations[i]) == without_leading_space(text))
-      return static_cast<std::int64_t>(i);
-  }
-  const auto acc = sample.find("acc");
+  const auto found = sample.find("acc");
+  std::optional<double> acc;
+  if (found != sample.end() && found->is_number()) acc = found->get<double>();
   const auto best = std::max_element(logprobs.begin(), logprobs.end()) - logprobs.begin();
-  if (!differ && acc != sample.end() && acc->is_number()) {
-    if (acc->get<double>() == 1) return best;
-    if (acc->get<double>() == 0 && options == 2) return 1 - best;
+  if (std::set<std::string>(continuations.begin(), continuations.end()).size() > 1) {
+    if (const auto label = named_option(text, continuations)) {
+      const double expected = *label == best ? 1 : 0;
+      if (acc && *acc != expected)
+        source.fail("which option is right cannot be told: by target " + in_quotes(text) +
+                    " acc would be " + (expected == 1 ? "1" : "0"));
+      return *label;
+    }
+  } else if (acc) {
+    if (*acc == 1) return best;
+    if (*acc == 0 && continuations.size() == 2) return 1 - best;
   }
   source.fail("which option is right cannot be told from target " + in_quotes(text));
 }
@@ -120,12 +150,18 @@ void read_lm_eval(const Source& source, const Json& sample, InstanceFile& file) 
   if (!responses.is_array() || arguments.size() != responses.size())
     source.fail("must have as many responses as arguments");
   if (responses.size() < 2) source.fail("is of no multiple-choice task: it has one request");
+  std::vector<Request> requests;
+  for (std::size_t i = 0; i < responses.size(); ++i)
+    requests.push_back(lm_eval_request(source, arguments, i));
+  const std::size_t options = count_options(requests);
+  const auto logprob = [&](std::size_t i) {
+    return source.finite(lm_eval_response(source, responses, i)[0], "a logprob");
+  };
   std::vector<std::string> continuations;
   std::vector<double> logprobs;
   const std::size_t first = file.rows.size();
-  for (std::size_t i = 0; i < responses.size(); ++i) {
-    const Json& response = lm_eval_response(source, responses, i);
-    const auto [context, continuation] = lm_eval_request(source, arguments, i);
+  for (std::size_t i = 0; i < options; ++i) {
+    const auto& [context, continuation] = requests[i];
     const auto text = without_leading_space(continuation);
     OptionRow row;
     row.doc_id = source.count(sample, "doc_id");
@@ -133,8 +169,9 @@ void read_lm_eval(const Source& source, const Json& sample, InstanceFile& file) 
     row.cont_chars = count_code_points(text);
     row.cont_bytes = static_cast<std::int64_t>(text.size());
     row.request_hash = request_hash(context, continuation);
-    row.logprob = source.finite(response[0], "a logprob");
-    row.is_greedy = is_true(response[1]);
+    row.logprob = logprob(i);
+    row.is_greedy = is_true(lm_eval_response(source, responses, i)[1]);
+    if (options < requests.size()) row.unconditional_logprob = logprob(options + i);
     continuations.push_back(continuation);
     logprobs.push_back(row.logprob);
     file.rows.push_back(std::move(row));

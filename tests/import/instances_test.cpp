@@ -117,6 +117,31 @@ TEST_CASE("where only contexts differ the log's acc tells which is right", "[imp
   CHECK(failure(sample) == "1: which option is right cannot be told from target 'so it was.'");
 }
 
+TEST_CASE("what lm-eval asked for acc_mutual_info is no option", "[import]") {
+  Json sample = a_sample(0, {-3.0, -2.5}, "1");
+  for (const std::size_t i : {0, 1}) {
+    const auto whole = "gen_args_" + std::to_string(i);
+    sample["arguments"]["gen_args_" + std::to_string(i + 2)] = {
+        {"arg_0", ""}, {"arg_1", sample["arguments"][whole]["arg_1"]}};
+    const Json response = Json::array({i == 0 ? "-1.25" : "-4.5", "False"});
+    sample["resps"].push_back(Json::array({response}));
+  }
+  const InstanceFile file = read(sample.dump());
+  REQUIRE(file.rows.size() == 2);
+  CHECK(file.rows[0].unconditional_logprob == -1.25);
+  CHECK(file.rows[1].logprob == -2.5);
+  CHECK(file.rows[1].unconditional_logprob == -4.5);
+}
+
+TEST_CASE("a target that contradicts the log's acc is no index", "[import]") {
+  Json sample = a_sample(0, {-3.0, -2.5}, "0");
+  CHECK(failure(sample) == "1: which option is right cannot be told: by target '0' acc would be 0");
+  sample["acc"] = 0.0;
+  CHECK(read(sample.dump()).rows[0].label == 0);
+  sample["target"] = "1";
+  CHECK(failure(sample) == "1: which option is right cannot be told: by target '1' acc would be 1");
+}
+
 TEST_CASE("oe-eval's predictions become options without texts", "[import]") {
   const Json line = {{"doc_id", 5},
                      {"native_id", "Mercury_1"},
@@ -180,7 +205,9 @@ TEST_CASE("instances that cannot be understood are named", "[import]") {
 }
 
 TEST_CASE("imported instances are a finished evaluation", "[import]") {
-  auto file = read(a_sample(0, {-2, -1}, "1").dump() + "\n" + a_sample(1, {-2, -1}, "0").dump());
+  Json wrong = a_sample(1, {-2, -1}, "0");
+  wrong["acc"] = 0.0;
+  auto file = read(a_sample(0, {-2, -1}, "1").dump() + "\n" + wrong.dump());
   rank_instances(file, ImportMetric::kAcc);
   const TemporaryDirectory folder;
   RecordDatabase records(folder / "evals.db", OpenMode::kCreate);
