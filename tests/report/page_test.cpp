@@ -335,6 +335,18 @@ TEST_CASE("the CSV has a line for each comparison", "[report]") {
   CHECK_THAT(csv, Contains("\nefficiency,run,joules,,6.1e+09,,,,,,\n"));
 }
 
+TEST_CASE("market-based carbon is shown where a cluster file states its intensity", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  CHECK_THAT(parity_html(r), !Contains("market-based"));
+  CHECK(parity_json(r)["efficiency"]["b"]["carbon_kg_market"].is_null());
+  r.efficiency_b->cluster.kg_per_kwh_market = 0.01;
+  r.efficiency_b->carbon_kg_market = 18.75;
+  CHECK_THAT(parity_html(r), Contains("Carbon, market-based") && Contains("18.75"));
+  CHECK(parity_json(r)["efficiency"]["b"]["carbon_kg_market"] == 18.75);
+  CHECK(parity_json(r)["efficiency"]["b"]["cluster"]["kg_per_kwh_market"] == 0.01);
+  CHECK_THAT(parity_csv(r), Contains("\nefficiency,run,carbon_kg_market,,18.75,"));
+}
+
 TEST_CASE("verdicts and kinds have names", "[report]") {
   CHECK(to_string(Verdict::kDifferentNegligible) == std::string("DIFFERENT_NEGLIGIBLE"));
   for (const Kind kind : {Kind::kCheckpoint, Kind::kTrajectory, Kind::kOutcome})

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 
 #include "page/html.h"
@@ -43,6 +44,12 @@ class EfficiencyTable {
       cells.push_back(side.efficiency == nullptr ? absent() : value(*side.efficiency));
     cells.push_back(element("span", "note", formula));
     table_.row(cells);
+  }
+  /// Whether `quantity` of some side is known.
+  [[nodiscard]] bool is_known(Quantity Efficiency::*quantity) const {
+    return std::ranges::any_of(sides_, [&](const NamedSide& side) {
+      return side.efficiency != nullptr && side.efficiency->*quantity;
+    });
   }
   [[nodiscard]] std::string html() const { return table_.html(); }
 
@@ -140,6 +147,15 @@ void energy_rows(EfficiencyTable& table) {
   });
   table.row("Carbon", "kWh × PUE × intensity",
             [](const Efficiency& e) { return quantity(e.carbon_kg, "kg CO₂e"); });
+  if (table.is_known(&Efficiency::carbon_kg_market)) {
+    table.row("Carbon intensity, market-based", "stated, of the power that was contracted for",
+              [](const Efficiency& e) {
+                return sourced(e.cluster.kg_per_kwh_market, "kg CO₂e/kWh",
+                               e.cluster.kg_per_kwh_market_source);
+              });
+    table.row("Carbon, market-based", "kWh × PUE × that intensity",
+              [](const Efficiency& e) { return quantity(e.carbon_kg_market, "kg CO₂e"); });
+  }
   table.row("Tokens per joule", "tokens ÷ joules, if 90 % of the time was measured",
             [](const Efficiency& e) { return quantity(e.tokens_per_joule, ""); });
   table.row("Device hours", "devices × hours",

@@ -97,6 +97,8 @@ OrderedJson cluster_json(const Cluster& cluster) {
           {"pue_source", cluster.pue_source},
           {"kg_per_kwh", json_of(cluster.kg_per_kwh)},
           {"kg_per_kwh_source", cluster.kg_per_kwh_source},
+          {"kg_per_kwh_market", json_of(cluster.kg_per_kwh_market)},
+          {"kg_per_kwh_market_source", cluster.kg_per_kwh_market_source},
           {"price_per_device_hour", json_of(cluster.price_per_device_hour)},
           {"currency", cluster.currency},
           {"price_source", cluster.price_source}};
@@ -170,6 +172,7 @@ OrderedJson json_of(const Efficiency& e) {
           {"kwh", json_of(e.kwh)},
           {"facility_kwh", json_of(e.facility_kwh)},
           {"carbon_kg", json_of(e.carbon_kg)},
+          {"carbon_kg_market", json_of(e.carbon_kg_market)},
           {"tokens_per_joule", json_of(e.tokens_per_joule)},
           {"cost", json_of(e.cost)},
           {"cluster", cluster_json(e.cluster)},

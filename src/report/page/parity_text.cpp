@@ -142,7 +142,7 @@ std::string csv_of_evaluations(const ParityReport& report) {
 }
 
 std::string csv_of_efficiency(const ParityReport& report) {
-  constexpr std::array<std::pair<const char*, Quantity Efficiency::*>, 9> kRows = {
+  constexpr std::array<std::pair<const char*, Quantity Efficiency::*>, 10> kRows = {
       {{"tokens_per_second", &Efficiency::tokens_per_second},
        {"tokens_per_second_per_device", &Efficiency::tokens_per_second_per_device},
        {"mfu", &Efficiency::mfu},
@@ -151,6 +151,7 @@ std::string csv_of_efficiency(const ParityReport& report) {
        {"joules", &Efficiency::joules},
        {"kwh", &Efficiency::kwh},
        {"carbon_kg", &Efficiency::carbon_kg},
+       {"carbon_kg_market", &Efficiency::carbon_kg_market},
        {"cost", &Efficiency::cost}}};
   std::string out;
   for (const auto& [name, field] : kRows) {
