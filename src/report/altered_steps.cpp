@@ -7,15 +7,19 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "report/efficiency.h"
+#include "store/run_line.h"
 
 namespace olmo::report {
 namespace {
 
 /// Another program's rounding is no alteration, and what is below it trains nothing else.
 constexpr double kRounding = 1e-9;
+/// The peak of several ranks rises by less without being recorded.
+constexpr double kPeakRounding = 1e-2;
 
-bool same(double a, double b) {
-  return std::isnan(a) ? std::isnan(b) : std::abs(a - b) <= kRounding * std::abs(b);
+bool same(double a, double b, double rounding = kRounding) {
+  return std::isnan(a) ? std::isnan(b) : std::abs(a - b) <= rounding * std::abs(b);
 }
 
 std::string shown(double value) { return std::isnan(value) ? "NULL" : Json(value).dump(); }
@@ -31,18 +35,34 @@ class Steps {
                    (!run.attempts.empty() && !run.attempts.front().resumed_from.empty())),
         batches_of_files_(batches_of_files()),
         batches_per_epoch_(batches_of_files_.value_or(0) > 0 ? batches_of_files_
-                                                             : batches_of_length()) {}
+                                                             : batches_of_length()) {
+    for (const store::Stretch& stretch : store::stretches_of(run.attempts))
+      if (stretch.first <= stretch.last) stretches_.push_back(of_one_token(stretch));
+  }
 
   /// What is wrong with the step at this place; empty: nothing.
   std::string problem(std::size_t i) const {
     for (const auto part :
          {&Steps::problem_of_tokens, &Steps::problem_of_epoch, &Steps::problem_of_schedule,
-          &Steps::problem_of_clipping, &Steps::problem_of_labels, &Steps::problem_of_speed})
+          &Steps::problem_of_clipping, &Steps::problem_of_labels, &Steps::problem_of_speed,
+          &Steps::problem_of_mfu})
       if (auto wrong = (this->*part)(i); !wrong.empty()) return wrong;
     return "";
   }
 
  private:
+  /// The steps first, … of an attempt.
+  struct MfuOfStretch {
+    std::int64_t first = 0;
+    Quantity of_one_token;  ///< a token per second; nothing: its peak is not known
+  };
+
+  [[nodiscard]] MfuOfStretch of_one_token(const store::Stretch& stretch) const {
+    const auto attempt =
+        std::ranges::find(run_.attempts, stretch.attempt, &store::AttemptRecord::attempt);
+    return {stretch.first, mfu_of_one_token(run_, *attempt)};
+  }
+
   /// By the sizes of the token files.
   [[nodiscard]] std::optional<std::int64_t> batches_of_files() const {
     std::vector<std::int64_t> bytes;
@@ -142,6 +162,21 @@ class Steps {
                   static_cast<double>(columns_.tokens_per_step) / seconds, "its seconds give");
   }
 
+  [[nodiscard]] std::string problem_of_mfu(std::size_t i) const {
+    const store::StepColumns& steps = run_.steps;
+    if (steps.mfu.empty() || std::isnan(steps.mfu[i])) return "";
+    auto stretch = std::ranges::upper_bound(stretches_, steps.step[i], {}, &MfuOfStretch::first);
+    if (stretch == stretches_.begin()) return "";
+    if (!(--stretch)->of_one_token && run_.ranks.empty()) return "";  // nor its devices: an old one
+    if (!stretch->of_one_token)
+      return at(i) + "its mfu is " + shown(steps.mfu[i]) +
+             ", and its attempt tells no peak that it could be a share of: one of them was altered";
+    const double expected = *stretch->of_one_token * steps.tokens_per_second[i];
+    if (same(steps.mfu[i], expected, kPeakRounding)) return "";
+    return altered(i, "mfu", steps.mfu[i], expected,
+                   "its tokens_per_second and the peak of its attempt give");
+  }
+
   [[nodiscard]] std::string at(std::size_t i) const {
     return "step " + std::to_string(run_.steps.step[i]) + ": ";
   }
@@ -151,7 +186,12 @@ class Steps {
                                    const std::vector<double>& recorded, double expected,
                                    const char* source = "its config gives") const {
     if (recorded.empty() || same(recorded[i], expected)) return "";
-    return at(i) + "its " + column + " is " + shown(recorded[i]) + ", and " + source + " " +
+    return altered(i, column, recorded[i], expected, source);
+  }
+
+  [[nodiscard]] std::string altered(std::size_t i, const char* column, double recorded,
+                                    double expected, const char* source) const {
+    return at(i) + "its " + column + " is " + shown(recorded) + ", and " + source + " " +
            shown(expected) + ": one of them was altered";
   }
 
@@ -162,6 +202,7 @@ class Steps {
   bool is_branch_;
   std::optional<std::int64_t> batches_of_files_;
   std::optional<std::int64_t> batches_per_epoch_;  ///< of a length in epochs, at least
+  std::vector<MfuOfStretch> stretches_;            ///< by their first steps
 };
 
 }  // namespace

@@ -374,6 +374,11 @@ Quantity thousandfold(Quantity value) { return value ? Quantity(*value * 1000) :
 
 }  // namespace
 
+Quantity mfu_of_one_token(const store::RecordedRun& run, const store::AttemptRecord& attempt) {
+  return model_flops_utilisation(1, flops_per_token(run), devices_of(run, attempt),
+                                 number(parsed(attempt.environment), "peak_flops", 1));
+}
+
 Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) {
   Efficiency result;
   result.cluster = cluster;

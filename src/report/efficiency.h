@@ -52,6 +52,10 @@ struct Efficiency {
   World world;
 };
 
+/// MFU that a token per second is in an attempt, by the peak that its record tells; nothing where
+/// it does not.
+Quantity mfu_of_one_token(const store::RecordedRun& run, const store::AttemptRecord& attempt);
+
 Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster);
 
 }  // namespace olmo::report

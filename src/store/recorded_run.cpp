@@ -153,6 +153,7 @@ class RunReader {
       steps.clipping_rate.push_back(row.clipping_rate.value_or(kNone));
       steps.seconds.push_back(row.seconds);
       steps.tokens_per_second.push_back(row.tokens_per_second);
+      steps.mfu.push_back(row.mfu.value_or(kNone));
       steps.batch.push_back(prefix(row.batch_hash));
       steps.chain.push_back(prefix(row.chain_hash));
       steps.values.push_back(digest_of_values(row));

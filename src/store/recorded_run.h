@@ -27,6 +27,7 @@ struct StepColumns {
   std::vector<double> tokens_per_second;
   std::vector<double> tokens_per_second_per_device;  ///< empty: not recorded as such
   std::vector<double> seconds;
+  std::vector<double> mfu;            ///< NaN: the peak was not known; empty: imported
   std::vector<std::uint64_t> batch;   ///< first 64 bits of the batch hash; empty: imported
   std::vector<std::uint64_t> chain;   ///< first 64 bits of the hash chain; empty: imported
   std::vector<std::uint64_t> values;  ///< digest_of_values (store/verify_record.h); empty: imported

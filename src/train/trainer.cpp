@@ -199,6 +199,7 @@ class Trainer {
   }
 
   void record_peak() {
+    recorded_peak_ = *peak_of_all_;
     const auto devices = static_cast<double>(world_.devices());
     recorder_.record_peak(*peak_of_all_ / devices, peak_.source_on(ranks_.size()));
   }
@@ -210,7 +211,8 @@ class Trainer {
       if (report.peak_flops <= 0) return peak_of_all_.reset();
       sum += report.peak_flops;
     }
-    const bool rose = peak_of_all_ && sum > *peak_of_all_ * 1.001;
+    const bool rose = peak_of_all_ && sum > recorded_peak_ * 1.001;
+    if (!peak_of_all_) recorded_peak_ = sum;
     peak_of_all_ = sum;
     if (rose) record_peak();
   }
@@ -341,6 +343,7 @@ class Trainer {
   std::int64_t hashed_step_ = -1;
   double flops_per_token_ = 0;
   std::optional<double> peak_of_all_;  ///< FLOP/s of all ranks
+  double recorded_peak_ = 0;           ///< the same, as the record has it: small rises add up
   PhaseClock clock_{[this] { return stepper_.traffic(); }};
   double reading_ = 0;  ///< seconds, of the batch that was read last
 };

@@ -150,6 +150,31 @@ TEST_CASE("seconds that no step takes are told by the step, and a rate that they
         }).find("step 4: its tokens_per_second is 262144.0, and its seconds give 131072.0") == 0);
 }
 
+TEST_CASE("a share of the peak that rate and peak do not give is told by the step", "[report]") {
+  const auto with_mfu = [](const std::string& environment, double factor) {
+    return sentence([&](auto& run) {
+      run.attempts[0].environment = environment;
+      run.ranks = {{.rank = 0, .host = "n1", .device = "cpu", .attempt = 1}};
+      run.config = R"({"model": {"d_model": 64, "n_layers": 2, "max_sequence_length": 32,
+                                 "vocab_size": 512, "weight_tying": true}})";
+      run.n_parameters = 200'000;
+      const double flops = 6.0 * (200'000 + 2 * 64 * 32);
+      for (const double rate : run.steps.tokens_per_second)
+        run.steps.mfu.push_back(rate * flops / 2e12);
+      run.steps.mfu[1] *= factor;
+      run.steps.mfu[3] = kNone;
+    });
+  };
+  const std::string peak = R"({"peak_flops": 2e12})";
+  CHECK(with_mfu(peak, 1).empty());
+  CHECK(with_mfu(peak, 1.004).empty());  // a peak may rise by less without being recorded
+  CHECK(with_mfu(peak, 1.5).find("step 2: its mfu is ") == 0);
+  CHECK(with_mfu(peak, 1.5).find("its tokens_per_second and the peak of its attempt give ") !=
+        std::string::npos);
+  CHECK(with_mfu(R"({"peak_flops": null})", 1).find("its attempt tells no peak") !=
+        std::string::npos);
+}
+
 TEST_CASE("rounding of another program is no alteration", "[report]") {
   CHECK(sentence([](auto& run) { run.steps.lr[1] *= 1 + 1e-14; }).empty());
 }
