@@ -138,9 +138,12 @@ RunView read_run_view(const store::RecordDatabase& records, const std::string& r
   view.energy = store::read_energy(records, run_id);
   std::erase_if(view.energy, [](const auto& each) { return !each.joules; });
   view.events = store::last_events(records, run_id, events);
-  if ((view.state == "diverged" || view.state == "failed") && !view.events.empty() &&
-      view.events.back().kind == "error")
-    view.reason = view.events.back().message;
+  if (view.state == "diverged" || view.state == "failed") {
+    // Audits and declarations may have come since.
+    const auto error = std::find_if(view.events.rbegin(), view.events.rend(),
+                                    [](const auto& event) { return event.kind == "error"; });
+    if (error != view.events.rend()) view.reason = error->message;
+  }
   view.ranks = store::last_ranks(records, run_id);
   if (view.may_run() && view.seconds_per_step && view.last && view.run.max_steps > view.last->step)
     view.eta_seconds =

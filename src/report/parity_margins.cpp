@@ -18,7 +18,8 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   std::map<std::string, DeclaredMargin> stricter;
   const auto add = [&](const Side& side, const SideRecords& records, const Side& other) {
     const auto declarations = store::read_declarations(records.database(), records.run_id);
-    const auto altered = store::altered_declarations(records.run_id, declarations);
+    const auto altered =
+        store::altered_declarations(records.database(), records.run_id, declarations);
     for (const auto& sentence : altered)
       report.damage.push_back(side.label + ": " + sentence + ".");
     if (declarations.empty() || !altered.empty()) return;

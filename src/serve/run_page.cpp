@@ -10,6 +10,7 @@
 #include "serve/run_columns.h"
 #include "serve/run_rows.h"
 #include "serve/site.h"
+#include "store/audit_records.h"
 #include "store/run_facts.h"
 #include "store/series.h"
 
@@ -312,13 +313,20 @@ std::string audits_table(const std::vector<Row>& rows) {
                        : table.html();
 }
 
+/// Its few rows are held to their events at each look.
+std::string audits_html(const store::RunDb& db, const std::string& id) {
+  const auto altered = store::altered_audit(db.records(), id, store::read_audits(db.records(), id));
+  return (altered.empty() ? "" : paragraph(element("span", "bad", shown(altered, 600) + "."))) +
+         audits_table(rows_of(db, "audits", id));
+}
+
 Response record(const RunEntry& run) {
   const auto db = run.open();
   const auto& id = run.summary.run.run_id;
   return part_page(run, "/record",
                    section("attempts", "Attempts", attempts_table(rows_of(db, "attempts", id))) +
                        section("inputs", "Inputs", inputs_table(rows_of(db, "inputs", id))) +
-                       section("audits", "Audits", audits_table(rows_of(db, "audits", id))));
+                       section("audits", "Audits", audits_html(db, id)));
 }
 
 }  // namespace

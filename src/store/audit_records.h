@@ -36,7 +36,8 @@ struct TraceSource {
   std::int64_t audit = 0;
 };
 
-/// Makes the audit durable and returns its number; this and `created_utc` are set here.
+/// Makes the audit durable, with an event of it, and returns its number; this and `created_utc` are
+/// set here.
 std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, AuditRecord audit);
 
 /// Replaces what `source` had recorded of the step.
@@ -45,6 +46,11 @@ void record_trace(RecordDatabase& db, const std::string& run_id, const TraceSour
 
 /// Oldest first.
 std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string& run_id);
+
+/// What was altered or removed of audits that have an event; one sentence without its full stop, or
+/// none.
+std::string altered_audit(const RecordDatabase& db, const std::string& run_id,
+                          std::span<const AuditRecord> audits);
 
 /// The step's trace: the surviving attempt's, else the latest audit's; empty if there is none. A
 /// digest that is none throws Error(kDamaged).

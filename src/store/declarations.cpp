@@ -1,6 +1,10 @@
 #include "store/declarations.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/hash.h"
+#include "store/run_facts.h"
 #include "store/table.h"
 
 namespace olmo::store {
@@ -15,6 +19,7 @@ constexpr Column<Declaration> kDeclarationColumns[] = {
     column<&Declaration::sha256>("sha256"),
 };
 constexpr Table<Declaration> kDeclarations{"declarations", "run_id", kDeclarationColumns, 7};
+constexpr char kEventKind[] = "declaration";
 
 std::string seal_of(const std::string& run_id, const Declaration& declaration,
                     const std::string& before) {
@@ -24,6 +29,11 @@ std::string seal_of(const std::string& run_id, const Declaration& declaration,
                            declaration.record, before})
     hash.update_u64(text.size()).update(text);
   return hash.finish().hex();
+}
+
+/// By which its event names it.
+std::string name_of(const Declaration& declaration) {
+  return "SHA-256 " + declaration.sha256.substr(0, 16) + "…";
 }
 
 std::string record_of(const RecordDatabase& db, const std::string& run_id) {
@@ -45,7 +55,8 @@ Declaration declare(RecordDatabase& db, const std::string& run_id, const std::st
     made.declaration = std::ssize(before) + 1;
     made.record = record_of(db, run_id);
     made.sha256 = seal_of(run_id, made, before.empty() ? "" : before.back().sha256);
-    return {row_for<kDeclarations>(run_id, made)};
+    return {row_for<kDeclarations>(run_id, made),
+            event_now(db, run_id, kEventKind, made.margins + " by " + who + ", " + name_of(made))};
   });
   return made;
 }
@@ -54,7 +65,7 @@ std::vector<Declaration> read_declarations(const RecordDatabase& db, const std::
   return read_all(db, kDeclarations, "WHERE run_id = ? ORDER BY declaration", {run_id});
 }
 
-std::vector<std::string> altered_declarations(const std::string& run_id,
+std::vector<std::string> altered_declarations(const RecordDatabase& db, const std::string& run_id,
                                               const std::vector<Declaration>& declarations) {
   std::vector<std::string> altered;
   std::string before;
@@ -69,6 +80,11 @@ std::vector<std::string> altered_declarations(const std::string& run_id,
     }
     before = declaration.sha256;
   }
+  std::vector<std::string> names;
+  std::ranges::transform(declarations, std::back_inserter(names), name_of);
+  if (const auto event = event_without(db, run_id, kEventKind, names))
+    altered.push_back("the margins that were declared at " + event->utc + " (" + event->message +
+                      ") are not in the record: rows of declarations were removed");
   return altered;
 }
 

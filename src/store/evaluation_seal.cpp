@@ -1,8 +1,6 @@
 #include "store/evaluation_seal.h"
 
-#include <bit>
-
-#include "core/hash.h"
+#include "store/value_hash.h"
 
 namespace olmo::store {
 namespace {
@@ -13,15 +11,7 @@ void add_rows(Sha256& hash, const RecordDatabase& records, const std::string& sq
   std::uint64_t rows = 0;
   records.query(sql, parameters, [&](const auto&, const auto& values) {
     ++rows;
-    for (const SqlValue& value : values) {
-      hash.update_u64(value.index());
-      if (const auto* integer = std::get_if<std::int64_t>(&value))
-        hash.update_u64(static_cast<std::uint64_t>(*integer));
-      if (const auto* real = std::get_if<double>(&value))
-        hash.update_u64(std::bit_cast<std::uint64_t>(*real));
-      if (const auto* text = std::get_if<std::string>(&value))
-        hash.update_u64(text->size()).update(*text);
-    }
+    for (const SqlValue& value : values) add_to(hash, value);
   });
   hash.update_u64(rows);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/recorded_run.h"
 #include "store/run_tables.h"
 
 namespace olmo::store {
@@ -17,6 +18,27 @@ std::int64_t count_of(const RecordDatabase& records, const std::string& table,
   records.query("SELECT count(*) FROM " + table + " WHERE run_id = ?", {run_id},
                 [&](const auto&, const auto& row) { count = std::get<std::int64_t>(row[0]); });
   return count;
+}
+
+RecordDatabase::Row event_now(const RecordDatabase& records, const std::string& run_id,
+                              const std::string& kind, const std::string& message) {
+  const auto attempts = read_attempts(records, run_id);
+  return row_for<kEvents>(run_id, {.attempt = attempts.empty() ? 0 : attempts.back().attempt,
+                                   .step = last_step(records, run_id).value_or(0),
+                                   .utc = utc_now(),
+                                   .kind = kind,
+                                   .message = message});
+}
+
+std::optional<EventRecord> event_without(const RecordDatabase& records, const std::string& run_id,
+                                         const std::string& kind,
+                                         std::span<const std::string> ends) {
+  const auto events = read_all(
+      records, kEvents, std::string(kOfRun) + "AND kind = ? ORDER BY event_id", {run_id, kind});
+  for (const EventRecord& event : events)
+    if (std::ranges::none_of(ends, [&](const auto& end) { return event.message.ends_with(end); }))
+      return event;
+  return std::nullopt;
 }
 
 std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
@@ -38,6 +60,30 @@ std::vector<RankRecord> last_ranks(const RecordDatabase& records, const std::str
                       "AND attempt = (SELECT max(attempt) FROM ranks WHERE "
                       "run_id = ?) ORDER BY rank",
                   {run_id, run_id});
+}
+
+std::set<std::int64_t> evaluated_steps(const RecordDatabase& records, const std::string& run_id,
+                                       std::int64_t attempt) {
+  std::set<std::int64_t> steps;
+  if (records.schema_version() < 2) return steps;
+  records.query("SELECT DISTINCT step FROM evaluations WHERE run_id = ? AND attempt = ?",
+                {run_id, attempt}, [&](const auto&, const auto& row) {
+                  if (const auto* step = std::get_if<std::int64_t>(&row[0])) steps.insert(*step);
+                });
+  return steps;
+}
+
+std::optional<std::int64_t> score_without_evaluation(const RecordDatabase& records,
+                                                     const std::string& run_id) {
+  std::optional<std::int64_t> first;
+  if (records.schema_version() < 2) return first;
+  records.query(
+      "SELECT step FROM metrics AS m WHERE run_id = ? AND name GLOB 'eval/*' AND NOT EXISTS "
+      "(SELECT "
+      "1 FROM evaluations AS e WHERE e.run_id = m.run_id AND e.attempt = m.attempt AND e.step = "
+      "m.step) ORDER BY step LIMIT 1",
+      {run_id}, [&](const auto&, const auto& row) { first = std::get<std::int64_t>(row[0]); });
+  return first;
 }
 
 std::vector<EvaluationPoint> evaluation_points(const RecordDatabase& records,

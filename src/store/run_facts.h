@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,15 @@ namespace olmo::store {
 /// How many rows the run has in a table that names it in `run_id`.
 std::int64_t count_of(const RecordDatabase& records, const std::string& table,
                       const std::string& run_id);
+/// A row of an event that happens to a run now, while nothing trains it: at its last step, in its
+/// last attempt.
+RecordDatabase::Row event_now(const RecordDatabase& records, const std::string& run_id,
+                              const std::string& kind, const std::string& message);
+/// The first event of a kind whose message ends with none of these: what it tells of was altered or
+/// removed since.
+std::optional<EventRecord> event_without(const RecordDatabase& records, const std::string& run_id,
+                                         const std::string& kind,
+                                         std::span<const std::string> ends);
 /// The newest `most`, oldest first.
 std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
                                      std::size_t most);
@@ -22,6 +33,15 @@ std::vector<CheckpointRecord> read_checkpoints(const RecordDatabase& records,
                                                const std::string& run_id);
 /// Of the last attempt that has some.
 std::vector<RankRecord> last_ranks(const RecordDatabase& records, const std::string& run_id);
+
+/// Steps that an attempt of the training began to evaluate.
+std::set<std::int64_t> evaluated_steps(const RecordDatabase& records, const std::string& run_id,
+                                       std::int64_t attempt);
+
+/// The first step of which the training recorded a score (metrics `eval/…`), and no evaluation is
+/// there that it could be of.
+std::optional<std::int64_t> score_without_evaluation(const RecordDatabase& records,
+                                                     const std::string& run_id);
 
 /// What an evaluation of the run's weights found for a task, by the task's primary metric.
 struct EvaluationPoint {

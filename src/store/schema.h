@@ -12,7 +12,7 @@
 //          ├─ state_seals   SHA-256 over the chain and a state's hashes
 //          ├─ op_traces     SHA-256 of every operation's output in traced steps
 //          ├─ audits        stretches that were trained again and compared
-//          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish
+//          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish, …
 //          ├─ declarations  margins that were fixed before another run was compared with this one
 //          └─ tags          free words of the user
 //

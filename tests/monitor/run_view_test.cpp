@@ -100,6 +100,8 @@ TEST_CASE("the error that ended a run is the reason of its state", "[monitor]") 
   CHECK(read_run_view(run.records(), run.id()).reason != "the norm of the weights overflows");
   run.sql("UPDATE runs SET status = 'diverged'");
   CHECK(read_run_view(run.records(), run.id()).reason == "the norm of the weights overflows");
+  run.db().event(3, "audit", "of steps 1 to 3: identical");
+  CHECK(read_run_view(run.records(), run.id()).reason == "the norm of the weights overflows");
 }
 
 TEST_CASE("energy is added over devices and attempts, watts are of the last attempt", "[monitor]") {

@@ -1,6 +1,7 @@
 // The pages of a run, as the site answers them.
 #include "site_pages.h"
 
+#include "store/audit_records.h"
 #include "store/run_fixture.h"
 #include "store/schema.h"
 #include "support/catch.h"
@@ -80,6 +81,23 @@ TEST_CASE("a checkpoint that was deleted is shown as such", "[serve]") {
   const auto html = answer(site, "/run/" + key_of(site, run.id()) + "/checkpoints").body;
   CHECK(holds(html, "1 checkpoint of 3.0 MB together; 1 were deleted"));
   CHECK(holds(html, "<tr class=\"gone\">"));
+}
+
+TEST_CASE("an audit whose row was altered is named on the page of the record", "[serve]") {
+  RecordedCurve run;
+  run.steps(1, 9);
+  olmo::store::AuditRecord audit;
+  audit.policy = audit.build = audit.environment = "{}";
+  audit.first_step = audit.last_step = audit.difference_step.emplace(5);
+  audit.verdict = "different";
+  olmo::store::record_audit(run.db().records(), run.id(), audit);
+  KnownSite site({run.path()});
+  const auto page = [&] { return answer(site, "/run/" + key_of(site, run.id()) + "/record").body; };
+  CHECK(holds(page(), ">different</span>"));
+  CHECK_FALSE(holds(page(), "was altered or removed"));
+  run.sql("UPDATE audits SET verdict = 'identical', difference_step = NULL");
+  CHECK(holds(page(), "of steps 5 to 5: different, SHA-256 "));
+  CHECK(holds(page(), "was altered or removed"));
 }
 
 TEST_CASE("what a run's record says is text on every page of it", "[serve]") {

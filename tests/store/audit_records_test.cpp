@@ -1,5 +1,7 @@
 #include "store/audit_records.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "store/plain_records.h"
 #include "store/run_db.h"
@@ -51,6 +53,28 @@ TEST_CASE("audits come back as they were recorded, oldest first", "[store]") {
   CHECK_FALSE(audits[0].created_utc.empty());
   CHECK_FALSE(audits[1].difference_step);
   CHECK(audits[1].verdict == "identical");
+}
+
+TEST_CASE("an audit that was altered or removed since is told by its event", "[store]") {
+  Scene scene;
+  auto& db = scene.db.records();
+  AuditRecord audit;
+  audit.policy = audit.build = audit.environment = "{}";
+  audit.first_step = 3;
+  audit.last_step = 9;
+  audit.verdict = "different";
+  audit.difference_step = 5;
+  audit.ce_loss_distance = std::nan("");
+  record_audit(db, scene.run, audit);
+  const auto altered = [&] { return altered_audit(db, scene.run, read_audits(db, scene.run)); };
+  CHECK(altered().empty());
+  for (const char* sql :
+       {"UPDATE audits SET verdict = 'identical', difference_step = NULL", "DELETE FROM audits"}) {
+    db.connection().execute(sql);
+    CHECK(altered().find("(of steps 3 to 9: different, SHA-256 ") != std::string::npos);
+  }
+  db.connection().execute("DELETE FROM events");  // of a time when audits had none
+  CHECK(altered().empty());
 }
 
 TEST_CASE("a step's trace is the training's, else the latest audit's", "[store]") {

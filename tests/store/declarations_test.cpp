@@ -19,7 +19,7 @@ struct File {
         {{"INSERT INTO runs VALUES ('x', 'x', '2026', 'finished', '{}', '', 1, 1, 1, 2)", {}}});
   }
   [[nodiscard]] std::vector<std::string> altered() const {
-    return altered_declarations("x", read_declarations(records, "x"));
+    return altered_declarations(records, "x", read_declarations(records, "x"));
   }
   void alter(const char* sql) { records.write({{sql, {}}}); }
 };
@@ -57,5 +57,18 @@ TEST_CASE("a declaration that was altered or removed is found", "[store]") {
     file.alter("DELETE FROM declarations WHERE declaration = 1");
     file.alter("UPDATE declarations SET declaration = 1");
   }
+  SECTION("the last one") { file.alter("DELETE FROM declarations WHERE declaration = 2"); }
+  SECTION("the only one of which there is an event") {
+    file.alter("DELETE FROM declarations");
+    file.alter("DELETE FROM events WHERE message LIKE 'loss%'");
+  }
   CHECK(file.altered().size() == 1);
+}
+
+TEST_CASE("declarations of a time when they had no events are sound", "[store]") {
+  File file;
+  declare(file.records, "x", "ada", "loss=0.01");
+  file.alter("DELETE FROM events");
+  declare(file.records, "x", "ben", "macro=0.5");
+  CHECK(file.altered().empty());
 }
