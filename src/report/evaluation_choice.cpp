@@ -118,7 +118,7 @@ void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Nam
       continue;
     }
     const auto read = [](const SideRecords& records, const NamedEvaluation& one) {
-      return read_evaluation(records.database(), one.entry->evaluation_id);
+      return read_evaluation(records, one.entry->evaluation_id);
     };
     if (other.a != pair.a) take(more, read(in_a, *other.a), has_a, *chosen.a);
     if (other.b != pair.b) take(more, read(in_b, *other.b), has_b, *chosen.b);
@@ -192,8 +192,8 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
   const EvaluationPlaces places(a, b);
   const Pair pair = choose_pair(of_a, of_b, kind, places);
   if (pair.a) {
-    chosen.a = read_evaluation(in_a.database(), pair.a->entry->evaluation_id);
-    chosen.b = read_evaluation(in_b.database(), pair.b->entry->evaluation_id);
+    chosen.a = read_evaluation(in_a, pair.a->entry->evaluation_id);
+    chosen.b = read_evaluation(in_b, pair.b->entry->evaluation_id);
     add_others(pair, in_a, of_a, in_b, of_b, chosen);
     const auto step_a = pair.a->entry->record.step, step_b = pair.b->entry->record.step;
     if (!step_a || !step_b || !places.same(*step_a, *step_b)) return chosen;

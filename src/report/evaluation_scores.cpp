@@ -6,7 +6,6 @@
 
 #include "report/recorded_evaluation.h"
 #include "report/stats/distributions.h"
-#include "store/evaluation_seal.h"
 
 namespace olmo::report {
 namespace {
@@ -75,13 +74,17 @@ std::vector<EvaluationScores> read_scores(store::RecordDatabase& records,
 }
 
 std::vector<EvaluationScores> read_sealed_scores(
-    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations) {
+    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations,
+    store::SealChecks& seals) {
   auto found = read_scores(records, evaluations);
-  for (EvaluationScores& evaluation : found) {
-    evaluation.damage = store::check_seals(records, evaluation.evaluation_id).altered;
-    if (!evaluation.damage.empty()) evaluation.scores.clear();
-  }
+  for (EvaluationScores& evaluation : found)
+    set_damage(evaluation, seals.of(records, evaluation.evaluation_id).altered);
   return found;
+}
+
+void set_damage(EvaluationScores& evaluation, const std::vector<std::string>& altered) {
+  evaluation.damage = altered;
+  if (!altered.empty()) evaluation.scores.clear();
 }
 
 Interval wilson_interval(double share, std::int64_t n) {

@@ -9,6 +9,7 @@
 
 #include "report/stats/interval.h"
 #include "store/evaluation_db.h"
+#include "store/evaluation_seal.h"
 
 namespace olmo::report {
 
@@ -36,7 +37,10 @@ std::vector<EvaluationScores> read_scores(store::RecordDatabase& records,
                                           std::span<const store::EvaluationEntry> evaluations);
 /// The same, without the scores of those whose seals do not fit. Reads all rows of each.
 std::vector<EvaluationScores> read_sealed_scores(
-    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations);
+    store::RecordDatabase& records, std::span<const store::EvaluationEntry> evaluations,
+    store::SealChecks& seals);
+/// Takes away the scores of an evaluation that was altered.
+void set_damage(EvaluationScores& evaluation, const std::vector<std::string>& altered);
 
 /// Wilson's interval of level 95 % ("Probable inference, the law of succession, and statistical
 /// inference", 1927) for `share` of `n` >= 1 instances: unlike the normal one it stays within 0 and

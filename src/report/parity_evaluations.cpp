@@ -11,8 +11,7 @@ namespace olmo::report {
 namespace {
 
 /// Of some evaluations the latest of a step that holds what `reference` does.
-std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step,
-                                       store::RecordDatabase& records,
+std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step, const SideRecords& records,
                                        const std::vector<store::EvaluationEntry>& entries,
                                        const EvaluationData& reference) {
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -40,7 +39,7 @@ void add_damage(ParityReport& report, const Side& side, const EvaluationData& da
 /// All that a side evaluated; what was altered is damage, also where it is shown and not compared.
 std::vector<EvaluationScores> scores_of(ParityReport& report, const Side& side,
                                         const SideRecords& records) {
-  auto scores = read_sealed_scores(records.database(), records.evaluations);
+  auto scores = read_sealed_scores(records.database(), records.evaluations, *records.seals);
   for (const EvaluationScores& each : scores)
     if (!side.evaluation || side.evaluation->evaluation_id != each.evaluation_id)
       add_damage(report, side, each.evaluation_id, each.step, each.damage);
@@ -64,8 +63,8 @@ EvaluatedRuns evaluated_steps(ParityReport& report, const SideRecords& a, const 
       return entry.record.step && places.same(*last, *entry.record.step);
     });
     if (y == b.evaluations.end()) continue;
-    auto in_a = alike_at(last, a.database(), a.evaluations, steps.a[0]);
-    auto in_b = alike_at(y->record.step, b.database(), b.evaluations, steps.a[0]);
+    auto in_a = alike_at(last, a, a.evaluations, steps.a[0]);
+    auto in_b = alike_at(y->record.step, b, b.evaluations, steps.a[0]);
     if (!in_a || !in_b) continue;
     add_damage(report, report.a, *in_a);
     add_damage(report, report.b, *in_b);
@@ -99,7 +98,7 @@ EvaluatedRuns evaluated_runs(ParityReport& report, const SideRecords& a, const S
     auto& of_side = repeat.side == 'A' ? runs.a : runs.b;
     const auto step = of_side[0].step;
     const auto take = [&](const SideRecords& records) {
-      auto found = alike_at(step, records.database(),
+      auto found = alike_at(step, records,
                             store::EvaluationDb(records.database()).list(repeat.run_id), runs.a[0]);
       if (!found || !found->damage.empty()) return false;
       of_side.push_back(*std::move(found));

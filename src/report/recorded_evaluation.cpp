@@ -10,7 +10,6 @@
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "core/text.h"
-#include "store/evaluation_seal.h"
 
 namespace olmo::report {
 namespace {
@@ -232,6 +231,12 @@ bool EvaluatedTask::is_cost() const {
 }
 
 EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id) {
+  store::SealChecks seals;
+  return read_evaluation(records, evaluation_id, seals);
+}
+
+EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id,
+                               store::SealChecks& seals) {
   const store::EvaluationDb db(records);
   const store::EvaluationEntry entry = db.entry(evaluation_id);
   EvaluationData data{.evaluation_id = entry.evaluation_id,
@@ -251,9 +256,9 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
                       .damage = {}};
   if (entry.status != "finished")
     data.damage.push_back("the evaluation is " + entry.status + " and not finished");
-  const auto seals = store::check_seals(records, evaluation_id);
-  data.sealed = seals.sealed;
-  data.damage.insert(data.damage.end(), seals.altered.begin(), seals.altered.end());
+  const store::SealCheck& found = seals.of(records, evaluation_id);
+  data.sealed = found.sealed;
+  data.damage.insert(data.damage.end(), found.altered.begin(), found.altered.end());
   read_tasks(db, data);
   return data;
 }

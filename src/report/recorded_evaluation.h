@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/evaluation_db.h"
+#include "store/evaluation_seal.h"
 
 namespace olmo::report {
 
@@ -72,6 +73,8 @@ struct EvaluationData {
 /// about 20 MB. Throws Error(kUsage) if it is not there, Error(kDamaged) for a database that cannot
 /// be read.
 EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id);
+EvaluationData read_evaluation(store::RecordDatabase& records, const std::string& evaluation_id,
+                               store::SealChecks& seals);
 
 /// The damage of an evaluation of a run, each sentence with the evaluation and its step before it.
 std::vector<std::string> damage_at_step(const std::string& evaluation_id,

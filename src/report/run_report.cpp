@@ -30,12 +30,13 @@ RunReport report_run(const std::string& run, const std::string& cluster, store::
   }
   if (found.side.run) found.audits = reference_distance(*found.side.run).audits;
   found.evaluations = read_sealed_scores(
-      records.database(), records.run_id.empty()
-                              ? records.evaluations
-                              : store::EvaluationDb(records.database()).list(records.run_id));
+      records.database(),
+      records.run_id.empty() ? records.evaluations
+                             : store::EvaluationDb(records.database()).list(records.run_id),
+      *records.seals);
   if (!records.evaluations.empty())
     found.side.evaluation =
-        read_evaluation(records.database(), last_of_run(records.evaluations).evaluation_id);
+        read_evaluation(records, last_of_run(records.evaluations).evaluation_id);
   return found;
 }
 

@@ -48,6 +48,10 @@ SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
   return opened;
 }
 
+EvaluationData read_evaluation(const SideRecords& records, const std::string& evaluation_id) {
+  return read_evaluation(records.database(), evaluation_id, *records.seals);
+}
+
 Side name_side(const std::string& text, const store::RunName& name) {
   Side side;
   side.label = label_of(text, name);

@@ -41,6 +41,7 @@ struct SideRecords {
   std::string run_id;                               ///< empty: no run
   std::vector<store::EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
   std::vector<store::EvaluationEntry> unfinished;   ///< the run's others
+  std::unique_ptr<store::SealChecks> seals = std::make_unique<store::SealChecks>();
 
   [[nodiscard]] store::RecordDatabase& database() const { return db->records(); }
 };
@@ -49,6 +50,9 @@ struct SideRecords {
 /// nothing, Error(kDamaged) if the file is no sound database.
 SideRecords open_records(const store::RunName& name,
                          store::OpenMode reading = store::OpenMode::kReadOnly);
+
+/// As report::read_evaluation; its seals are checked once.
+EvaluationData read_evaluation(const SideRecords& records, const std::string& evaluation_id);
 
 /// A side with its label and the name of its file; the records are not read yet.
 Side name_side(const std::string& text, const store::RunName& name);

@@ -50,8 +50,8 @@ UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b) {
     for (const NamedEvaluation& y : of_b) {
       const auto common = in_both(x.names, y.names);
       if (common.empty() || !asked_alike(*x.entry, *y.entry)) continue;
-      if (!in_x) in_x = read_evaluation(a.database(), x.entry->evaluation_id);
-      const auto in_y = read_evaluation(b.database(), y.entry->evaluation_id);
+      if (!in_x) in_x = read_evaluation(a, x.entry->evaluation_id);
+      const auto in_y = read_evaluation(b, y.entry->evaluation_id);
       add(*in_x, damage_a);
       add(in_y, damage_b);
       const std::pair now(step, first_unlike(*in_x, in_y, common));

@@ -15,6 +15,7 @@
 
 #include "monitor/run_view.h"
 #include "report/evaluation_scores.h"
+#include "serve/known_seals.h"
 #include "store/run_db.h"
 #include "store/run_summary.h"
 
@@ -87,6 +88,7 @@ class Catalog {
   /// What is known now, or, where these keys are not all among it, as it is after another look.
   [[nodiscard]] std::shared_ptr<const Listing> listing_with(const std::vector<std::string>& keys);
   [[nodiscard]] const std::vector<std::filesystem::path>& places() const { return places_; }
+  [[nodiscard]] KnownSeals& seals() { return seals_; }
 
  private:
   struct Known;
@@ -100,6 +102,7 @@ class Catalog {
   void publish(Look& look);
 
   std::vector<std::filesystem::path> places_;
+  KnownSeals seals_;
   std::map<std::filesystem::path, std::shared_ptr<const Known>> known_;  ///< of the thread
 
   std::mutex mutex_;  ///< of all that follows

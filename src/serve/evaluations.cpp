@@ -6,6 +6,7 @@
 #include "page/html.h"
 #include "report/evaluation_scores.h"
 #include "report/page/sections.h"
+#include "report/recorded_evaluation.h"
 #include "serve/lone_evaluations.h"
 #include "serve/run_set.h"
 #include "store/evaluation_db.h"
@@ -23,12 +24,20 @@ struct ScoredRun {
   std::vector<EvaluationScores> evaluations;
 };
 
-std::vector<ScoredRun> read_runs(RunSet& set) {
+/// What was altered is told among the sentences of the set.
+std::vector<ScoredRun> read_runs(RunSet& set, KnownSeals& seals) {
   std::vector<ScoredRun> scored;
   for (ChosenRun& run : set.runs) {
     if (!run.records) continue;
     try {
-      scored.push_back({&run, report::read_scores(*run.records, evaluations_of(run))});
+      auto evaluations = report::read_scores(*run.records, evaluations_of(run));
+      for (EvaluationScores& each : evaluations) {
+        report::set_damage(each, seals.altered(*run.records, each.evaluation_id));
+        for (const auto& sentence :
+             report::damage_at_step(each.evaluation_id, each.step, each.damage))
+          set.sentences.push_back(run.label + ": " + sentence + ". Its scores are not shown.");
+      }
+      scored.push_back({&run, std::move(evaluations)});
     } catch (const Error& error) {
       run.problem = error.what();
     }
@@ -127,7 +136,7 @@ std::string unfinished(const std::vector<ScoredRun>& runs) {
 Response evaluations_page(Catalog& catalog, const Request& request) {
   constexpr std::size_t kCharts = 200;
   RunSet set = chosen_runs(catalog, request, Members::kRunsAndEvaluations);
-  const auto runs = read_runs(set);
+  const auto runs = read_runs(set, catalog.seals());
   std::vector<report::page::ScoredSide> sides;
   for (const ScoredRun& scored : runs)
     sides.push_back({{scored.run->look.c_str(), scored.run->label}, scored.evaluations});
@@ -141,7 +150,7 @@ Response evaluations_page(Catalog& catalog, const Request& request) {
   if (!table.empty())
     body += page::section("scores", "Scores", table) + page::note(report::page::kAboutScores);
   body += unfinished(runs);
-  if (table.empty() && lone == nullptr)
+  if (std::ranges::all_of(runs, [](const auto& scored) { return scored.evaluations.empty(); }))
     body += page::note("No evaluation of " +
                        std::string(set.runs.size() == 1 ? "this run" : "these runs") +
                        " is recorded; <code>olmo-harness eval RUN</code> makes one.");

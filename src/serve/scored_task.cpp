@@ -42,6 +42,9 @@ ScoredTask open_task(Catalog& catalog, const std::string& run, const std::string
   if (entry == entries.end())
     throw NotFound("The run " + found.run.label + " has no evaluation " + page::clip(id, 80) + ".");
   found.entry = *entry;
+  if (const auto altered = catalog.seals().altered(*found.run.records, id); !altered.empty())
+    throw Error(ErrorKind::kDamaged, found.run.label + ", evaluation " + id + ": " +
+                                         altered.front() + ". It is not shown.");
   for (const auto& one : db.tasks(id))
     if (one.record.task == task) found.record = one.record;
   if (found.record.task.empty())

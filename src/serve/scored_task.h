@@ -26,7 +26,7 @@ struct ScoredTask {
 };
 
 /// The evaluation `evaluation` of the run with this key. Throws NotFound for names that are not
-/// there, Error for a database that cannot be read.
+/// there, Error for a database that cannot be read and for an evaluation that was altered.
 ScoredTask open_task(Catalog& catalog, const std::string& run, const std::string& evaluation,
                      const std::string& task);
 /// That of `run`, `evaluation` and `task` of an address.

@@ -25,4 +25,17 @@ struct SealCheck {
 };
 SealCheck check_seals(const RecordDatabase& records, const std::string& evaluation_id);
 
+/// The checks of one database, of which each evaluation's is made once: it reads all its rows.
+class SealChecks {
+ public:
+  const SealCheck& of(const RecordDatabase& records, const std::string& evaluation_id) {
+    const auto found = made_.find(evaluation_id);
+    if (found != made_.end()) return found->second;
+    return made_.emplace(evaluation_id, check_seals(records, evaluation_id)).first->second;
+  }
+
+ private:
+  std::map<std::string, SealCheck> made_;
+};
+
 }  // namespace olmo::store

@@ -40,7 +40,8 @@ class Evaluations {
   /// Without their scores where these were altered.
   std::vector<EvaluationScores> read_sealed() {
     db_.flush();
-    return read_sealed_scores(records_, db_.list());
+    store::SealChecks seals;
+    return read_sealed_scores(records_, db_.list(), seals);
   }
   void alter(const std::string& sql) { records_.connection().execute(sql); }
   std::vector<EvaluationScores> read() {

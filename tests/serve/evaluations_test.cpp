@@ -41,6 +41,21 @@ TEST_CASE("of several runs each score links to what was chosen differently", "[s
   CHECK(page.body.find("with=" + of_a) != std::string::npos);
 }
 
+TEST_CASE("an evaluation that was altered is named, and its scores are not shown", "[serve]") {
+  const test::TemporaryDirectory folder;
+  test::ServedRun run(folder / "a", "first", 2);
+  const std::string id = test::evaluate(run, 2, test::right_one);
+  run.db().records().write({{"UPDATE evaluation_metrics SET value = 0.12345", {}}});
+  test::KnownSite site({folder.path()});
+  const Response page =
+      site.answer({.path = "/run/" + test::key_of(site, run.id()) + "/evaluations"});
+  REQUIRE(page.status == 200);
+  CHECK(page.body.find("12.3") == std::string::npos);
+  CHECK(page.body.find("the evaluation " + id + " at step 2: arc_easy: its rows") !=
+        std::string::npos);
+  CHECK(page.body.find("olmo-harness eval RUN") == std::string::npos);  // there is one
+}
+
 TEST_CASE("a run without evaluations says how to make one", "[serve]") {
   const test::TemporaryDirectory folder;
   const test::ServedRun run(folder / "a", "first", 2);

@@ -4,6 +4,7 @@
 
 #include "serve/client.h"
 #include "serve/evaluated_run.h"
+#include "store/evaluation_seal.h"
 #include "support/browser.h"
 #include "support/catch.h"
 
@@ -19,9 +20,16 @@ struct WithoutRun {
       test::ServedRun run(folder / "a", "first", 2);
       wrong = test::evaluate(run, 1, test::other_one);
       right = test::evaluate(run, 2, test::right_one);
-      run.db().records().connection().execute(
+      auto& records = run.db().records();
+      records.connection().execute(
           "UPDATE evaluations SET run_id = NULL, checkpoint = '/models/OLMo-1B-<b>';"
           "DELETE FROM steps; DELETE FROM attempts; DELETE FROM runs;");
+      // They are sealed as what they are now.
+      for (const auto& id : {wrong, right})
+        for (const auto& [task, seal] : store::compute_seals(records, id))
+          records.connection().execute("UPDATE evaluation_seals SET sha256 = '" + seal +
+                                       "' WHERE evaluation_id = '" + id + "' AND task = '" + task +
+                                       "'");
     }
     site = std::make_unique<Site>(std::vector{folder.path()});
     static_cast<void>(site->catalog().listing(std::chrono::seconds(60)));

@@ -22,4 +22,18 @@ TEST_CASE("instances of a scored task have what was chosen and by how much", "[s
   }
 }
 
+TEST_CASE("instances of an evaluation that was altered are not shown", "[serve]") {
+  test::Evaluated evaluated;
+  CHECK(evaluated.get("/instances").status == 200);
+  evaluated.run.db().records().write(
+      {{"UPDATE evaluation_options SET rank = 3 - rank WHERE rank < 3 AND evaluation_id = ?",
+        {evaluated.right}}});
+  CHECK(evaluated.get("/instances").status == 200);  // another one
+  const Response beside = evaluated.get("/instances", evaluated.beside());
+  CHECK(beside.status == 422);
+  CHECK(beside.body.find("arc_easy: its rows") != std::string::npos);
+  CHECK(evaluated.get("/instance", {{"doc", {"0"}}, {"evaluation", {evaluated.wrong}}}).status ==
+        200);
+}
+
 }  // namespace olmo::serve

@@ -51,6 +51,15 @@ TEST_CASE("an evaluation is sealed when it ends, and reads as sound", "[store]")
   CHECK(recorded.check().altered.empty());
 }
 
+TEST_CASE("of one database each evaluation is checked once", "[store]") {
+  Recorded recorded;
+  SealChecks checks;
+  CHECK(checks.of(recorded.records, recorded.db.evaluation_id()).altered.empty());
+  recorded.records.write({{"UPDATE evaluation_metrics SET value = 0.5", {}}});
+  CHECK(checks.of(recorded.records, recorded.db.evaluation_id()).altered.empty());
+  CHECK(recorded.check().altered.size() == 2);
+}
+
 TEST_CASE("no value of an evaluation can be altered, added or removed without notice", "[store]") {
   Recorded recorded;
   for (const char* sql :
