@@ -75,16 +75,20 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
   const std::int64_t last = run.steps.tokens.back();
   const report::Stretch stretch{.from = last - last / 10, .to = last, .tokens = {}};
   std::vector<double> means = {report::mean_loss(run, stretch)};
+  std::vector<store::RecordedRun> counted;  // each training counts once
   std::string before;
   for (const auto& tag : store::read_tags(records)) {
     if (tag.run_id == run.run_id || tag.run_id == before) continue;
     before = tag.run_id;
-    const auto repeat = store::read_run(records, tag.run_id);
+    auto repeat = store::read_run(records, tag.run_id);
     const bool as_long = repeat.steps.size() > 0 && repeat.steps.tokens.back() >= last;
-    if (as_long && repeat.damage.empty() && report::contradictions_of(repeat).empty() &&
-        report::is_tagged_repeat(repeat) && report::are_repeats(run, repeat) &&
-        !report::is_same_run(run, repeat))
-      means.push_back(report::mean_loss(repeat, stretch));
+    const auto is_copy_of = [&](const auto& one) { return report::is_same_run(one, repeat); };
+    if (!as_long || !repeat.damage.empty() || !report::contradictions_of(repeat).empty() ||
+        !report::is_tagged_repeat(repeat) || !report::are_repeats(run, repeat) || is_copy_of(run) ||
+        std::ranges::any_of(counted, is_copy_of))
+      continue;
+    means.push_back(report::mean_loss(repeat, stretch));
+    counted.push_back(std::move(repeat));
   }
   if (means.size() < 2) return std::nullopt;
   return report::sample_standard_deviation(means);

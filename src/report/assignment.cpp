@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "report/comparability.h"
+#include "report/decimals.h"
 #include "report/settings.h"
 #include "store/recorded_run.h"
 
@@ -106,13 +107,21 @@ bool is_tagged_repeat(const store::RecordedRun& run) {
 }
 
 bool is_same_run(const store::RecordedRun& a, const store::RecordedRun& b) {
+  constexpr std::size_t kEnough = 20;  // that many losses of two trainings are not equal by chance
   if (!a.last_chain.empty() && a.last_chain == b.last_chain) return true;
+  const auto &x = a.steps.loss, &y = b.steps.loss;
+  const auto shorter = std::min(x.size(), y.size());
+  const WrittenLosses in_a(a), in_b(b);
+  const auto same = [&](double p, double q) {
+    constexpr double kOfDecimals = 1 + 1e-6;  // which binary numbers meet nearly
+    return std::abs(p - q) <= kOfDecimals * (in_a.half_unit(p) + in_b.half_unit(q));
+  };
   const auto common = common_steps(a.steps, b.steps);
-  if (common.size() < 2 || common.size() < std::min(a.steps.size(), b.steps.size())) return false;
-  const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
-  return std::all_of(common.begin(), common.end(), [&](const auto& step) {
-    return std::abs(a.steps.loss[step.first] - b.steps.loss[step.second]) <= rounding;
-  });
+  const bool enough = common.size() >= kEnough || (common.size() == shorter && shorter >= 2);
+  if (enough && std::ranges::all_of(
+                    common, [&](const auto& step) { return same(x[step.first], y[step.second]); }))
+    return true;
+  return x.size() == y.size() && shorter >= kEnough && std::ranges::equal(x, y, same);
 }
 
 std::vector<Candidate> read_candidates(const Side& a, const SideRecords& in_a, const Side& b,

@@ -26,8 +26,9 @@ std::optional<std::uint64_t> seed_of(const store::RecordedRun& run);
 bool is_branch(const store::RecordedRun& run);
 /// It is tagged `noise…` or `repeat…`.
 bool is_tagged_repeat(const store::RecordedRun& run);
-/// Equal chains of hashes, or equal losses at all steps of the shorter one, as far as the decimals
-/// of logs tell: one run that is recorded twice, or the same training bit for bit.
+/// Equal chains of hashes, or equal losses, as far as logs write them: at all steps of the shorter
+/// one, at twenty common steps or more if either was cut, or one by one where they are numbered
+/// otherwise. One run that is recorded twice, or the same training bit for bit.
 bool is_same_run(const store::RecordedRun& a, const store::RecordedRun& b);
 
 /// A run beside the two that are compared, and whose databases hold it.

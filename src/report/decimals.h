@@ -1,4 +1,4 @@
-// What the decimals of a log hide of a mean loss, and of a difference of two.
+// What the decimals of a log hide of a loss, of a mean loss, and of a difference of two.
 #pragma once
 
 #include <span>
@@ -18,6 +18,19 @@ struct HiddenByDecimals {
 
 /// Of the mean of these losses of a run.
 HiddenByDecimals hidden_in_mean(const store::RecordedRun& run, std::span<const double> losses);
+
+/// How an imported log wrote its losses: with so many decimals or digits, or as fp32.
+class WrittenLosses {
+ public:
+  explicit WrittenLosses(const store::RecordedRun& run);
+  /// So far from such a loss the one that was rounded to it may lie; 0 where none was.
+  [[nodiscard]] double half_unit(double loss) const;
+
+ private:
+  double unit_;          ///< of the last decimal
+  int digits_ = 0;       ///< of the longest; 0: as many as the numbers have
+  bool single_ = false;  ///< all are fp32
+};
 
 Interval widened(const Interval& interval, double by);
 

@@ -60,6 +60,24 @@ TEST_CASE("a plan takes tasks, their discordance and the deviation from a run an
   CHECK(plan["tasks"][0]["discordance"].get<double>() == Approx(0.015));
 }
 
+TEST_CASE("of repeats that are one training a plan counts one", "[cli]") {
+  const Planning planning;
+  const auto path = planning / "side.db";
+  store::RecordDatabase records(path, store::OpenMode::kCreate);
+  const auto add = [&](const std::string& name, double loss, std::vector<std::string> tags) {
+    SimulatedRun run{.losses = std::vector<double>(50, loss)};
+    run.tags = std::move(tags);
+    return write_run(records, run, name);
+  };
+  const auto plan = [&, compared = add("1.csv", 2.0001, {})] {
+    return planning.json({path.string() + ":" + compared})["tables"][0]["margin"];
+  };
+  add("2.csv", 2.0021, {"noise"});
+  const auto once = plan();
+  add("copy.csv", 2.0021, {"noise"});
+  CHECK(plan() == once);
+}
+
 TEST_CASE("a plan of nothing, or of impossible sizes, is refused in one sentence", "[cli]") {
   const Planning planning;
   for (const Words& words :

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/text.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
@@ -79,6 +80,41 @@ TEST_CASE("runs are the same run by their chain, or by their losses", "[report]"
   CHECK_FALSE(is_same_run(a, b));
   a.last_chain = b.last_chain = "01";
   CHECK(is_same_run(a, b));
+}
+
+TEST_CASE("copies that are cut at other ends, or count from another step, are the same run",
+          "[report]") {
+  std::vector<double> losses;
+  for (int i = 0; i < 40; ++i) losses.push_back(11.123456789 / (1 + i) + std::sin(i * i));
+  const store::RecordedRun whole = run_of_losses(losses);
+  store::RecordedRun without_first = run_of_losses({losses.begin() + 1, losses.end()});
+  for (auto& step : without_first.steps.step) ++step;
+  const store::RecordedRun without_last = run_of_losses({losses.begin(), losses.end() - 1});
+  CHECK(is_same_run(without_first, without_last));
+  store::RecordedRun from_0 = whole;
+  for (auto& step : from_0.steps.step) --step;
+  CHECK(is_same_run(whole, from_0));
+  from_0.steps.loss[7] += 1e-9;
+  CHECK_FALSE(is_same_run(whole, from_0));
+  // Few common steps tell nothing, whatever they hold.
+  const store::RecordedRun first = run_of_losses({losses.begin(), losses.begin() + 6});
+  store::RecordedRun later = run_of_losses({losses.begin() + 3, losses.begin() + 12});
+  for (auto& step : later.steps.step) step += 3;
+  CHECK_FALSE(is_same_run(first, later));
+}
+
+TEST_CASE("a copy in fewer digits or in fp32 is the same run", "[report]") {
+  std::vector<double> losses;
+  for (int i = 0; i < 40; ++i) losses.push_back(11.123456789 / (1 + i) + 0.1);
+  const store::RecordedRun whole = run_of_losses(losses);
+  store::RecordedRun copy = whole;
+  copy.imported = true;
+  for (double& loss : copy.steps.loss) loss = static_cast<double>(static_cast<float>(loss));
+  CHECK(is_same_run(whole, copy));
+  for (double& loss : copy.steps.loss) loss = std::stod(formatted("%.3g", loss));
+  CHECK(is_same_run(whole, copy));
+  copy.steps.loss[30] += 0.002;
+  CHECK_FALSE(is_same_run(whole, copy));
 }
 
 TEST_CASE("a copy that is cut short, thinned out or rounded is still the same run", "[report]") {
