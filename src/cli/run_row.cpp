@@ -2,7 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
+#include "core/terminal.h"
 #include "core/text.h"
+#include "report/side.h"
 
 namespace olmo::cli {
 namespace {
@@ -43,6 +46,19 @@ OrderedJson row_json(const std::vector<std::string>& names, const std::vector<Sq
   OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = to_json(values[i]);
   return object;
+}
+
+void warn_of_damage(const store::RecordDatabase& records, const std::string& run_id) {
+  std::vector<std::string> damage;
+  try {
+    damage = report::damage_of(records, run_id);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kDamaged) throw;
+    damage = {error.what()};
+  }
+  if (!damage.empty())
+    log_warning(records.path().string() + ": the record is damaged: " + damage.front() +
+                "; `olmo-harness report run` tells all that is wrong");
 }
 
 }  // namespace olmo::cli

@@ -1,4 +1,5 @@
-// Rows of the database as `runs list`, `runs show` and `runs export` print them.
+// Rows of the database as `runs list`, `runs show` and `runs export` print them, and what is said
+// where they are not to be believed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,5 +14,8 @@ nlohmann::ordered_json overview_json(const store::RunOverview& run);
 /// A row of named values.
 nlohmann::ordered_json row_json(const std::vector<std::string>& names,
                                 const std::vector<store::SqlValue>& values);
+
+/// Figures of a damaged record are shown as they stand in it, and it is said that it is one.
+void warn_of_damage(const store::RecordDatabase& records, const std::string& run_id);
 
 }  // namespace olmo::cli

@@ -12,7 +12,6 @@
 #include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "monitor/run_view.h"
-#include "report/side.h"
 #include "store/evaluation_db.h"
 #include "store/run_db.h"
 
@@ -104,26 +103,12 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
   return shown;
 }
 
-/// Figures of a damaged record are shown as they stand in it, and it is said that it is one.
-void warn_of_damage(const RunDb& db, const std::string& run) {
-  std::vector<std::string> damage;
-  try {
-    damage = report::damage_of(db.records(), run);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kDamaged) throw;
-    damage = {error.what()};
-  }
-  if (!damage.empty())
-    log_warning("the record is damaged: " + damage.front() +
-                "; `olmo-harness report run` tells all that is wrong");
-}
-
 void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
   const OrderedJson shown = during("reading the record of " + options.run, [&] {
-    warn_of_damage(db, run);
+    warn_of_damage(db.records(), run);
     return read_all_of(db, run);
   });
   if (options.json) {

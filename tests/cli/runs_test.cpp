@@ -114,15 +114,23 @@ TEST_CASE("a recorded config can be fed back and gives the same run", "[cli]") {
   CHECK(trained.record("again").proof() == trained.record("run").proof());
 }
 
-TEST_CASE("a run of a damaged record is shown, and it is said", "[cli]") {
+TEST_CASE("a run of a damaged record is shown and exported, and it is said", "[cli]") {
   const Trained trained;
-  const Words show = {"runs", "show", trained.database};
-  CHECK(harness(trained / "log", show).err.find("damaged") == std::string::npos);
+  const std::vector<Words> ways = {
+      {"runs", "show", trained.database},
+      {"runs", "export", trained.database},
+      {"runs", "export", trained.database, "--to", "trackio", (trained / "exported").string()}};
+  for (const Words& words : ways)
+    CHECK(harness(trained / "log", words).err.find("damaged") == std::string::npos);
   store::Database(trained.database, store::OpenMode::kReadWrite)
       .execute("UPDATE steps SET seconds = -1 WHERE step = 2");
-  const auto ended = harness(trained / "log", show);
-  CHECK(ended.code == 0);
-  CHECK(ended.err.find("the record is damaged: step 2: its seconds are -1.0") != std::string::npos);
+  for (const Words& words : ways) {
+    const auto ended = harness(trained / "log", words);
+    INFO(words[1] << ": " << ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.err.find("the record is damaged: step 2: its seconds are -1.0") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("two runs may share a database, and the later one is the default", "[cli]") {
