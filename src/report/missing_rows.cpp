@@ -108,14 +108,8 @@ class MissingRows {
   void compare_start(const store::AttemptRecord& attempt) {
     const std::string& from = attempt.resumed_from;
     for (const auto& event : run_.events) {
-      if (event.attempt != attempt.attempt || (event.kind != "start" && event.kind != "resume"))
-        continue;
-      const std::string told = (event.kind == "start" ? "from " : "") + from;
-      const bool same = from.empty() ? event.message.starts_with("from the start: ") ||
-                                           event.message.starts_with("from initial weights") ||
-                                           event.message.starts_with("from the weights of ")
-                                     : event.message == told;
-      if (!same)
+      const bool begins = event.kind == "start" || event.kind == "resume";
+      if (begins && event.attempt == attempt.attempt && !store::tells_start(event, from))
         found_.push_back("attempt " + std::to_string(attempt.attempt) + " went on from " +
                          (from.empty() ? "no checkpoint" : from) + ", and its event says \"" +
                          event.message + "\": one of them was altered");

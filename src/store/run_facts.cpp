@@ -9,6 +9,7 @@ namespace olmo::store {
 namespace {
 
 constexpr char kOfRun[] = "WHERE run_id = ? ";
+constexpr std::string_view kFromWeights = "from the weights of ";
 
 }  // namespace
 
@@ -84,6 +85,20 @@ std::optional<std::int64_t> score_without_evaluation(const RecordDatabase& recor
       "m.step) ORDER BY step LIMIT 1",
       {run_id}, [&](const auto&, const auto& row) { first = std::get<std::int64_t>(row[0]); });
   return first;
+}
+
+std::string start_message(const std::string& kind, const std::string& resumed_from,
+                          const std::string& load_weights) {
+  if (!resumed_from.empty()) return (kind == "start" ? "from " : "") + resumed_from;
+  if (kind == "resume") return "from the start: no checkpoint had been saved";
+  return load_weights.empty() ? "from initial weights" : std::string(kFromWeights) + load_weights;
+}
+
+bool tells_start(const EventRecord& event, const std::string& resumed_from) {
+  const bool from_weights = event.message.starts_with(kFromWeights);
+  return event.message ==
+         start_message(event.kind, resumed_from,
+                       from_weights ? event.message.substr(kFromWeights.size()) : std::string());
 }
 
 std::vector<EvaluationPoint> evaluation_points(const RecordDatabase& records,

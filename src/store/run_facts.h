@@ -25,6 +25,12 @@ RecordDatabase::Row event_now(const RecordDatabase& records, const std::string& 
 std::optional<EventRecord> event_without(const RecordDatabase& records, const std::string& run_id,
                                          const std::string& kind,
                                          std::span<const std::string> ends);
+/// What the event of an attempt's start says, a "start" of a new run or a "resume": where it began.
+/// `load_weights`: the weights that the run's config names; empty: none.
+std::string start_message(const std::string& kind, const std::string& resumed_from,
+                          const std::string& load_weights);
+/// Whether an attempt that went on from `resumed_from` can have this event of its start.
+bool tells_start(const EventRecord& event, const std::string& resumed_from);
 /// The newest `most`, oldest first.
 std::vector<EventRecord> last_events(const RecordDatabase& records, const std::string& run_id,
                                      std::size_t most);

@@ -22,6 +22,7 @@
 #include "store/checkpoint_folder.h"
 #include "store/provenance.h"
 #include "store/recorded_run.h"
+#include "store/run_facts.h"
 #include "store/run_files.h"
 #include "store/run_folder.h"
 #include "train/beginning.h"
@@ -312,8 +313,7 @@ class Session {
     if (beginning_.continued) {
       db_->resume_run(*beginning_.continued, attempt, stepper.last_step());
       db_->event(attempt.start_step, "resume",
-                 attempt.resumed_from.empty() ? "from the start: no checkpoint had been saved"
-                                              : attempt.resumed_from);
+                 store::start_message("resume", attempt.resumed_from, ""));
     } else {
       begin_run(attempt, stepper);
     }
@@ -332,10 +332,9 @@ class Session {
                          .max_steps = stepper.last_step(),
                          .chain_format = kChainFormat};
     db_->begin_run(run, attempt, beginning_.inputs);
-    db_->event(attempt.start_step, "start",
-               !attempt.resumed_from.empty() ? "from " + attempt.resumed_from
-               : config_.load_weights        ? "from the weights of " + *config_.load_weights
-                                             : "from initial weights");
+    db_->event(
+        attempt.start_step, "start",
+        store::start_message("start", attempt.resumed_from, config_.load_weights.value_or("")));
   }
 
   /// Rank 0's writes; those of the others know the run.

@@ -16,6 +16,26 @@ TEST_CASE("the last events are the newest, oldest first", "[store]") {
   CHECK(events[1].message == "4");
 }
 
+TEST_CASE("the event of a start tells its own beginning, and no other", "[store]") {
+  const auto event = [](const std::string& kind, const std::string& from,
+                        const std::string& weights = "") {
+    EventRecord record;
+    record.kind = kind;
+    record.message = start_message(kind, from, weights);
+    return record;
+  };
+  for (const auto& fresh : {event("start", ""), event("start", "", "/w"), event("resume", "")}) {
+    INFO(fresh.message);
+    CHECK(tells_start(fresh, ""));
+    CHECK_FALSE(tells_start(fresh, "/a/step2"));
+  }
+  for (const std::string kind : {"start", "resume"}) {
+    CHECK(tells_start(event(kind, "/a/step2"), "/a/step2"));
+    CHECK_FALSE(tells_start(event(kind, "/a/step2"), "/b/step2"));
+    CHECK_FALSE(tells_start(event(kind, "/a/step2"), ""));
+  }
+}
+
 TEST_CASE("checkpoints are read by step, with those that were deleted", "[store]") {
   test::RecordedCurve run;
   run.db().record_checkpoint({.step = 2, .path = "b", .sha256 = ""});
