@@ -15,8 +15,8 @@ namespace {
 
 /// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, Megatron and TensorBoard
 /// log; the best first: a trainer's own step before W&B's _step, which counts calls of wandb.log
-/// unless the trainer gave it a step. Not here: W&B's _runtime, which counts from the start of the
-/// run.
+/// unless the trainer gave it a step; Hugging Face's loss before its train_loss, the mean at the
+/// end. Not here: W&B's _runtime, which counts from the start of the run.
 const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& known_names() {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kNames = {
       {"step",
@@ -28,7 +28,7 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
         "consumed_tokens", "tokens"}},
       {"loss",
        {metric_names::kLoss, "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
-        "train/loss", "train_loss", "train/lm_loss", "lm loss", "lm_loss", "loss"}},
+        "train/loss", "train/lm_loss", "lm loss", "lm_loss", "loss", "train_loss"}},
       {"grad_norm",
        {metric_names::kGradNorm, "optim/total grad norm", "train/grad_norm", "grad_norm",
         "grad norm", "gradient_norm"}},

@@ -118,6 +118,16 @@ TEST_CASE("TensorBoard's export of a scalar is read once it is named the loss", 
   CHECK(read.begin_time == 1700000000.5);
 }
 
+TEST_CASE("the mean loss that ends Hugging Face's log is not its curve", "[import]") {
+  const auto log = Logs().read(
+      R"({"loss": 5.0, "grad_norm": 1.5, "learning_rate": 0.001, "epoch": 0.5, "step": 10})"
+      "\n"
+      R"({"loss": 4.5, "grad_norm": 1.25, "learning_rate": 0.0005, "epoch": 1.0, "step": 20})"
+      "\n"
+      R"({"train_runtime": 9.5, "train_loss": 4.75, "epoch": 1.0, "step": 20})");
+  CHECK(curve_of(log) == "10:5.0 20:4.5");
+}
+
 TEST_CASE("a trainer's own step goes before W&B's count of log calls", "[import]") {
   const Logs logs;
   CHECK(curve_of(logs.read("_step,step,loss\n0,10,3\n1,20,2\n")) == "10:3.0 20:2.0");
