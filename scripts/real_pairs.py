@@ -7,6 +7,7 @@ TORCHTITAN is a clone of github.com/pytorch/torchtitan, with its history. Its te
 for both vendors (tests/assets/losses/MODEL_cuda.txt and MODEL_rocm*.txt). Every state of two such files in the history of its branch is a pair.
 The logs themselves are not kept here.
 """
+import argparse
 import json
 import pathlib
 import subprocess
@@ -70,7 +71,10 @@ def parting(report):
 
 
 def main():
-    harness, clone = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("harness")
+    parser.add_argument("torchtitan")
+    harness, clone = (str(pathlib.Path(word).resolve()) for word in vars(parser.parse_args()).values())
     rows, verdicts = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for model, cuda, rocm, commit, date, known in pairs(clone):

@@ -5,6 +5,7 @@ usage: scripts/report_picture.py reports/sample/parity.html > docs/parity.svg
 
 Every word, mark and curve is taken from the page. The colours follow the reader's light or dark scheme, as on the page itself.
 """
+import argparse
 import html
 import re
 import sys
@@ -35,7 +36,9 @@ def found(pattern, page):
 
 
 def main():
-    page = open(sys.argv[1], encoding="utf-8").read()
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page")
+    page = open(parser.parse_args().page, encoding="utf-8").read()
     mood, verdict = found(r'<h1 class="verdict (\w+)">(.*?)</h1>', page).groups()
     reason = words(found(r'<p class="reason">(.*?)</p>', page)[1])
     sides = [words(side) for side in re.findall(r'<p class="name"><b class="side side-[ab]">[AB]</b>(.*?)</p>', page)]
