@@ -29,7 +29,7 @@
 #include "core/tensor.h"
 #include "dist/thread_ranks.h"
 #include "sharding/layout.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "train/rank_checkpoint.h"
 
 namespace {

@@ -19,10 +19,10 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "store/recorded_run.h"
-#include "store/run_db.h"
-#include "store/run_overview.h"
-#include "store/series.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/run_db.h"
+#include "store/runs/run_overview.h"
+#include "store/runs/series.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "audit/comparison.h"
 #include "config/train_config.h"
-#include "core/op_trace.h"
+#include "core/op_digest.h"
 #include "core/policy.h"
 
 namespace olmo::audit {
@@ -53,7 +53,7 @@ struct StretchResult {
 struct AuditResult {
   std::vector<store::Finding> broken_proofs;  ///< found in the record without computing
   std::vector<std::string> other_inputs;      ///< of unlike_inputs()
-  std::string disagreement;                   ///< of the run with itself (store/retrained_steps.h)
+  std::string disagreement;  ///< of the run with itself (store/runs/retrained_steps.h)
   std::vector<StretchResult> stretches;
 
   [[nodiscard]] AuditVerdict verdict() const;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "store/recorded_run.h"
-#include "store/run_records.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::audit {
 

@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
-#include "store/checkpoint_manifest.h"
+#include "store/checkpoint/checkpoint_manifest.h"
 #include "train/preparation.h"
 #include "train/train_state.h"
 

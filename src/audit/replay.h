@@ -5,7 +5,7 @@
 
 #include "audit/comparison.h"
 #include "core/policy.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "train/stepper.h"
 
 namespace olmo::audit {

@@ -5,7 +5,7 @@
 #include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "store/provenance.h"
+#include "store/runs/provenance.h"
 
 namespace olmo::cli {
 namespace {

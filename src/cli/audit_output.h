@@ -7,7 +7,7 @@
 
 #include "audit/audit.h"
 #include "core/json.h"
-#include "core/op_trace.h"
+#include "core/op_digest.h"
 #include "core/policy.h"
 
 namespace olmo::cli {

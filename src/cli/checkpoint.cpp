@@ -1,4 +1,4 @@
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 
 #include <cmath>
 #include <iomanip>
@@ -15,8 +15,8 @@
 #include "core/named_tensors.h"
 #include "core/safe_text.h"
 #include "core/text.h"
-#include "store/checkpoint_diff.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_diff.h"
+#include "store/checkpoint/checkpoint_folder.h"
 
 namespace olmo::cli {
 namespace {

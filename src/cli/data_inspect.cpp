@@ -16,7 +16,7 @@
 #include "data/inspect.h"
 #include "data/public/tokenizers.h"
 #include "data/token_file.h"
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 #include "train/recorded_places.h"
 
 namespace olmo::cli {

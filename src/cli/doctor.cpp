@@ -13,7 +13,7 @@
 #include "core/policy.h"
 #include "core/process.h"
 #include "core/terminal.h"
-#include "store/provenance.h"
+#include "store/runs/provenance.h"
 
 namespace olmo::cli {
 namespace {

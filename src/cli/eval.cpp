@@ -22,7 +22,7 @@
 #include "dist/together.h"
 #include "eval/selection.h"
 #include "evaluation/session.h"
-#include "store/provenance.h"
+#include "store/runs/provenance.h"
 
 namespace olmo::cli {
 namespace {

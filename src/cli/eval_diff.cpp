@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::cli {
 namespace {

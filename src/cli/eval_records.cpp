@@ -6,8 +6,8 @@
 #include "core/input_file.h"
 #include "core/terminal.h"
 #include "data/public/fetch.h"
-#include "store/evaluation_seal.h"
-#include "store/recorded_run.h"
+#include "store/evaluations/evaluation_seal.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::cli {
 namespace {

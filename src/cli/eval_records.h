@@ -7,7 +7,7 @@
 
 #include "evaluation/session.h"
 #include "models/load_model.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::report {
 struct ParityReport;

@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
-#include "store/checkpoint_manifest.h"
-#include "store/run_db.h"
+#include "store/checkpoint/checkpoint_manifest.h"
 #include "store/run_files.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::cli {
 

@@ -13,10 +13,10 @@
 #include "core/output_file.h"
 #include "core/process.h"
 #include "core/terminal.h"
-#include "report/assumptions.h"
+#include "report/comparability/assumptions.h"
 #include "report/page/pages.h"
-#include "store/declarations.h"
-#include "store/run_db.h"
+#include "store/runs/declarations.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::cli {
 namespace {

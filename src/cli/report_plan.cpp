@@ -11,14 +11,14 @@
 #include "core/json.h"
 #include "core/number.h"
 #include "core/text.h"
-#include "report/assignment.h"
-#include "report/contradictions.h"
+#include "report/evaluations/task_comparison.h"
 #include "report/gate.h"
 #include "report/plan.h"
-#include "report/repeats.h"
+#include "report/record/contradictions.h"
 #include "report/stats/run_groups.h"
-#include "report/task_comparison.h"
-#include "store/evaluation_db.h"
+#include "report/training/assignment.h"
+#include "report/training/repeats.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::cli {
 namespace {

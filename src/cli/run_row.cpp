@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "report/side.h"
+#include "report/record/side.h"
 
 namespace olmo::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "store/run_overview.h"
+#include "store/runs/run_overview.h"
 
 namespace olmo::cli {
 

@@ -12,8 +12,8 @@
 #include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "monitor/run_view.h"
-#include "store/evaluation_db.h"
-#include "store/run_db.h"
+#include "store/evaluations/evaluation_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::cli {
 namespace {

@@ -16,10 +16,10 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "monitor/run_view.h"
-#include "report/comparability.h"
+#include "report/comparability/comparability.h"
 #include "report/gate.h"
-#include "report/identity.h"
-#include "report/side.h"
+#include "report/record/side.h"
+#include "report/training/identity.h"
 
 namespace olmo::cli {
 namespace {

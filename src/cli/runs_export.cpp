@@ -19,7 +19,7 @@
 #include "core/text.h"
 #include "exports/tools.h"
 #include "monitor/run_view.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::cli {
 namespace {

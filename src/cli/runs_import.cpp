@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::cli {
 namespace {

@@ -14,10 +14,10 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "monitor/run_view.h"
-#include "store/find_runs.h"
-#include "store/run_db.h"
-#include "store/run_facts.h"
 #include "store/run_files.h"
+#include "store/runs/find_runs.h"
+#include "store/runs/run_db.h"
+#include "store/runs/run_facts.h"
 
 namespace olmo::cli {
 namespace {

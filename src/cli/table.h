@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
 
 namespace olmo::cli {
 

@@ -12,9 +12,9 @@
 #include "core/process.h"
 #include "core/text.h"
 #include "report/page/pages.h"
-#include "store/checkpoint.h"
-#include "store/provenance.h"
-#include "store/schema.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/database/schema.h"
+#include "store/runs/provenance.h"
 
 namespace olmo::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/input_file.h"
 
-template class nlohmann::basic_json<>;  // see precompiled.h
+template class nlohmann::basic_json<>;  // see precompiled/json.h
 
 namespace olmo {
 namespace {

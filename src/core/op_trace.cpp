@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-/// What a digest of TraceFormat::kSums begins with: by chance a SHA-256 never does.
-constexpr std::array<std::uint8_t, 8> kMark = {'o', 'l', 'm', 'o', 't', 'r', 'c', '2'};
-
 constexpr std::size_t kSums = 8;  // enough that no multiplication waits for another
 using Sums = std::array<std::uint64_t, kSums>;
 
@@ -81,15 +78,6 @@ Digest digest_of(std::span<const std::byte> bytes, const Hash& hash) {
 
 }  // namespace
 
-TraceFormat format_of(std::span<const OpDigest> trace) {
-  const auto marked = [](const OpDigest& each) {
-    return std::equal(kMark.begin(), kMark.end(), each.digest.bytes.begin());
-  };
-  // Any: one digest may have been altered.
-  return trace.empty() || std::ranges::any_of(trace, marked) ? TraceFormat::kSums
-                                                             : TraceFormat::kSha256;
-}
-
 OutputHash::OutputHash(TraceFormat format, std::uint64_t size) : format_(format), left_(size) {
   all_.update_u64(size);
 }
@@ -124,10 +112,7 @@ Digest OutputHash::finish() {
 }
 
 void OpTrace::add(std::string_view operation, Digest digest) {
-  if (format_ == TraceFormat::kSums) {
-    std::copy_backward(digest.bytes.begin(), digest.bytes.end() - kMark.size(), digest.bytes.end());
-    std::ranges::copy(kMark, digest.bytes.begin());
-  }
+  if (format_ == TraceFormat::kSums) digest = marked(digest);
   digests_.push_back({prefix_ + std::string(operation), digest});
 }
 
@@ -152,20 +137,6 @@ OpScope::OpScope(OpTrace* trace, std::string_view name) : trace_(trace) {
 
 OpScope::~OpScope() {
   if (trace_ != nullptr) trace_->prefix_.resize(outer_);
-}
-
-std::optional<TraceDifference> first_difference(std::span<const OpDigest> a,
-                                                std::span<const OpDigest> b) {
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    if (i >= a.size()) return TraceDifference{b[i].operation, "only the second trace has it"};
-    if (i >= b.size()) return TraceDifference{a[i].operation, "only the first trace has it"};
-    if (a[i].operation != b[i].operation) {
-      return TraceDifference{a[i].operation,
-                             "the second trace has " + b[i].operation + " in its place"};
-    }
-    if (a[i].digest != b[i].digest) return TraceDifference{a[i].operation, "its output differs"};
-  }
-  return std::nullopt;
 }
 
 }  // namespace olmo

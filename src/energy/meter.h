@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "energy/channel.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::energy {
 

@@ -18,7 +18,7 @@
 #include "eval/task.h"
 #include "evaluation/rank_team.h"
 #include "model/olmo.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::evaluation {
 

@@ -11,7 +11,7 @@
 #include "dist/communicator.h"
 #include "eval/task_catalog.h"
 #include "evaluation/evaluation.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::evaluation {
 

@@ -7,8 +7,8 @@
 #include "core/process_identity.h"
 #include "core/terminal.h"
 #include "dist/agreement.h"
-#include "store/provenance.h"
 #include "store/run_files.h"
+#include "store/runs/provenance.h"
 
 namespace olmo::evaluation {
 namespace {

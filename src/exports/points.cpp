@@ -14,9 +14,9 @@
 #include "core/recorded_json.h"
 #include "core/safe_text.h"
 #include "core/text.h"
-#include "store/evaluation_db.h"
-#include "store/recorded_run.h"
-#include "store/series.h"
+#include "store/evaluations/evaluation_db.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/series.h"
 
 namespace olmo::exports {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::exports {
 

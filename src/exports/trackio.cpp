@@ -1,4 +1,4 @@
-// trackio's database: one file a project (store/trackio_db.h).
+// trackio's database: one file a project (store/runs/trackio_db.h).
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "core/recorded_json.h"
 #include "core/text.h"
 #include "exports/tools.h"
-#include "store/trackio_db.h"
+#include "store/runs/trackio_db.h"
 
 namespace olmo::exports {
 namespace {

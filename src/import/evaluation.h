@@ -2,7 +2,7 @@
 #pragma once
 
 #include "import/instances.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::import {
 

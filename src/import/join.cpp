@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "import/steps.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::import {
 namespace {

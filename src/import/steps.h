@@ -6,7 +6,7 @@
 
 #include "import/columns.h"
 #include "import/log.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::import {
 

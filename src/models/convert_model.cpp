@@ -11,8 +11,8 @@
 #include "core/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
-#include "store/checkpoint.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/safetensors.h"
 
 namespace olmo::models {
 namespace {

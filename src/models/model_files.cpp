@@ -12,10 +12,10 @@
 #include "data/public/tokenizers.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_folder.h"
-#include "store/checkpoint_manifest.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_manifest.h"
+#include "store/checkpoint/safetensors.h"
 
 namespace olmo::models {
 namespace {

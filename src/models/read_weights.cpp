@@ -10,10 +10,10 @@
 #include "core/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_folder.h"
-#include "store/raw_file.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_folder.h"
+#include "store/checkpoint/raw_file.h"
+#include "store/checkpoint/safetensors.h"
 
 namespace olmo::models {
 namespace {

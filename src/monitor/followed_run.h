@@ -9,7 +9,7 @@
 
 #include "monitor/run_curves.h"
 #include "monitor/run_view.h"
-#include "store/record_database.h"
+#include "store/database/record_database.h"
 
 namespace olmo::monitor {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "page/chart.h"
-#include "store/series.h"
+#include "store/runs/series.h"
 
 namespace olmo::monitor {
 

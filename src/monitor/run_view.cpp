@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "store/recorded_run.h"
-#include "store/series.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/series.h"
 
 namespace olmo::monitor {
 namespace {

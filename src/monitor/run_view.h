@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "store/run_db.h"
-#include "store/run_facts.h"
-#include "store/run_folder.h"
-#include "store/run_line.h"
+#include "store/runs/run_db.h"
+#include "store/runs/run_facts.h"
+#include "store/runs/run_folder.h"
+#include "store/runs/run_line.h"
 
 namespace olmo::monitor {
 

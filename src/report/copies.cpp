@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "core/recorded_json.h"
 #include "core/text.h"
-#include "report/comparability.h"
+#include "report/comparability/comparability.h"
 
 namespace olmo::report {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <tuple>
 
-#include "report/ending.h"
 #include "report/evidence.h"
 #include "report/sentences.h"
 #include "report/stats/distributions.h"
+#include "report/training/ending.h"
 
 namespace olmo::report {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "report/assignment.h"
 #include "report/copies.h"
-#include "report/ending.h"
+#include "report/training/assignment.h"
+#include "report/training/ending.h"
 
 namespace olmo::report {
 namespace {

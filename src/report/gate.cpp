@@ -8,12 +8,12 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "report/comparability.h"
-#include "report/evaluation_match.h"
-#include "report/identity.h"
-#include "report/settings.h"
-#include "report/side_by_side.h"
-#include "report/world.h"
+#include "report/comparability/comparability.h"
+#include "report/comparability/settings.h"
+#include "report/comparability/side_by_side.h"
+#include "report/cost/world.h"
+#include "report/evaluations/evaluation_match.h"
+#include "report/training/identity.h"
 
 namespace olmo::report {
 namespace {

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "report/claim.h"
-#include "report/recorded_evaluation.h"
-#include "report/side.h"
-#include "report/verdict.h"
-#include "store/recorded_run.h"
+#include "report/claims/claim.h"
+#include "report/claims/verdict.h"
+#include "report/record/recorded_evaluation.h"
+#include "report/record/side.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::report {
 

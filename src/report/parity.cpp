@@ -3,13 +3,13 @@
 #include <future>
 
 #include "core/error.h"
-#include "report/comparability.h"
+#include "report/comparability/comparability.h"
+#include "report/comparability/stated_tokens.h"
 #include "report/decide.h"
+#include "report/evaluations/unlike_scores.h"
 #include "report/parity_evaluations.h"
 #include "report/parity_margins.h"
 #include "report/parity_training.h"
-#include "report/stated_tokens.h"
-#include "report/unlike_scores.h"
 
 namespace olmo::report {
 namespace {

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "report/claim.h"
-#include "report/efficiency.h"
-#include "report/evaluation_scores.h"
+#include "report/claims/claim.h"
+#include "report/claims/verdict.h"
+#include "report/cost/efficiency.h"
+#include "report/evaluations/evaluation_scores.h"
+#include "report/evaluations/perplexity_comparison.h"
+#include "report/evaluations/task_comparison.h"
 #include "report/gate.h"
-#include "report/identity.h"
-#include "report/perplexity_comparison.h"
-#include "report/task_comparison.h"
-#include "report/trajectory.h"
-#include "report/verdict.h"
+#include "report/training/identity.h"
+#include "report/training/trajectory.h"
 
 namespace olmo::report {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "report/evaluation_choice.h"
-#include "report/evaluation_match.h"
-#include "report/evaluation_places.h"
+#include "report/evaluations/evaluation_choice.h"
+#include "report/evaluations/evaluation_match.h"
+#include "report/evaluations/evaluation_places.h"
 
 namespace olmo::report {
 namespace {

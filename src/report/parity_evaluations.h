@@ -1,7 +1,7 @@
 // What a parity report says of scores.
 #pragma once
 
-#include "report/evaluation_groups.h"
+#include "report/evaluations/evaluation_groups.h"
 #include "report/parity.h"
 
 namespace olmo::report {

@@ -5,8 +5,8 @@
 
 #include "core/text.h"
 #include "report/evidence.h"
-#include "report/published_noise.h"
-#include "store/declarations.h"
+#include "report/training/published_noise.h"
+#include "store/runs/declarations.h"
 
 namespace olmo::report {
 namespace {

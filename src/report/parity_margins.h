@@ -1,7 +1,7 @@
 // What a parity report holds differences against.
 #pragma once
 
-#include "report/evaluation_groups.h"
+#include "report/evaluations/evaluation_groups.h"
 #include "report/parity.h"
 
 namespace olmo::report {

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "core/text.h"
-#include "report/comparability.h"
-#include "report/stated_tokens.h"
+#include "report/comparability/comparability.h"
+#include "report/comparability/stated_tokens.h"
 
 namespace olmo::report {
 namespace {

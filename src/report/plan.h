@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/claim.h"
+#include "report/claims/claim.h"
 
 namespace olmo::report {
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "report/efficiency.h"
-#include "report/evaluation_scores.h"
-#include "report/identity.h"
-#include "report/side.h"
-#include "report/trajectory.h"
+#include "report/cost/efficiency.h"
+#include "report/evaluations/evaluation_scores.h"
+#include "report/record/side.h"
+#include "report/training/identity.h"
+#include "report/training/trajectory.h"
 
 namespace olmo::report {
 

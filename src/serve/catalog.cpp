@@ -8,7 +8,7 @@
 #include "serve/lone_evaluations.h"
 #include "serve/routes.h"
 #include "serve/stamp.h"
-#include "store/find_runs.h"
+#include "store/runs/find_runs.h"
 
 namespace olmo::serve {
 namespace {

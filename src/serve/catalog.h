@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "monitor/run_view.h"
-#include "report/evaluation_scores.h"
+#include "report/evaluations/evaluation_scores.h"
 #include "serve/known_seals.h"
-#include "store/run_db.h"
-#include "store/run_summary.h"
+#include "store/runs/run_db.h"
+#include "store/runs/run_summary.h"
 
 namespace olmo::serve {
 

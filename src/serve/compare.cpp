@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "page/html.h"
-#include "report/side_by_side.h"
+#include "report/comparability/side_by_side.h"
 #include "serve/run_set.h"
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::serve {
 namespace {

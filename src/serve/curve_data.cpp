@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/number.h"
-#include "store/recorded_run.h"
-#include "store/run_line.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/run_line.h"
 
 namespace olmo::serve {
 namespace {

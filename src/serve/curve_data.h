@@ -13,7 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "serve/run_set.h"
-#include "store/series.h"
+#include "store/runs/series.h"
 
 namespace olmo::serve {
 

@@ -18,7 +18,7 @@
 #include "serve/form.h"
 #include "serve/frame.h"
 #include "serve/run_set.h"
-#include "store/run_line.h"
+#include "store/runs/run_line.h"
 
 namespace olmo::serve {
 namespace {

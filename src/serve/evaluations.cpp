@@ -4,12 +4,12 @@
 
 #include "core/error.h"
 #include "page/html.h"
-#include "report/evaluation_scores.h"
+#include "report/evaluations/evaluation_scores.h"
 #include "report/page/sections.h"
-#include "report/recorded_evaluation.h"
+#include "report/record/recorded_evaluation.h"
 #include "serve/lone_evaluations.h"
 #include "serve/run_set.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::serve {
 namespace {

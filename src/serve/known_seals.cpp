@@ -1,6 +1,6 @@
 #include "serve/known_seals.h"
 
-#include "store/evaluation_seal.h"
+#include "store/evaluations/evaluation_seal.h"
 
 namespace olmo::serve {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "serve/stamp.h"
-#include "store/record_database.h"
+#include "store/database/record_database.h"
 
 namespace olmo::serve {
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "report/evaluation_scores.h"
+#include "report/evaluations/evaluation_scores.h"
 #include "serve/catalog.h"
 
 namespace olmo::serve {

@@ -5,7 +5,7 @@
 #include "core/hash.h"
 #include "core/process.h"
 #include "page/html.h"
-#include "report/assumptions.h"
+#include "report/comparability/assumptions.h"
 #include "report/page/pages.h"
 #include "serve/lone_evaluations.h"
 #include "serve/page_maker.h"

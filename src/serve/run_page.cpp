@@ -10,9 +10,9 @@
 #include "serve/run_columns.h"
 #include "serve/run_rows.h"
 #include "serve/site.h"
-#include "store/audit_records.h"
-#include "store/run_facts.h"
-#include "store/series.h"
+#include "store/runs/audit_records.h"
+#include "store/runs/run_facts.h"
+#include "store/runs/series.h"
 
 namespace olmo::serve {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "serve/catalog.h"
 #include "serve/frame.h"
-#include "store/evaluation_db.h"
-#include "store/record_database.h"
+#include "store/database/record_database.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::serve {
 

@@ -7,7 +7,7 @@
 
 #include "eval/task.h"
 #include "serve/run_set.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::serve {
 

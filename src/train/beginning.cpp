@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "models/read_weights.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "store/run_files.h"
 #include "train/resume_checks.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/run_folder.h"
+#include "store/runs/run_folder.h"
 #include "train/preparation.h"
 #include "train/resume.h"
 

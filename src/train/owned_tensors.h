@@ -11,8 +11,8 @@
 #include "core/hash.h"
 #include "core/tensor.h"
 #include "sharding/relay.h"
-#include "store/checkpoint.h"
-#include "store/raw_file.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/raw_file.h"
 
 namespace olmo::train {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "dist/communicator.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::train {
 

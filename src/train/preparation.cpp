@@ -17,8 +17,8 @@
 #include "data/public/fetch.h"
 #include "data/token_file.h"
 #include "models/read_weights.h"
-#include "store/checkpoint_folder.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint_folder.h"
+#include "store/checkpoint/safetensors.h"
 
 namespace olmo::train {
 namespace {

@@ -19,7 +19,7 @@
 #include "data/dataset.h"
 #include "data/tokenizer/tokenizer.h"
 #include "evaluation/evaluators.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 #include "train/memory.h"
 
 namespace olmo::train {

@@ -14,8 +14,8 @@
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "sharding/relay.h"
-#include "store/checkpoint_draft.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_draft.h"
+#include "store/checkpoint/checkpoint_folder.h"
 
 namespace olmo::train {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "dist/communicator.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "train/owned_tensors.h"
 #include "train/train_state.h"
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "data/dataset.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::train {
 

@@ -1,8 +1,8 @@
 #include "train/recorder.h"
 
-#include "store/audit_records.h"
-#include "store/checkpoint_folder.h"
-#include "store/verify_record.h"
+#include "store/checkpoint/checkpoint_folder.h"
+#include "store/runs/audit_records.h"
+#include "store/runs/verify_record.h"
 
 namespace olmo::train {
 

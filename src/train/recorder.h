@@ -9,8 +9,8 @@
 
 #include "core/op_trace.h"
 #include "core/terminal.h"
-#include "store/run_db.h"
-#include "store/run_folder.h"
+#include "store/runs/run_db.h"
+#include "store/runs/run_folder.h"
 
 namespace olmo::train {
 

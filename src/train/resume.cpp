@@ -7,10 +7,10 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/terminal.h"
-#include "store/checkpoint_folder.h"
-#include "store/recorded_run.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "store/run_files.h"
-#include "store/run_folder.h"
+#include "store/runs/recorded_run.h"
+#include "store/runs/run_folder.h"
 #include "train/resume_checks.h"
 
 namespace olmo::train {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "train/session.h"
 #include "train/train_state.h"
 
@@ -28,13 +28,13 @@ struct Resumption {
   std::vector<ResumeEvent> events;
 };
 
-/// The run belongs to its folder: run.json says which it is (store/run_folder.h), in folders of
-/// an older olmo-harness the checkpoints do, or the folder's own run.db. `latest` takes the newest
-/// sound checkpoint: one that is damaged, of another run, or of a line of steps that was left, is
-/// passed over, with a warning and an event. A folder whose checkpoints are all of this kind is
-/// refused, never started anew. Throws Error(kUsage) for another config and for a copied folder
-/// that would write to the run of the original, Error(kInput) if there is no such checkpoint,
-/// Error(kDamaged) if the record or what was asked for is damaged, or lacks steps.
+/// The run belongs to its folder: run.json says which it is (store/runs/run_folder.h), in folders
+/// of an older olmo-harness the checkpoints do, or the folder's own run.db. `latest` takes the
+/// newest sound checkpoint: one that is damaged, of another run, or of a line of steps that was
+/// left, is passed over, with a warning and an event. A folder whose checkpoints are all of this
+/// kind is refused, never started anew. Throws Error(kUsage) for another config and for a copied
+/// folder that would write to the run of the original, Error(kInput) if there is no such
+/// checkpoint, Error(kDamaged) if the record or what was asked for is damaged, or lacks steps.
 /// `read`: reads a checkpoint, as read_start().
 Resumption find_resumption(const SessionOptions& options, const std::filesystem::path& database,
                            const config::TrainConfig& config, const ReadStart& read = read_start);

@@ -5,8 +5,8 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/recorded_json.h"
-#include "store/provenance.h"
-#include "store/recorded_run.h"
+#include "store/runs/provenance.h"
+#include "store/runs/recorded_run.h"
 #include "train/preparation.h"
 
 namespace olmo::train {

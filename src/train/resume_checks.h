@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/policy.h"
 #include "data/batch.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "train/train_state.h"
 
 namespace olmo::train {

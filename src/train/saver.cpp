@@ -8,7 +8,7 @@
 #include "core/named_tensors.h"
 #include "dist/agreement.h"
 #include "dist/together.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "train/divergence.h"
 #include "train/train_state.h"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "train/rank_checkpoint.h"
 #include "train/recorder.h"
 #include "train/stepper.h"

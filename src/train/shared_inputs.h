@@ -7,7 +7,7 @@
 
 #include "dist/agreement.h"
 #include "dist/communicator.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 #include "train/preparation.h"
 
 namespace olmo::train {

@@ -10,7 +10,7 @@
 #include "core/policy.h"
 #include "optim/optimizer.h"
 #include "sharding/rank_units.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::train {
 

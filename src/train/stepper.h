@@ -19,7 +19,7 @@
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "sharding/rank_units.h"
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 #include "train/owned_tensors.h"
 #include "train/state_tensors.h"
 

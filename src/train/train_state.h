@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/json.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "train/stepper.h"
 
 namespace olmo::train {

@@ -12,7 +12,7 @@
 #include "core/machine.h"
 #include "core/process_identity.h"
 #include "dist/exchange.h"
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::train {
 namespace {

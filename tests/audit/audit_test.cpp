@@ -4,8 +4,8 @@
 #include <random>
 
 #include "dist/thread_ranks.h"
-#include "store/audit_records.h"
-#include "store/run_db.h"
+#include "store/runs/audit_records.h"
+#include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 #include "train/preparation.h"

@@ -4,7 +4,7 @@
 
 #include "cli/training.h"
 #include "cli/words.h"
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 namespace olmo::test {

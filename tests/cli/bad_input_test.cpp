@@ -15,9 +15,9 @@
 #include "data/tokenizer/tokenizer.h"
 #include "import/instances.h"
 #include "import/steps.h"
-#include "store/checkpoint.h"
-#include "store/safetensors.h"
-#include "store/sqlite.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/safetensors.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -8,7 +8,7 @@
 #include "cli/training.h"
 #include "core/named_tensors.h"
 #include "core/policy.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "support/catch.h"
 
 namespace olmo::test {

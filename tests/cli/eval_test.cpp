@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 #include "support/catch.h"
 #include "support/environment.h"
 

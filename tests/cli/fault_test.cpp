@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "cli/training.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "support/catch.h"
 #include "support/faults.h"
 

@@ -4,9 +4,9 @@
 
 #include "cli/training.h"
 #include "core/input_file.h"
-#include "store/run_folder.h"
-#include "store/schema.h"
-#include "store/sqlite.h"
+#include "store/database/schema.h"
+#include "store/database/sqlite.h"
+#include "store/runs/run_folder.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -3,8 +3,8 @@
 // steps of the record up to it; and the same command goes on to the same bits.
 #include "cli/training.h"
 #include "core/error.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "support/catch.h"
 #include "support/disk_log.h"
 #include "support/faults.h"

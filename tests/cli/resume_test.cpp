@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "store/checkpoint.h"
-#include "store/sqlite.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -5,7 +5,7 @@
 #include "core/input_file.h"
 #include "core/terminal.h"
 #include "store/plain_records.h"
-#include "store/run_folder.h"
+#include "store/runs/run_folder.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 namespace olmo::test {

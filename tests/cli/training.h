@@ -4,7 +4,7 @@
 
 #include "core/hash.h"
 #include "core/json.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "support/stopping_child.h"
 #include "support/temporary_directory.h"
 

@@ -2,7 +2,7 @@
 // two trainings. None of these tests depends on which process is faster: where a process must be in
 // the middle of its training, it is held there, and would train without end.
 #include "cli/words.h"
-#include "store/run_folder.h"
+#include "store/runs/run_folder.h"
 #include "support/catch.h"
 
 namespace olmo::test {

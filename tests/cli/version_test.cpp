@@ -5,7 +5,7 @@
 #include "cli/said.h"
 #include "core/json.h"
 #include "core/process.h"
-#include "store/schema.h"
+#include "store/database/schema.h"
 #include "support/catch.h"
 
 namespace olmo::test {

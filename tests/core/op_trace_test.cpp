@@ -102,14 +102,4 @@ TEST_CASE("the format of a trace is told by its digests, and both formats tell o
         Sha256().update_u64(std::bit_cast<std::uint64_t>(1.0)).finish());
 }
 
-TEST_CASE("the first of several differences is named, and what one trace lacks", "[core]") {
-  const at::Tensor zero = at::zeros({4}), one = at::ones({4});
-  const auto a = trace_of(zero, zero), b = trace_of(one, one);
-  CHECK(first_difference(a.digests(), b.digests())->operation == "forward/embedding");
-  const std::span all(a.digests());
-  CHECK(first_difference(all, all.first(1))->reason == "only the first trace has it");
-  CHECK(first_difference(all.first(1), all)->reason == "only the second trace has it");
-  CHECK(first_difference(all, all.last(1))->operation == "forward/embedding");
-}
-
 }  // namespace olmo

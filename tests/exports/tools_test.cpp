@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "exports/export_fixture.h"
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 using namespace olmo;

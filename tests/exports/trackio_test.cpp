@@ -1,7 +1,7 @@
 #include "core/input_file.h"
 #include "exports/export_fixture.h"
 #include "exports/tools.h"
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
 #include "support/catch.h"
 
 using namespace olmo;

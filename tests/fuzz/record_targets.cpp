@@ -11,8 +11,8 @@
 #include "monitor/run_view.h"
 #include "serve/gate.h"
 #include "serve/site.h"
-#include "store/run_db.h"
-#include "store/sqlite.h"
+#include "store/database/sqlite.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::fuzz {
 namespace {

@@ -9,10 +9,10 @@
 #include "fuzz/target.h"
 #include "import/instances.h"
 #include "import/steps.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_manifest.h"
-#include "store/run_db.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_manifest.h"
+#include "store/checkpoint/safetensors.h"
+#include "store/runs/run_db.h"
 
 namespace olmo::fuzz {
 namespace {

@@ -4,7 +4,7 @@
 #include "config/file.h"
 #include "fuzz/target.h"
 #include "models/hf_config.h"
-#include "store/checkpoint_manifest.h"
+#include "store/checkpoint/checkpoint_manifest.h"
 
 namespace olmo::fuzz {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "import/steps.h"
-#include "store/run_db.h"
-#include "store/schema.h"
+#include "store/database/schema.h"
+#include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "models/read_weights.h"
-#include "store/checkpoint.h"
-#include "store/checkpoint_diff.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/checkpoint_diff.h"
+#include "store/checkpoint/safetensors.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "store/plain_records.h"
 #include "store/run_fixture.h"
-#include "store/run_folder.h"
+#include "store/runs/run_folder.h"
 #include "support/catch.h"
 
 using namespace olmo;

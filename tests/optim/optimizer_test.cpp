@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "store/safetensors.h"
+#include "store/checkpoint/safetensors.h"
 #include "support/catch.h"
 
 namespace olmo::optim {

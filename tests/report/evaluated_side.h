@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "report/evaluation_fixture.h"
+#include "report/record/side.h"
 #include "report/run_of_losses.h"
-#include "report/side.h"
 #include "store/plain_evaluation.h"
 
 namespace olmo::test {

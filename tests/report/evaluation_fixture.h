@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/recorded_evaluation.h"
+#include "report/record/recorded_evaluation.h"
 #include "store/plain_evaluation.h"
 #include "support/temporary_directory.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "report/comparability.h"
-#include "report/identity.h"
+#include "report/comparability/comparability.h"
+#include "report/training/identity.h"
 #include "report/two_steps.h"
 #include "support/catch.h"
 

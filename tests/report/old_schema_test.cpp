@@ -1,12 +1,12 @@
 // Databases of every schema version that ever was, with a row in each of their tables.
 #include <map>
 
-#include "report/recorded_evaluation.h"
-#include "report/side.h"
-#include "store/evaluation_db.h"
+#include "report/record/recorded_evaluation.h"
+#include "report/record/side.h"
+#include "store/database/schema.h"
+#include "store/evaluations/evaluation_db.h"
 #include "store/plain_records.h"
-#include "store/recorded_run.h"
-#include "store/schema.h"
+#include "store/runs/recorded_run.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

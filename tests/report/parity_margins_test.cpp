@@ -4,7 +4,7 @@
 
 #include "report/evaluation_fixture.h"
 #include "report/side_db.h"
-#include "store/declarations.h"
+#include "store/runs/declarations.h"
 #include "support/catch.h"
 
 using namespace olmo;

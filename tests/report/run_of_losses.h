@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::report {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::test {
 

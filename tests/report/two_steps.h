@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/side.h"
+#include "report/record/side.h"
 
 namespace olmo::report {
 

@@ -4,7 +4,7 @@
 
 #include "serve/client.h"
 #include "serve/evaluated_run.h"
-#include "store/evaluation_seal.h"
+#include "store/evaluations/evaluation_seal.h"
 #include "support/browser.h"
 #include "support/catch.h"
 

@@ -1,9 +1,9 @@
 // The pages of a run, as the site answers them.
 #include "site_pages.h"
 
-#include "store/audit_records.h"
+#include "store/database/schema.h"
 #include "store/run_fixture.h"
-#include "store/schema.h"
+#include "store/runs/audit_records.h"
 #include "support/catch.h"
 
 namespace fs = std::filesystem;

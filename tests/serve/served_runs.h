@@ -6,7 +6,7 @@
 
 #include "serve/site.h"
 #include "store/plain_records.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "support/happens.h"
 #include "support/temporary_directory.h"
 

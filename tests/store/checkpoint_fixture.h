@@ -10,7 +10,7 @@
 
 #include "core/input_file.h"
 #include "core/named_tensors.h"
-#include "store/checkpoint.h"
+#include "store/checkpoint/checkpoint.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::store::test {

@@ -7,10 +7,10 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint_fixture.h"
-#include "store/checkpoint_folder.h"
 #include "store/plain_records.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/faults.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "store/evaluation_db.h"
+#include "store/evaluations/evaluation_db.h"
 
 namespace olmo::test {
 

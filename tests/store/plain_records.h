@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "store/run_records.h"
+#include "store/runs/run_records.h"
 
 namespace olmo::test {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "store/plain_records.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {

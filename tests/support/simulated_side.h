@@ -8,7 +8,7 @@
 
 #include "core/hash.h"
 #include "store/plain_evaluation.h"
-#include "store/run_db.h"
+#include "store/runs/run_db.h"
 #include "support/simulation.h"
 
 namespace olmo::test {

@@ -6,7 +6,7 @@
 #include "config/train_config.h"
 #include "core/hash.h"
 #include "core/named_tensors.h"
-#include "store/checkpoint_folder.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "support/catch.h"
 
 namespace olmo::train {

@@ -7,7 +7,7 @@
 
 #include "cli/training.h"
 #include "core/machine.h"
-#include "store/run_folder.h"
+#include "store/runs/run_folder.h"
 #include "support/catch.h"
 #include "train/session_alone.h"
 

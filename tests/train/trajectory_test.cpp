@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "data/batch.h"
-#include "store/checkpoint.h"
-#include "store/run_db.h"
+#include "store/checkpoint/checkpoint.h"
+#include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/temporary_directory.h"

@@ -4,7 +4,7 @@
 
 #include "cli/training.h"
 #include "dist/thread_ranks.h"
-#include "store/recorded_run.h"
+#include "store/runs/recorded_run.h"
 #include "support/catch.h"
 
 namespace olmo::train {

@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "page/html.h"
-#include "report/efficiency.h"
+#include "report/cost/efficiency.h"
 #include "report/page/sections.h"
 
 namespace olmo::report::page {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "report/evaluation_scores.h"
+#include "report/evaluations/evaluation_scores.h"
 #include "report/parity.h"
 
 namespace olmo::report::page {

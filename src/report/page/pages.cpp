@@ -9,7 +9,7 @@
 #include "page/html.h"
 #include "report/page/json_parts.h"
 #include "report/page/sections.h"
-#include "report/side.h"
+#include "report/record/side.h"
 
 namespace olmo::report {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "page/chart.h"
 #include "page/html.h"
-#include "report/claim.h"
-#include "report/identity.h"
+#include "report/claims/claim.h"
 #include "report/parity.h"
+#include "report/record/side.h"
 #include "report/run_report.h"
-#include "report/side.h"
+#include "report/training/identity.h"
 
 namespace olmo::report::page {
 

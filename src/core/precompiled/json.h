@@ -1,0 +1,7 @@
+// The JSON library, precompiled for the files that include it (src/precompiled.cmake).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+// json.cpp has the one copy of the class that the others link to; each would compile its own.
+extern template class nlohmann::basic_json<>;
