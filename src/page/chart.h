@@ -87,7 +87,7 @@ class Chart {
 
   [[nodiscard]] const Axis& x() const { return x_; }
 
-  /// What the chart is of, for the script of a page that brings further points (page/script.h).
+  /// What the chart is of, for the script of a page that brings further points (page/browser/curves.js).
   void set_source(std::string source) { source_ = std::move(source); }
 
   /// `steps` holds the step at some x, ascending, for the readout and the other axis; between two

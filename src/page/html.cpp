@@ -8,7 +8,7 @@
 
 #include "core/safe_text.h"
 #include "core/text.h"
-#include "page/script.h"
+#include "page/browser/files.h"
 
 namespace olmo::page {
 namespace {
@@ -161,7 +161,7 @@ std::string Table::html() const {
   return out;
 }
 
-std::string script() { return std::string(charts_script()) + tables_script(); }
+std::string script() { return std::string(charts_js()) + tables_js(); }
 
 void Facts::add(const std::string& name, const std::string& html) {
   if (!html.empty()) html_ += "<div><dt>" + escape(name) + "</dt><dd>" + html + "</dd></div>\n";
@@ -182,8 +182,8 @@ std::string document(const std::string& title, const std::string& body_html,
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>";
-  out += escape(title) + "</title>\n<style>" + style_sheet() +
-         "</style>\n</head>\n<body>\n<main>\n" + body_html + "</main>\n";
+  out += escape(title) + "</title>\n<style>" + style_css() + "</style>\n</head>\n<body>\n<main>\n" +
+         body_html + "</main>\n";
   if (json.size() <= kLargestJson) out += embedded_json("report", json);
   return out + "<script>" + script() + "</script>\n</body>\n</html>\n";
 }

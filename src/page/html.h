@@ -109,12 +109,7 @@ std::string interval_text(const Interval& interval, int digits = 4);
 /// All digits that give the same double again, "" if not finite: for CSV.
 std::string exact(double value);
 
-// How the pages look, and what they do under a reader's hands.
-
-/// CSS for screen (light and dark), phone and A4.
-const char* style_sheet();
-/// Zoom, axes and readout of the charts, and tables that can be sorted and filtered; the page is
-/// whole without it.
+/// What every page does under a reader's hands (page/browser/files.h).
 std::string script();
 
 }  // namespace olmo::page

@@ -11,9 +11,9 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "core/waiting_threads.h"
+#include "page/browser/files.h"
 #include "page/chart.h"
 #include "page/html.h"
-#include "page/script.h"
 #include "serve/curve_data.h"
 #include "serve/form.h"
 #include "serve/frame.h"
@@ -314,7 +314,7 @@ void add_curves(Routes& routes, Catalog& catalog, std::chrono::milliseconds pati
   };
   routes.add("/curves", page);
   routes.add("/run/{}/curves", page);
-  routes.add("/curves.js", [](const auto&) { return script_response(page::curves_script()); });
+  routes.add("/curves.js", [](const auto&) { return script_response(page::curves_js()); });
   const auto cache = std::make_shared<CurveCache>();
   routes.add("/api/curves", [&catalog, cache](const Request& request) {
     return curves_answer(catalog, *cache, request);

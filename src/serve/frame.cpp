@@ -1,7 +1,7 @@
 #include "serve/frame.h"
 
+#include "page/browser/files.h"
 #include "page/html.h"
-#include "page/site.h"
 
 namespace olmo::serve {
 namespace {
@@ -45,7 +45,7 @@ std::string sentence_page(const std::string& title, const std::string& sentence)
 }
 
 Response style_response() {
-  Response response = html_response(std::string(page::style_sheet()) + page::site_style_sheet());
+  Response response = html_response(std::string(page::style_css()) + page::site_css());
   response.content_type = "text/css; charset=utf-8";
   return response;
 }
@@ -62,7 +62,7 @@ Response common_script_response() {
       "'use strict';\n"
       "for (const part of document.querySelectorAll('[data-live]')) part.before = "
       "part.outerHTML;\n";
-  return script_response(kBefore + page::script() + page::site_script());
+  return script_response(kBefore + page::script() + page::site_js());
 }
 
 }  // namespace olmo::serve

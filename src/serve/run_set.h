@@ -22,7 +22,7 @@ inline constexpr std::size_t kReaders = 32;
 struct ChosenRun {
   RunEntry entry;     ///< of an evaluation its key, its database, its name and its status
   std::string label;  ///< its name, with its id where two have the same one
-  std::string look;   ///< classes of colour and dashes (page/style.cpp)
+  std::string look;   ///< classes of colour and dashes (page/browser/style.css)
   std::unique_ptr<store::RecordDatabase> records;  ///< null: `problem` says why
   std::string problem;
   std::string evaluation_id = {};  ///< empty: it is a run

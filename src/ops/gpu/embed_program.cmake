@@ -1,15 +1,11 @@
 # Writes OUT: the kernels' source for GPUs as a C++ table (gpu_program() in dispatch.h). FILES are relative to SOURCE_DIR, the first is
 # compiled.
+include(${CMAKE_CURRENT_LIST_DIR}/../../embed.cmake)
 set(rows "")
 foreach(file IN LISTS FILES)
-  file(READ "${SOURCE_DIR}/${file}" text)
-  # Compilers need not take longer literals than 64 KiB.
-  string(LENGTH "${text}" length)
-  if(length GREATER 60000)
-    message(FATAL_ERROR "${file} is too long to be embedded: ${length} characters")
-  endif()
+  olmo_literal("${SOURCE_DIR}/${file}" literal)
   string(REPLACE "ops/gpu/cstdint" "cstdint" name "${file}")
-  string(APPEND rows "    {\"${name}\", R\"cpp~(${text})cpp~\"},\n")
+  string(APPEND rows "    {\"${name}\", ${literal}},\n")
 endforeach()
 file(WRITE "${OUT}" "// Made by embed_program.cmake.
 #include \"ops/dispatch.h\"

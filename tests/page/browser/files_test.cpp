@@ -1,4 +1,4 @@
-#include "page/site.h"
+#include "page/browser/files.h"
 
 #include <regex>
 #include <string>
@@ -9,6 +9,6 @@ TEST_CASE("style and script of served pages take nothing from elsewhere and writ
           "[page]") {
   const std::regex outside(
       "https?:|url\\(|@import|innerHTML\\s*=|insertAdjacentHTML|document\\.write|eval\\(");
-  CHECK_FALSE(std::regex_search(std::string(olmo::page::site_style_sheet()), outside));
-  CHECK_FALSE(std::regex_search(std::string(olmo::page::site_script()), outside));
+  CHECK_FALSE(std::regex_search(std::string(olmo::page::site_css()), outside));
+  CHECK_FALSE(std::regex_search(std::string(olmo::page::site_js()), outside));
 }

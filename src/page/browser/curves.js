@@ -1,11 +1,5 @@
-// The page of curves in a browser (serve/curves.h makes it). Curves are kept by step, as the server
-// sends them; each chart gets its points on the axis that the reader has chosen.
-#include "page/script.h"
-
-namespace olmo::page {
-
-const char* curves_script() {
-  return R"js(
+// The page of curves (serve/curves.h makes it). Curves are kept by step, as the server sends them;
+// each chart gets its points on the axis that the reader has chosen.
 function curvesPage(main) {
   const runs = JSON.parse(document.getElementById('runs').textContent);
   const form = main.querySelector('form'), notice = document.getElementById('notice');
@@ -319,7 +313,3 @@ function curvesPage(main) {
   painted.then(() => forEach([...runs].sort((a, b) => drawn.has(a.key) - drawn.has(b.key)), loadWhole)).then(() => { say('reading', ''); main.dataset.loaded = 'all'; if (state.zoom) loadParts(); drawSoon(); tick(); });
 }
 if (document.getElementById('curves')) curvesPage(document.getElementById('curves'));
-)js";
-}
-
-}  // namespace olmo::page

@@ -1,13 +1,7 @@
+'use strict';
 // Charts in a browser: each `g` of one holds a curve (data-v: x after the one before, mean, lowest,
 // highest; an empty entry breaks the line; data-steps: the step at some x; data-key: its name for
 // other scripts), each path of its own a rectangle (data-r).
-#include "page/script.h"
-
-namespace olmo::page {
-
-const char* charts_script() {
-  return R"js(
-'use strict';
 const make = (tag, parent, text, set = {}) => { const e = Object.assign(document.createElement(tag), set); e.textContent = text; parent.append(e); return e; };
 const scales = {linear: [v => v, v => v], log: [Math.log10, v => 10 ** v]};
 const scaled = (scale, knee) => scale === 'signed' ? [v => Math.asinh(v / knee), v => Math.sinh(v) * knee] : scales[scale];
@@ -251,7 +245,3 @@ const charts = [...document.querySelectorAll('.plot>svg')].map(chart);
 let shut = [];
 addEventListener('beforeprint', () => { shut = [...document.querySelectorAll('details:not([open])')].filter(d => !d.closest('td')); for (const d of shut) d.open = true; });
 addEventListener('afterprint', () => { for (const d of shut) d.open = false; });
-)js";
-}
-
-}  // namespace olmo::page

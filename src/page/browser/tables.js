@@ -1,10 +1,4 @@
-// Tables in a browser: a click on a column's head sorts, and those of many rows have a filter.
-#include "page/script.h"
-
-namespace olmo::page {
-
-const char* tables_script() {
-  return R"js(
+// A click on a column's head sorts a table, and one of many rows has a filter.
 // 1.2×10⁻³, −4,567, 45.31 %: as numbers.
 function numberOf(text) {
   const t = text.trim().replace(/−/g, '-').replace(/,/g, '').replace(/^[<±] ?/, '');
@@ -31,7 +25,3 @@ for (const table of document.querySelectorAll('table')) {
   field.setAttribute('aria-label', 'Filter the rows'); table.parentNode.before(field);
   field.oninput = () => { const words = field.value.toLowerCase().split(/\s+/); for (const row of rows) row.hidden = !words.every(w => row.textContent.toLowerCase().includes(w)); };
 }
-)js";
-}
-
-}  // namespace olmo::page
