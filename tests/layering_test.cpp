@@ -67,7 +67,7 @@ const std::map<std::string, std::string> kHomes = {
 };
 
 // The files that parse CLI11, whose header alone takes seconds to compile; the others use
-// cli/command.h.
+// cli/interface/command.h.
 const std::set<std::string> kParsers = {"command.cpp", "help.cpp", "interface.cpp", "usage.cpp"};
 
 std::vector<fs::path> sources() {

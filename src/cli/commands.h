@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/interface/command.h"
 
 namespace olmo::cli {
 

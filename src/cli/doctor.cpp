@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/doctor_facts.h"
-#include "cli/help.h"
-#include "cli/table.h"
+#include "cli/interface/help.h"
+#include "cli/screen/table.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/policy.h"

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu_libraries.h"

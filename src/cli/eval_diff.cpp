@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/eval_records.h"
-#include "cli/help.h"
-#include "cli/table.h"
+#include "cli/interface/help.h"
+#include "cli/screen/table.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"

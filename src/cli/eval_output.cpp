@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "eval/scoring.h"

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_records.h"
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"

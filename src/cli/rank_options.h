@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "cli/command.h"
+#include "cli/interface/command.h"
 #include "dist/world.h"
 
 namespace olmo::cli {

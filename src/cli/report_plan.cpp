@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/number.h"

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_row.h"
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/activity.h"
 #include "core/error.h"
 #include "core/json.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/help.h"
-#include "cli/table.h"
+#include "cli/interface/help.h"
+#include "cli/screen/table.h"
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/json.h"

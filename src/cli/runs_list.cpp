@@ -6,9 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/given_path.h"
+#include "cli/interface/usage.h"
 #include "cli/run_row.h"
-#include "cli/table.h"
-#include "cli/usage.h"
+#include "cli/screen/table.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/terminal.h"

@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/given_path.h"
-#include "cli/screen.h"
-#include "cli/watch_frame.h"
+#include "cli/screen/screen.h"
+#include "cli/screen/watch_frame.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
 

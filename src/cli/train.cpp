@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval_records.h"
-#include "cli/help.h"
+#include "cli/interface/help.h"
 #include "cli/next_steps.h"
 #include "cli/rank_options.h"
 #include "config/cluster.h"

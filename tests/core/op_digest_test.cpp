@@ -7,7 +7,7 @@
 namespace olmo {
 
 TEST_CASE("the first of several differences is named, and what one trace lacks", "[core]") {
-  const std::vector<OpDigest> a = {{"embedding", sha256({})}, {"attention", sha256({})}};
+  const std::vector<OpDigest> a = {{"embedding", sha256("")}, {"attention", sha256("")}};
   auto b = a;
   for (OpDigest& each : b) each.digest.bytes[31] ^= 1;
   CHECK(first_difference(a, b)->operation == "embedding");
@@ -21,7 +21,7 @@ TEST_CASE("the first of several differences is named, and what one trace lacks",
 TEST_CASE("one marked digest tells the format of a trace", "[core]") {
   std::vector<OpDigest> trace(3);
   CHECK(format_of(trace) == TraceFormat::kSha256);
-  trace[1].digest = marked(sha256({}));
+  trace[1].digest = marked(sha256(""));
   CHECK(format_of(trace) == TraceFormat::kSums);
 }
 

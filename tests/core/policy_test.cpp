@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include <ATen/Context.h>
 #include <omp.h>
 
 #include "core/error.h"

@@ -1,5 +1,7 @@
 #include "dist/c10d.h"
 
+#include <c10/util/Exception.h>
+
 #include "core/error.h"
 #include "dist/store.h"
 #include "support/catch.h"

@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "evaluation_fixture.h"
-
 #include "report/claims/claim.h"
+#include "report/evaluation_fixture.h"
 #include "support/catch.h"
 
 using namespace olmo;

@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "evaluation_fixture.h"
-
 #include "core/error.h"
+#include "report/evaluation_fixture.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/evaluations/task_flips.h"
 #include "support/catch.h"

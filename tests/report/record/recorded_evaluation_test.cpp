@@ -2,9 +2,8 @@
 
 #include <limits>
 
-#include "evaluation_fixture.h"
-
 #include "core/error.h"
+#include "report/evaluation_fixture.h"
 #include "support/catch.h"
 
 using namespace olmo;

@@ -1,6 +1,6 @@
-#include "cli/interface.h"
+#include "cli/interface/interface.h"
 
-#include "cli/command.h"
+#include "cli/interface/command.h"
 #include "support/catch.h"
 
 namespace olmo::cli {

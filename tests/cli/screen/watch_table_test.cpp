@@ -1,4 +1,4 @@
-#include "cli/watch_table.h"
+#include "cli/screen/watch_table.h"
 
 #include <algorithm>
 

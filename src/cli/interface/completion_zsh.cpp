@@ -1,4 +1,4 @@
-#include "cli/completion.h"
+#include "cli/interface/completion.h"
 #include "core/text.h"
 
 namespace olmo::cli {

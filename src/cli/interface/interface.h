@@ -1,5 +1,6 @@
-// What the program takes, as data: the commands, arguments and options that Command (cli/command.h)
-// has declared. The man page and the scripts that complete words in a shell are made from it.
+// What the program takes, as data: the commands, arguments and options that Command
+// (cli/interface/command.h) has declared. The man page and the scripts that complete words in a
+// shell are made from it.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "cli/command.h"
+#include "cli/interface/command.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,8 +8,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/given_path.h"
-#include "cli/help.h"
-#include "cli/usage.h"
+#include "cli/interface/help.h"
+#include "cli/interface/usage.h"
 #include "core/gpu.h"
 #include "core/number.h"
 #include "core/text.h"

@@ -1,4 +1,4 @@
-#include "cli/man_page.h"
+#include "cli/interface/man_page.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/watch_frame.h"
+#include "cli/screen/watch_frame.h"
 
 #include <algorithm>
 

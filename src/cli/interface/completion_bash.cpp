@@ -1,6 +1,6 @@
 #include <map>
 
-#include "cli/completion.h"
+#include "cli/interface/completion.h"
 #include "core/text.h"
 
 namespace olmo::cli {

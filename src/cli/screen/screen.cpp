@@ -1,4 +1,4 @@
-#include "cli/screen.h"
+#include "cli/screen/screen.h"
 
 #include <algorithm>
 #include <array>

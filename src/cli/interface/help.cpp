@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "cli/interface/help.h"
 
 #include <algorithm>
 #include <sstream>

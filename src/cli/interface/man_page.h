@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/interface.h"
+#include "cli/interface/interface.h"
 #include "core/process.h"
 
 namespace olmo::cli {

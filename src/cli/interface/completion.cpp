@@ -1,5 +1,5 @@
 // `olmo-harness completion bash|zsh|fish`.
-#include "cli/completion.h"
+#include "cli/interface/completion.h"
 
 #include <iostream>
 

@@ -1,4 +1,4 @@
-#include "cli/completion_scene.h"
+#include "cli/interface/completion_scene.h"
 
 namespace olmo::test {
 

@@ -1,9 +1,9 @@
-#include "cli/watch_table.h"
+#include "cli/screen/watch_table.h"
 
 #include <set>
 #include <sstream>
 
-#include "cli/table.h"
+#include "cli/screen/table.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
 #include "page/html.h"

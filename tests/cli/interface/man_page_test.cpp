@@ -54,10 +54,10 @@ TEST_CASE("the man page has every command, option, exit code and variable", "[cl
   // A line that is wider than any text keeps words together.
   const auto shown =
       run("groff -man -Tascii -P-cbou -rLL=2000n '" + page.file() + "' 2>/dev/null").output;
-  for (const char* part : {"olmo-harness train CONFIG [key.path=value ...] [OPTIONS]",
-                           "olmo-harness runs show RUN [OPTIONS]",
-                           "olmo-harness report parity RUN_A RUN_B [OPTIONS]", "--run-dir DIR",
-                           "--perplexity NAME=PATH", "key.path=value"}) {
+  for (const char* part :
+       {"olmo-harness train CONFIG [key.path=value ...] [OPTIONS]",
+        "olmo-harness runs show RUN [OPTIONS]", "olmo-harness report parity RUN_A RUN_B [OPTIONS]",
+        "--run-dir DIR", "--perplexity NAME=PATH", "key.path=value"}) {
     INFO(part);
     CHECK(contains(shown, part));
   }

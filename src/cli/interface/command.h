@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/interface.h"
+#include "cli/interface/interface.h"
 #include "core/policy.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's

@@ -1,11 +1,11 @@
-#include "cli/watch_frame.h"
+#include "cli/screen/watch_frame.h"
 
 #include <algorithm>
 #include <optional>
 #include <sstream>
 
-#include "cli/help.h"
-#include "cli/watch_table.h"
+#include "cli/interface/help.h"
+#include "cli/screen/watch_table.h"
 #include "core/safe_text.h"
 #include "core/terminal.h"
 #include "core/text.h"

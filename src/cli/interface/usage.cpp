@@ -1,4 +1,4 @@
-#include "cli/usage.h"
+#include "cli/interface/usage.h"
 
 #include <algorithm>
 #include <iostream>
@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/help.h"
+#include "cli/interface/help.h"
 #include "core/error.h"
 #include "core/text.h"
 

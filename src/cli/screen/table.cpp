@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/screen/table.h"
 
 #include <algorithm>
 #include <cmath>

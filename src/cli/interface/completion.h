@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/interface.h"
+#include "cli/interface/interface.h"
 
 namespace olmo::cli {
 

@@ -1,10 +1,10 @@
-#include "cli/interface.h"
+#include "cli/interface/interface.h"
 
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
 
-#include "cli/help.h"
+#include "cli/interface/help.h"
 
 namespace olmo::cli {
 namespace {
