@@ -98,7 +98,8 @@ std::vector<AddedToken> added_tokens(const UnicodeTable& table, const TokenizerF
     }
     for (const AddedToken& other : tokens) {
       if (other.content != token.content) continue;
-      throw Error(ErrorKind::kInput, "`added_tokens`: ids " + std::to_string(other.id) + " and " +
+      throw Error(ErrorKind::kInput, file.path.string() + ": `added_tokens`: ids " +
+                                         std::to_string(other.id) + " and " +
                                          std::to_string(token.id) +
                                          " have the same content after normalization");
     }

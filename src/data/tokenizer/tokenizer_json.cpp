@@ -21,6 +21,7 @@ class TokenizerJsonReader {
   TokenizerFile read() {
     if (!root_.is_object()) fail("the top level must be an object");
     TokenizerFile file;
+    file.path = path_;
     file.digest = sha256_file(path_);
     for (const char* key : {"truncation", "padding"}) {
       if (root_.contains(key) && !root_[key].is_null())

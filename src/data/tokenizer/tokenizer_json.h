@@ -23,6 +23,7 @@ enum class SplitPattern : std::uint8_t {
 
 /// A checked tokenizer.json.
 struct TokenizerFile {
+  std::filesystem::path path;  ///< for messages
   Digest digest;
   bool nfc = false;
   SplitPattern split = SplitPattern::kGpt2;

@@ -299,6 +299,12 @@ TEST_CASE("a damaged tokenizer.json is refused with one sentence", "[data]") {
   CHECK_THAT(
       load_error_after([](Json& root) { root["added_tokens"].push_back(root["added_tokens"][0]); }),
       Contains("repeats"));
+  CHECK_THAT(
+      load_error_after([](Json& root) {
+        root["added_tokens"][8]["content"] = "\u00C5bo";
+        root["added_tokens"][8]["normalized"] = true;
+      }),
+      Contains("tokenizer.json: `added_tokens`: ids 704 and 706 have the same content after"));
 }
 
 TEST_CASE("OLMo's own tokenizers meet the reference values", "[.golden]") {
