@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "data/foreign_format.h"
 
 namespace olmo::data {
 namespace {
@@ -244,6 +245,15 @@ class TextHandler final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<std::string>* wanted_ = nullptr;  ///< where the next value goes
 };
 
+void refuse_foreign(std::string_view head, const std::filesystem::path& path) {
+  const auto format = foreign_to_json_lines(head);
+  if (!format) return;
+  throw Error(ErrorKind::kInput,
+              path.string() + ": is " + std::string(format->name) +
+                  ", expected JSON lines with a field `text`, plain, gzip or zstd: " +
+                  (format->is_packed ? "unpack it" : "convert it") + " first");
+}
+
 bool is_text_file(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   constexpr std::string_view kEndings[] = {".jsonl", ".jsonl.gz", ".jsonl.zst", ".json.gz",
@@ -293,11 +303,13 @@ std::uint64_t ByteSource::file_position() const { return state_->file.position()
 Digest ByteSource::digest() { return state_->file.digest(); }
 
 LineReader::LineReader(const std::filesystem::path& path, std::size_t max_line)
-    : source_(path), max_line_(max_line), block_(kBlock) {}
+    : path_(path), source_(path), max_line_(max_line), block_(kBlock) {}
 
 bool LineReader::refill() {
   begin_ = 0;
+  const bool first = source_.file_position() == 0;
   end_ = source_.read(block_.data(), block_.size());
+  if (first) refuse_foreign({block_.data(), end_}, path_);
   return end_ > 0;
 }
 

@@ -62,7 +62,8 @@ class LineReader {
   explicit LineReader(const std::filesystem::path& path, std::size_t max_line = kMaxLine);
 
   /// Reads the next line into `line`, reusing its memory; false at the end. The last line may lack
-  /// its newline. Throws Error(kInput) where compressed data is damaged.
+  /// its newline. Throws Error(kInput) where compressed data is damaged, and by its name for a
+  /// format of other programs (Parquet, Arrow, xz, …), which can hold no JSON lines.
   bool next(Line& line);
 
   [[nodiscard]] ByteSource& source() noexcept { return source_; }
@@ -70,6 +71,7 @@ class LineReader {
  private:
   bool refill();
 
+  std::filesystem::path path_;
   ByteSource source_;
   std::size_t max_line_;
   std::vector<char> block_;

@@ -1,7 +1,6 @@
 #include "data/token_file.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <bitset>
 #include <cstddef>
@@ -20,35 +19,17 @@
 #include "core/input_file.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "data/foreign_format.h"
 
 namespace olmo::data {
 namespace {
-
-using namespace std::string_view_literals;
 
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kLeastUtf8 = 32;
 constexpr std::size_t kLeastOther = 1024;
 constexpr std::size_t kLeastLetters = 6;  // fewer may be a few ids over and over
 
-struct Format {
-  std::string_view magic;
-  const char* what;
-};
-
 constexpr char kUnpack[] = "; unpack it, and if it holds text, `data tokenize` makes token files";
-constexpr std::array<Format, 8> kFormats = {{
-    {"\x1f\x8b\x08"sv, "gzip data"},
-    {"\x28\xb5\x2f\xfd"sv, "zstd data"},
-    {"BZh91AY"sv, "bzip2 data"},
-    {"\xfd"
-     "7zXZ\0"sv,
-     "xz data"},
-    {"PK\x03\x04"sv, "a zip archive (NumPy's .npz, PyTorch's .pt)"},
-    {"PAR1"sv, "a Parquet file"},
-    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
-    {"SQLite format 3\0"sv, "an SQLite database"},
-}};
 
 /// RFC 1952 fixes more than the three bytes, which one file in 17 million has by chance.
 bool may_be_gzip(std::string_view bytes) {
@@ -85,10 +66,11 @@ std::optional<std::string> foreign_to_token_files(std::span<const std::byte> byt
     return "begins with NumPy's own .npy header, but OLMo's token files are raw ids without one; "
            "write it again with numpy.load(FILE).tofile(NEW_FILE)";
   }
-  for (const auto& [magic, what] : kFormats) {
-    if (sample.starts_with(magic) && (magic != kFormats[0].magic || may_be_gzip(sample)))
-      return std::string("is ") + what + ", expected token ids" + kUnpack;
-  }
+  const auto format = sample.starts_with("\x1f\x8b\x08") && may_be_gzip(sample)
+                          ? ForeignFormat{"gzip data"}
+                      : sample.starts_with("\x28\xb5\x2f\xfd") ? ForeignFormat{"zstd data"}
+                                                               : foreign_format(sample);
+  if (format) return "is " + std::string(format->name) + ", expected token ids" + kUnpack;
   if (is_text(sample))
     return "holds text, expected token ids; `olmo-harness data tokenize` makes a token file of it";
   return std::nullopt;

@@ -96,6 +96,21 @@ TEST_CASE("a name that promises gzip or zstd over other content is refused", "[d
   CHECK(refusal(folder.write("a.jsonl.zst", "")).says("is not zstd data"));
 }
 
+TEST_CASE("a format of other programs is refused by its name, packed or not", "[data]") {
+  const ScratchFolder folder;
+  const std::string parquet = padded("PAR1", 600000, '\0');
+  for (const auto& bytes : {parquet, gzip(parquet), zstd(parquet)}) {
+    const auto error = refusal(folder.write("a.jsonl", bytes));
+    CHECK(error.says("is a Parquet file, expected JSON lines with a field `text`"));
+    CHECK(error.says("convert it first"));
+  }
+  CHECK(refusal(folder.write("a.jsonl", "BZh91AY&SY")).says("is bzip2 data"));
+  CHECK(refusal(folder.write("b.jsonl", "BZh91AY&SY")).says("unpack it first"));
+  // Only at the beginning.
+  const std::string line = std::string(1 << 18, 'x') + "PAR1";
+  CHECK(lines_of(folder.write("c.jsonl", line)) == std::vector<std::string>{line});
+}
+
 TEST_CASE("truncated gzip names the file and where it stops", "[data]") {
   const ScratchFolder folder;
   const std::string whole = gzip(long_text());
