@@ -141,7 +141,7 @@ void encode_line(const Chunk& chunk, std::size_t index, const Tokenizer& tokeniz
     return;
   }
   const std::size_t before = out.ids.size();
-  tokenizer.encode(text, out.ids);
+  tokenizer.encode(text, out.ids, Tokenizer::SpecialTokens::kAdded);
   if (out.ids.size() == before || out.ids.back() != eos) out.ids.push_back(eos);
   out.ends.push_back(out.ids.size());
   out.sources.push_back(chunk.items[index].source);

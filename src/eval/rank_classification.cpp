@@ -12,6 +12,7 @@ namespace olmo::eval {
 namespace {
 
 using Tokens = std::vector<std::uint32_t>;
+using SpecialTokens = data::Tokenizer::SpecialTokens;
 
 // What Python's str.rstrip leaves.
 std::size_t stripped_size(std::string_view text) {
@@ -27,24 +28,39 @@ std::size_t stripped_size(std::string_view text) {
 // The texts of one instance: its options mostly share their context.
 class TextEncoder {
  public:
-  explicit TextEncoder(const data::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  TextEncoder(const data::Tokenizer& tokenizer, const std::optional<std::uint32_t>& prefix_token)
+      : tokenizer_(tokenizer) {
+    if (prefix_token) prefix_ = tokenizer.decode({&*prefix_token, 1});
+  }
 
-  Tokens encode(std::string_view text) const {
+  Tokens encode(std::string_view text, SpecialTokens special) const {
     Tokens ids;
-    tokenizer_.encode(text, ids);
+    tokenizer_.encode(text, ids, special);
     return ids;
   }
 
   // `text` must outlive the encoder.
-  Tokens encode_once(std::string_view text) {
-    for (const auto& [known, ids] : known_)
-      if (known == text) return ids;
-    return known_.emplace_back(text, encode(text)).second;
+  Tokens encode_once(std::string_view text, SpecialTokens special) {
+    for (const auto& known : known_)
+      if (known.text == text && known.special == special) return known.ids;
+    return known_.emplace_back(Known{text, special, encode(text, special)}).ids;
+  }
+
+  // As lm-eval's HFLM.tok_encode has it: none for a text that begins with the prefix token.
+  SpecialTokens special_of(std::string_view text) const {
+    return prefix_ && text.starts_with(*prefix_) ? SpecialTokens::kLeftOut : SpecialTokens::kAdded;
   }
 
  private:
+  struct Known {
+    std::string_view text;
+    SpecialTokens special;
+    Tokens ids;
+  };
+
   const data::Tokenizer& tokenizer_;
-  std::vector<std::pair<std::string_view, Tokens>> known_;
+  std::optional<std::string> prefix_;
+  std::vector<Known> known_;
 };
 
 struct EncodedPair {
@@ -55,10 +71,13 @@ EncodedPair encode_pair(Encoding encoding, std::string_view context, std::string
                         const std::optional<std::uint32_t>& prefix_token, TextEncoder& texts) {
   EncodedPair pair;
   if (encoding == Encoding::kSeparate || context.empty()) {
-    pair = {texts.encode_once(context), texts.encode_once(continuation)};
+    pair = {texts.encode_once(context, SpecialTokens::kLeftOut),
+            texts.encode_once(continuation, SpecialTokens::kLeftOut)};
   } else {
-    const Tokens whole = texts.encode(std::string(context).append(continuation));
-    pair.context = texts.encode_once(context.substr(0, stripped_size(context)));
+    const std::string text = std::string(context).append(continuation);
+    const Tokens whole = texts.encode(text, texts.special_of(text));
+    const auto stripped = context.substr(0, stripped_size(context));
+    pair.context = texts.encode_once(stripped, texts.special_of(stripped));
     const auto cut = std::min(pair.context.size(), whole.size());
     pair.continuation.assign(whole.begin() + static_cast<std::ptrdiff_t>(cut), whole.end());
   }
@@ -130,7 +149,7 @@ EncodedExample encode_example(const Task& task, const Example& example,
                                        std::to_string(example.label));
   EncodedExample encoded;
   encoded.unconditional.resize(count);
-  TextEncoder texts(tokenizer);
+  TextEncoder texts(tokenizer, options.prefix_token);
   std::size_t i = 0;
   try {
     for (; i < count; ++i) encode_option(task, example, i, options, texts, encoded);

@@ -39,7 +39,8 @@ struct EncodedExample {
 ///
 /// kSeparate: OLMo's `prep_examples`: both encoded by themselves, without special tokens.
 /// kJoint: lm-eval's `TemplateLM._encode_pair`: white space that ends the context is moved to the
-/// continuation; encoded together; the continuation is what follows the context's own ids.
+/// continuation; encoded together; the continuation is what follows the context's own ids. Both
+/// encodings have the tokenizer's special tokens, but for a text that begins with `prefix_token`.
 ///
 /// Throws Error(kInput), naming task, doc_id and continuation, if a continuation has no tokens or
 /// no characters, is longer than `max_length`, is not UTF-8, or has nothing before it and no

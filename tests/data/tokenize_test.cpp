@@ -111,6 +111,20 @@ TEST_CASE("a document that ends with EOS gets no second one", "[data]") {
   CHECK(scene.ids() == kAB);
 }
 
+TEST_CASE("the post-processor's special tokens are added, as OLMo's preparation adds them",
+          "[data]") {
+  Scene scene;
+  Json file = olmo::read_json_file(scene.tokenizer_path);
+  file["post_processor"] = {{"type", "RobertaProcessing"},
+                            {"sep", {"<|endoftext|>", 256}},
+                            {"cls", {"<other>", 257}},
+                            {"trim_offsets", true},
+                            {"add_prefix_space", false}};
+  scene.tokenizer = Tokenizer::load(scene.folder.write("tokenizer.json", file.dump()));
+  tokenize(scene.options("{\"text\": \"a\"}\n{\"text\": \"bc\"}\n"), scene.tokenizer);
+  CHECK(scene.ids() == std::vector<std::uint32_t>{257, 'a', 256, 257, 'b', 'c', 256});
+}
+
 TEST_CASE("the sidecar records what made the file", "[data]") {
   const Scene scene;
   const auto options = scene.options("{\"text\": \"a\"}\n{\"text\": \"bc\"}\n");

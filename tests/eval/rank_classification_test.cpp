@@ -10,12 +10,15 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/input_file.h"
+#include "core/output_file.h"
 #include "eval/hash_model.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using namespace olmo;
 using namespace olmo::eval;
-using test::HashModel;
+using olmo::eval::test::HashModel;
 
 namespace {
 
@@ -124,10 +127,29 @@ Example make_example(const std::string& context, const std::string& continuation
   return example;
 }
 
-EncodedExample encode_one(Encoding encoding, const Example& example,
-                          const EncodingOptions& options) {
+EncodedExample encode_one(Encoding encoding, const Example& example, const EncodingOptions& options,
+                          const data::Tokenizer& tokenizer = small_tokenizer()) {
   const Example* pointer = &example;
-  return encode_examples(make_task(encoding), {&pointer, 1}, small_tokenizer(), options).at(0);
+  return encode_examples(make_task(encoding), {&pointer, 1}, tokenizer, options).at(0);
+}
+
+// The small tokenizer with <|pad|> before and <|end|> after every text.
+const data::Tokenizer& framing_tokenizer() {
+  static const auto tokenizer = [] {
+    const olmo::test::TemporaryDirectory folder;
+    Json file = Json::parse(read_file(kData / "data/tokenizer_small.json"));
+    file["post_processor"] = {
+        {"type", "BertProcessing"}, {"cls", {"<|pad|>", 1}}, {"sep", {"<|end|>", 0}}};
+    write_file_atomically(folder / "tokenizer.json", file.dump());
+    return data::Tokenizer::load(folder / "tokenizer.json");
+  }();
+  return tokenizer;
+}
+
+Tokens tokens_of(const std::string& text, data::Tokenizer::SpecialTokens special) {
+  Tokens ids;
+  framing_tokenizer().encode(text, ids, special);
+  return ids;
 }
 
 std::string error_of(Encoding encoding, const std::vector<Example>& examples,
@@ -272,6 +294,38 @@ TEST_CASE("both encodings give the ids, cuts and lengths of their references", "
   }
   CHECK(separate > 200);
   CHECK(joint > 200);
+}
+
+TEST_CASE("lm-eval's encoding has the tokenizer's special tokens, OLMo's has none", "[eval]") {
+  using Special = data::Tokenizer::SpecialTokens;
+  Example example = make_example("the word", " naresi");
+  example.options[0].unconditional = "";
+  const auto joint =
+      encode_one(Encoding::kJoint, example, {.prefix_token = 5}, framing_tokenizer());
+  // What follows the ids of <|pad|> the word <|end|> in those of <|pad|> the word naresi <|end|>.
+  Tokens wanted = tokens_of("the word", Special::kAdded);
+  const Tokens whole = tokens_of("the word naresi", Special::kAdded);
+  const auto rest = whole.begin() + std::ssize(wanted);
+  wanted.insert(wanted.end(), rest, whole.end());
+  CHECK(joint.group.sequences.at(0).tokens == wanted);
+  CHECK(wanted.front() == 1);
+  CHECK(wanted.back() == 0);
+  Tokens after_nothing = tokens_of(" naresi", Special::kLeftOut);
+  after_nothing.insert(after_nothing.begin(), 5);
+  CHECK(joint.group.sequences.at(1).tokens == after_nothing);
+
+  const auto separate =
+      encode_one(Encoding::kSeparate, example, {.prefix_token = 5}, framing_tokenizer());
+  CHECK(separate.group.sequences.at(0).tokens ==
+        encode_one(Encoding::kSeparate, example, {.prefix_token = 5}).group.sequences.at(0).tokens);
+}
+
+TEST_CASE("lm-eval's encoding adds no special tokens to a text that begins with one", "[eval]") {
+  using Special = data::Tokenizer::SpecialTokens;
+  const auto encoded = encode_one(Encoding::kJoint, make_example("<|pad|>the word", " naresi"),
+                                  {.prefix_token = 1}, framing_tokenizer());
+  CHECK(encoded.group.sequences.at(0).tokens ==
+        tokens_of("<|pad|>the word naresi", Special::kLeftOut));
 }
 
 TEST_CASE("an option's row says what the model saw of it", "[eval]") {

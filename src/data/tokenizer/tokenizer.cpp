@@ -70,6 +70,7 @@ struct Tokenizer::State {
   UnicodeTable table;
   Digest digest;
   bool nfc;
+  AddedIds around;
   SplitPattern split;
   Bpe bpe;
   AddedTokenMatcher raw_matcher, normalized_matcher;
@@ -113,6 +114,7 @@ std::vector<AddedToken> added_tokens(const UnicodeTable& table, const TokenizerF
 Tokenizer::State::State(const TokenizerFile& file)
     : digest(file.digest),
       nfc(file.nfc),
+      around(file.special),
       split(file.split),
       bpe(file.byte_ids, file.merges),
       raw_matcher(table, added_tokens(table, file, false)),
@@ -306,10 +308,16 @@ Tokenizer Tokenizer::load(const std::filesystem::path& path) {
   return Tokenizer(std::make_unique<State>(read_tokenizer_json(path)));
 }
 
-void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids) const {
+void Tokenizer::encode(std::string_view text, std::vector<std::uint32_t>& ids,
+                       SpecialTokens special) const {
+  const auto begin = std::ssize(ids);
   auto work = state_->borrow();
   state_->encode(text, *work, ids);
   state_->give_back(std::move(work));
+  if (special == SpecialTokens::kLeftOut) return;
+  const auto& [before, after] = state_->around;
+  ids.insert(ids.begin() + begin, before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
 }
 
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids, bool skip_special) const {

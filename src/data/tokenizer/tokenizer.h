@@ -15,18 +15,21 @@
 namespace olmo::data {
 
 /// A byte-level BPE tokenizer read from Hugging Face's `tokenizer.json`: text → token ids and back,
-/// with the ids of the `tokenizers` library (0.23, add_special_tokens=False).
+/// with the ids of the `tokenizers` library (0.23).
 ///
 /// Supported, that is OLMo 1's files and OLMo 2's: NFC or no normalizer; the ByteLevel
 /// pre-tokenizer with its GPT-2 split, or cl100k_base's split before it, and no prefix space;
 /// byte-level BPE over all bytes of UTF-8, with `ignore_merges` or without; added tokens with every
-/// flag; the ByteLevel decoder. Anything else in the file that could change ids is refused by name.
-/// Post-processors never apply: they only add special tokens.
+/// flag; the ByteLevel decoder; a post-processor that puts special tokens before and after a text.
+/// Anything else in the file that could change ids is refused by name.
 ///
 /// Immutable after load; every member may be called from several threads at once. Ids are the same
 /// whatever the thread count and whatever was encoded before.
 class Tokenizer {
  public:
+  /// What the file's post-processor puts around a text (the library's add_special_tokens).
+  enum class SpecialTokens : std::uint8_t { kLeftOut, kAdded };
+
   /// Throws Error(kInput) with one sentence naming the file and the field if it cannot be read or
   /// is not supported.
   static Tokenizer load(const std::filesystem::path& path);
@@ -37,7 +40,8 @@ class Tokenizer {
   /// Appends the ids of `text`, which must be UTF-8: otherwise Error(kInput) names the offset of
   /// the first bad byte and `ids` is left as it was. (The library only takes str; a caller that
   /// wants replacement must replace first.)
-  void encode(std::string_view text, std::vector<std::uint32_t>& ids) const;
+  void encode(std::string_view text, std::vector<std::uint32_t>& ids,
+              SpecialTokens special = SpecialTokens::kLeftOut) const;
 
   /// Ids of each document, in order; shared out by at::parallel_for over at most `threads`
   /// contiguous parts of about equal bytes. Throws as `encode`.

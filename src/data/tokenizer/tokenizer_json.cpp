@@ -36,6 +36,7 @@ class TokenizerJsonReader {
     read_vocab(model, file);
     read_merges(model, file);
     read_added_tokens(file);
+    read_post_processor(file);
     return file;
   }
 
@@ -258,6 +259,90 @@ class TokenizerJsonReader {
     token.rstrip = required_flag(entry, "rstrip", name);
     token.normalized = required_flag(entry, "normalized", name);
     return token;
+  }
+
+  void read_post_processor(TokenizerFile& file) const {
+    if (!root_.contains("post_processor") || root_["post_processor"].is_null()) return;
+    std::unordered_set<std::uint32_t> known;
+    for (const auto& [token, id] : file.vocab) known.insert(id);
+    for (const AddedToken& token : file.added_tokens) known.insert(token.id);
+    read_processor(root_["post_processor"], "post_processor", known, file);
+  }
+
+  void read_processor(const Json& part, const std::string& name,
+                      const std::unordered_set<std::uint32_t>& known, TokenizerFile& file) const {
+    const std::string kind = kind_of(part, name);
+    AddedIds added;
+    if (kind == "Sequence") {
+      const Json& list = member(part, "processors", name + ".processors");
+      if (!list.is_array()) fail("`" + name + ".processors` must be a list");
+      for (std::size_t i = 0; i < list.size(); ++i)
+        read_processor(list[i], name + ".processors[" + std::to_string(i) + "]", known, file);
+    } else if (kind == "TemplateProcessing") {
+      read_template(part, name, added);
+    } else if (kind == "BertProcessing" || kind == "RobertaProcessing") {
+      added.before = {token_and_id(part, "cls", name)};
+      added.after = {token_and_id(part, "sep", name)};
+    } else if (kind != "ByteLevel") {  // which changes offsets only
+      fail("`" + name + ".type` '" + kind +
+           "' is not supported, only ByteLevel, TemplateProcessing, BertProcessing, "
+           "RobertaProcessing and a Sequence of them");
+    }
+    if (added.empty()) return;
+    for (const auto* ids : {&added.before, &added.after})
+      for (const std::uint32_t id : *ids)
+        if (!known.contains(id))
+          fail("`" + name + "` adds id " + std::to_string(id) + ", which no token has");
+    // The library gives the second the parts of the first as texts of their own.
+    if (!file.special.empty())
+      fail("`" + name + "` is the second that adds tokens, and only one is supported");
+    file.special = std::move(added);
+  }
+
+  /// `single`: special tokens around the text, `{"Sequence": {"id": "A"}}`.
+  void read_template(const Json& part, const std::string& name, AddedIds& added) const {
+    const std::string list_name = name + ".single";
+    const Json& pieces = member(part, "single", list_name);
+    if (!pieces.is_array()) fail("`" + list_name + "` must be a list");
+    std::size_t texts = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const std::string piece_name = list_name + "[" + std::to_string(i) + "]";
+      const Json& piece = pieces[i];
+      if (piece.is_object() && piece.contains("Sequence")) {
+        if (member(piece["Sequence"], "id", piece_name + ".Sequence.id") != "A")
+          fail("`" + piece_name + "` must be sequence \"A\": there is no other");
+        ++texts;
+        continue;
+      }
+      const Json& token = member(piece, "SpecialToken", piece_name + ".SpecialToken");
+      const Json& id = member(token, "id", piece_name + ".SpecialToken.id");
+      if (!id.is_string()) fail("`" + piece_name + ".SpecialToken.id` must be a string");
+      append_special(part, name, id.get<std::string>(), texts == 0 ? added.before : added.after);
+    }
+    if (texts != 1)
+      fail("`" + list_name + "` must have sequence \"A\" once, got it " + std::to_string(texts) +
+           " times");
+  }
+
+  void append_special(const Json& part, const std::string& name, const std::string& token,
+                      std::vector<std::uint32_t>& ids) const {
+    const std::string list_name = name + ".special_tokens";
+    const Json& tokens = member(part, "special_tokens", list_name);
+    if (!tokens.is_object() || !tokens.contains(token))
+      fail("`" + list_name + "` lacks " + show(token) + ", which `" + name + ".single` names");
+    const std::string ids_name = list_name + "." + token + ".ids";
+    const Json& list = member(tokens[token], "ids", ids_name);
+    if (!list.is_array()) fail("`" + ids_name + "` must be a list");
+    for (const Json& id : list) ids.push_back(id_of(id, "an entry of `" + ids_name + "`"));
+  }
+
+  /// `key` is [token, id].
+  std::uint32_t token_and_id(const Json& part, const char* key, const std::string& name) const {
+    const std::string key_name = name + "." + key;
+    const Json& pair = member(part, key, key_name);
+    if (!pair.is_array() || pair.size() != 2)
+      fail("`" + key_name + "` must be [token, id], got " + show(pair));
+    return id_of(pair[1], "the id of `" + key_name + "`");
   }
 
   bool required_flag(const Json& entry, const char* key, const std::string& name) const {

@@ -21,6 +21,13 @@ enum class SplitPattern : std::uint8_t {
   kCl100k,  ///< cl100k_base's
 };
 
+/// The special tokens that a post-processor puts around a text.
+struct AddedIds {
+  std::vector<std::uint32_t> before, after;
+
+  [[nodiscard]] bool empty() const { return before.empty() && after.empty(); }
+};
+
 /// A checked tokenizer.json.
 struct TokenizerFile {
   std::filesystem::path path;  ///< for messages
@@ -34,6 +41,7 @@ struct TokenizerFile {
   std::vector<Merge> merges;
   std::array<std::uint32_t, 256> byte_ids{};  ///< 0 for bytes that UTF-8 does not have
   std::vector<AddedToken> added_tokens;
+  AddedIds special;
 };
 
 /// Largest id accepted: tables are sized by it.

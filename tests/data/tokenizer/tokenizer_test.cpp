@@ -90,6 +90,26 @@ std::string load_error_after(Change change) {
 }
 
 using Catch::Contains;
+using Json = nlohmann::json;
+
+const Json kText = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+
+Json special(const char* token) { return {{"SpecialToken", {{"id", token}, {"type_id", 0}}}}; }
+
+/// A TemplateProcessing that knows <|end|> and <|pad|>.
+Json template_of(const std::vector<Json>& single) {
+  const auto token = [](const char* name, int id) {
+    return Json{{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+  };
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"pair", Json::array()},
+          {"special_tokens", {{"<|end|>", token("<|end|>", 0)}, {"<|pad|>", token("<|pad|>", 1)}}}};
+}
+
+std::string with_processor(const Json& processor) {
+  return changed("tokenizer_small.json", [&](Json& root) { root["post_processor"] = processor; });
+}
 
 }  // namespace
 
@@ -98,7 +118,6 @@ TEST_CASE("encode and decode give what the tokenizers library gives", "[data]") 
 }
 
 TEST_CASE("a tokenizer of OLMo 2's kind gives what the tokenizers library gives", "[data]") {
-  using Json = nlohmann::json;
   const auto path = kData / "tokenizer_cl100k.golden.jsonl";
   check_records(Tokenizer::load(kData / "tokenizer_cl100k.json"), path);
   check_records(load_text(changed("tokenizer_cl100k.json",
@@ -117,6 +136,49 @@ TEST_CASE("encode appends to the ids that are there", "[data]") {
   Ids ids = {7};
   small_tokenizer().encode("<|end|>", ids);
   CHECK(ids == Ids{7, small_tokenizer().token_to_id("<|end|>").value()});
+}
+
+TEST_CASE("special tokens of a post-processor stand around a text where they are asked for",
+          "[data]") {
+  const Json byte_level = {{"type", "ByteLevel"}, {"trim_offsets", true}};
+  const Json bert = {{"type", "BertProcessing"}, {"sep", {"<|end|>", 0}}, {"cls", {"<|pad|>", 1}}};
+  for (const Json& processor :
+       {template_of({special("<|pad|>"), kText, special("<|end|>")}), bert,
+        Json{{"type", "Sequence"},
+             {"processors", {byte_level, template_of({kText}), bert, byte_level}}}}) {
+    CAPTURE(processor.dump());
+    const auto tokenizer = load_text(with_processor(processor));
+    const Ids plain = encode(small_tokenizer(), "the word");
+    CHECK(encode(tokenizer, "the word") == plain);
+    Ids ids = {7};
+    tokenizer.encode("the word", ids, Tokenizer::SpecialTokens::kAdded);
+    Ids wanted = {7, 1};
+    wanted.insert(wanted.end(), plain.begin(), plain.end());
+    wanted.push_back(0);
+    CHECK(ids == wanted);
+    CHECK_THROWS_AS(tokenizer.encode("\xff", ids, Tokenizer::SpecialTokens::kAdded), Error);
+    CHECK(ids == wanted);
+  }
+}
+
+TEST_CASE("a post-processor that is not understood is refused by the name of the field", "[data]") {
+  const auto error = [](const Json& processor) { return load_error(with_processor(processor)); };
+  CHECK_THAT(error({{"type", "Tempering"}}),
+             Contains(": `post_processor.type` 'Tempering' is not"));
+  CHECK_THAT(error(template_of({special("<|pad|>")})),
+             Contains(": `post_processor.single` must have sequence \"A\" once, got it 0 times"));
+  CHECK_THAT(error(template_of({kText, kText})), Contains("got it 2 times"));
+  CHECK_THAT(error(template_of({kText, special("<none>")})),
+             Contains(": `post_processor.special_tokens` lacks \"<none>\""));
+  CHECK_THAT(error(template_of({kText, {{"Sequence", {{"id", "B"}, {"type_id", 0}}}}})),
+             Contains(": `post_processor.single[1]` must be sequence \"A\""));
+  Json processor = template_of({special("<|pad|>"), kText});
+  const Json second = {{"type", "Sequence"}, {"processors", {processor, processor}}};
+  CHECK_THAT(error(second), Contains(": `post_processor.processors[1]` is the second that adds"));
+  processor["special_tokens"]["<|pad|>"]["ids"] = {99999};
+  CHECK_THAT(error(processor), Contains("adds id 99999, which no token has"));
+  CHECK_THAT(error({{"type", "BertProcessing"}, {"cls", {"<|pad|>", 1}}, {"sep", "<|end|>"}}),
+             Contains(": `post_processor.sep` must be [token, id]"));
 }
 
 TEST_CASE("encoding does not depend on what was encoded before", "[data]") {
@@ -207,7 +269,6 @@ TEST_CASE("tokens are found by name and by id, and the digest is the file's", "[
 
 TEST_CASE("a tokenizer.json with an unsupported part is refused by the name of the field",
           "[data]") {
-  using Json = nlohmann::json;
   CHECK_THAT(load_error_after([](Json& root) {
                root["normalizer"] = {{"type", "NFKC"}};
              }),
@@ -231,7 +292,6 @@ TEST_CASE("a tokenizer.json with an unsupported part is refused by the name of t
 }
 
 TEST_CASE("a split that is not quite cl100k_base's is refused by the name of the field", "[data]") {
-  using Json = nlohmann::json;
   const auto error_after = [](auto change) {
     return load_error(changed("tokenizer_cl100k.json",
                               [&](Json& root) { change(root["pre_tokenizer"]["pretokenizers"]); }));
@@ -261,7 +321,6 @@ TEST_CASE("a split that is not quite cl100k_base's is refused by the name of the
 }
 
 TEST_CASE("a damaged tokenizer.json is refused with one sentence", "[data]") {
-  using Json = nlohmann::json;
   const std::string text = olmo::read_file(kData / "tokenizer_small.json");
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, text.size() / 2, text.size() - 1}) {
