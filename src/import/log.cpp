@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, LogFormat>, 5> kFormats = {{
 
 constexpr std::string_view kStepKey = "step:";
 constexpr std::string_view kOlmoStep = "[step=";
+constexpr std::string_view kOlmoEvaluation = "eval/";
 
 /// Where the metrics of a torchtitan line begin; npos if it has none (`validate step:` lines tell
 /// of another loss).
@@ -96,8 +97,11 @@ void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
   }
 }
 
+/// An evaluation is printed after the step that it follows, under its evaluator's name: a row of
+/// that step without a loss.
 void read_olmo(std::string_view text, const OnLogRow& on_row) {
   std::vector<std::pair<std::string, std::string>> block;
+  std::string last_step;
   std::int64_t begin = 0;
   const auto end_block = [&] {
     std::vector<LogCell> cells;
@@ -111,18 +115,24 @@ void read_olmo(std::string_view text, const OnLogRow& on_row) {
     if (const auto at = view.find(kOlmoStep); at != view.npos) {
       end_block();
       const auto step = view.substr(at + kOlmoStep.size());
-      block.emplace_back("step", step.substr(0, step.find_first_of("/,]")));
+      last_step = step.substr(0, step.find_first_of("/,]"));
+      block.emplace_back("step", last_step);
       begin = lines.number();
       continue;
     }
     const auto equals = view.find('=');
-    if (block.empty() || !view.starts_with(' ') || equals == view.npos) {
+    if (!view.starts_with(' ') || equals == view.npos) {
       end_block();
       continue;
     }
+    const auto name = trimmed(view.substr(0, equals));
+    if (block.empty()) {
+      if (!name.starts_with(kOlmoEvaluation)) continue;
+      block.emplace_back("step", last_step);
+      begin = lines.number();
+    }
     const auto value = split_words(view.substr(equals + 1));
-    block.emplace_back(trimmed(view.substr(0, equals)),
-                       value.empty() ? "" : without_thousands(value[0]));
+    block.emplace_back(name, value.empty() ? "" : without_thousands(value[0]));
   }
   end_block();
 }

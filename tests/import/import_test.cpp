@@ -156,6 +156,36 @@ TEST_CASE("OLMo's console is read block by block", "[import]") {
   CHECK(read.skipped == 1);
 }
 
+TEST_CASE("evaluations in OLMo's console are metrics of the step before them", "[import]") {
+  const Log log(
+      "INFO\tpiqa\n"
+      "    eval/downstream/piqa_acc=0.4900\n"
+      "INFO\t[step=10/20,epoch=0]\n"
+      "    train/CrossEntropyLoss=11.20\n"
+      "INFO\tRunning evaluation for 'piqa'...\n"
+      "INFO\t[eval_step=1/1]\n"
+      "INFO\tpiqa\n"
+      "    eval/downstream/piqa_acc=0.5100\n"
+      "INFO\tc4-validation\n"
+      "    eval/c4-validation/CrossEntropyLoss=10.51\n"
+      "    eval/c4-validation/Perplexity=36,680\n"
+      "INFO\t[step=20/20,epoch=0]\n"
+      "    train/CrossEntropyLoss=10.20\n"
+      "INFO\tpiqa\n"
+      "    eval/downstream/piqa_acc=0.5300\n");
+  const auto read = log.read();
+  CHECK(losses(read) == std::vector<double>{11.20, 10.20});
+  CHECK(read.metric_names == std::vector<std::string>{"eval/downstream/piqa_acc",
+                                                      "eval/c4-validation/CrossEntropyLoss",
+                                                      "eval/c4-validation/Perplexity"});
+  REQUIRE(read.metrics.size() == 4);
+  CHECK((read.metrics[0].position == 10 && read.metrics[0].value == 0.51));
+  CHECK((read.metrics[2].position == 10 && read.metrics[2].value == 36680));
+  CHECK((read.metrics[3].position == 20 && read.metrics[3].value == 0.53));
+  CHECK(read.skipped == 4);
+  CHECK(read.unplaced == 1);  // before the first step
+}
+
 TEST_CASE("a restart within a log supersedes what was logged from its step on", "[import]") {
   const Log log("1 5\n2 4\n3 3\n4 2\n2 4.5\n3 3.5\n");
   const auto read = log.read();
