@@ -232,20 +232,35 @@ std::string task_of(const std::filesystem::path& path) {
   return name;
 }
 
-void read_line(const Source& source, const Json& line, InstanceFile& file,
-               std::set<std::int64_t>& seen) {
+/// What the lines before have told.
+struct Seen {
+  std::set<std::int64_t> doc_ids;
+  std::optional<std::string> filter;
+};
+
+/// A task of lm-eval's with several filters has each instance once for each.
+void check_filter(const Source& source, const Json& line, Seen& seen) {
+  const std::string filter = text_or_empty(line, "filter");
+  if (!seen.filter) seen.filter = filter;
+  if (*seen.filter != filter)
+    source.fail("is of filter " + in_quotes(filter) + ", the lines before of " +
+                in_quotes(*seen.filter) + ": import a file with the lines of one of them");
+}
+
+void read_line(const Source& source, const Json& line, InstanceFile& file, Seen& seen) {
   const bool oe = line.contains("model_output");
   const std::string convention = oe ? "oe" : "lm-eval";
   if (!file.convention.empty() && file.convention != convention)
     source.fail("has another format than the lines before");
   file.convention = convention;
+  check_filter(source, line, seen);
   const auto first = file.rows.size();
   oe ? read_oe_eval(source, line, file) : read_lm_eval(source, line, file);
   constexpr std::size_t kMostOptions = 1000;
   if (file.rows.size() - first > kMostOptions)
     source.fail("has more than " + std::to_string(kMostOptions) + " options");
   const auto doc_id = file.rows[first].doc_id;
-  if (!seen.insert(doc_id).second)
+  if (!seen.doc_ids.insert(doc_id).second)
     source.fail("doc_id " + std::to_string(doc_id) + " occurs twice");
   for (std::size_t i = first; i < file.rows.size(); ++i) file.rows[i].task = file.task;
   ++file.instances;
@@ -262,7 +277,8 @@ InstanceFile read_instance_file(const std::filesystem::path& path) {
   file.bytes = static_cast<std::int64_t>(text.size());
   file.sha256 = sha256(text).hex();
   file.task = task_of(path);
-  std::set<std::int64_t> seen;
+  refuse_summary(text, file.path);
+  Seen seen;
   for (Lines lines(text); lines.next();) {
     if (trimmed(lines.line()).empty()) continue;
     const Source source{file.path, lines.number()};

@@ -280,8 +280,17 @@ Json parse_log_json(std::string_view text, const std::string& file, std::int64_t
   return object;
 }
 
+void refuse_summary(std::string_view text, const std::string& file) {
+  if (text.starts_with('{') && text.find("\"n-shot\":") != text.npos &&
+      text.find("\"results\":") != text.npos)
+    refuse(file,
+           "is lm-eval's summary, which has no instances: give --instances its samples_*.jsonl "
+           "(it writes them with --log_samples)");
+}
+
 void refuse_foreign_log(std::string_view bytes, const std::string& file) {
   using namespace std::string_view_literals;
+  refuse_summary(bytes, file);
   const auto begins = [&](std::string_view magic) { return bytes.starts_with(magic); };
   if (begins("PAR1")) {
     const std::string name = name_or(file, "history.parquet");

@@ -55,6 +55,9 @@ std::string in_quotes(std::string_view text);
 /// strings of that name. Throws Error(kInput) "FILE:LINE: …", also for what is nested too deep.
 nlohmann::json parse_log_json(std::string_view text, const std::string& file, std::int64_t line);
 
+/// Throws Error(kInput) for lm-eval's results_DATE.json, which has neither steps nor instances.
+void refuse_summary(std::string_view text, const std::string& file);
+
 /// Throws Error(kInput) for files that are no text and yet are what trainers leave (Parquet, W&B's
 /// own .wandb, TensorBoard's events, databases, compressed files, UTF-16), with the command that
 /// makes a readable file of them.

@@ -197,6 +197,17 @@ TEST_CASE("instances that cannot be understood are named", "[import]") {
   const auto line = a_sample(0, {-2, -1}, "1").dump() + "\n";
   CHECK_THAT(sentence(line + line, "samples_a.jsonl"),
              Catch::EndsWith("samples_a.jsonl:2: doc_id 0 occurs twice"));
+  Json other = a_sample(0, {-2, -1}, "1");
+  other["filter"] = "strict";
+  CHECK_THAT(sentence(line + other.dump(), "samples_a.jsonl"),
+             Catch::EndsWith("samples_a.jsonl:2: is of filter 'strict', the lines before of "
+                             "'none': import a file with the lines of one of them"));
+  CHECK_THAT(sentence(R"({
+  "results": {"arc_easy": {"acc,none": 0.5}},
+  "n-shot": {"arc_easy": 0}
+})",
+                      "results_2026.json"),
+             Catch::Contains("results_2026.json: is lm-eval's summary, which has no instances"));
   CHECK_THAT(sentence("\n", "samples_a.jsonl"), Catch::EndsWith("holds no instance"));
   CHECK_THAT(
       sentence(R"({"doc_id":0,"label":0,"model_output":[{"sum_logits":-1},{"sum_logits":-2}]})",
