@@ -54,16 +54,27 @@ void add_cells(const Json& object, const std::string& folder, std::deque<std::st
   }
 }
 
+/// The cells of one object at a time.
+class ObjectCells {
+ public:
+  const std::vector<LogCell>& of(const Json& object) {
+    cells_.clear();
+    names_.clear();
+    add_cells(object, "", names_, cells_);
+    return cells_;
+  }
+
+ private:
+  std::vector<LogCell> cells_;
+  std::deque<std::string> names_;  // stay where they are while more are added
+};
+
 void read_jsonl(std::string_view text, const std::string& file, const OnLogRow& on_row) {
-  std::vector<LogCell> cells;
-  std::deque<std::string> names;  // stay where they are while more are added
+  ObjectCells cells;
   for (Lines lines(text); lines.next();) {
     if (trimmed(lines.line()).empty()) continue;
     const Json object = parse_log_json(lines.line(), file, lines.number());
-    cells.clear();
-    names.clear();
-    add_cells(object, "", names, cells);
-    on_row(lines.number(), cells);
+    on_row(lines.number(), cells.of(object));
   }
 }
 
@@ -180,6 +191,38 @@ std::string name_or(const std::string& file, const char* placeholder) {
   return plain ? file : placeholder;
 }
 
+/// Hugging Face's trainer_state.json: one object, on a line or on many.
+bool is_trainer_state(std::string_view text) {
+  const auto first = text.substr(0, text.find('\n'));
+  return text.find("\"log_history\"") != text.npos &&
+         (first.find('}') == first.npos || trimmed(text.substr(first.size())).empty());
+}
+
+void read_trainer_state(std::string_view text, const std::string& file, const OnLogRow& on_row) {
+  const Json state = parse_strict_json(with_quoted_constants(text), {.where = file});
+  const Json history = state.is_object() ? state.value("log_history", Json()) : Json();
+  if (!history.is_array()) refuse(file, "`log_history` must be a list");
+  ObjectCells cells;
+  std::int64_t entry = 0;
+  for (const Json& object : history) {
+    ++entry;
+    if (!object.is_object())
+      refuse(file, "entry " + std::to_string(entry) + " of `log_history` must be an object");
+    on_row(entry, cells.of(object));
+  }
+}
+
+/// Of Hugging Face's checkpoints: files beside the log that are none.
+bool is_beside_trainer_state(const std::filesystem::path& file) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "config.json",        "generation_config.json", "model.safetensors.index.json",
+      "tokenizer.json",     "tokenizer_config.json",  "special_tokens_map.json",
+      "chat_template.jinja"};
+  constexpr std::array<std::string_view, 4> kEndings = {".safetensors", ".bin", ".pt", ".pth"};
+  return std::ranges::find(kNames, file.filename().string()) != kNames.end() ||
+         std::ranges::find(kEndings, file.extension().string()) != kEndings.end();
+}
+
 bool is_event_file(std::string_view bytes, const std::string& file) {
   return std::filesystem::path(file).filename().string().find("tfevents") != std::string::npos ||
          bytes.substr(0, 64).find("brain.Event:") != bytes.npos;
@@ -231,7 +274,8 @@ void for_each_log_row(std::string_view text, const std::string& file, LogFormat 
     case LogFormat::kCsv:
       return read_csv(text, file, on_row);
     case LogFormat::kJsonl:
-      return read_jsonl(text, file, on_row);
+      return is_trainer_state(text) ? read_trainer_state(text, file, on_row)
+                                    : read_jsonl(text, file, on_row);
     case LogFormat::kColumns:
       return read_columns(text, file, on_row);
     case LogFormat::kTorchtitan:
@@ -292,6 +336,10 @@ void refuse_foreign_log(std::string_view bytes, const std::string& file) {
   using namespace std::string_view_literals;
   refuse_summary(bytes, file);
   const auto begins = [&](std::string_view magic) { return bytes.starts_with(magic); };
+  if (is_beside_trainer_state(file))
+    refuse(file,
+           "is no log: that of a Hugging Face checkpoint is its trainer_state.json, in the same "
+           "folder or in checkpoint-N below it");
   if (begins("PAR1")) {
     const std::string name = name_or(file, "history.parquet");
     refuse(file,

@@ -14,7 +14,8 @@ namespace olmo::import {
 
 enum class LogFormat {
   kCsv,         ///< a header and rows (RFC 4180), e.g. exported from W&B
-  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur
+  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
+                ///< Hugging Face's trainer_state.json, whose rows are its log_history
   kColumns,     ///< numbers between blanks, no header: `step loss`, then `column3`, …
   kTorchtitan,  ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
   kOlmo,        ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
@@ -60,7 +61,7 @@ void refuse_summary(std::string_view text, const std::string& file);
 
 /// Throws Error(kInput) for files that are no text and yet are what trainers leave (Parquet, W&B's
 /// own .wandb, TensorBoard's events, databases, compressed files, UTF-16), with the command that
-/// makes a readable file of them.
+/// makes a readable file of them, and for those that lie beside Hugging Face's log.
 void refuse_foreign_log(std::string_view bytes, const std::string& file);
 
 }  // namespace olmo::import

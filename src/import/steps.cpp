@@ -286,6 +286,15 @@ void read_row(const RowReader& reader, const MetricColumns& metrics, const StepL
   collector.add(reader.line(), row);
 }
 
+/// A checkpoint's folder has its log within.
+void refuse_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto log = path / "trainer_state.json";
+  if (std::filesystem::is_regular_file(log, ignored))
+    throw Error(ErrorKind::kInput,
+                path.string() + ": is a folder; the log in it is " + log.string());
+}
+
 /// Columns without a number are no metrics.
 void drop_empty_metrics(StepLog& log) {
   std::vector<bool> used(log.metric_names.size());
@@ -307,6 +316,7 @@ std::string StepLog::place(std::int64_t position) const {
 }
 
 StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& options) {
+  refuse_folder(path);
   const MappedFile file(path);
   std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   StepLog log;

@@ -186,6 +186,36 @@ TEST_CASE("evaluations in OLMo's console are metrics of the step before them", "
   CHECK(read.unplaced == 1);  // before the first step
 }
 
+TEST_CASE("Hugging Face's trainer_state.json is read as the log that it holds", "[import]") {
+  const std::string line = R"({"best_metric": null, "log_history": [
+    {"epoch": 0.1, "grad_norm": NaN, "learning_rate": 0.001, "loss": 5.5, "step": 10},
+    {"epoch": 0.2, "loss": 5.25, "step": 20}, {"eval_loss": 5.5, "step": 20}], "global_step": 20})";
+  std::string pretty = line, compact = line;
+  pretty.insert(1, "\n");
+  std::erase(compact, '\n');
+  for (const auto& text : {pretty, compact}) {
+    const Log log(text, "trainer_state.json");
+    const auto read = log.read();
+    CHECK(read.format == LogFormat::kJsonl);
+    CHECK(losses(read) == std::vector<double>{5.5, 5.25});
+    CHECK(steps(read) == std::vector<std::int64_t>{10, 20});
+    CHECK(read.metric_names == std::vector<std::string>{"eval_loss"});
+    CHECK_THAT(
+        sentence(ErrorKind::kInput, [&] { (void)read_step_log(log.path.parent_path(), {}); }),
+        Catch::EndsWith("is a folder; the log in it is " + log.path.string()));
+  }
+  CHECK_THAT(sentence(ErrorKind::kInput, [] { (void)Log(R"({"log_history": [1]})").read(); }),
+             Catch::EndsWith("entry 1 of `log_history` must be an object"));
+}
+
+TEST_CASE("files beside Hugging Face's log are refused with the log's name", "[import]") {
+  for (const auto* name : {"config.json", "model.safetensors", "optimizer.pt"})
+    CHECK_THAT(
+        sentence(ErrorKind::kInput, [&] { (void)Log("{\n}", name).read(); }),
+        Catch::Contains(std::string(name) + ": is no log: that of a Hugging Face checkpoint is its "
+                                            "trainer_state.json"));
+}
+
 TEST_CASE("a restart within a log supersedes what was logged from its step on", "[import]") {
   const Log log("1 5\n2 4\n3 3\n4 2\n2 4.5\n3 3.5\n");
   const auto read = log.read();
