@@ -127,9 +127,10 @@ std::optional<data::Tokenizer> load_tokenizer(const std::optional<fs::path>& fil
 }
 
 evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection& asked,
-                                   const models::LoadedModel& loaded) {
+                                   const models::LoadedModel& loaded,
+                                   const data::Tokenizer* tokenizer) {
   const auto& config = loaded.model.config();
-  const auto eos = loaded.files.tokenizer.ids.eos.value_or(config.eos_token_id);
+  const auto eos = models::end_of_text(loaded.files, tokenizer);
   evaluation::EvaluationPlan plan;
   plan.tasks = asked.tasks;
   plan.suites = asked.suites;
@@ -257,6 +258,8 @@ int run(const Options& options, dist::World& world) {
   models::LoadedModel loaded = models::load_model(std::move(files), policy);
   if (tells) log_line(loaded.description);
 
+  const data::Tokenizer* const text = tokenizer ? &*tokenizer : nullptr;
+  const auto plan = plan_of(options, asked, loaded, text);
   recorded.database = joined                     ? joined->database
                       : options.database.empty() ? evaluation::default_database(loaded)
                                                  : fs::path(options.database);
@@ -264,17 +267,17 @@ int run(const Options& options, dist::World& world) {
   activity.now("turning the texts into tokens");
   {
     ProgressLine line;
-    recorded.result = evaluation::run_evaluation(
-        loaded, tokenizer ? &*tokenizer : nullptr, plan_of(options, asked, loaded),
-        {.database = recorded.database,
-         .command_line = options.command_line,
-         .run = recorded.run,
-         .on_progress =
-             [&](const Progress& progress) {
-               activity.done();
-               if (tells) line.show(progress);
-             },
-         .ranks = world.ranks().size() > 1 ? &world.ranks() : nullptr});
+    recorded.result =
+        evaluation::run_evaluation(loaded, text, plan,
+                                   {.database = recorded.database,
+                                    .command_line = options.command_line,
+                                    .run = recorded.run,
+                                    .on_progress =
+                                        [&](const Progress& progress) {
+                                          activity.done();
+                                          if (tells) line.show(progress);
+                                        },
+                                    .ranks = world.ranks().size() > 1 ? &world.ranks() : nullptr});
   }
   activity.done();
   if (tells) tell(options, recorded, joined, asked, loaded);

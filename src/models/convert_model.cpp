@@ -160,7 +160,8 @@ ConvertedModel import_model(const fs::path& from, const fs::path& to) {
   OutputFolder folder(to);
   ModelWeights weights = read_model_weights(source, /*keep_bf16=*/false);
   converted.weights_digest = weights.digest;
-  Json config = {{"model", model_json(source.config)}};
+  Json config = {{"model", model_json(source.config)},
+                 {"tokenizer", to_json(source.tokenizer.ids)}};
   if (source.tokenizer.identifier) config["tokenizer"]["identifier"] = *source.tokenizer.identifier;
   store::CheckpointContents contents;
   contents.kind = store::CheckpointKind::kWeights;

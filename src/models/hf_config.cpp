@@ -104,6 +104,13 @@ std::optional<std::int64_t> read_id(const HfConfigReader& reader, const std::str
   return id && *id >= 0 && *id < rows ? id : std::nullopt;
 }
 
+/// Those of the file, or where it has no such key the classes' defaults.
+SpecialTokenIds read_ids(const Json& json, const std::string& where, std::int64_t rows) {
+  Json stated = {{"eos_token_id", 50279}, {"pad_token_id", 1}};
+  stated.update(json);
+  return read_special_token_ids(stated, where, rows);
+}
+
 void refuse_unsupported(const HfConfigReader& reader, bool olmo2) {
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
@@ -113,6 +120,20 @@ void refuse_unsupported(const HfConfigReader& reader, bool olmo2) {
 }
 
 }  // namespace
+
+SpecialTokenIds read_special_token_ids(const Json& json, const std::string& where,
+                                       std::int64_t rows) {
+  const HfConfigReader reader(json, where);
+  return {.eos = read_id(reader, "eos_token_id", rows),
+          .bos = read_id(reader, "bos_token_id", rows),
+          .pad = read_id(reader, "pad_token_id", rows)};
+}
+
+Json to_json(const SpecialTokenIds& ids) {
+  return {{"bos_token_id", or_null(ids.bos)},
+          {"eos_token_id", or_null(ids.eos)},
+          {"pad_token_id", or_null(ids.pad)}};
+}
 
 HfConfig parse_hf_config(const Json& json, const std::string& where) {
   const HfConfigReader reader(json, where);
@@ -147,9 +168,7 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
     model.layer_norm_with_affine = false;
     model.clip_qkv = reader.number("clip_qkv");
   }
-  config.ids = {.eos = read_id(reader, "eos_token_id", model.vocab_size),
-                .bos = read_id(reader, "bos_token_id", model.vocab_size),
-                .pad = read_id(reader, "pad_token_id", model.vocab_size)};
+  config.ids = read_ids(json, where, model.vocab_size);
   model.eos_token_id = config.ids.eos.value_or(0);
   model.pad_token_id = config.ids.pad.value_or(model.eos_token_id);
 
@@ -170,13 +189,10 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
 Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
                   const std::string& dtype) {
   (void)model::hf_name_map(config);  // throws for what the classes cannot express
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json json = {{"architectures", {config.norm_after ? "Olmo2ForCausalLM" : "OlmoForCausalLM"}},
                {"model_type", config.norm_after ? "olmo2" : "olmo"},
                {"attention_bias", false},
                {"attention_dropout", 0.0},
-               {"bos_token_id", or_null(ids.bos)},
-               {"eos_token_id", or_null(ids.eos)},
                {"hidden_act", "silu"},
                {"hidden_size", config.d_model},
                {"initializer_range", config.init_std},
@@ -185,13 +201,13 @@ Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
                {"num_attention_heads", config.n_heads},
                {"num_hidden_layers", config.n_layers},
                {"num_key_value_heads", config.kv_heads()},
-               {"pad_token_id", or_null(ids.pad)},
                {"rope_scaling", nullptr},
                {"rope_theta", config.rope_theta},
                {"tie_word_embeddings", config.weight_tying},
                {"torch_dtype", dtype},
                {"use_cache", true},
                {"vocab_size", config.embedding_rows()}};
+  json.update(to_json(ids));
   if (config.norm_after) {
     json["rms_norm_eps"] = config.layer_norm_eps;
   } else {

@@ -14,6 +14,14 @@ struct SpecialTokenIds {
   std::optional<std::int64_t> eos, bos, pad;
 };
 
+/// `bos_token_id`, `eos_token_id` and `pad_token_id` of an object in the file `where`. None:
+/// absent, null, or without one of the embedding's `rows`. Throws Error(kInput) naming a key of
+/// another type.
+SpecialTokenIds read_special_token_ids(const Json& json, const std::string& where,
+                                       std::int64_t rows);
+/// The way back: all three keys, null where there is none.
+Json to_json(const SpecialTokenIds& ids);
+
 /// A `config.json` of Hugging Face's OlmoConfig or Olmo2Config.
 struct HfConfig {
   model::ModelConfig model;

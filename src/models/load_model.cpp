@@ -56,4 +56,17 @@ std::optional<std::string> check_tokenizer_fits(const ModelFiles& files,
   throw Error(ErrorKind::kInput, disagreement + ": this tokenizer belongs to another model");
 }
 
+std::int64_t end_of_text(const ModelFiles& files, const data::Tokenizer* tokenizer) {
+  if (files.tokenizer.ids.eos) return *files.tokenizer.ids.eos;
+  if (tokenizer == nullptr) return files.config.eos_token_id;
+  const auto id = config::describe_tokenizer(*tokenizer, "").endoftext_id;
+  if (!id) {
+    throw Error(ErrorKind::kInput,
+                files.path.string() +
+                    ": its config has no eos_token_id (it is null or no token of the embedding), "
+                    "and the tokenizer no <|endoftext|>: what ends a text is not known");
+  }
+  return *id;
+}
+
 }  // namespace olmo::models

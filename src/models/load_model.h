@@ -43,4 +43,8 @@ std::optional<std::string> check_tokenizer_fits(const ModelFiles& files,
                                                 const data::Tokenizer& tokenizer,
                                                 const std::string& name);
 
+/// The token that ends texts: the model's, else the tokenizer's `<|endoftext|>`. Throws
+/// Error(kInput) if neither has one. Without a tokenizer, nobody asks for it: the config's.
+std::int64_t end_of_text(const ModelFiles& files, const data::Tokenizer* tokenizer);
+
 }  // namespace olmo::models

@@ -110,6 +110,11 @@ ModelFiles describe_checkpoint(const fs::path& path) {
       parse_input(reader.config().dump(), (files.path / "config of checkpoint.json").string());
   files.config = read_model_config(document, /*olmo_defaults=*/false);
   files.tokenizer = tokenizer_clue(document, files.config, {files.path, files.path.parent_path()});
+  // Of an imported model, whose source need not have them all.
+  const Json tokenizer = reader.config().value("tokenizer", Json());
+  if (tokenizer.is_object() && tokenizer.contains("eos_token_id"))
+    files.tokenizer.ids =
+        read_special_token_ids(tokenizer, document.name, files.config.embedding_rows());
   return files;
 }
 
@@ -127,6 +132,9 @@ ModelFiles describe_hf_olmo(const fs::path& folder, config::ConfigDocument docum
   ModelFiles files{.path = folder, .format = ModelFormat::kHfOlmo};
   files.config = read_model_config(document, /*olmo_defaults=*/true);
   files.tokenizer = tokenizer_clue(document, files.config, {folder});
+  files.tokenizer.ids.bos = read_special_token_ids(read_json_file(folder / kHfConfig),
+                                                   document.name, files.config.embedding_rows())
+                                .bos;
   return files;
 }
 

@@ -72,6 +72,29 @@ TEST_CASE("what is imported and exported again has the same bits and config", "[
   }
 }
 
+TEST_CASE("an imported model keeps the special tokens of its config, those it lacks, too",
+          "[models]") {
+  for (const Json& id : {Json(7), Json()}) {
+    const test::TemporaryDirectory folder;
+    fs::copy(kGoldens / "olmo1", folder / "model");
+    Json config = read_json_file(folder / "model/config.json");
+    config.update({{"bos_token_id", id}, {"eos_token_id", id}, {"pad_token_id", id}});
+    std::ofstream(folder / "model/config.json") << config;
+    import_model(folder / "model", folder / "ours");
+    const auto ids = models::find_model(folder / "ours").tokenizer.ids;
+    CHECK(or_null(ids.bos) == id);
+    CHECK(or_null(ids.eos) == id);
+    CHECK(or_null(ids.pad) == id);
+    import_model(folder / "ours", folder / "again");
+    export_model(folder / "again", folder / "hf", {});
+    const Json exported = read_json_file(folder / "hf/config.json");
+    for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+      INFO(key);
+      CHECK(exported.at(key) == id);
+    }
+  }
+}
+
 TEST_CASE("an imported checkpoint is whole, of weights, and can be trained from", "[models]") {
   const test::TemporaryDirectory folder;
   import_model(kGoldens / "olmo1_layout", folder / "ours");

@@ -137,6 +137,19 @@ TEST_CASE("ids that have no embedding are no ids", "[models]") {
   CHECK(model.eos_token_id < 99);
 }
 
+TEST_CASE("a special token that is null is none, one that is not stated the class's", "[models]") {
+  Json json = olmo_1b();
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) json.erase(key);
+  const auto defaults = parse_hf_config(json, "config.json").ids;
+  CHECK_FALSE(defaults.bos);
+  CHECK(defaults.eos == 50279);
+  CHECK(defaults.pad == 1);
+  json.update({{"eos_token_id", nullptr}, {"pad_token_id", nullptr}});
+  const auto none = parse_hf_config(json, "config.json").ids;
+  CHECK_FALSE(none.eos);
+  CHECK_FALSE(none.pad);
+}
+
 TEST_CASE("a config written for Hugging Face reads back as the same model", "[models]") {
   for (const auto& json : {olmo_1b(), olmo2(), with(olmo_1b(), "clip_qkv", 8.0)}) {
     const auto first = parse_hf_config(json, "config.json");

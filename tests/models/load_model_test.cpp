@@ -174,9 +174,14 @@ TEST_CASE("a tokenizer that is too large or ends its texts otherwise does not fi
   files.config.embedding_size = files.config.vocab_size = 50304;
   const auto check = [&] { return models::check_tokenizer_fits(files, tokenizer, name); };
   CHECK_FALSE(check());  // the checkpoint does not say what its end-of-text token is
+  CHECK(models::end_of_text(files, &tokenizer) == 0);
+  const auto nameless = data::Tokenizer::load(OLMO_TEST_DATA "/data/tokenizer_small.json");
+  CHECK_THROWS_WITH(models::end_of_text(files, &nameless),
+                    Catch::Contains("no eos_token_id") && Catch::Contains("no <|endoftext|>"));
   files.tokenizer.ids.eos = 0;
   CHECK_FALSE(check());
   files.tokenizer.ids.eos = 50279;
+  CHECK(models::end_of_text(files, &tokenizer) == 50279);
   REQUIRE(check());
   CHECK_THAT(*check(), Catch::Contains("swap these two"));
   files.tokenizer.ids.eos = 1;
