@@ -26,6 +26,23 @@ constexpr mode_t kPermissionBits = 0777;
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
+/// Where the system's word is about the place, another place would do, and the user chose it.
+ErrorKind kind_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return ErrorKind::kUsage;
+    default:
+      return ErrorKind::kFailure;
+  }
+}
+
 /// `NAME.tmp-` and 16 digits beside `target`, another one with every call.
 fs::path name_beside(const fs::path& target) {
   std::uint64_t number = 0;
@@ -123,12 +140,10 @@ void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mod
   fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                mode ? 0600 : 0666);
   if (fd_ < 0) {
-    const bool no_place = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM;
-    const std::string folder = folder_of(target).string();
-    const std::string why = errno == ENOENT ? folder + ": there is no such folder"
-                                            : folder + ": " + std::strerror(errno);
-    throw Error(no_place ? ErrorKind::kUsage : ErrorKind::kFailure,
-                path_.string() + ": cannot be created in " + why);
+    const int error = errno;
+    const std::string why = error == ENOENT ? "there is no such folder" : std::strerror(error);
+    throw Error(kind_of(error), path_.string() + ": cannot be created in " +
+                                    folder_of(target).string() + ": " + why);
   }
   temporary_ = std::move(name);
   if (mode && ::fchmod(fd_, *mode) != 0) {
@@ -211,13 +226,12 @@ OutputFolder::OutputFolder(const fs::path& target, Existing existing)
         ErrorKind::kUsage,
         target_.string() + ": exists already, and nothing is overwritten: give a new folder");
   }
-  std::error_code error;
-  fs::create_directories(target_.parent_path(), error);
+  make_folders(target_.parent_path());
   temporary_ = name_beside(target_);
-  if (!error && ::mkdir(temporary_.c_str(), 0777) != 0)
-    error = std::error_code(errno, std::generic_category());
-  if (error)
-    throw Error(ErrorKind::kUsage, target_.string() + ": cannot be made: " + error.message());
+  if (::mkdir(temporary_.c_str(), 0777) != 0) {
+    const int error = errno;
+    throw Error(kind_of(error), target_.string() + ": cannot be made: " + std::strerror(error));
+  }
 }
 
 OutputFolder::~OutputFolder() {
@@ -274,7 +288,7 @@ bool make_folders(const fs::path& path) {
     }
     const int why = errno;
     if (fs::is_directory(level, ignored)) continue;  // another process was faster
-    throw Error(ErrorKind::kFailure,
+    throw Error(kind_of(why),
                 level.string() + ": the folder cannot be made: " +
                     (why == EEXIST ? "a file of that name is in the way" : std::strerror(why)));
   }

@@ -23,8 +23,8 @@ namespace olmo {
 class OutputFile {
  public:
   /// Throws Error(kUsage) for a place that cannot be written to: a folder, in a folder that is not
-  /// there or is not ours. Otherwise Error(kFailure) naming the path, here and in every call below
-  /// (a full disk included).
+  /// there, not ours or read-only. Otherwise Error(kFailure) naming the path, here and in every
+  /// call below (a full disk included).
   explicit OutputFile(const std::filesystem::path& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -90,7 +90,7 @@ void fsync_path(const std::filesystem::path& path);
 
 /// Makes the folder `path` and every level above it that is missing, and syncs the folder that each
 /// new one lies in: after a power loss the whole path is there. True if `path` itself was missing.
-/// Throws Error(kFailure) naming the level that cannot be made.
+/// Throws as OutputFile does, naming the level that cannot be made.
 bool make_folders(const std::filesystem::path& path);
 
 }  // namespace olmo

@@ -27,10 +27,7 @@ TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::ui
                          bool overwrite)
     : output_(std::move(output)), dtype_(dtype), max_tokens_(max_tokens), overwrite_(overwrite) {
   const auto folder = names_a_file(output_) ? output_.parent_path() : output_;
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error)
-    throw Error(ErrorKind::kFailure, folder.string() + ": cannot be created: " + error.message());
+  make_folders(folder);
   open_next();
 }
 

@@ -29,7 +29,7 @@ fs::path unpacked_samples() {
   for (const auto& [path, text] : embedded_samples()) {
     const fs::path file = folder / path;
     if (holds(file, text)) continue;
-    fs::create_directories(file.parent_path());
+    make_folders(file.parent_path());
     write_file_atomically(file, text);
   }
   return folder;

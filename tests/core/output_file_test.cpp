@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "support/catch.h"
+#include "support/small_disk.h"
 #include "support/temporary_directory.h"
 
 namespace olmo {
@@ -145,6 +146,43 @@ TEST_CASE("a place that cannot be written to is refused in a sentence", "[core]"
   CHECK(kind_of_refusal(folder.path()) == ErrorKind::kUsage);
   CHECK(kind_of_refusal(folder / "absent" / "file") == ErrorKind::kUsage);
   CHECK(kind_of_refusal(folder / "file" / "below") == ErrorKind::kUsage);
+  fs::create_symlink("circle", folder / "circle");
+  CHECK(kind_of_refusal(folder / "circle" / "below") == ErrorKind::kUsage);
+}
+
+/// Whether a file, a folder and the folders on the way to one end in an error of this kind.
+bool all_refused(const fs::path& place, ErrorKind expected) {
+  const auto refused = [&](const auto& write_there) {
+    try {
+      write_there();
+    } catch (const Error& error) {
+      return error.kind() == expected;
+    }
+    return false;
+  };
+  return refused([&] { write(place / "file", "x"); }) &&
+         refused([&] { const OutputFolder made(place / "folder"); }) &&
+         refused([&] { const OutputFolder made(place / "above" / "folder"); }) &&
+         refused([&] { make_folders(place / "above" / "folder"); });
+}
+
+TEST_CASE("a read-only disk is another place to name, a full one is a failure", "[core]") {
+  CHECK(all_refused("/dev/null", ErrorKind::kUsage));
+  const TemporaryDirectory folder;
+  // Three inodes, of which the disk's own folder has one.
+  const int code = test::with_small_disk(folder.path(), "nr_inodes=3", [&] {
+    std::ofstream(folder / "first").close();
+    std::ofstream(folder / "second").close();
+    if (!all_refused(folder.path(), ErrorKind::kFailure)) return 20;
+    if (::mount("tmpfs", folder.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0)
+      return 21;
+    return all_refused(folder.path(), ErrorKind::kUsage) ? 0 : 22;
+  });
+  if (code == test::kNotPermitted) {
+    WARN("a private mount is not permitted here");
+    return;
+  }
+  CHECK(code == 0);
 }
 
 TEST_CASE("an output folder has its name only when it is published", "[core]") {

@@ -248,11 +248,7 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
     }
   }
   index.sort();
-  std::error_code error;
-  if (output.has_parent_path()) fs::create_directories(output.parent_path(), error);
-  if (error)
-    throw Error(ErrorKind::kFailure,
-                output.parent_path().string() + ": cannot be created: " + error.message());
+  make_folders(output.parent_path());
   LineWriter writer(output);
   std::unordered_set<std::string> seen_texts;
   for (const fs::path& file : training_files) {

@@ -259,11 +259,7 @@ void unpack_entry(const std::filesystem::path& wheel, zip_t* archive, const zip_
     fail(wheel, facts.name, "claims " + std::to_string(facts.size) + " bytes");
   const std::unique_ptr<zip_file_t, CloseEntry> entry(zip_fopen_index(archive, facts.index, 0));
   if (!entry) fail(wheel, facts.name, "cannot be opened");
-  std::error_code error;
-  std::filesystem::create_directories(target.parent_path(), error);
-  if (error)
-    throw Error(ErrorKind::kFailure,
-                target.parent_path().string() + ": cannot be created: " + error.message());
+  make_folders(target.parent_path());
   OutputFile out(target);
   std::vector<char> block(1 << 18);
   std::uint64_t total = 0;
@@ -286,11 +282,7 @@ namespace fs = std::filesystem;
 }  // namespace
 
 FetchReport fetch(const FetchOptions& options) {
-  std::error_code error;
-  fs::create_directories(options.folder, error);
-  if (error)
-    throw Error(ErrorKind::kFailure,
-                options.folder.string() + ": cannot be created: " + error.message());
+  make_folders(options.folder);
   FetchReport report{.folder = options.folder, .packages = {}};
   for (const Package& package : kPackages)
     report.packages.push_back(fetch_package(package, options));

@@ -98,7 +98,8 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& run_dir, std:
 /// Writes RUN_DIR/step{N} and points RUN_DIR/latest at it; N is trainer["step"]. Tensors:
 /// contiguous CPU, fp32, fp64 or int64. When it returns, the checkpoint is durable. Throws
 /// Error(kFailure) for a full disk, a read-only or unwritable folder, Error(kUsage) if the step
-/// exists; then the temporary files are removed and older checkpoints are as before.
+/// exists or RUN_DIR cannot be made; then the temporary files are removed and older checkpoints are
+/// as before.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& run_dir,
                                 const CheckpointContents& contents,
                                 const SaveOptions& options = {});

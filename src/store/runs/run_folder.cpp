@@ -163,14 +163,6 @@ std::optional<std::string> judge_left(const fs::path& run_dir, const std::string
          why.value_or("the kernel has released its lock");
 }
 
-bool make_folder(const fs::path& folder) {
-  try {
-    return make_folders(folder);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::kUsage, error.what());  // a run folder is the user's choice
-  }
-}
-
 constexpr char kFormat[] = "olmo-harness-run-1";
 
 }  // namespace
@@ -179,7 +171,7 @@ RunLock::RunLock(fs::path run_dir)
     : run_dir_(std::move(run_dir)), path_(run_dir_ / kRunLockName), text_(to_text(this_process())) {
   try {
     for (int i = 0; i < kTries; ++i) {
-      made_folder_ = make_folder(run_dir_) || made_folder_;
+      made_folder_ = make_folders(run_dir_) || made_folder_;
       if (try_once()) return;
       if (fd_ >= 0) ::close(fd_);
       fd_ = -1;

@@ -209,7 +209,7 @@ TEST_CASE("a folder that cannot be made is one clear error", "[store]") {
   std::ofstream(folder.path() / "file") << "x";
   std::string message;
   CHECK(kind_of_failure([&] { save_checkpoint(folder.path() / "file" / "run", example()); },
-                        &message) == ErrorKind::kFailure);
+                        &message) == ErrorKind::kUsage);
   CHECK(message.find("cannot be made") != std::string::npos);
 }
 
