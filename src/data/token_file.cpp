@@ -64,7 +64,8 @@ std::optional<std::string> foreign_to_token_files(std::span<const std::byte> byt
                                 std::min(bytes.size(), kSample));
   if (sample.starts_with("\x93NUMPY")) {
     return "begins with NumPy's own .npy header, but OLMo's token files are raw ids without one; "
-           "write it again with numpy.load(FILE).tofile(NEW_FILE)";
+           "write it again with numpy.load(FILE).astype(\"uint16\").tofile(NEW_FILE), or "
+           "\"uint32\"";
   }
   const auto format = sample.starts_with("\x1f\x8b\x08") && may_be_gzip(sample)
                           ? ForeignFormat{"gzip data"}
@@ -76,20 +77,78 @@ std::optional<std::string> foreign_to_token_files(std::span<const std::byte> byt
   return std::nullopt;
 }
 
-/// Whether ids read as uint16 look like those of a uint32 file: every second one is the high half
-/// of an id, 0 or 1 below 131,072, while the others are of many kinds. Read so, all pass for ids of
-/// the vocabulary, and the training would learn half zeros.
-bool looks_like_uint32(std::span<const std::byte> bytes) {
-  constexpr std::size_t kLeastIds = 64, kLeastKinds = 16;
-  std::vector<std::uint16_t> ids(std::min(bytes.size(), kSample) / sizeof(std::uint16_t));
-  if (ids.size() < 2 * kLeastIds || bytes.size() % sizeof(std::uint32_t) != 0) return false;
-  std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(std::uint16_t));
-  std::set<std::uint16_t> kinds;
-  for (std::size_t i = 0; i + 1 < ids.size(); i += 2) {
-    if (ids[i + 1] > 1) return false;
-    kinds.insert(ids[i]);
+constexpr std::size_t kLeastIds = 64;
+
+/// The numbers at every `stride`th place from `first` on.
+struct Column {
+  std::uint32_t most = 0;
+  std::set<std::uint32_t> kinds;
+};
+
+template <typename Stored>
+Column column(std::span<const std::byte> bytes, std::size_t first, std::size_t stride) {
+  Column found;
+  std::vector<Stored> numbers(std::min(bytes.size(), kSample) / sizeof(Stored));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(Stored));
+  for (std::size_t i = first; i < numbers.size(); i += stride) {
+    found.most = std::max<std::uint32_t>(found.most, numbers[i]);
+    found.kinds.insert(numbers[i]);
   }
-  return kinds.size() >= kLeastKinds;
+  return found;
+}
+
+bool varies(const Column& column) {
+  constexpr std::size_t kLeastKinds = 16;
+  return column.kinds.size() >= kLeastKinds;
+}
+
+constexpr char kWriteAgain[] =
+    "; write it again, NumPy converts: numpy.fromfile(FILE, ITS_DTYPE)"
+    ".astype(\"uint16\").tofile(NEW_FILE), or \"uint32\"";
+
+/// Numbers that take two of `Stored`: one half is 0 throughout, or nearly. `halves` is the most
+/// that the high half of an id may be: 1 below 131,072.
+template <typename Stored>
+std::optional<std::string> wider_dtype(std::span<const std::byte> bytes, std::uint32_t halves) {
+  const Column even = column<Stored>(bytes, 0, 2), odd = column<Stored>(bytes, 1, 2);
+  const std::string bits = std::to_string(16 * sizeof(Stored));
+  if (odd.most <= halves && varies(even)) {
+    const bool of_64 = sizeof(Stored) == 4 || column<Stored>(bytes, 2, 4).most == 0;
+    if (of_64)
+      return "holds ids of 64 bits, as most of every eight bytes are 0" + std::string(kWriteAgain);
+    return "holds uint32 ids, as every second number is the high half of one, but it was to be "
+           "read as uint16; give data.memmap_dtype=uint32 (or --dtype uint32)";
+  }
+  if (even.kinds.size() <= 2 && varies(odd))
+    return "holds floating-point or big-endian numbers of " + bits +
+           " bits, as the first halves of all are alike" + kWriteAgain;
+  return std::nullopt;
+}
+
+/// Why numbers read as `dtype` are no ids, where the file does not say what they are. All that is
+/// known of a vocabulary is that it is small: ids of another dtype read so would be counted, or,
+/// where they happen to lie within the vocabulary, trained on.
+std::optional<std::string> other_dtype(std::span<const std::byte> bytes, TokenDtype dtype) {
+  if (bytes.size() / bytes_per_token(dtype) < 2 * kLeastIds) return std::nullopt;
+  if (dtype == TokenDtype::kUint16) {
+    // Of a vocabulary of some 50,000 no high byte is above 199, and of a thousand low bytes many
+    // are.
+    constexpr std::uint32_t kMostHighByte = 199;
+    const bool big_endian = bytes.size() >= kLeastOther &&
+                            column<std::uint8_t>(bytes, 0, 2).most <= kMostHighByte &&
+                            column<std::uint8_t>(bytes, 1, 2).most > kMostHighByte;
+    if (big_endian && varies(column<std::uint8_t>(bytes, 1, 2)))
+      return "holds big-endian ids, as the first byte of none is above 199" +
+             std::string(kWriteAgain);
+    return wider_dtype<std::uint16_t>(bytes, 1);
+  }
+  constexpr std::uint32_t kLargestVocabulary = 1U << 24U;
+  const Column all = column<std::uint32_t>(bytes, 0, 1);
+  if (all.most >= kLargestVocabulary && varies(all))
+    return "holds numbers such as " + std::to_string(all.most) +
+           ", which are no ids, when it is read as uint32; give data.memmap_dtype=uint16 (or "
+           "--dtype uint16) if it holds those";
+  return wider_dtype<std::uint32_t>(bytes, 0);
 }
 
 static_assert(std::endian::native == std::endian::little,
@@ -229,13 +288,9 @@ TokenFile::TokenFile(const std::filesystem::path& path, TokenDtype dtype)
                                        to_string(dtype) + " ids; it was cut, or has another dtype");
   }
   size_ = bytes.size() / bytes_per_token(dtype);
-  const bool stated = check_sidecar(path, dtype, size_);
-  if (!stated && dtype == TokenDtype::kUint16 && looks_like_uint32(bytes))
-    throw Error(ErrorKind::kInput,
-                path.string() +
-                    ": holds uint32 ids, as every second number is the high half of "
-                    "one, but it was to be read as uint16; give "
-                    "data.memmap_dtype=uint32 (or --dtype uint32)");
+  if (check_sidecar(path, dtype, size_)) return;
+  if (const auto what = other_dtype(bytes, dtype))
+    throw Error(ErrorKind::kInput, path.string() + ": " + *what);
 }
 
 std::uint32_t TokenFile::at(std::uint64_t position) const {

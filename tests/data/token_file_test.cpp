@@ -47,7 +47,8 @@ TEST_CASE("an empty token file is refused", "[data]") {
 }
 
 TEST_CASE("a file with NumPy's header is refused with the way to repair it", "[data]") {
-  CHECK(refusal("\x93NUMPY\x01...........", TokenDtype::kUint16).says("tofile"));
+  CHECK(
+      refusal("\x93NUMPY\x01...........", TokenDtype::kUint16).says(".astype(\"uint16\").tofile("));
 }
 
 TEST_CASE("a file of odd size is refused", "[data]") {
@@ -79,6 +80,39 @@ TEST_CASE("ids of uint32 that would pass for uint16, half of them zeros, are ref
   std::vector<std::uint16_t> bits(5000);
   for (auto& id : bits) id = static_cast<std::uint16_t>(random() % 2);
   CHECK_NOTHROW(TokenFile(folder.write_ids("bits.npy", bits), TokenDtype::kUint16));
+}
+
+TEST_CASE("numbers of another dtype are refused by what they show of it", "[data]") {
+  std::mt19937 random(5);
+  std::vector<std::uint16_t> narrow(3000), swapped(3000);
+  std::vector<std::uint32_t> wide(3000);
+  std::vector<std::uint64_t> widest(3000);
+  std::vector<float> floats(3000);
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    narrow[i] = static_cast<std::uint16_t>(random() % 50280);
+    swapped[i] = static_cast<std::uint16_t>(narrow[i] << 8 | narrow[i] >> 8);
+    wide[i] = static_cast<std::uint32_t>(random() % 100278);
+    widest[i] = wide[i];
+    floats[i] = static_cast<float>(narrow[i] % 500);
+  }
+  const auto check = [](const auto& numbers, TokenDtype dtype, const char* says) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    const auto error = refusal({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, dtype);
+    INFO(error.text);
+    CHECK(error.says(says));
+  };
+  check(swapped, TokenDtype::kUint16, "big-endian");
+  for (auto& id : swapped) id = static_cast<std::uint16_t>(id & 0xFF01U);  // a vocabulary of 512
+  check(swapped, TokenDtype::kUint16, "big-endian");
+  check(swapped, TokenDtype::kUint32, "no ids");
+  check(narrow, TokenDtype::kUint32, "memmap_dtype=uint16");
+  check(widest, TokenDtype::kUint32, "64 bits");
+  check(widest, TokenDtype::kUint16, "64 bits");
+  check(floats, TokenDtype::kUint32, "no ids");
+  check(floats, TokenDtype::kUint16, "floating-point or big-endian numbers of 32 bits");
+  auto cut = std::string(reinterpret_cast<const char*>(wide.data()), wide.size() * 4 - 2);
+  CHECK(refusal(cut, TokenDtype::kUint16).says("memmap_dtype=uint32"));
+  CHECK(refusal(cut, TokenDtype::kUint32).says("it was cut"));
 }
 
 TEST_CASE("a sidecar that states another length shows that the file was cut", "[data]") {
