@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +10,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/number.h"
 #include "core/recorded_json.h"
 #include "core/text.h"
 
@@ -26,9 +26,7 @@ template <class T>
 bool same(const T& a, const T& b) {
   return a == b;
 }
-bool same(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
+bool same(double a, double b) { return same_bits(a, b); }
 bool same(const std::optional<double>& a, const std::optional<double>& b) {
   return a && b ? same(*a, *b) : a.has_value() == b.has_value();
 }

@@ -13,6 +13,7 @@
 #include "core/policy.h"
 #include "core/process.h"
 #include "core/terminal.h"
+#include "core/text.h"
 #include "store/runs/provenance.h"
 
 namespace olmo::cli {
@@ -52,9 +53,9 @@ std::string gigabytes(const OrderedJson& bytes) {
 }
 
 std::string joined(const OrderedJson& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + text_of(word);
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& word : words) texts.push_back(text_of(word));
+  return olmo::joined(texts);
 }
 
 /// A title, then lines of a name and what there is to say.

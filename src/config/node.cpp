@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/text.h"
 
 namespace olmo::config {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// `text` without underscores, or nothing if it does not begin with a digit, a sign or a point.
 std::optional<std::string> without_underscores(std::string_view text) {
@@ -72,12 +71,6 @@ std::vector<std::string> sorted_texts(std::vector<ConfigMessage> messages) {
   std::vector<std::string> texts;
   for (auto& message : messages) texts.push_back(std::move(message.text));
   return texts;
-}
-
-std::string joined_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
-  return text;
 }
 
 std::string ConfigDocument::where(int line) const {
@@ -262,7 +255,7 @@ const ConfigNode& ConfigBuilder::last() const { return open_.back().node.childre
 
 ConfigDocument ConfigBuilder::finish() {
   if (!duplicates_.empty()) {
-    throw Error(ErrorKind::kUsage, joined_lines(duplicates_));
+    throw Error(ErrorKind::kUsage, joined(duplicates_, "\n"));
   }
   ConfigDocument document;
   document.name = name_;

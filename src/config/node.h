@@ -51,7 +51,6 @@ struct ConfigMessage {
 
 /// The texts, by line; what belongs to the command line comes last.
 std::vector<std::string> sorted_texts(std::vector<ConfigMessage> messages);
-std::string joined_lines(const std::vector<std::string>& lines);
 
 /// A tree and the file that it came from.
 struct ConfigDocument {

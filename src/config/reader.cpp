@@ -451,7 +451,7 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
     (problem.blocks_start ? findings.blockers : findings.errors).push_back(located(problem));
   }
   if (!findings.errors.empty())
-    throw Error(ErrorKind::kUsage, joined_lines(sorted_texts(findings.errors)));
+    throw Error(ErrorKind::kUsage, joined(sorted_texts(findings.errors), "\n"));
   loaded.notes = sorted_texts(std::move(findings.notes));
   loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;
@@ -468,7 +468,7 @@ LoadedConfig parse_config(const std::string& text, const std::string& name,
 }
 
 void require_no_blockers(const LoadedConfig& loaded) {
-  if (!loaded.blockers.empty()) throw Error(ErrorKind::kUsage, joined_lines(loaded.blockers));
+  if (!loaded.blockers.empty()) throw Error(ErrorKind::kUsage, joined(loaded.blockers, "\n"));
 }
 
 }  // namespace olmo::config

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/number.h"
 #include "core/process.h"
 #include "core/terminal.h"
 
@@ -29,8 +30,7 @@ std::optional<std::string> slurm_job() {
 }
 
 bool is_number(const std::string& text) {
-  return !text.empty() && text.size() < 20 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() < 20 && std::ranges::all_of(text, is_digit);
 }
 
 /// What a shell command writes, at most 64 KiB; nothing if it fails.

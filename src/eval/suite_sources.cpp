@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/number.h"
 
 namespace olmo::eval {
 namespace {
@@ -37,7 +38,6 @@ bool is_suite_file(const fs::path& path) {
 }
 
 bool is_separator(char c) { return c == '_' || c == '-' || c == '.'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// What a file's name says beside source, split and number:
 /// `c4_100_domains_5_www.theguardian.com_00000000.jsonl.gz` -> `5_www.theguardian.com`,

@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "core/metric_names.h"
+#include "core/number.h"
 #include "core/recorded_json.h"
 #include "core/safe_text.h"
 #include "core/text.h"
@@ -34,7 +35,7 @@ std::optional<double> unix_seconds_of(const std::string& utc) {
   double fraction = 0;
   double unit = 0.1;
   if (*rest == '.')
-    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) fraction += unit * (*rest - '0');
+    for (++rest; is_digit(*rest); ++rest, unit /= 10) fraction += unit * (*rest - '0');
   return static_cast<double>(::timegm(&parts)) + fraction;
 }
 

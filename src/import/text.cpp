@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/number.h"
+
 namespace olmo::import {
 namespace {
 
@@ -57,8 +59,6 @@ class CsvReader {
   std::size_t at_ = 0;
   std::int64_t line_ = 1, begin_ = 1;
 };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// `1,234,567`: groups of three after a first one of one to three.
 bool has_groups(std::string_view whole) {

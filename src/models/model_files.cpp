@@ -9,6 +9,7 @@
 #include "config/key_table.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/text.h"
 #include "data/public/tokenizers.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"
@@ -65,7 +66,7 @@ model::ModelConfig read_model_config(config::ConfigDocument document, bool olmo_
   } catch (const Error& error) {  // the reader speaks of a config that a user has written
     throw Error(ErrorKind::kInput, error.what());
   }
-  throw Error(ErrorKind::kInput, config::joined_lines(blockers));
+  throw Error(ErrorKind::kInput, joined(blockers, "\n"));
 }
 
 /// A text file of a model's folder as a config document, its faults as those of an input.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/number.h"
 #include "core/safe_text.h"
 #include "core/text.h"
 #include "page/browser/files.h"
@@ -55,12 +56,6 @@ std::string superscript(int value) {
   for (const char digit : std::to_string(std::abs(value)))
     text += kDigits.at(static_cast<std::size_t>(digit - '0'));
   return text;
-}
-
-std::string grouped(std::string digits) {
-  const std::size_t whole = std::min(digits.find('.'), digits.size());
-  for (std::size_t at = whole; at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
 }
 
 /// Of a positive number.

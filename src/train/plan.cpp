@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/number.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "optim/lr_schedule.h"
@@ -80,17 +81,6 @@ Json step_time_json(const TrainPlan& plan) {
           {"total_seconds",
            plan.steps ? Json(seconds * static_cast<double>(plan.last_step())) : Json(nullptr)},
           {"how", plan.step_time->how}};
-}
-
-/// 1234567 as "1,234,567".
-std::string grouped(std::int64_t value) {
-  const auto digits = std::to_string(value);
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && digits[i - 1] != '-' && (digits.size() - i) % 3 == 0) out.push_back(',');
-    out.push_back(digits[i]);
-  }
-  return out;
 }
 
 std::string padded(const std::string& text, std::size_t width) {

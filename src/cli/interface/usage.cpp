@@ -8,6 +8,7 @@
 
 #include "cli/interface/help.h"
 #include "core/error.h"
+#include "core/number.h"
 #include "core/text.h"
 
 namespace olmo::cli {
@@ -108,7 +109,7 @@ std::string option_name(const std::string& word) {
 
 bool is_option_word(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
-  return std::isdigit(static_cast<unsigned char>(word[1])) == 0 && word[1] != '.';  // -1 is a value
+  return !is_digit(word[1]) && word[1] != '.';  // -1 is a value
 }
 
 const CLI::Option* find_option(const CLI::App& command, const std::string& word) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "core/number.h"
 #include "report/comparability/comparability.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/stats/bootstrap.h"
@@ -24,10 +24,6 @@ struct Units {
 };
 
 double bits(double nats) { return nats / std::log(2.0); }
-
-std::int64_t same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
 
 const char* unit_name(bool per_byte) { return per_byte ? kBitsPerByte : kBitsPerToken; }
 

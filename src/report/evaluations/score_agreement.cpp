@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/number.h"
 #include "core/recorded_json.h"
 #include "core/sorted_quantile.h"
 #include "report/comparability/comparability.h"
@@ -160,7 +160,7 @@ ScoreAgreement score_agreement(const TaskPair& task) {
   for (const InstancePair& pair : task.instances) {
     agreement.divergence += divergence(task, pair) / static_cast<double>(task.instances.size());
     for_each_option(task, pair, [&](double a, double b) {
-      agreement.equal_bits += std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+      agreement.equal_bits += same_bits(a, b) ? 1 : 0;
       differences.push_back(b - a);
     });
   }

@@ -1,19 +1,15 @@
 #include "report/evaluations/unlike_scores.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <set>
 
+#include "core/number.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/evaluations/named_evaluations.h"
 
 namespace olmo::report {
 namespace {
-
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
 
 /// The first task or suite of `names` that differs in a bit; empty: none does.
 std::string first_unlike(const EvaluationData& a, const EvaluationData& b,

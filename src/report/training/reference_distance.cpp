@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/recorded_json.h"
+#include "core/text.h"
 #include "report/comparability/comparability.h"
 
 namespace olmo::report {
@@ -20,11 +21,9 @@ std::string word(const std::string& text, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words)
-    if (!word.empty()) text += (text.empty() ? "" : ", ") + word;
-  return text;
+std::string known_of(std::vector<std::string> words) {
+  std::erase(words, "");
+  return joined(words);
 }
 
 std::string numerics_of(const store::RecordedRun& run) {
@@ -33,7 +32,7 @@ std::string numerics_of(const store::RecordedRun& run) {
     const std::string numerics = word(attempt.policy, "numerics");
     if (std::find(found.begin(), found.end(), numerics) == found.end()) found.push_back(numerics);
   }
-  return joined(found);
+  return known_of(found);
 }
 
 std::optional<double> finite(const std::optional<double>& value) {
@@ -45,8 +44,8 @@ AuditedStretch stretch_of(const store::AuditRecord& audit, bool run_is_portable)
                      (run_is_portable || word(audit.policy, "numerics") == "portable");
   return {.first_step = audit.first_step,
           .last_step = audit.last_step,
-          .machine = joined({word(audit.environment, "host"), word(audit.environment, "cpu"),
-                             word(audit.policy, "isa")}),
+          .machine = known_of({word(audit.environment, "host"), word(audit.environment, "cpu"),
+                               word(audit.policy, "isa")}),
           .verdict = audit.verdict,
           .difference_step = audit.difference_step,
           .difference = audit.difference,

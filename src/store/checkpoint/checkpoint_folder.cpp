@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/number.h"
 #include "core/output_file.h"
 #include "core/terminal.h"
 #include "store/checkpoint/checkpoint.h"
@@ -34,7 +35,7 @@ bool is_step_name(std::string_view name, std::string_view suffix) {
   name.remove_prefix(kStep.size());
   if (name.size() <= suffix.size()) return false;
   name.remove_suffix(suffix.size());
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::all_of(name, is_digit);
 }
 
 bool is_our_file(const fs::path& file) {
