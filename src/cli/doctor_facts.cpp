@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
@@ -31,14 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// The first line of a file of the kernel's; empty if there is none.
-std::string first_line(const fs::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 /// The instruction sets that this machine has, the plainest first.
 std::vector<Isa> machine_isas() {

@@ -1,7 +1,6 @@
 #include "core/machine.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +16,8 @@
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "core/number.h"
 
 extern char** environ;
 
@@ -74,9 +75,9 @@ int physical_cores(const fs::path& root, const cpu_set_t& processors) {
   for (int i = 0; i < CPU_SETSIZE; ++i) {
     if (!CPU_ISSET(i, &processors)) continue;
     const std::string name = "cpu" + std::to_string(i);
-    std::ifstream file(root / "sys/devices/system/cpu" / name / "topology/thread_siblings_list");
-    std::string siblings;
-    cores.insert(std::getline(file, siblings) ? siblings : name);
+    const std::string siblings =
+        first_line(root / "sys/devices/system/cpu" / name / "topology/thread_siblings_list");
+    cores.insert(siblings.empty() ? name : siblings);
   }
   return std::max(1, static_cast<int>(cores.size()));
 }
@@ -85,10 +86,8 @@ int physical_cores(const fs::path& root, const cpu_set_t& processors) {
 /// by which version 1 says the same, or without the file.
 std::optional<std::uint64_t> limit_in(const fs::path& path) {
   constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  if (line.empty() || std::isdigit(static_cast<unsigned char>(line[0])) == 0) return std::nullopt;
+  const std::string line = first_line(path);
+  if (line.empty() || !is_digit(line[0])) return std::nullopt;
   const std::uint64_t limit = std::strtoull(line.c_str(), nullptr, 10);
   return limit < kNoLimit ? std::optional(limit) : std::nullopt;
 }
@@ -233,6 +232,13 @@ Json environment() {
   facts["pid"] = ::getpid();
   facts["variables"] = relevant_variables();
   return facts;
+}
+
+std::string first_line(const fs::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
 }
 
 }  // namespace olmo

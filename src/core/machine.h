@@ -59,4 +59,7 @@ MachineMemory machine_memory(const std::filesystem::path& root = "/");
 /// relevant environment variables and Slurm ids. What cannot be read is absent, never a guess.
 Json environment();
 
+/// The first line of a file of the kernel's; empty if there is none.
+std::string first_line(const std::filesystem::path& path);
+
 }  // namespace olmo

@@ -3,22 +3,16 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/machine.h"
+
 namespace olmo {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 struct Status {
   char state = 0;           ///< R, S, T (stopped), Z (ended, and nobody has asked how), …

@@ -119,4 +119,11 @@ TEST_CASE("the narrowest control group limits the memory, in either version", "[
   CHECK(machine_memory(root / "").usable().value() == 5000);
 }
 
+TEST_CASE("of a file's lines the first is read, and of none nothing", "[core]") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "two") << "one\ntwo\n";
+  CHECK(first_line(folder / "two") == "one");
+  CHECK(first_line(folder / "none").empty());
+}
+
 }  // namespace olmo::test
