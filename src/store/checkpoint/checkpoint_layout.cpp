@@ -10,13 +10,13 @@
 
 #include "core/error.h"
 #include "core/named_tensors.h"
+#include "store/checkpoint/raw_file.h"
 #include "store/checkpoint/structure_image.h"
 
 namespace olmo::store {
 namespace {
 
-constexpr hsize_t kAlignment =
-    4096;  // of large datasets: direct writes and memory maps want whole pages
+constexpr hsize_t kAlignment = kPage;  // of large datasets
 constexpr std::size_t kDigestLength = 64;
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxTextAttribute = 1024;

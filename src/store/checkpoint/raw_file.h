@@ -13,7 +13,8 @@
 
 namespace olmo::store {
 
-inline constexpr std::uint64_t kPage = 4096;  ///< of a file, as direct writes want it
+inline constexpr std::uint64_t kPage =
+    4096;  ///< of a file, as direct writes and memory maps want it
 
 /// Reads parts of a file that may be damaged, or change meanwhile: a short or failed read is an
 /// error, where a memory map would end the process. May be used by several threads at once.

@@ -9,10 +9,10 @@
 #include <H5FDdevelop.h>
 #endif
 
+#include "store/checkpoint/raw_file.h"
+
 namespace olmo::store {
 namespace {
-
-constexpr std::uint64_t kPage = 4096;
 
 /// Calls `part(page, offset in the page, offset in the range, length)` for each page of a range.
 template <typename Part>

@@ -22,6 +22,7 @@ struct Column {
   void (*set)(Record&, const Statement&, int index);
   int since = 1;
   const char* before = "NULL";
+  bool is_number = false;  ///< or nothing
 };
 
 /// A table whose rows are `Record`s. `owner` is the column that says whose rows they are (run_id,
@@ -72,6 +73,18 @@ void from_sql(const Statement& row, int index, std::optional<T>& value) {
 template <class Record, class Member>
 Record record_of(Member Record::*);
 
+template <class Record, class Member, class... Rest>
+auto member_of(Member Record::*, Rest... rest) {
+  if constexpr (sizeof...(rest) == 0)
+    return Member{};
+  else
+    return member_of(rest...);
+}
+
+template <class Member>
+constexpr bool holds_text =
+    std::is_same_v<Member, std::string> || std::is_same_v<Member, std::optional<std::string>>;
+
 }  // namespace table_detail
 
 /// The column of a member; of a member of a member, if several are given. NULL is read as the empty
@@ -85,7 +98,9 @@ constexpr auto column(const char* name, int since = 1, const char* before = "NUL
       [](Record& record, const Statement& row, int index) {
         table_detail::from_sql(row, index, ((record.*kFirst).*....*kRest));
       },
-      since, before};
+      since,
+      before,
+      !table_detail::holds_text<decltype(table_detail::member_of(kFirst, kRest...))>};
 }
 
 /// The same of a text that is empty where the column is NULL.

@@ -19,7 +19,7 @@ std::string name_of(const AuditRecord& audit) {
   Sha256 hash;
   for (const auto& column : kAudits.columns)
     if (column.since <= kAudits.since) add_to(hash, column.get(audit));
-  return "SHA-256 " + hash.finish().hex().substr(0, 16) + "…";
+  return name_by_hash(hash.finish().hex());
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "store/runs/declarations.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "core/hash.h"
 #include "store/database/table.h"
 #include "store/runs/run_facts.h"
@@ -31,11 +28,6 @@ std::string seal_of(const std::string& run_id, const Declaration& declaration,
   return hash.finish().hex();
 }
 
-/// By which its event names it.
-std::string name_of(const Declaration& declaration) {
-  return "SHA-256 " + declaration.sha256.substr(0, 16) + "…";
-}
-
 std::string record_of(const RecordDatabase& db, const std::string& run_id) {
   std::string record = "0";
   const auto take = [&](const auto&, const auto& row) { record = std::get<std::string>(row[0]); };
@@ -56,7 +48,8 @@ Declaration declare(RecordDatabase& db, const std::string& run_id, const std::st
     made.record = record_of(db, run_id);
     made.sha256 = seal_of(run_id, made, before.empty() ? "" : before.back().sha256);
     return {row_for<kDeclarations>(run_id, made),
-            event_now(db, run_id, kEventKind, made.margins + " by " + who + ", " + name_of(made))};
+            event_now(db, run_id, kEventKind,
+                      made.margins + " by " + who + ", " + name_by_hash(made.sha256))};
   });
   return made;
 }
@@ -81,7 +74,7 @@ std::vector<std::string> altered_declarations(const RecordDatabase& db, const st
     before = declaration.sha256;
   }
   std::vector<std::string> names;
-  std::ranges::transform(declarations, std::back_inserter(names), name_of);
+  for (const auto& declaration : declarations) names.push_back(name_by_hash(declaration.sha256));
   if (const auto event = event_without(db, run_id, kEventKind, names))
     altered.push_back("the margins that were declared at " + event->utc + " (" + event->message +
                       ") are not in the record: rows of declarations were removed");

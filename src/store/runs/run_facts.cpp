@@ -21,6 +21,11 @@ std::int64_t count_of(const RecordDatabase& records, const std::string& table,
   return count;
 }
 
+std::string name_by_hash(const std::string& sha256) {
+  constexpr std::size_t kShown = 16;
+  return "SHA-256 " + sha256.substr(0, kShown) + "…";
+}
+
 RecordDatabase::Row event_now(const RecordDatabase& records, const std::string& run_id,
                               const std::string& kind, const std::string& message) {
   const auto attempts = read_attempts(records, run_id);

@@ -16,6 +16,8 @@ namespace olmo::store {
 /// How many rows the run has in a table that names it in `run_id`.
 std::int64_t count_of(const RecordDatabase& records, const std::string& table,
                       const std::string& run_id);
+/// By which an event names a row: "SHA-256 " and the first of the hash's digits.
+std::string name_by_hash(const std::string& sha256);
 /// A row of an event that happens to a run now, while nothing trains it: at its last step, in its
 /// last attempt.
 RecordDatabase::Row event_now(const RecordDatabase& records, const std::string& run_id,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "store/runs/run_tables.h"
 
 namespace olmo::store {
@@ -15,18 +16,21 @@ constexpr auto kAll = std::numeric_limits<std::size_t>::max();
 /// Rows of a transaction: some hundredths of a second.
 constexpr std::size_t kRowsAtOnce = 50'000;
 
-constexpr const char* kColumns[] = {
-    "tokens", "lr",        "ce_loss",          "ce_loss_per_label", "z_loss",
-    "loss",   "grad_norm", "max_grad_norm",    "clipping_rate",     "param_norm",
-    "epoch",  "seconds",   "masked_instances", "tokens_per_second", "mfu",
-};
+/// What a step has a number of.
+std::vector<std::string> quantities_of_steps() {
+  std::vector<std::string> names;
+  for (const auto& column : kStepColumns)
+    if (column.is_number) names.emplace_back(column.name);
+  std::erase(names, "attempt");
+  std::erase(names, "step");
+  return names;
+}
 
 std::string checked_column(const RecordDatabase& records, const std::string& name) {
-  if (std::ranges::find(kColumns, name) != std::end(kColumns)) return name;
-  std::string known;
-  for (const char* column : kColumns) known += (known.empty() ? "" : ", ") + std::string(column);
+  const auto known = quantities_of_steps();
+  if (std::ranges::find(known, name) != known.end()) return name;
   throw Error(ErrorKind::kUsage, records.path().string() + ": steps have no number '" + name +
-                                     "' (they have " + known + ")");
+                                     "' (they have " + joined(known) + ")");
 }
 
 /// How a column of a table is read from a file of this schema; NULL where it is not there.
