@@ -75,7 +75,7 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
   const std::int64_t last = run.steps.tokens.back();
   const report::Stretch stretch{.from = last - last / 10, .to = last, .tokens = {}};
   std::vector<double> means = {report::mean_loss(run, stretch)};
-  std::vector<store::RecordedRun> counted;  // each training counts once
+  std::vector<store::RecordedRun> repeats;  // each training counts once
   std::string before;
   for (const auto& tag : store::read_tags(records)) {
     if (tag.run_id == run.run_id || tag.run_id == before) continue;
@@ -85,10 +85,10 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
     const auto is_copy_of = [&](const auto& one) { return report::is_same_run(one, repeat); };
     if (!as_long || !repeat.damage.empty() || !report::contradictions_of(repeat).empty() ||
         !report::is_tagged_repeat(repeat) || !report::are_repeats(run, repeat) || is_copy_of(run) ||
-        std::ranges::any_of(counted, is_copy_of))
+        std::ranges::any_of(repeats, is_copy_of))
       continue;
     means.push_back(report::mean_loss(repeat, stretch));
-    counted.push_back(std::move(repeat));
+    repeats.push_back(std::move(repeat));
   }
   if (means.size() < 2) return std::nullopt;
   return report::sample_standard_deviation(means);
