@@ -6,6 +6,7 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/database/sqlite.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace olmo::test {
 namespace {
@@ -47,10 +48,6 @@ struct FourSteps : Scene {
     return text;
   }
 };
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -97,17 +94,17 @@ TEST_CASE("a run belongs to its folder, not to the database that it shares", "[c
 TEST_CASE("a token file that contradicts its sidecar is refused with both values", "[cli]") {
   const Scene scene;
   const auto digest = sha256_file(scene / "tokens.npy").hex();
-  const auto says = [&](const std::string& sha256) {
+  const auto train_beside = [&](const std::string& sha256) {
     std::ofstream(scene / "tokens.npy.json") << Json{{"sha256", sha256}, {"tokens", 64 * 32}};
     return scene.train("run", {"stop_at=1"});
   };
   const std::string other(64, 'a');
-  const auto ended = says(other);
+  const auto ended = train_beside(other);
   INFO(ended.err);
   CHECK(ended.code == 3);
   CHECK((ended.says("tokens.npy") && ended.says(digest) && ended.says(other)));
   CHECK_FALSE(fs::exists(scene / "run"));
-  CHECK(says(digest).code == 0);
+  CHECK(train_beside(digest).code == 0);
 }
 
 TEST_CASE("a resume refuses other tokens and other numerics, and names what it allows", "[cli]") {
@@ -130,9 +127,9 @@ TEST_CASE("a resume refuses other tokens and other numerics, and names what it a
   CHECK(scene.record("run").steps() == "1..6");
   const auto changes = scene.events("change");
   INFO(changes);
-  CHECK(has(changes, "same.npy, with the same content"));
-  CHECK(has(changes, "`threads` was 1, is 2"));
-  CHECK(has(changes, "`stop_at` was null, is 6"));
+  CHECK(says(changes, "same.npy, with the same content"));
+  CHECK(says(changes, "`threads` was 1, is 2"));
+  CHECK(says(changes, "`stop_at` was null, is 6"));
 }
 
 TEST_CASE("a record that is lost, older or altered is not gone on with", "[cli]") {
@@ -185,7 +182,7 @@ TEST_CASE("the newest sound checkpoint is taken, and the record says which were 
   CHECK((ended.says("warning: ") && ended.says("step4") && ended.says("step2")));
   const auto event = scene.events("fallback");
   INFO(event);
-  CHECK((has(event, "step4") && has(event, "step2")));
+  CHECK((says(event, "step4") && says(event, "step2")));
   const auto record = scene.record("run");
   CHECK(record.value("SELECT start_step FROM attempts WHERE attempt = 2") == "2");
   CHECK(record.steps() == "1..6");
@@ -200,7 +197,7 @@ TEST_CASE("a checkpoint of a line of steps that was left is not gone on with", "
   const auto ended = scene.resume({"stop_at=3"});
   INFO(ended.err);
   CHECK(ended.code == 0);
-  CHECK(has(scene.events("fallback"), "line of steps"));
+  CHECK(says(scene.events("fallback"), "line of steps"));
   CHECK(scene.record("run").value("SELECT start_step FROM attempts WHERE attempt = 3") == "2");
   CHECK(scene.record("run").steps() == "1..3");
 }
@@ -256,8 +253,8 @@ TEST_CASE("a branch is a run of its own whose record tells the state that it beg
   // Sound, though the chain before its first step lies in the checkpoint.
   const auto shown = harness(scene / "log", {"report", "run", (scene / "branch").string()});
   CHECK(shown.code == 0);
-  CHECK_FALSE(has(shown.out, "damage"));
-  CHECK_FALSE(has(shown.out, "seal"));
+  CHECK_FALSE(says(shown.out, "damage"));
+  CHECK_FALSE(says(shown.out, "seal"));
 
   const auto both = scene.train("both", {"--branch-from", checkpoint, "load_path=elsewhere"});
   CHECK(both.code == 2);

@@ -3,6 +3,7 @@
 
 #include "support/catch.h"
 #include "support/process.h"
+#include "support/says.h"
 
 namespace olmo::test {
 namespace {
@@ -15,22 +16,18 @@ std::string openmp_settings(const std::string& variables) {
       .output;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("threads that wait spin briefly, whoever starts the program", "[cli]") {
   const auto settings = openmp_settings("");
   INFO(settings);
-  CHECK(contains(settings, "GOMP_SPINCOUNT = '1000'"));
-  CHECK(contains(settings, "olmo-harness "));
+  CHECK(says(settings, "GOMP_SPINCOUNT = '1000'"));
+  CHECK(says(settings, "olmo-harness "));
 }
 
 TEST_CASE("a wait policy that the user has set is kept", "[cli]") {
-  CHECK(contains(openmp_settings("GOMP_SPINCOUNT=77"), "GOMP_SPINCOUNT = '77'"));
-  CHECK(contains(openmp_settings("OMP_WAIT_POLICY=passive"), "GOMP_SPINCOUNT = '0'"));
+  CHECK(says(openmp_settings("GOMP_SPINCOUNT=77"), "GOMP_SPINCOUNT = '77'"));
+  CHECK(says(openmp_settings("OMP_WAIT_POLICY=passive"), "GOMP_SPINCOUNT = '0'"));
 }
 
 }  // namespace olmo::test

@@ -7,6 +7,7 @@
 #include "config/train_config.h"
 #include "core/error.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace olmo::test {
 
@@ -31,11 +32,6 @@ inline std::vector<std::string> config_errors(const std::string& text,
     return split_lines(error.what());
   }
   return {};
-}
-
-inline bool says(const std::string& line, const std::string& part) {
-  INFO(line);
-  return line.find(part) != std::string::npos;
 }
 
 inline bool has(const std::vector<std::string>& lines, const std::string& part) {

@@ -2,9 +2,12 @@
 
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace olmo::dist {
 namespace {
+
+using test::says;
 
 /// What the ranks throw, by rank; empty: nothing. `facts_of`: a rank's.
 std::vector<std::string> thrown(int size,
@@ -19,10 +22,6 @@ std::vector<std::string> thrown(int size,
     }
   });
   return errors;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

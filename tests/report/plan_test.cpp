@@ -2,20 +2,18 @@
 
 #include "core/error.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace olmo::report {
 namespace {
+
+using test::says;
 
 double power_at(const PlanTable& table, std::int64_t count) {
   for (const auto& row : table.rows)
     if (row.count == count) return row.power;
   FAIL("no row of " << count);
   return 0;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  INFO(text);
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "store/run_fixture.h"
 #include "support/catch.h"
 #include "support/happens.h"
+#include "support/says.h"
 
 namespace serve = olmo::serve;
 using namespace olmo::test;
@@ -15,7 +16,7 @@ serve::Response made(const serve::Site& site, const std::string& target) {
   serve::Response page;
   CHECK(happens([&] {
     page = answer(site, target);
-    return !holds(page.body, "This is being computed");
+    return !says(page.body, "This is being computed");
   }));
   return page;
 }
@@ -30,10 +31,10 @@ TEST_CASE("two runs have the page of report parity, whose script alone may run",
   const auto page = made(
       site, "/parity?a=" + key_of(site, a.id()) + "&b=" + key_of(site, b.id()) + "&kind=outcome");
   CHECK(page.status == 200);
-  CHECK(holds(page.body, "Make this page again"));
-  CHECK(holds(page.body, "--kind outcome"));
-  CHECK(holds(page.content_policy, "script-src 'sha256-"));
-  CHECK_FALSE(holds(page.content_policy, "script-src 'unsafe-inline'"));
+  CHECK(says(page.body, "Make this page again"));
+  CHECK(says(page.body, "--kind outcome"));
+  CHECK(says(page.content_policy, "script-src 'sha256-"));
+  CHECK_FALSE(says(page.content_policy, "script-src 'unsafe-inline'"));
 }
 
 TEST_CASE("ticked runs are compared in their order", "[serve]") {
@@ -59,7 +60,7 @@ TEST_CASE("a kind or margin that there is not is one sentence", "[serve]") {
     INFO(what);
     const auto page = made(site, "/parity?a=" + key + "&b=" + key + what);
     CHECK(page.status == 422);
-    CHECK_FALSE(holds(page.body, "<b>"));
+    CHECK_FALSE(says(page.body, "<b>"));
   }
 }
 
@@ -74,9 +75,9 @@ TEST_CASE("skipped evaluations and assumptions are the command's options in the 
   const auto page =
       made(site, pair + "&skip-evaluations=1&assume=tokenizer%3Dequal&assume=config%3Dequal");
   CHECK(page.status == 200);
-  CHECK(holds(page.body, "--skip-evaluations --assume tokenizer=equal --assume config=equal"));
-  CHECK(holds(page.body, "assumed: <code>equal</code>"));
-  CHECK_FALSE(holds(made(site, pair).body, "assumed: "));
+  CHECK(says(page.body, "--skip-evaluations --assume tokenizer=equal --assume config=equal"));
+  CHECK(says(page.body, "assumed: <code>equal</code>"));
+  CHECK_FALSE(says(made(site, pair).body, "assumed: "));
   for (const std::string wrong : {"&assume=tokenizer", "&skip-evaluations=perhaps"}) {
     INFO(wrong);
     CHECK(made(site, pair + wrong).status == 422);
@@ -90,6 +91,6 @@ TEST_CASE("a run has the page of report run", "[serve]") {
   KnownSite site({run.path()});
   const auto page = made(site, "/report?run=" + key_of(site, run.id()));
   CHECK(page.status == 200);
-  CHECK(holds(page.body, "5 steps"));
-  CHECK_FALSE(holds(page.body, "<script>alert"));
+  CHECK(says(page.body, "5 steps"));
+  CHECK_FALSE(says(page.body, "<script>alert"));
 }

@@ -5,6 +5,7 @@
 #include "store/run_fixture.h"
 #include "store/runs/audit_records.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace fs = std::filesystem;
 namespace serve = olmo::serve;
@@ -25,7 +26,7 @@ TEST_CASE("each part of a run's page answers, of a run that has nothing yet, too
     INFO(part);
     const auto page = answer(site, address + part);
     CHECK(page.status == 200);
-    CHECK(holds(page.body, "<h1>curve</h1>"));
+    CHECK(says(page.body, "<h1>curve</h1>"));
   }
 }
 
@@ -36,11 +37,11 @@ TEST_CASE("the overview shows how far a run is, its curve and its last events", 
   run.db().flush();
   KnownSite site({run.path()});
   const auto html = answer(site, "/run/" + key_of(site, run.id())).body;
-  CHECK(holds(html,
-              "<progress max=\"100\" value=\"25\"></progress> 25 % of 100 steps, about 38s left"));
-  CHECK(holds(html, "<dt>Loss</dt><dd>0.4 "));
-  CHECK(holds(html, "<svg"));
-  CHECK(holds(html, "a flat stretch"));
+  CHECK(says(html,
+             "<progress max=\"100\" value=\"25\"></progress> 25 % of 100 steps, about 38s left"));
+  CHECK(says(html, "<dt>Loss</dt><dd>0.4 "));
+  CHECK(says(html, "<svg"));
+  CHECK(says(html, "a flat stretch"));
 }
 
 TEST_CASE("a loss that is not finite is marked in the curve, and said of the last step",
@@ -50,9 +51,9 @@ TEST_CASE("a loss that is not finite is marked in the curve, and said of the las
   run.sql("UPDATE steps SET ce_loss = 9e999 WHERE step IN (4, 9)");
   KnownSite site({run.path()});
   const auto html = answer(site, "/run/" + key_of(site, run.id())).body;
-  CHECK(holds(html, "<title>step 4: the loss is not finite</title>"));
-  CHECK(holds(html, "<title>step 9: the loss is not finite</title>"));
-  CHECK(holds(html, "<dt>Loss</dt><dd><span class=\"bad\">not finite</span>"));
+  CHECK(says(html, "<title>step 4: the loss is not finite</title>"));
+  CHECK(says(html, "<title>step 9: the loss is not finite</title>"));
+  CHECK(says(html, "<dt>Loss</dt><dd><span class=\"bad\">not finite</span>"));
 }
 
 TEST_CASE("a run that nobody trains has no time left, and its page says why", "[serve]") {
@@ -61,9 +62,9 @@ TEST_CASE("a run that nobody trains has no time left, and its page says why", "[
   olmo::store::write_identity(run.path().parent_path(), run.id(), run.path());
   KnownSite site({run.path()});
   const auto html = answer(site, "/run/" + key_of(site, run.id())).body;
-  CHECK(holds(html, ">not running</span>"));
-  CHECK(holds(html, "no process has its run folder"));
-  CHECK(holds(html, "25 % of 100 steps</p>"));
+  CHECK(says(html, ">not running</span>"));
+  CHECK(says(html, "no process has its run folder"));
+  CHECK(says(html, "25 % of 100 steps</p>"));
 }
 
 TEST_CASE("a checkpoint that was deleted is shown as such", "[serve]") {
@@ -79,8 +80,8 @@ TEST_CASE("a checkpoint that was deleted is shown as such", "[serve]") {
   run.db().flush();
   KnownSite site({run.path()});
   const auto html = answer(site, "/run/" + key_of(site, run.id()) + "/checkpoints").body;
-  CHECK(holds(html, "1 checkpoint of 3.0 MB together; 1 were deleted"));
-  CHECK(holds(html, "<tr class=\"gone\">"));
+  CHECK(says(html, "1 checkpoint of 3.0 MB together; 1 were deleted"));
+  CHECK(says(html, "<tr class=\"gone\">"));
 }
 
 TEST_CASE("an audit whose row was altered is named on the page of the record", "[serve]") {
@@ -93,11 +94,11 @@ TEST_CASE("an audit whose row was altered is named on the page of the record", "
   olmo::store::record_audit(run.db().records(), run.id(), audit);
   KnownSite site({run.path()});
   const auto page = [&] { return answer(site, "/run/" + key_of(site, run.id()) + "/record").body; };
-  CHECK(holds(page(), ">different</span>"));
-  CHECK_FALSE(holds(page(), "was altered or removed"));
+  CHECK(says(page(), ">different</span>"));
+  CHECK_FALSE(says(page(), "was altered or removed"));
   run.sql("UPDATE audits SET verdict = 'identical', difference_step = NULL");
-  CHECK(holds(page(), "of steps 5 to 5: different, SHA-256 "));
-  CHECK(holds(page(), "was altered or removed"));
+  CHECK(says(page(), "of steps 5 to 5: different, SHA-256 "));
+  CHECK(says(page(), "was altered or removed"));
 }
 
 TEST_CASE("what a run's record says is text on every page of it", "[serve]") {
@@ -123,8 +124,8 @@ TEST_CASE("what a run's record says is text on every page of it", "[serve]") {
     INFO(part);
     const auto page = answer(site, address + part);
     CHECK(page.status == 200);
-    CHECK_FALSE(holds(page.body, "<script>alert"));
-    CHECK_FALSE(holds(page.body, "<img"));
+    CHECK_FALSE(says(page.body, "<script>alert"));
+    CHECK_FALSE(says(page.body, "<img"));
   }
 }
 
@@ -138,7 +139,7 @@ TEST_CASE("a run of an older schema, of another trainer, has its pages, too", "[
     INFO(part);
     CHECK(answer(site, address + part).status == 200);
   }
-  CHECK(holds(answer(site, address).body, "imported"));
+  CHECK(says(answer(site, address).body, "imported"));
 }
 
 TEST_CASE("a run in a database of every schema version that ever was has its pages", "[serve]") {
@@ -160,7 +161,7 @@ TEST_CASE("a run in a database of every schema version that ever was has its pag
     KnownSite site({path});
     const auto address = "/run/" + key_of(site, "old");
     for (const auto& part : kParts) CHECK(answer(site, address + part).status == 200);
-    CHECK(holds(answer(site, "/").body, "1 run in 1 database"));
+    CHECK(says(answer(site, "/").body, "1 run in 1 database"));
   }
 }
 
@@ -187,7 +188,7 @@ TEST_CASE("a run whose database vanishes or is damaged while it is looked at is 
     fs::remove(folder / "run.db");
     const auto page = answer(site, address);
     CHECK((page.status == 404 || page.status == 422));
-    CHECK(holds(page.body, "<p>"));
+    CHECK(says(page.body, "<p>"));
   }
   SECTION("a folder now") {
     fs::remove(folder / "run.db");

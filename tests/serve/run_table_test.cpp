@@ -6,10 +6,11 @@
 #include "store/run_fixture.h"
 #include "support/browser.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace fs = std::filesystem;
 namespace serve = olmo::serve;
-using olmo::test::holds;
+using olmo::test::says;
 using olmo::test::RecordedCurve;
 
 namespace {
@@ -76,17 +77,17 @@ TEST_CASE("the address filters by words, state and tag", "[serve]") {
   CHECK(names(site, "/?status=finished") == " slow");
   CHECK(names(site, "/?tag=keep") == " slow");
   CHECK(names(site, "/?q=nothing").empty());
-  CHECK(holds(page(site, "/?q=fast"), "1 of 3 runs in 3 databases"));
+  CHECK(says(page(site, "/?q=fast"), "1 of 3 runs in 3 databases"));
 }
 
 TEST_CASE("the address chooses columns, and the table's links keep what it says", "[serve]") {
   const ThreeRuns runs;
   const olmo::test::KnownSite site(runs.places());
   const auto html = page(site, "/?column=loss&column=id&q=a");
-  CHECK(holds(html, "data-h=\"Loss\""));
-  CHECK(holds(html, "data-h=\"Run id\""));
-  CHECK_FALSE(holds(html, "data-h=\"Status\""));
-  CHECK(holds(html, "href=\"/?column=loss&amp;column=id&amp;q=a&amp;sort=-loss\""));
+  CHECK(says(html, "data-h=\"Loss\""));
+  CHECK(says(html, "data-h=\"Run id\""));
+  CHECK_FALSE(says(html, "data-h=\"Status\""));
+  CHECK(says(html, "href=\"/?column=loss&amp;column=id&amp;q=a&amp;sort=-loss\""));
 }
 
 TEST_CASE("ticked runs stay ticked", "[serve]") {
@@ -94,7 +95,7 @@ TEST_CASE("ticked runs stay ticked", "[serve]") {
   olmo::test::KnownSite site(runs.places());
   const auto key = site.catalog().listing()->runs.at(1).key;
   const auto html = page(site, "/?run=" + key);
-  CHECK(holds(html, "value=\"" + key + "\" aria-label=\"Choose slow\" checked>"));
+  CHECK(says(html, "value=\"" + key + "\" aria-label=\"Choose slow\" checked>"));
 }
 
 TEST_CASE("names, tags and hosts of runs are text in the table", "[serve]") {
@@ -107,10 +108,10 @@ TEST_CASE("names, tags and hosts of runs are text in the table", "[serve]") {
                                    "/?column=host&x=%22%3E%3Cscript%3E&run=%22%3E%3Cb%3E"}) {
     INFO(target);
     const auto html = page(site, target);
-    CHECK_FALSE(holds(html, "<script>"));
-    CHECK_FALSE(holds(html, "<img"));
-    CHECK_FALSE(holds(html, "<b>"));
-    CHECK_FALSE(holds(html, "\u202e"));
+    CHECK_FALSE(says(html, "<script>"));
+    CHECK_FALSE(says(html, "<img"));
+    CHECK_FALSE(says(html, "<b>"));
+    CHECK_FALSE(says(html, "\u202e"));
   }
 }
 

@@ -19,8 +19,4 @@ inline std::string header(const serve::Response& response, const std::string& na
   return {};
 }
 
-inline bool holds(const std::string& html, const std::string& part) {
-  return html.find(part) != std::string::npos;
-}
-
 }  // namespace olmo::test

@@ -5,6 +5,7 @@
 #include "cli/surroundings.h"
 #include "support/catch.h"
 #include "support/process.h"
+#include "support/says.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {
@@ -29,10 +30,6 @@ class Page {
  private:
   TemporaryDirectory folder_;
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -59,11 +56,11 @@ TEST_CASE("the man page has every command, option, exit code and variable", "[cl
         "olmo-harness runs show RUN [OPTIONS]", "olmo-harness report parity RUN_A RUN_B [OPTIONS]",
         "--run-dir DIR", "--perplexity NAME=PATH", "key.path=value"}) {
     INFO(part);
-    CHECK(contains(shown, part));
+    CHECK(says(shown, part));
   }
-  for (const auto& [code, meaning] : cli::exit_codes()) CHECK(contains(shown, meaning));
-  for (const auto& variable : cli::environment_variables()) CHECK(contains(shown, variable.name));
-  CHECK(contains(shown, "  olmo-harness audit runs/quickstart --steps 21..30\n"));
+  for (const auto& [code, meaning] : cli::exit_codes()) CHECK(says(shown, meaning));
+  for (const auto& variable : cli::environment_variables()) CHECK(says(shown, variable.name));
+  CHECK(says(shown, "  olmo-harness audit runs/quickstart --steps 21..30\n"));
 }
 
 }  // namespace olmo::test

@@ -3,13 +3,10 @@
 #include "support/catch.h"
 #include "support/happens.h"
 #include "support/process.h"
+#include "support/says.h"
 
 namespace olmo::test {
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A terminal with a shell in it.
 class Terminal {
@@ -30,7 +27,7 @@ class Terminal {
   }
   [[nodiscard]] std::string screen() const { return tmux("capture-pane -p"); }
   [[nodiscard]] bool shows(const std::string& part) const {
-    return happens([&] { return has(screen(), part); });
+    return happens([&] { return says(screen(), part); });
   }
   [[nodiscard]] std::string fact(const std::string& name) const {
     return tmux("display-message -p '#{" + name + "}'");
@@ -71,7 +68,7 @@ TEST_CASE("runs watch follows a training on a screen that may change, and gives 
   REQUIRE(terminal.shows("live  running"));
   CHECK(terminal.fact("alternate_on") == "1\n");
   CHECK(terminal.fact("cursor_flag") == "0\n");
-  CHECK_FALSE(has(terminal.screen(), "before the 1 page"));
+  CHECK_FALSE(says(terminal.screen(), "before the 1 page"));
   training.go_on();
   while (training.stops()) training.go_on();
   CHECK(terminal.shows("live  finished"));
@@ -80,7 +77,8 @@ TEST_CASE("runs watch follows a training on a screen that may change, and gives 
   terminal.resize(60, 14);
   CHECK(happens([&] {
     const auto screen = terminal.screen();
-    return has(screen, "live  finished") && has(screen, "q quits") && !has(screen, "learning rate");
+    return says(screen, "live  finished") && says(screen, "q quits") &&
+           !says(screen, "learning rate");
   }));
   CHECK(terminal.shows("20\n"));  // the last tick of the steps, in the last column
   terminal.press("Space");

@@ -5,10 +5,12 @@
 #include "cli/followed_runs.h"
 #include "core/terminal.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 using namespace olmo;
 using monitor::FollowedRun;
 using test::followed;
+using test::says;
 
 namespace {
 
@@ -16,10 +18,6 @@ std::string text_of(const std::vector<FollowedRun>& runs, const cli::FrameOption
   std::string text;
   for (const auto& line : cli::watch_frame(runs, options)) text += line + "\n";
   return text;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 constexpr page::TerminalInk kGrey{.unicode = true, .colour = false};
@@ -58,7 +56,7 @@ TEST_CASE("the frame of one run says how far it is and what was found", "[cli]")
        {"curve", "step 50 of 100 (50 %)", "400 tokens", "loss 0.2", "gradient norm 50",
         "16 tokens/s", "checkpoints  1 kept, last at step 50", "checkpoint: saved"}) {
     INFO(part << "\n" << text);
-    CHECK(has(text, part));
+    CHECK(says(text, part));
   }
 }
 
@@ -68,10 +66,10 @@ TEST_CASE("a loss that is not finite is said, alone and beside others", "[cli]")
   run.sql("UPDATE steps SET ce_loss = 9e999 WHERE step = 5");
   other.steps(1, 5);
   const cli::FrameOptions options{.columns = 100, .rows = 40, .ink = kGrey};
-  CHECK(has(text_of(followed({&run}), options), "loss not finite"));
-  CHECK(has(text_of(followed({&run}), options), "loss (× not finite)"));
-  CHECK(has(text_of(followed({&run, &other}), options), "not finite"));
-  CHECK(has(text_of(followed({&run, &other, &other}), options), "not finite"));
+  CHECK(says(text_of(followed({&run}), options), "loss not finite"));
+  CHECK(says(text_of(followed({&run}), options), "loss (× not finite)"));
+  CHECK(says(text_of(followed({&run, &other}), options), "not finite"));
+  CHECK(says(text_of(followed({&run, &other, &other}), options), "not finite"));
 }
 
 TEST_CASE("the frame of two runs has their difference", "[cli]") {
@@ -80,8 +78,8 @@ TEST_CASE("the frame of two runs has their difference", "[cli]") {
   b.steps(1, 40, 12);
   const auto text = text_of(followed({&a, &b}), {.columns = 120, .rows = 40, .ink = kGrey});
   INFO(text);
-  CHECK(has(text, "+0.05 at step 40"));
-  CHECK(has(text, "loss, second minus first"));
+  CHECK(says(text, "+0.05 at step 40"));
+  CHECK(says(text, "loss, second minus first"));
 }
 
 TEST_CASE("of several runs one can be shown alone", "[cli]") {
@@ -90,8 +88,8 @@ TEST_CASE("of several runs one can be shown alone", "[cli]") {
   b.steps(1, 7);
   const auto runs = followed({&a, &b});
   const auto text = text_of(runs, {.columns = 100, .rows = 30, .ink = kGrey, .selected = 2});
-  CHECK(has(text, "step 7 of 100"));
-  CHECK_FALSE(has(text, "step 50 of 100"));
+  CHECK(says(text, "step 7 of 100"));
+  CHECK_FALSE(says(text, "step 50 of 100"));
 }
 
 TEST_CASE("why a run ended is told whole in a narrow terminal, and the newest events in a low one",
@@ -104,18 +102,18 @@ TEST_CASE("why a run ended is told whole in a narrow terminal, and the newest ev
   run.sql("UPDATE runs SET status = 'diverged'");
   const auto text = text_of(followed({&run}), {.columns = 40, .rows = 17, .ink = kGrey});
   INFO(text);
-  CHECK(has(text, "the norm of the weights overflows; a\nsmaller learning rate may help\n"));
-  CHECK(has(text, "step 50 error"));
-  CHECK(has(text, "step 9 note"));
-  CHECK_FALSE(has(text, "step 7 note"));
+  CHECK(says(text, "the norm of the weights overflows; a\nsmaller learning rate may help\n"));
+  CHECK(says(text, "step 50 error"));
+  CHECK(says(text, "step 9 note"));
+  CHECK_FALSE(says(text, "step 7 note"));
 }
 
 TEST_CASE("a run without a step has no empty chart", "[cli]") {
   test::RecordedCurve run, other;
   const cli::FrameOptions options{.columns = 80, .rows = 24, .ink = kGrey};
-  CHECK(has(text_of(followed({&run}), options), "no step yet"));
-  CHECK_FALSE(has(text_of(followed({&run}), options), "│"));
-  CHECK_FALSE(has(text_of(followed({&run, &other}), options), "│"));
+  CHECK(says(text_of(followed({&run}), options), "no step yet"));
+  CHECK_FALSE(says(text_of(followed({&run}), options), "│"));
+  CHECK_FALSE(says(text_of(followed({&run, &other}), options), "│"));
 }
 
 TEST_CASE("evaluations that find no room are counted", "[cli]") {
@@ -124,8 +122,8 @@ TEST_CASE("evaluations that find no room are counted", "[cli]") {
   test::evaluate(run, 30);
   const auto text = text_of(followed({&run}), {.columns = 80, .rows = 40, .ink = kGrey});
   INFO(text);
-  CHECK(has(text, "evaluations  at step 50 · task_10 acc 0.5 · task_11 acc 0.5"));
-  CHECK(has(text, " · and 21 more\n"));
+  CHECK(says(text, "evaluations  at step 50 · task_10 acc 0.5 · task_11 acc 0.5"));
+  CHECK(says(text, " · and 21 more\n"));
 }
 
 TEST_CASE("names and messages of a record cannot command the terminal", "[cli]") {
@@ -135,9 +133,9 @@ TEST_CASE("names and messages of a record cannot command the terminal", "[cli]")
   run.db().event(1, "a\x1b[31m", "b\x1b]0;t\x07\r\nc");
   const auto runs = followed({&run});
   const auto text = text_of(runs, {.columns = 100, .rows = 30, .ink = kGrey});
-  CHECK_FALSE(has(text, "\x1b"));
-  CHECK_FALSE(has(text, "\x07"));
-  CHECK_FALSE(has(cli::watch_line(runs[0]), "\x1b"));
+  CHECK_FALSE(says(text, "\x1b"));
+  CHECK_FALSE(says(text, "\x07"));
+  CHECK_FALSE(says(cli::watch_line(runs[0]), "\x1b"));
 }
 
 TEST_CASE("a run that is not there yet has a sentence in its place", "[cli]") {
@@ -145,6 +143,6 @@ TEST_CASE("a run that is not there yet has a sentence in its place", "[cli]") {
   runs.emplace_back("/nowhere/run.db");
   runs[0].look(1);
   const auto text = text_of(runs, {.columns = 100, .rows = 30, .ink = kGrey});
-  CHECK(has(text, "waiting"));
-  CHECK(has(text, "there is no such run database"));
+  CHECK(says(text, "waiting"));
+  CHECK(says(text, "there is no such run database"));
 }

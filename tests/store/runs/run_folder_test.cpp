@@ -17,12 +17,14 @@
 #include "store/runs/lock_holder.h"
 #include "support/catch.h"
 #include "support/forked.h"
+#include "support/says.h"
 #include "support/temporary_directory.h"
 
 extern char** environ;
 
 using namespace olmo;
 using namespace olmo::store;
+using olmo::test::says;
 using olmo::test::TemporaryDirectory;
 
 namespace {
@@ -38,10 +40,6 @@ std::string refusal(const fs::path& folder) {
     CHECK(error.kind() == ErrorKind::kUsage);
     return error.what();
   }
-}
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Runs `work` in a child process that ends without destructors, as a killed one does.
