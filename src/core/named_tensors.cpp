@@ -53,10 +53,33 @@ at::Device memory_of(const Policy& policy) {
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor) {
   at::Tensor dense = tensor.contiguous();
   if (dense.is_cpu()) return dense;
-  OLMO_CHECK(policy.gpu != nullptr);
   at::Tensor copy = new_tensor(dense.sizes(), dense.scalar_type());
-  policy.gpu->copy_to_host(copy.data_ptr(), dense.data_ptr(), dense.nbytes());
+  copy_to_host(policy, dense, 0, mutable_host_bytes(copy));
   return copy;
+}
+
+void copy_to_host(const Policy& policy, const at::Tensor& from, std::size_t begin,
+                  std::span<std::byte> to) {
+  OLMO_CHECK(begin + to.size() <= from.nbytes());
+  if (from.is_cpu()) {
+    std::ranges::copy(host_bytes(from).subspan(begin, to.size()), to.begin());
+    return;
+  }
+  OLMO_CHECK(policy.gpu != nullptr && from.is_contiguous());
+  policy.gpu->copy_to_host(to.data(), static_cast<const std::byte*>(from.data_ptr()) + begin,
+                           to.size());
+}
+
+void read_on_host(const Policy& policy, const at::Tensor& tensor, std::size_t begin,
+                  std::size_t size, const std::function<void(std::span<const std::byte>)>& use) {
+  if (tensor.is_cpu()) return use(host_bytes(tensor).subspan(begin, size));
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  std::vector<std::byte> buffer(std::min(size, kPiece));
+  for (std::size_t done = 0; done < size; done += buffer.size()) {
+    const auto piece = std::span(buffer).first(std::min(buffer.size(), size - done));
+    copy_to_host(policy, tensor, begin + done, piece);
+    use(piece);
+  }
 }
 
 NamedTensors to_host(const Policy& policy, const NamedTensors& tensors) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "core/policy.h"
@@ -44,6 +45,17 @@ std::string shape_text(std::span<const std::int64_t> shape);
 /// waits for all that the device has been given to do. The elements must not be written.
 at::Tensor to_host(const Policy& policy, const at::Tensor& tensor);
 NamedTensors to_host(const Policy& policy, const NamedTensors& tensors);
+
+/// Copies the bytes of a contiguous tensor from `begin` on, when the device has done all that it
+/// has been given to do. The one way by which bytes come from a GPU.
+void copy_to_host(const Policy& policy, const at::Tensor& from, std::size_t begin,
+                  std::span<std::byte> to);
+
+/// Calls `use` with `size` bytes of a contiguous tensor from `begin` on, in order: with those of
+/// the host where they lie, with those of a GPU in pieces of a few MiB, so that no copy of all is
+/// made.
+void read_on_host(const Policy& policy, const at::Tensor& tensor, std::size_t begin,
+                  std::size_t size, const std::function<void(std::span<const std::byte>)>& use);
 
 /// The tensor in the memory of the policy: itself if it is there, else a copy, which is queued.
 /// What the host does with its own afterwards does not change the copy.

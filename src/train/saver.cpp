@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "dist/agreement.h"
 #include "dist/together.h"
 #include "store/checkpoint/checkpoint_folder.h"
@@ -28,9 +27,9 @@ Saver::Saver(const Stepper& stepper, Recorder& recorder, dist::Communicator& ran
       config_(stepper.config()),
       recorder_(recorder),
       checkpoints_(ranks.split(0), recorder.run_dir(), stepper.parameter_parts()),
-      writer_([this](const auto& snapshot, const auto& options) {
-        return checkpoints_.save(snapshot, options);
-      }),
+      writer_([this](const auto& snapshot,
+                     const auto& options) { return checkpoints_.save(snapshot, options); },
+              stepper.policy()),
       resumed_(resumed),
       saved_step_(resumed ? stepper.state().step : -1) {}
 
@@ -114,9 +113,8 @@ store::CheckpointContents Saver::contents() {
   store::CheckpointContents contents;
   contents.trainer = to_json(stepper_.state(), recorder_.run_id(), config_, stepper_.batches());
   contents.config = to_json(config_);
-  const Policy& policy = stepper_.policy();
-  contents.model = to_host(policy, stepper_.parameters());
-  contents.optim = to_host(policy, optim.tensors);
+  contents.model = stepper_.parameters();
+  contents.optim = optim.tensors;
   contents.optim_state = to_json(optim.limits);
   return contents;
 }
@@ -137,13 +135,10 @@ void Saver::save_in_background(bool ephemeral) {
 void Saver::save_in_place(bool again) {
   auto how = options(false);
   how.overwrite = how.overwrite || again;
-  store::CheckpointSnapshot snapshot;
-  try {
-    snapshot.contents = contents();
-  } catch (...) {  // the other ranks have to know
-    snapshot.missing = std::current_exception();
-  }
-  finish(checkpoints_.save(snapshot, how));
+  writer_.save_beside([this] { return contents(); }, how);
+  store::SavedCheckpoint saved = *writer_.wait();
+  saved.stall_seconds = saved.seconds;
+  finish(saved);
   saved_step_ = step();
 }
 

@@ -6,7 +6,6 @@
 #include "core/parallel.h"
 #include "dist/exchange.h"
 #include "sharding/relay.h"
-#include "train/owned_tensors.h"
 #include "train/rank_trace.h"
 
 namespace olmo::train {
@@ -19,23 +18,27 @@ std::map<std::string, std::size_t> numbers_of(const sharding::RankUnits& units) 
 }
 
 Digest hash_of(const Policy& policy, const at::Tensor& tensor) {
-  return sha256(host_bytes(to_host(policy, tensor)));
+  Sha256 hash;
+  read_on_host(policy, tensor, 0, tensor.nbytes(),
+               [&](auto bytes) { hash.update(bytes.data(), bytes.size()); });
+  return hash.finish();
 }
 
 /// The tensors of a state whose parts lie on several ranks.
 class InParts {
  public:
-  InParts(const Policy& policy, const sharding::RankUnits& units,
-          const std::vector<StateTensor>& tensors) {
+  InParts(const sharding::RankUnits& units, const std::vector<StateTensor>& tensors) {
     const auto& layout = units.layout();
     const auto parts = layout.parts(units.groups().slice());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!tensors[i].parameter) continue;
       const auto& place = layout.place(layout.parameters()[*tensors[i].parameter]);
       const auto& part = parts[*tensors[i].parameter];
+      const auto item = static_cast<std::int64_t>(tensors[i].owned.element_size());
       numbers_.push_back(i);
-      on_host_.push_back(to_host(policy, tensors[i].owned));
-      held_.add({tensors[i].name, {place.size}, part.begin, part.size}, on_host_.back());
+      owned_.push_back(tensors[i].owned);
+      sizes_.push_back(place.size * item);
+      ranges_.push_back({part.begin * item, (part.begin + part.size) * item});
     }
   }
 
@@ -45,10 +48,13 @@ class InParts {
   void hash(const Policy& policy, dist::Communicator& ranks, const Make& make,
             const Done& done) const {
     std::vector<decltype(make(std::int64_t{0}))> hashes;
-    for (const auto size : held_.sizes) hashes.push_back(make(size));
-    sharding::Relay relay(ranks, held_.sizes, held_.ranges, policy.threads);
+    for (const auto size : sizes_) hashes.push_back(make(size));
+    sharding::Relay relay(ranks, sizes_, ranges_, policy.threads);
     const auto error = relay.run(hashes, [&](const sharding::Stretch& stretch, auto& hash) {
-      update(hash, held_.at(stretch));
+      const auto begin = stretch.range.begin - ranges_[stretch.tensor].begin;
+      read_on_host(policy, owned_[stretch.tensor], static_cast<std::size_t>(begin),
+                   static_cast<std::size_t>(stretch.range.size()),
+                   [&](auto bytes) { update(hash, bytes); });
     });
     if (error) std::rethrow_exception(error);
     for (std::size_t k = 0; k < hashes.size(); ++k)
@@ -62,8 +68,9 @@ class InParts {
   static void update(OutputHash& hash, std::span<const std::byte> bytes) { hash.update(bytes); }
 
   std::vector<std::size_t> numbers_;  ///< in the state
-  std::vector<at::Tensor> on_host_;
-  HeldTensors held_;  ///< their bytes
+  std::vector<at::Tensor> owned_;
+  std::vector<std::int64_t> sizes_;          ///< bytes of the whole
+  std::vector<sharding::ByteRange> ranges_;  ///< of that, what is owned
 };
 
 /// Of tensors that are whole on this process.
@@ -112,7 +119,7 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
     for (const StateTensor& tensor : tensors) whole.push_back(tensor.owned);
     digests = digests_of(policy, whole);
   } else {
-    InParts(policy, units, tensors)
+    InParts(units, tensors)
         .hash(
             policy, units.groups().world(), [](std::int64_t) { return Sha256(); },
             [&](std::size_t i, const Sha256& hash) { digests[i] = hash.finish(); });
@@ -143,7 +150,7 @@ void trace_state(const Policy& policy, const sharding::RankUnits& units, const s
     const auto make = [&](std::int64_t size) {
       return OutputHash(trace.format(), static_cast<std::uint64_t>(size));
     };
-    InParts(policy, units, tensors).hash(policy, units.groups().world(), make, add);
+    InParts(units, tensors).hash(policy, units.groups().world(), make, add);
   }
   gather_trace(units.groups().world(), traced, trace);
 }

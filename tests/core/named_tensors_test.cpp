@@ -31,6 +31,18 @@ TEST_CASE("a tensor that the host cannot read as it asks is refused with what it
   CHECK_THROWS_WITH(host_bytes({}), Contains("there is none"));
 }
 
+TEST_CASE("bytes of a tensor are copied, or read where they lie, from any of them on", "[core]") {
+  const at::Tensor tensor = at::arange(6, at::kFloat);
+  std::array<float, 2> copy{};
+  copy_to_host(Policy{}, tensor, 3 * sizeof(float), std::as_writable_bytes(std::span(copy)));
+  CHECK(copy == std::array{3.0F, 4.0F});
+  std::vector<std::span<const std::byte>> pieces;
+  read_on_host(Policy{}, tensor, 4, 12, [&](auto bytes) { pieces.push_back(bytes); });
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].data() == host_bytes(tensor).data() + 4);
+  CHECK(pieces[0].size() == 12);
+}
+
 TEST_CASE("a new tensor has the shape and type asked for and lies in one piece", "[core]") {
   const at::Tensor tensor = new_tensor({2, 3}, at::kBFloat16);
   CHECK(tensor.sizes() == at::IntArrayRef({2, 3}));

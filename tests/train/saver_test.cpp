@@ -6,8 +6,10 @@
 #include "config/train_config.h"
 #include "core/hash.h"
 #include "core/named_tensors.h"
+#include "ops/gpu/emulated.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "support/catch.h"
+#include "support/host_memory.h"
 
 namespace olmo::train {
 namespace {
@@ -24,7 +26,8 @@ struct Training {
   std::unique_ptr<dist::Communicator> ranks = dist::alone();
   std::optional<Recorder> recorder;
 
-  explicit Training(const test::Words& overrides = {}) {
+  explicit Training(const test::Words& overrides = {},
+                    const Policy& policy = resolve_policy("portable", "auto", 1)) {
     test::write_tokens(tokens, test::token_ids<std::uint16_t>());
     test::Words words = {"data.paths=[" + tokens + "]"};
     words.insert(words.end(), overrides.begin(), overrides.end());
@@ -35,8 +38,7 @@ struct Training {
     store::AttemptRecord attempt;
     attempt.policy = attempt.build = attempt.environment = "{}";
     db->begin_run({.name = "run", .config = "{}", .experiment_digest = ""}, attempt, {});
-    stepper.emplace(config, resolve_policy("portable", "auto", 1),
-                    data::BatchSource(config::batch_config(config)));
+    stepper.emplace(config, policy, data::BatchSource(config::batch_config(config)));
     stepper->init_weights();
     recorder.emplace(folder / "run", *lock, *db);
   }
@@ -119,6 +121,37 @@ TEST_CASE("no checkpoint is made of moments that are not finite", "[train]") {
   mutable_host_span<float>(moment->tensor)[3] = NAN;
   CHECK_THROWS_WITH(saver.save_last(),
                     Contains(moment->name + " is not finite; no checkpoint is made"));
+}
+
+TEST_CASE("of a GPU's state one copy is made on the host, by whichever save", "[train][gpu]") {
+  const ops::emulated::Mode now("now");
+  Training training({"device=cuda", "save_interval=1", "save_overwrite=true", "model.d_model=128",
+                     "model.vocab_size=32768", "model.embedding_size=null", "model.n_layers=1"},
+                    ops::emulated::policy_of(Device::kCuda));
+  std::int64_t state = 0;
+  for (const StateTensor& tensor : training.stepper->owned_state())
+    state += static_cast<std::int64_t>(tensor.owned.nbytes());
+  REQUIRE(state > std::int64_t{48} << 20);
+  const auto weights = training.stepper->state_hashes();
+  using Use = std::function<void(Saver&)>;
+  const std::vector<Use> saves = {[&](Saver& saver) {
+                                    saver.save_first(weights);
+                                    saver.finish_first();
+                                  },
+                                  [](Saver& saver) {
+                                    saver.save_if_due(false);
+                                    saver.settle();
+                                  },
+                                  [](Saver& saver) { saver.save_last(); }};
+  for (const Use& save : saves) {
+    Saver saver(*training.stepper, *training.recorder, *training.ranks, false);
+    const auto growth = test::host_growth([&] { save(saver); });
+    REQUIRE(saver.saved());
+    const auto saved = store::CheckpointReader(*saver.saved()).read("model");
+    CHECK(digest_of(saved) ==
+          digest_of(to_host(training.stepper->policy(), training.stepper->parameters())));
+    if (growth) CHECK(*growth < state * 3 / 2);
+  }
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include "ops/gpu/emulated.h"
 #include "sharding/small_model.h"
 #include "support/catch.h"
+#include "support/host_memory.h"
 
 using namespace olmo;
 using namespace olmo::train;
@@ -26,4 +28,20 @@ TEST_CASE("tensors are hashed by their bytes, each under its name", "[train]") {
   CHECK(hashes[0].sha256 != hashes[2].sha256);
   CHECK(hashes[0].sha256 ==
         sha256(std::string_view(static_cast<const char*>(a.const_data_ptr()), 12)).hex());
+}
+
+TEST_CASE("a GPU's tensors are hashed in pieces: the host holds no copy of one", "[train][gpu]") {
+  const ops::emulated::Mode now("now");
+  const Policy gpu = ops::emulated::policy_of(Device::kCuda);
+  const auto alone = dist::alone();
+  const auto model = sharding::small_model();
+  const sharding::RankUnits units(model, Policy{}, model::UnitMap(model), *alone, {1, false});
+  constexpr std::int64_t kFloats = (std::int64_t{16} << 20) + 3;  // the last piece is a short one
+  const at::Tensor on_host = at::arange(kFloats, at::kFloat), on_device = to_device(gpu, on_host);
+  std::vector<store::StateHash> hashes;
+  const auto growth = test::host_growth([&] {
+    hashes = hash_state(gpu, units, {{"model", "large", 0, on_device}});
+  });
+  CHECK(hashes.at(0).sha256 == sha256(host_bytes(on_host)).hex());
+  if (growth) CHECK(*growth < std::int64_t{24} << 20);
 }

@@ -186,16 +186,18 @@ struct CheckpointSnapshot {
   std::exception_ptr missing;
 };
 
-/// Saves checkpoints while training goes on: save_async() copies the tensors and returns; a thread
-/// writes the copy. The copy lives in memory that is allocated and touched once and used again by
-/// every save. One checkpoint is in flight at most. Not thread-safe: one owner calls it.
+/// Saves checkpoints while training goes on: save_async() copies the tensors, from the host's
+/// memory or a GPU's, and returns; a thread writes the copy. The copy lives in memory that is
+/// allocated and touched once and used again by every save. One checkpoint is in flight at most.
+/// Not thread-safe: one owner calls it.
 class CheckpointWriter {
  public:
   /// How a snapshot is saved, in the writer's thread. Called once for every save_async(), whatever
   /// goes wrong before; throws what is missing.
   using Save = std::function<SavedCheckpoint(const CheckpointSnapshot&, const SaveOptions&)>;
 
-  explicit CheckpointWriter(Save save);
+  /// `policy`: of the tensors, where a GPU has them.
+  explicit CheckpointWriter(Save save, const Policy& policy = {});
   /// Saves by save_checkpoint().
   explicit CheckpointWriter(const std::filesystem::path& run_dir);
   /// Waits for the save in flight; an error that nobody has taken by wait() is logged.
@@ -211,8 +213,8 @@ class CheckpointWriter {
   std::optional<SavedCheckpoint> save_async(const CheckpointContents& contents,
                                             const SaveOptions& options = {});
 
-  /// The same from where the tensors lie, without memory for a copy: nobody may write to them until
-  /// wait() has returned.
+  /// The same from where the tensors lie, without memory for a copy unless a GPU has them: nobody
+  /// may write to them until wait() has returned.
   std::optional<SavedCheckpoint> save_beside(const std::function<CheckpointContents()>& make,
                                              const SaveOptions& options = {});
 

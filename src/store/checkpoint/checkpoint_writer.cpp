@@ -15,11 +15,11 @@
 #include "core/tensor.h"
 #include "core/terminal.h"
 #include "store/checkpoint/checkpoint.h"
+#include "store/checkpoint/raw_file.h"
 
 namespace olmo::store {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kChunk = 4U << 20U;  // of the parallel copy
 
 using Clock = std::chrono::steady_clock;
@@ -76,9 +76,9 @@ std::size_t arena_size(const CheckpointContents& contents) {
 }
 
 struct CopyPart {
-  std::byte* to = nullptr;
-  const std::byte* from = nullptr;
-  std::size_t bytes = 0;
+  std::span<std::byte> to;
+  const at::Tensor* from = nullptr;
+  std::size_t begin = 0;  ///< byte of the tensor
 };
 
 /// Adds `tensors`' parts to `parts` and returns tensors of the same shapes over the copies, each on
@@ -86,32 +86,37 @@ struct CopyPart {
 NamedTensors place(const NamedTensors& tensors, std::byte*& at, std::vector<CopyPart>& parts) {
   NamedTensors copies;
   for (const auto& [name, tensor] : tensors) {
-    const auto* from = host_bytes(tensor).data();
-    for (std::size_t done = 0; done < tensor.nbytes(); done += kChunk) {
-      parts.push_back({at + done, from + done, std::min(kChunk, tensor.nbytes() - done)});
-    }
-    copies.push_back({name, at::from_blob(at, tensor.sizes(), tensor.options())});
+    for (std::size_t done = 0; done < tensor.nbytes(); done += kChunk)
+      parts.push_back({{at + done, std::min(kChunk, tensor.nbytes() - done)}, &tensor, done});
+    copies.push_back({name, at::from_blob(at, tensor.sizes(), tensor.scalar_type())});
     at += page_rounded(tensor.nbytes());
   }
   return copies;
 }
 
-CheckpointContents copy_contents(const CheckpointContents& contents, Arena& arena) {
+bool lies_on_host(const CheckpointContents& contents) {
+  const auto on_host = [](const NamedTensor& entry) { return entry.tensor.is_cpu(); };
+  return std::ranges::all_of(contents.model, on_host) &&
+         std::ranges::all_of(contents.optim, on_host);
+}
+
+CheckpointContents copy_contents(const CheckpointContents& contents, const Policy& policy,
+                                 Arena& arena) {
   CheckpointContents copy{.kind = contents.kind,
                           .trainer = contents.trainer,
                           .config = contents.config,
                           .model = {},
                           .optim = {},
-                          .optim_state = contents.optim_state};
+                          .optim_state = contents.optim_state,
+                          .model_digests = contents.model_digests};
   std::byte* at = arena.get(arena_size(contents));
   std::vector<CopyPart> parts;
   copy.model = place(contents.model, at, parts);
   copy.optim = place(contents.optim, at, parts);
   at::parallel_for(
       0, static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          std::memcpy(parts[i].to, parts[i].from, parts[i].bytes);
-        }
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+          copy_to_host(policy, *parts[i].from, parts[i].begin, parts[i].to);
       });
   return copy;
 }
@@ -119,7 +124,7 @@ CheckpointContents copy_contents(const CheckpointContents& contents, Arena& aren
 }  // namespace
 
 struct CheckpointWriter::State {
-  explicit State(Save how) : save(std::move(how)) {}
+  State(Save how, Policy of_tensors) : save(std::move(how)), policy(std::move(of_tensors)) {}
 
   void run(const SaveOptions& options, double stall) {
     try {
@@ -131,9 +136,14 @@ struct CheckpointWriter::State {
     done = true;
   }
 
+  CheckpointContents copy(const CheckpointContents& contents) {
+    return copy_contents(contents, policy, arena);
+  }
+
   Save save;
+  Policy policy;
   Arena arena;
-  CheckpointSnapshot snapshot;  // its tensors lie in the arena
+  CheckpointSnapshot snapshot;  // its tensors lie in the arena, or where training has them
   std::thread thread;
   bool in_flight = false;  // or waits for wait()
   std::atomic<bool> done{false};
@@ -141,7 +151,8 @@ struct CheckpointWriter::State {
   std::exception_ptr error;
 };
 
-CheckpointWriter::CheckpointWriter(Save save) : state_(std::make_unique<State>(std::move(save))) {}
+CheckpointWriter::CheckpointWriter(Save save, const Policy& policy)
+    : state_(std::make_unique<State>(std::move(save), policy)) {}
 
 CheckpointWriter::CheckpointWriter(const std::filesystem::path& run_dir)
     : CheckpointWriter([run_dir](const CheckpointSnapshot& snapshot, const SaveOptions& options) {
@@ -164,12 +175,16 @@ std::optional<SavedCheckpoint> CheckpointWriter::save_async(const CheckpointCont
 
 std::optional<SavedCheckpoint> CheckpointWriter::save_async(
     const std::function<CheckpointContents()>& make, const SaveOptions& options) {
-  return begin([&] { return copy_contents(make(), state_->arena); }, options);
+  return begin([&] { return state_->copy(make()); }, options);
 }
 
 std::optional<SavedCheckpoint> CheckpointWriter::save_beside(
     const std::function<CheckpointContents()>& make, const SaveOptions& options) {
-  return begin(make, options);
+  const auto on_host = [&] {
+    CheckpointContents contents = make();
+    return lies_on_host(contents) ? contents : state_->copy(contents);
+  };
+  return begin(on_host, options);
 }
 
 std::optional<SavedCheckpoint> CheckpointWriter::begin(
