@@ -54,6 +54,7 @@ class EvaluatorKeys {
   std::string where_;
 };
 
+/// Continuations or instances that it takes; nothing: all.
 std::optional<std::int64_t> sample_limit(const EvaluatorKeys& evaluator,
                                          const config::TrainConfig& config) {
   const auto batches = evaluator.integer("subset_num_batches", config.eval_subset_num_batches, -1);
@@ -135,6 +136,22 @@ void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
 
 }  // namespace
 
+EvaluationLoad load_of(const config::TrainConfig& config) {
+  EvaluationLoad load;
+  const std::int64_t length = config.model.max_sequence_length, most = most_rows(length);
+  for (const Json& keys : Json::parse(config.evaluators.text)) {
+    std::optional<std::int64_t> samples;
+    try {
+      samples = sample_limit(EvaluatorKeys(keys, "evaluators"), config);
+    } catch (const Error&) {  // told where the evaluators are made
+    }
+    load.rows =
+        std::max(load.rows, samples ? std::min(*samples, most / length + 1) * length : most);
+  }
+  load.rows = std::min(load.rows, most);
+  return load;
+}
+
 Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs::path>& tokenizer,
                        const fs::path& data_folder)
     : max_length_(config.model.max_sequence_length),
@@ -206,12 +223,7 @@ void Evaluators::add_suite(const std::string& label, const Json* of_data,
   for (const auto& note : selection.notes()) notes_.push_back("evaluator " + note);
   if (selection.suites.empty()) return;
   auto& suite = selection.suites.front();
-  std::int64_t instances = 0;
-  for (const auto& source : suite.sources) {
-    for (const auto& file : source.files)
-      instances +=
-          static_cast<std::int64_t>(data::TokenFile(file.path, dtype).size()) / max_length_;
-  }
+  const auto instances = instances_of(suite, max_length_);
   EvaluationPlan plan = empty_plan();
   if (samples) {
     const auto seed = data.find("seed") == nullptr
@@ -221,6 +233,18 @@ void Evaluators::add_suite(const std::string& label, const Json* of_data,
   }
   plan.suites.push_back(std::move(suite));
   plans_.push_back(std::move(plan));
+}
+
+EvaluationLoad Evaluators::load() const {
+  constexpr std::int64_t kBytesOfTokenizer = 800;  // for each id, as measured with 50,277
+  EvaluationLoad most;
+  for (const auto& plan : plans_) {
+    const EvaluationLoad load = load_of(plan);
+    most = {std::max(most.rows, load.rows), std::max(most.texts, load.texts)};
+  }
+  if (tokenizer_)
+    most.texts += kBytesOfTokenizer * static_cast<std::int64_t>(tokenizer_->vocab_size());
+  return most;
 }
 
 Json Evaluators::settings() const {

@@ -61,6 +61,14 @@ struct TokenBytes {
     return element.product * (2 * width + up_gate + qkv) + stream() +
            (own_term ? element.term * width : 0);
   }
+  /// What grows with the rows of a forest: the residual stream before and after a block, the
+  /// buffers of one block, what its forward pass uses of the scratch, and the head's input.
+  [[nodiscard]] std::int64_t scoring() const {
+    const bool own_term = config.norm_after && element.term != element.product;
+    return 2 * stream() + attention() - kFloat * config.n_heads + block() +
+           element.product * (2 * width + up_gate / 2) + (own_term ? element.term * width : 0) +
+           kFloat * stats + element.product * width;
+  }
   /// ln_f's statistics, the head's input and its gradient.
   [[nodiscard]] std::int64_t head() const { return kFloat * stats + 2 * element.product * width; }
 };
@@ -96,19 +104,50 @@ std::int64_t workspace_floats(const ModelConfig& config, const PassShape& shape,
 
 /// What LibTorch's flash attention takes while it runs on a GPU: its outputs, which are copied, and
 /// in its deterministic backward pass sums of queries' gradients in fp32, as often as it takes to
-/// give each multiprocessor work.
+/// give each multiprocessor work; where query heads share keys and values, the gradients of these
+/// for each of them, too.
 std::int64_t flash_workspace(const ModelConfig& config, const PassShape& shape,
                              std::int64_t element) {
   constexpr std::int64_t kMultiprocessors = 132;  // of an H100; others have fewer
   const std::int64_t tokens = shape.batch * shape.length, heads = shape.batch * config.n_heads;
   const std::int64_t splits = (kMultiprocessors + heads - 1) / heads;
-  return tokens *
-         (element * config.qkv_size() + kFloat * config.n_heads * (splits * config.head_dim() + 1));
+  const std::int64_t expanded = config.kv_heads() < config.n_heads ? 2 * config.d_model : 0;
+  return tokens * (element * (config.qkv_size() + expanded) +
+                   kFloat * config.n_heads * (splits * config.head_dim() + 1));
+}
+
+/// What LibTorch's operations take for a while on a CPU: bf16 is widened, and so is the result
+/// (ops/linear.cpp); attention has outputs of its own (ops/flash_attention.cpp).
+std::int64_t fast_cpu_workspace(const ModelConfig& config, std::int64_t tokens,
+                                std::int64_t head_rows, const Dtypes& dtypes) {
+  const bool bf16 = dtypes.product == at::kBFloat16;
+  const std::int64_t d = config.d_model, qkv = config.qkv_size();
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return bf16 ? kFloat * (m * n + m * k + n * k) : 0;
+  };
+  return std::max({product(tokens, qkv, d), product(tokens, config.fused_mlp_size(), d),
+                   product(tokens, d, config.fused_mlp_size() / 2),
+                   product(head_rows, config.embedding_rows(), d),
+                   kFloat * tokens * (bf16 ? 2 * qkv + 2 * d : qkv)});
 }
 
 /// The gradient of a block's largest matrix before it is widened (ops::linear_backward_weight).
 std::int64_t gradient_workspace(const ModelConfig& config, std::int64_t element) {
   return element * config.d_model * std::max(config.qkv_size(), config.fused_mlp_size());
+}
+
+std::int64_t workspace_bytes(const ModelConfig& config, const PassShape& shape,
+                             std::int64_t head_rows, const Policy& policy) {
+  const Dtypes dtypes = dtypes_of(config, policy.mixed_precision);
+  const bool fast = policy.numerics == Numerics::kFast;
+  if (policy.device == Device::kCpu && fast)
+    return fast_cpu_workspace(config, shape.batch * shape.length, head_rows, dtypes);
+  if (fast && dtypes.product == at::kBFloat16)
+    return std::max(flash_workspace(config, shape, size_of(dtypes.product)),
+                    gradient_workspace(config, size_of(dtypes.product)));
+  const auto floats = workspace_floats(config, shape, head_rows, policy);
+  return policy.threads *
+         static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));
 }
 
 std::int64_t sum(std::initializer_list<const Buffer*> buffers) {
@@ -154,7 +193,6 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   const std::int64_t tokens = shape.batch * shape.length, vocabulary = config.embedding_rows();
   const std::int64_t chunk = std::min(tokens, ops::head_chunk(policy, vocabulary));
   const auto blocks = recomputed_blocks(shape.activation_checkpointing, config.n_layers);
-  const auto floats = workspace_floats(config, shape, chunk, policy);
   BufferBytes bytes;
   bytes.saved_activations = tokens * saved_per_token(token, blocks);
   bytes.scratch =
@@ -162,15 +200,31 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   bytes.head = tokens * token.head() +
                ops::head_workspace_bytes(policy, tokens, vocabulary,
                                          dtypes_of(config, policy.mixed_precision).product);
-  bytes.workspace =
-      policy.threads *
-      static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));
-  const at::ScalarType product = dtypes_of(config, policy.mixed_precision).product;
-  if (policy.device != Device::kCpu && policy.numerics == Numerics::kFast &&
-      product == at::kBFloat16)
-    bytes.workspace = std::max(flash_workspace(config, shape, size_of(product)),
-                               gradient_workspace(config, size_of(product)));
+  bytes.workspace = workspace_bytes(config, shape, chunk, policy);
   return bytes;
+}
+
+std::int64_t plan_scoring(const ModelConfig& config, const PassShape& shape, std::int64_t rows,
+                          const Policy& policy) {
+  if (rows == 0) return 0;
+  const Dtypes dtypes = dtypes_of(config, policy.mixed_precision);
+  const TokenBytes token(config, dtypes);
+  const std::int64_t tokens = shape.batch * shape.length, vocabulary = config.embedding_rows();
+  const auto beyond = [&](const auto& bytes_for) {
+    return std::max<std::int64_t>(bytes_for(rows) - bytes_for(tokens), 0);
+  };
+  const bool on_cpu = policy.device == Device::kCpu;
+  // Packed keys and values (ops::ForestPlan), and the rows that are wanted of the last block.
+  const std::int64_t packed = on_cpu ? 2 * kFloat * token.keys : 0;
+  const std::int64_t wanted = token.stream() + token.element.product * token.width;
+  return beyond([&](std::int64_t m) { return m * token.scoring(); }) + rows * (packed + wanted) +
+         beyond([&](std::int64_t m) {
+           return ops::head_workspace_bytes(policy, m, vocabulary, dtypes.product);
+         }) +
+         beyond([&](std::int64_t m) {
+           const std::int64_t chunk = std::min(m, ops::head_chunk(policy, vocabulary));
+           return on_cpu ? workspace_bytes(config, {.batch = 1, .length = m}, chunk, policy) : 0;
+         });
 }
 
 BufferBytes Olmo::held_bytes() const {

@@ -35,8 +35,13 @@ struct BufferBytes {
 std::int64_t plan_working_weights(const ModelConfig& config, MixedPrecision mixed);
 
 /// What Olmo::held_bytes() says after forward_backward of the shape. `workspace` is the most that
-/// it can be: a thread that found no work in an operation has reserved nothing for it. On a GPU it
-/// is what LibTorch's operations take for a while, under Numerics::kFast.
+/// it can be: a thread that found no work in an operation has reserved nothing for it. Under
+/// Numerics::kFast it is what LibTorch's operations take for a while.
 BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, const Policy& policy);
+
+/// What Olmo::score takes, of forests of so many rows, beyond what training passes of the shape
+/// hold: the larger buffers, and what it keeps for as long as it runs.
+std::int64_t plan_scoring(const ModelConfig& config, const PassShape& shape, std::int64_t rows,
+                          const Policy& policy);
 
 }  // namespace olmo::model

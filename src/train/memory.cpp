@@ -5,6 +5,7 @@
 
 #include "core/machine.h"
 #include "core/text.h"
+#include "evaluation/evaluators.h"
 #include "model/memory.h"
 #include "model/model_config.h"
 #include "ops/cross_entropy.h"
@@ -26,7 +27,7 @@ constexpr std::int64_t kProcess = std::int64_t{169} << 20;
 constexpr std::int64_t kDeviceContext = std::int64_t{768} << 20;
 constexpr std::int64_t kProcessWithGpu = std::int64_t{2560} << 20;
 
-constexpr std::array<MemoryKind, 13> kKinds = {{
+constexpr std::array<MemoryKind, 15> kKinds = {{
     {"weights", "weights", &MemoryPlan::weights, true},
     {"working_weights", "rounded weights", &MemoryPlan::working_weights, true},
     {"gradients", "gradients", &MemoryPlan::gradients, true},
@@ -36,8 +37,10 @@ constexpr std::array<MemoryKind, 13> kKinds = {{
     {"scratch", "scratch", &MemoryPlan::scratch, true},
     {"head", "head", &MemoryPlan::head, true},
     {"workspace", "workspace", &MemoryPlan::workspace, true},
+    {"evaluators", "evaluators", &MemoryPlan::evaluators, true},
     {"device_context", "context, assumed", &MemoryPlan::device_context, true},
     {"data", "batch and data order", &MemoryPlan::data, false},
+    {"evaluation_texts", "texts and tokenizer", &MemoryPlan::evaluation_texts, false},
     {"checkpoint_copy", "copy for checkpoints", &MemoryPlan::checkpoint_copy, false},
     {"process", "process itself", &MemoryPlan::process, false},
 }};
@@ -53,9 +56,10 @@ Policy policy_of(const config::TrainConfig& config) {
   return policy;
 }
 
-/// Whether a step of the run saves in the background (Saver::save_if_due).
+/// Whether a save copies the state: one in the background (Saver::save_if_due), or any of a GPU's.
 bool copies_for_checkpoints(const config::TrainConfig& config,
                             const std::optional<std::int64_t>& steps) {
+  if (config.device != "cpu") return true;
   const auto last = std::min(steps.value_or(INT64_MAX), config.stop_at.value_or(INT64_MAX));
   const auto is_due = [&](const std::optional<std::int64_t>& interval) {
     return interval && *interval <= last;
@@ -110,14 +114,15 @@ std::int64_t checkpoint_bytes(const config::TrainConfig& config) {
 }
 
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
-                     std::optional<std::int64_t> instances) {
+                     std::optional<std::int64_t> instances,
+                     std::optional<evaluation::EvaluationLoad> evaluators) {
   constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16, kInstanceNumber = 4;
-  const auto buffers =
-      model::plan_buffers(config.model,
-                          {.batch = config.micro_batch(),
-                           .length = config.model.max_sequence_length,
-                           .activation_checkpointing = config.activation_checkpointing},
-                          policy_of(config));
+  const model::PassShape pass{.batch = config.micro_batch(),
+                              .length = config.model.max_sequence_length,
+                              .activation_checkpointing = config.activation_checkpointing};
+  const Policy policy = policy_of(config);
+  const auto buffers = model::plan_buffers(config.model, pass, policy);
+  const auto load = evaluators ? *evaluators : evaluation::load_of(config);
   const std::int64_t parameters = kFloat * model::count_parameters(config.model).total;
   const sharding::ModelLayout layout(config.model, unit_map(config), 1);
   MemoryPlan plan;
@@ -133,6 +138,8 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.scratch = buffers.scratch;
   plan.head = buffers.head + ops::kTokenLossBytes * config.tokens_per_step();
   plan.workspace = buffers.workspace;
+  plan.evaluators = model::plan_scoring(config.model, pass, load.rows, policy);
+  plan.evaluation_texts = load.texts;
   plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
   if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = checkpoint_bytes(config);
   const bool on_gpu = config.device != "cpu";

@@ -9,10 +9,11 @@
 
 #include "config/train_config.h"
 #include "core/policy.h"
+#include "evaluation/load.h"
 
 namespace olmo::train {
 
-/// Bytes. Evaluations come on top where their batches are larger than a micro-batch.
+/// Bytes.
 struct MemoryPlan {
   std::int64_t weights = 0;
   std::int64_t working_weights = 0;  ///< rounded copies that a pass computes with; 0 in fp32
@@ -21,12 +22,14 @@ struct MemoryPlan {
   std::int64_t moments = 0;
   std::int64_t saved_activations = 0;
   std::int64_t scratch = 0;
-  std::int64_t head = 0;             ///< with the losses of a step's tokens
-  std::int64_t workspace = 0;        ///< of threads, or what a GPU's libraries take for a while
-  std::int64_t device_context = 0;   ///< of a GPU: assumed, none was at hand
-  std::int64_t data = 0;             ///< a step's batch, and the order of an epoch's instances
-  std::int64_t checkpoint_copy = 0;  ///< what a save in the background writes from
-  std::int64_t process = 0;          ///< program, LibTorch, record: measured but for a GPU's
+  std::int64_t head = 0;              ///< with the losses of a step's tokens
+  std::int64_t workspace = 0;         ///< of threads, or what a GPU's libraries take for a while
+  std::int64_t evaluators = 0;        ///< what their passes take beyond those of a step
+  std::int64_t device_context = 0;    ///< of a GPU: assumed, none was at hand
+  std::int64_t data = 0;              ///< a step's batch, and the order of an epoch's instances
+  std::int64_t evaluation_texts = 0;  ///< of evaluators, with their tokens, and the tokenizer
+  std::int64_t checkpoint_copy = 0;   ///< what a save in the background, or of a GPU, writes from
+  std::int64_t process = 0;           ///< program, LibTorch, record: measured but for a GPU's
 
   [[nodiscard]] std::int64_t total() const;
   /// Of that, what lies in the memory of a GPU where one computes.
@@ -60,11 +63,13 @@ int threads_of(const config::TrainConfig& config);
 std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
                                           std::optional<std::int64_t> steps_per_epoch = {});
 
-/// The memory of a run of `steps` on `instances` of data; unknown: many steps, no instances.
-/// Threads are those that the config asks for.
+/// The memory of a run of `steps` on `instances` of data, with such evaluators; unknown: many
+/// steps, no instances, and what the config says of evaluators. Threads are those that the config
+/// asks for.
 MemoryPlan memory_of(const config::TrainConfig& config,
                      std::optional<std::int64_t> steps = std::nullopt,
-                     std::optional<std::int64_t> instances = std::nullopt);
+                     std::optional<std::int64_t> instances = std::nullopt,
+                     std::optional<evaluation::EvaluationLoad> evaluators = std::nullopt);
 
 /// Bytes that a training with this config takes of the memory that is short: of a machine with all
 /// its ranks, or of a GPU.

@@ -215,7 +215,8 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
 
 }  // namespace
 
-TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances) {
+TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances,
+                    std::optional<evaluation::EvaluationLoad> evaluators) {
   const auto& config = loaded.config;
   TrainPlan plan;
   plan.loaded = loaded;
@@ -230,7 +231,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
     plan.steps_per_epoch = *instances / config.global_train_batch_size;
   }
   plan.steps = planned_steps(config, plan.steps_per_epoch);
-  plan.memory = memory_of(config, plan.steps, instances);
+  plan.memory = memory_of(config, plan.steps, instances, evaluators);
   add_schedule(plan);
   return plan;
 }

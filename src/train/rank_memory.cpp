@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16;
 
-constexpr std::array<RankMemoryKind, 15> kKinds = {{
+constexpr std::array<RankMemoryKind, 17> kKinds = {{
     {"weights", "weights", &RankMemory::weights},
     {"masters", "fp32 masters, its slice", &RankMemory::masters},
     {"gathered", "gathered weights", &RankMemory::gathered},
@@ -26,9 +26,11 @@ constexpr std::array<RankMemoryKind, 15> kKinds = {{
     {"moments", "moments, its slice", &RankMemory::moments},
     {"activations", "saved activations", &RankMemory::activations},
     {"buffers", "scratch, head, workspace", &RankMemory::buffers},
+    {"evaluators", "evaluators", &RankMemory::evaluators},
     {"communication", "NCCL's buffers, reckoned", &RankMemory::communication},
     {"device_context", "context, assumed", &RankMemory::device_context},
     {"data", "batch and data order", &RankMemory::data, true},
+    {"evaluation_texts", "texts and tokenizer", &RankMemory::evaluation_texts, true},
     {"checkpoint_copy", "copy for checkpoints", &RankMemory::checkpoint_copy, true},
     {"process", "process itself", &RankMemory::process, true},
 }};
@@ -133,6 +135,8 @@ RankMemory memory_of_rank(const config::TrainConfig& config, const RankLayout& l
   const std::int64_t tokens = rounds * micro_batch * config.model.max_sequence_length;
   memory.buffers = alone.scratch + alone.workspace + alone.head -
                    ops::kTokenLossBytes * (config.tokens_per_step() - tokens);
+  memory.evaluators = alone.evaluators;
+  memory.evaluation_texts = alone.evaluation_texts;
   memory.data = kIdAndLabel * tokens;
   if (alone.checkpoint_copy > 0) memory.checkpoint_copy = kFloat * slices * (1 + moments);
   memory.device_context = alone.device_context;

@@ -15,20 +15,22 @@ namespace olmo::train {
 
 /// Bytes of the rank that holds most.
 struct RankMemory {
-  std::int64_t weights = 0;          ///< that it keeps between passes
-  std::int64_t masters = 0;          ///< fp32, of its slice, where the weights are bf16
-  std::int64_t gathered = 0;         ///< weights of the units that are computed, from other ranks
-  std::int64_t working_weights = 0;  ///< rounded copies that a pass computes with
-  std::int64_t leaves = 0;           ///< gradients of a micro-batch: the units under way
-  std::int64_t received = 0;         ///< slices of other ranks' leaves
-  std::int64_t sums = 0;             ///< of gradients, whole and partial, of its slice
-  std::int64_t moments = 0;          ///< of its slice
-  std::int64_t activations = 0;      ///< kept from forward to backward
-  std::int64_t buffers = 0;          ///< scratch, head, workspaces
-  std::int64_t communication = 0;    ///< of NCCL or RCCL, on a GPU
-  std::int64_t device_context = 0;   ///< as in MemoryPlan
-  std::int64_t data = 0;             ///< its rows, and an order that is small enough for memory
-  std::int64_t checkpoint_copy = 0;  ///< of its slice
+  std::int64_t weights = 0;           ///< that it keeps between passes
+  std::int64_t masters = 0;           ///< fp32, of its slice, where the weights are bf16
+  std::int64_t gathered = 0;          ///< weights of the units that are computed, from other ranks
+  std::int64_t working_weights = 0;   ///< rounded copies that a pass computes with
+  std::int64_t leaves = 0;            ///< gradients of a micro-batch: the units under way
+  std::int64_t received = 0;          ///< slices of other ranks' leaves
+  std::int64_t sums = 0;              ///< of gradients, whole and partial, of its slice
+  std::int64_t moments = 0;           ///< of its slice
+  std::int64_t activations = 0;       ///< kept from forward to backward
+  std::int64_t buffers = 0;           ///< scratch, head, workspaces
+  std::int64_t evaluators = 0;        ///< as in MemoryPlan
+  std::int64_t communication = 0;     ///< of NCCL or RCCL, on a GPU
+  std::int64_t device_context = 0;    ///< as in MemoryPlan
+  std::int64_t data = 0;              ///< its rows, and an order that is small enough for memory
+  std::int64_t evaluation_texts = 0;  ///< as in MemoryPlan
+  std::int64_t checkpoint_copy = 0;   ///< of its slice
   std::int64_t process = 0;
 
   [[nodiscard]] std::int64_t total() const;

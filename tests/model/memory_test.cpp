@@ -5,6 +5,7 @@
 #include "core/named_tensors.h"
 #include "model/olmo.h"
 #include "support/catch.h"
+#include "support/host_memory.h"
 #include "support/model_config_json.h"
 
 using namespace olmo::model;
@@ -29,6 +30,17 @@ BufferBytes held_after(const ModelConfig& config, const PassShape& shape, const 
   for (auto& id : olmo::mutable_host_span<std::int64_t>(ids)) id = 1;
   model.forward_backward({ids, next_token_labels(ids)}, {}, model.make_gradients(), false);
   return model.held_bytes();
+}
+
+/// A forest of one sequence of so many rows, all of which are scored.
+olmo::TokenForest forest_of(std::int64_t rows) {
+  olmo::TokenForest forest;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    forest.ids.push_back(1);
+    forest.targets.push_back({row, 1});
+  }
+  forest.segments = {{.begin = 0, .length = rows}};
+  return forest;
 }
 
 /// Draws what decides which buffers there are, and how large.
@@ -176,4 +188,83 @@ TEST_CASE("fast gradients on a GPU have memory for the largest matrix before it 
   config.mlp_hidden_size = 1 << 20;
   CHECK(plan_buffers(config, {.batch = 1, .length = 2}, policy).workspace ==
         2 * config.d_model * (1 << 20));
+}
+
+TEST_CASE("scoring more rows than a micro-batch has makes the buffers as large as is planned",
+          "[model]") {
+  Draw draw;
+  constexpr MixedPrecision kAll[] = {MixedPrecision::kNone, MixedPrecision::kMixed,
+                                     MixedPrecision::kAutocast};
+  for (int i = 0; i < 60; ++i) {
+    const Policy policy = policy_of(1, kAll[i % 3]);
+    const auto config = draw.config();
+    const auto shape = draw.shape();
+    if (!problems_of(config, policy.mixed_precision).empty()) continue;
+    const std::int64_t rows = draw.between(1, 200);
+    INFO(i << ": " << rows << " rows after " << shape.batch * shape.length);
+    Olmo model(config, policy, shape.activation_checkpointing);
+    model.init_weights(1);
+    const auto ids = olmo::new_tensor({shape.batch, shape.length}, at::kLong);
+    for (auto& id : olmo::mutable_host_span<std::int64_t>(ids)) id = 1;
+    model.forward_backward({ids, next_token_labels(ids)}, {}, model.make_gradients(), false);
+    const std::int64_t trained = model.held_bytes().total();
+    std::vector<olmo::TokenScore> scores(static_cast<std::size_t>(rows));
+    model.score(forest_of(rows), scores);
+    const std::int64_t scored = model.held_bytes().total() - trained;
+    // Beside buffers a pass keeps packed keys and values, and the rows that it wants.
+    const std::int64_t least =
+        rows * (8 * config.kv_heads() * config.head_dim() + 2 * config.d_model);
+    const std::int64_t planned = plan_scoring(config, shape, rows, policy);
+    const std::int64_t rope =
+        4 * config.head_dim() * std::max<std::int64_t>(rows - shape.length, 0);  // a longer text
+    CHECK(scored - rope <= planned - least);
+    CHECK(scored >= planned - least - 6 * rows * config.d_model - (std::int64_t{2} << 20));
+  }
+  CHECK(plan_scoring(olmo::test::tiny_config(), {}, 0, policy_of(1)) == 0);
+}
+
+TEST_CASE("under numerics=fast a CPU widens bf16: what its products take for a while is planned",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.vocab_size = 16384;
+  config.embedding_size = std::nullopt;
+  config.d_model = 256;
+  config.n_layers = 1;
+  const PassShape shape{.batch = 2, .length = 128};
+  Policy policy = olmo::resolve_policy("fast", "auto", 1);
+  policy.mixed_precision = MixedPrecision::kAutocast;
+  Olmo model(config, policy);
+  model.init_weights(1);
+  const auto gradients = model.make_gradients();
+  const auto pass = [&](std::int64_t length) {
+    const auto ids = olmo::new_tensor({shape.batch, length}, at::kLong);
+    for (auto& id : olmo::mutable_host_span<std::int64_t>(ids)) id = 1;
+    model.forward_backward({ids, next_token_labels(ids)}, {}, gradients, false);
+  };
+  pass(2);  // writes the gradients' pages, and brings the library's code
+  const auto growth = olmo::test::host_growth([&] { pass(shape.length); });
+  const auto planned = static_cast<double>(plan_buffers(config, shape, policy).total());
+  CHECK(planned > double{32 << 20});
+  if (!growth) return;
+  CHECK(static_cast<double>(*growth) > 0.8 * planned);
+  CHECK(static_cast<double>(*growth) < 2.5 * planned);  // the library keeps packed operands, too
+}
+
+TEST_CASE("a GPU's fast attention has gradients of keys and values for each query head",
+          "[model]") {
+  auto config = olmo::test::tiny_config();
+  config.n_heads = 4;
+  config.d_model = 64;
+  Policy policy = policy_of(1, MixedPrecision::kAutocast);
+  policy.numerics = olmo::Numerics::kFast;
+  policy.device = olmo::Device::kCuda;
+  const PassShape shape{.batch = 64, .length = 512};
+  const auto workspace = [&](std::int64_t heads) {
+    config.n_kv_heads = heads;
+    return plan_buffers(config, shape, policy).workspace;
+  };
+  // Outputs for fewer heads, and those that are summed up to them.
+  const std::int64_t tokens = shape.batch * shape.length, bf16 = 2;
+  CHECK(workspace(2) - workspace(4) ==
+        tokens * bf16 * (2 * config.d_model - 2 * config.d_model / 2));
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <random>
 
+#include "core/evaluation_rows.h"
 #include "core/policy.h"
 #include "core/text.h"
 #include "data/batch.h"
@@ -133,6 +134,43 @@ TEST_CASE("the plan of a GPU's memory is what its allocator gives out at most", 
   }
 }
 
+TEST_CASE("the plan of a GPU's memory has what scoring takes beyond a step", "[train][gpu]") {
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder / "tokens.npy", std::ios::binary)
+      << std::string(std::size_t{2} * 64 * 24, '\0');
+  const ops::emulated::Mode now("now");
+  constexpr std::int64_t kRows = 600;
+  TokenForest forest;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    forest.ids.push_back(1);
+    forest.targets.push_back({row, 1});
+  }
+  for (std::int64_t begin = 0; begin < kRows; begin += 60)
+    forest.segments.push_back({.begin = begin, .length = 60});
+  for (const std::string precision : {"fp32", "amp_bf16"}) {
+    INFO(precision);
+    const auto config = config_of(
+        {"data.paths=[" + (folder / "tokens.npy").string() + "]", "device=cuda", "model.d_model=64",
+         "model.max_sequence_length=64", "model.vocab_size=512", "global_train_batch_size=4",
+         "device_train_microbatch_size=1", "precision=" + precision});
+    Policy policy = ops::emulated::policy_of(Device::kCuda);
+    policy.mixed_precision = config.mixed_precision();
+    fake::begin_peak();
+    const auto before = static_cast<std::int64_t>(fake::peak());
+    Stepper stepper(config, policy, data::BatchSource(config::batch_config(config)));
+    stepper.init_weights();
+    stepper.update(stepper.gradients());
+    std::vector<TokenScore> scores(forest.targets.size());
+    stepper.model().score(forest, scores);
+    const auto peak = static_cast<double>(static_cast<std::int64_t>(fake::peak()) - before);
+    const MemoryPlan plan = memory_of(config, 3, 24, evaluation::EvaluationLoad{.rows = kRows});
+    const auto planned = static_cast<double>(plan.on_device() - plan.device_context);
+    CHECK(plan.evaluators > 0);
+    CHECK(peak > 0.97 * planned);
+    CHECK(peak < 1.03 * planned);
+  }
+}
+
 TEST_CASE("the total is the sum of all kinds, and each has a name of its own", "[train]") {
   MemoryPlan plan;
   std::int64_t power = 1;
@@ -153,6 +191,23 @@ TEST_CASE("a run that saves in the background holds a copy of its state", "[trai
   CHECK(copy({"save_interval=10", "save_num_checkpoints_to_keep=0"}, 10) == 0);
   CHECK(copy({"save_interval=null", "save_interval_ephemeral=2"}, 10) == state);
   CHECK(copy({"save_interval=null", "save_interval_unsharded=2"}, 10) == state);
+  // Of a GPU the last save, which there always is, has to copy, too.
+  CHECK(copy({"save_interval=null", "device=cuda"}, 10) == state);
+}
+
+TEST_CASE("evaluators take memory where their passes are larger than a micro-batch", "[train]") {
+  const auto planned = [](const Words& settings, std::int64_t rows) {
+    return memory_of(config_of(settings), 3, {},
+                     evaluation::EvaluationLoad{.rows = rows, .texts = 7});
+  };
+  CHECK(planned({}, 0).evaluators == 0);
+  CHECK(planned({}, 0).evaluation_texts == 7);
+  CHECK(planned({}, 4096).evaluators > 2 * planned({}, 2048).evaluators * 9 / 10);
+  const Words large = {"global_train_batch_size=64", "device_train_microbatch_size=64"};
+  CHECK(planned(large, 64).evaluators < planned({}, 512).evaluators / 8);
+  // Without data the config tells of them.
+  const auto config = config_of({R"(evaluators=[{label: x, type: lm, data: {paths: [a.npy]}}])"});
+  CHECK(memory_of(config).evaluators == planned({}, 4096).evaluators);
 }
 
 TEST_CASE("the settings that need less memory are named with what they need, while there are any",

@@ -1,0 +1,63 @@
+#include "evaluation/load.h"
+
+#include <fstream>
+
+#include "eval/selection.h"
+#include "evaluation/evaluators.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::evaluation {
+namespace {
+
+config::TrainConfig config_of(const std::string& evaluators) {
+  config::TrainConfig config;
+  config.model.max_sequence_length = 100;
+  config.device_eval_batch_size = 4;
+  config.evaluators.text = evaluators;
+  return config;
+}
+
+std::int64_t rows_of(const std::string& evaluators) { return load_of(config_of(evaluators)).rows; }
+
+/// A plan over a token file of so many instances of 100 tokens.
+EvaluationPlan plan_of(const test::TemporaryDirectory& folder, std::int64_t instances) {
+  const auto file = folder / "tokens.npy";
+  std::ofstream(file, std::ios::binary)
+      << std::string(static_cast<std::size_t>(instances) * 200, 0);
+  EvaluationPlan plan;
+  plan.max_length = 100;
+  eval::Selection selection;
+  selection.add(
+      eval::suite_of_token_files("x", {{"x", {file.string()}}}, data::TokenDtype::kUint16));
+  plan.suites = selection.suites;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a config's evaluators run over a whole forest, or over what their subset has",
+          "[evaluation]") {
+  const std::int64_t forest = eval::QueueOptions().forest_rows;
+  CHECK(rows_of("[]") == 0);
+  CHECK(rows_of(R"([{"label": "x"}])") == forest);
+  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 3}])") == 3 * 4 * 100);
+  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 3}, {"label": "y"}])") == forest);
+  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 4611686018427387904}])") == forest);
+  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": "many"}])") == forest);
+}
+
+TEST_CASE("a plan runs over the rows that its data have, up to a forest", "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  CHECK(load_of(plan_of(folder, 2)).rows == 200);
+  CHECK(load_of(plan_of(folder, 2000)).rows == eval::QueueOptions().forest_rows);
+  auto plan = plan_of(folder, 2000);
+  plan.only_documents = {7, 11, 13};
+  CHECK(load_of(plan).rows == 300);
+  plan.max_length = 100'000;  // a sequence that is longer goes alone
+  plan.only_documents.reset();
+  CHECK(load_of(plan).rows == 100'000);
+  CHECK(load_of(plan).texts > 0);
+}
+
+}  // namespace olmo::evaluation
