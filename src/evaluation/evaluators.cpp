@@ -136,8 +136,8 @@ void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
 
 }  // namespace
 
-EvaluationLoad load_of(const config::TrainConfig& config) {
-  EvaluationLoad load;
+EvaluationMemory memory_of(const config::TrainConfig& config) {
+  EvaluationMemory memory;
   const std::int64_t length = config.model.max_sequence_length, most = most_rows(length);
   for (const Json& keys : Json::parse(config.evaluators.text)) {
     std::optional<std::int64_t> samples;
@@ -145,11 +145,11 @@ EvaluationLoad load_of(const config::TrainConfig& config) {
       samples = sample_limit(EvaluatorKeys(keys, "evaluators"), config);
     } catch (const Error&) {  // told where the evaluators are made
     }
-    load.rows =
-        std::max(load.rows, samples ? std::min(*samples, most / length + 1) * length : most);
+    memory.rows =
+        std::max(memory.rows, samples ? std::min(*samples, most / length + 1) * length : most);
   }
-  load.rows = std::min(load.rows, most);
-  return load;
+  memory.rows = std::min(memory.rows, most);
+  return memory;
 }
 
 Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs::path>& tokenizer,
@@ -235,12 +235,12 @@ void Evaluators::add_suite(const std::string& label, const Json* of_data,
   plans_.push_back(std::move(plan));
 }
 
-EvaluationLoad Evaluators::load() const {
+EvaluationMemory Evaluators::memory() const {
   constexpr std::int64_t kBytesOfTokenizer = 800;  // for each id, as measured with 50,277
-  EvaluationLoad most;
+  EvaluationMemory most;
   for (const auto& plan : plans_) {
-    const EvaluationLoad load = load_of(plan);
-    most = {std::max(most.rows, load.rows), std::max(most.texts, load.texts)};
+    const EvaluationMemory memory = memory_of(plan);
+    most = {std::max(most.rows, memory.rows), std::max(most.texts, memory.texts)};
   }
   if (tokenizer_)
     most.texts += kBytesOfTokenizer * static_cast<std::int64_t>(tokenizer_->vocab_size());

@@ -11,13 +11,13 @@
 #include "dist/communicator.h"
 #include "eval/task_catalog.h"
 #include "evaluation/evaluation.h"
-#include "evaluation/load.h"
+#include "evaluation/memory.h"
 #include "store/runs/run_db.h"
 
 namespace olmo::evaluation {
 
 /// What the `evaluators` of a config take at most: nobody has looked at their data.
-EvaluationLoad load_of(const config::TrainConfig& config);
+EvaluationMemory memory_of(const config::TrainConfig& config);
 
 /// The `evaluators` of a config, with their data, ready to run while the model trains. They are
 /// those of `olmo-harness eval`, under OLMo's in-loop conventions: the same weights give the same
@@ -40,7 +40,7 @@ class Evaluators {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   /// What the evaluators take, which run one after the other. Reads their data.
-  [[nodiscard]] EvaluationLoad load() const;
+  [[nodiscard]] EvaluationMemory memory() const;
 
   /// What is evaluated, and for whom.
   struct Occasion {

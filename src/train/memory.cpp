@@ -115,14 +115,14 @@ std::int64_t checkpoint_bytes(const config::TrainConfig& config) {
 
 MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64_t> steps,
                      std::optional<std::int64_t> instances,
-                     std::optional<evaluation::EvaluationLoad> evaluators) {
+                     std::optional<evaluation::EvaluationMemory> evaluators) {
   constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16, kInstanceNumber = 4;
   const model::PassShape pass{.batch = config.micro_batch(),
                               .length = config.model.max_sequence_length,
                               .activation_checkpointing = config.activation_checkpointing};
   const Policy policy = policy_of(config);
   const auto buffers = model::plan_buffers(config.model, pass, policy);
-  const auto load = evaluators ? *evaluators : evaluation::load_of(config);
+  const auto evaluating = evaluators ? *evaluators : evaluation::memory_of(config);
   const std::int64_t parameters = kFloat * model::count_parameters(config.model).total;
   const sharding::ModelLayout layout(config.model, unit_map(config), 1);
   MemoryPlan plan;
@@ -138,8 +138,8 @@ MemoryPlan memory_of(const config::TrainConfig& config, std::optional<std::int64
   plan.scratch = buffers.scratch;
   plan.head = buffers.head + ops::kTokenLossBytes * config.tokens_per_step();
   plan.workspace = buffers.workspace;
-  plan.evaluators = model::plan_scoring(config.model, pass, load.rows, policy);
-  plan.evaluation_texts = load.texts;
+  plan.evaluators = model::plan_scoring(config.model, pass, evaluating.rows, policy);
+  plan.evaluation_texts = evaluating.texts;
   plan.data = kIdAndLabel * config.tokens_per_step() + kInstanceNumber * instances.value_or(0);
   if (copies_for_checkpoints(config, steps)) plan.checkpoint_copy = checkpoint_bytes(config);
   const bool on_gpu = config.device != "cpu";

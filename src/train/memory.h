@@ -9,7 +9,7 @@
 
 #include "config/train_config.h"
 #include "core/policy.h"
-#include "evaluation/load.h"
+#include "evaluation/memory.h"
 
 namespace olmo::train {
 
@@ -69,7 +69,7 @@ std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
 MemoryPlan memory_of(const config::TrainConfig& config,
                      std::optional<std::int64_t> steps = std::nullopt,
                      std::optional<std::int64_t> instances = std::nullopt,
-                     std::optional<evaluation::EvaluationLoad> evaluators = std::nullopt);
+                     std::optional<evaluation::EvaluationMemory> evaluators = std::nullopt);
 
 /// Bytes that a training with this config takes of the memory that is short: of a machine with all
 /// its ranks, or of a GPU.

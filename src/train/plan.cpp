@@ -216,7 +216,7 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
 }  // namespace
 
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances,
-                    std::optional<evaluation::EvaluationLoad> evaluators) {
+                    std::optional<evaluation::EvaluationMemory> evaluators) {
   const auto& config = loaded.config;
   TrainPlan plan;
   plan.loaded = loaded;

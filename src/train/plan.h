@@ -48,7 +48,7 @@ struct TrainPlan {
 /// Plans the run of a config without unusable numbers (see validate). `instances`: sequences in the
 /// data, `evaluators`: what they take, if known.
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances,
-                    std::optional<evaluation::EvaluationLoad> evaluators = std::nullopt);
+                    std::optional<evaluation::EvaluationMemory> evaluators = std::nullopt);
 
 /// The plan for a person, several paragraphs of text.
 std::string to_text(const TrainPlan& plan);

@@ -51,15 +51,15 @@ std::optional<std::int64_t> instances_of(const Preparation& ready) {
 }
 
 /// What the evaluators take, if it is known which there are.
-std::optional<evaluation::EvaluationLoad> load_of(const Preparation& ready) {
+std::optional<evaluation::EvaluationMemory> memory_of_evaluators(const Preparation& ready) {
   if (!ready.evaluators) return std::nullopt;
-  return ready.evaluators->load();
+  return ready.evaluators->memory();
 }
 
 /// Of the machine's memory, of a process alone. `steps`: unknown, if the config counts epochs.
 NeededMemory memory_of_process(std::optional<std::int64_t> steps,
                                std::optional<std::int64_t> instances,
-                               std::optional<evaluation::EvaluationLoad> evaluators) {
+                               std::optional<evaluation::EvaluationMemory> evaluators) {
   return [=](const config::TrainConfig& config) {
     return memory_of(config, steps, instances, evaluators).on_host(config.device);
   };
@@ -217,9 +217,9 @@ class Session {
     if (!ready_.notes.empty()) activity_.done();
     for (const auto& note : ready_.notes) log_line("note: " + note);
     const auto memory =
-        ranks_.size() > 1
-            ? memory_of_ranks(ranks_.size(), hosts_of(world), ranks_beside(world, 0))
-            : memory_of_process(planned_steps(config_), instances_of(ready_), load_of(ready_));
+        ranks_.size() > 1 ? memory_of_ranks(ranks_.size(), hosts_of(world), ranks_beside(world, 0))
+                          : memory_of_process(planned_steps(config_), instances_of(ready_),
+                                              memory_of_evaluators(ready_));
     const Needs needs = needs_of(config_, memory, options_.run_dir, {});
     for (const auto& shortage : shortages(needs, config_, options_.run_dir)) log_warning(shortage);
     lock_.emplace(options_.run_dir);
@@ -376,7 +376,7 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   Preparation ready = prepare(loaded, problems);
   check_beginning(options, config, ready, problems);
   const auto instances = instances_of(ready);
-  const auto evaluators = load_of(ready);
+  const auto evaluators = memory_of_evaluators(ready);
   TrainPlan plan = make_plan(loaded, instances, evaluators);
   plan.loaded.notes = ready.notes;
   plan.needs = needs_of(config, memory_of_process(plan.steps, instances, evaluators),

@@ -163,7 +163,7 @@ TEST_CASE("the plan of a GPU's memory has what scoring takes beyond a step", "[t
     std::vector<TokenScore> scores(forest.targets.size());
     stepper.model().score(forest, scores);
     const auto peak = static_cast<double>(static_cast<std::int64_t>(fake::peak()) - before);
-    const MemoryPlan plan = memory_of(config, 3, 24, evaluation::EvaluationLoad{.rows = kRows});
+    const MemoryPlan plan = memory_of(config, 3, 24, evaluation::EvaluationMemory{.rows = kRows});
     const auto planned = static_cast<double>(plan.on_device() - plan.device_context);
     CHECK(plan.evaluators > 0);
     CHECK(peak > 0.97 * planned);
@@ -198,7 +198,7 @@ TEST_CASE("a run that saves in the background holds a copy of its state", "[trai
 TEST_CASE("evaluators take memory where their passes are larger than a micro-batch", "[train]") {
   const auto planned = [](const Words& settings, std::int64_t rows) {
     return memory_of(config_of(settings), 3, {},
-                     evaluation::EvaluationLoad{.rows = rows, .texts = 7});
+                     evaluation::EvaluationMemory{.rows = rows, .texts = 7});
   };
   CHECK(planned({}, 0).evaluators == 0);
   CHECK(planned({}, 0).evaluation_texts == 7);

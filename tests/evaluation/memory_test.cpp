@@ -1,4 +1,4 @@
-#include "evaluation/load.h"
+#include "evaluation/memory.h"
 
 #include <fstream>
 
@@ -18,7 +18,9 @@ config::TrainConfig config_of(const std::string& evaluators) {
   return config;
 }
 
-std::int64_t rows_of(const std::string& evaluators) { return load_of(config_of(evaluators)).rows; }
+std::int64_t rows_of(const std::string& evaluators) {
+  return memory_of(config_of(evaluators)).rows;
+}
 
 /// A plan over a token file of so many instances of 100 tokens.
 EvaluationPlan plan_of(const test::TemporaryDirectory& folder, std::int64_t instances) {
@@ -49,15 +51,15 @@ TEST_CASE("a config's evaluators run over a whole forest, or over what their sub
 
 TEST_CASE("a plan runs over the rows that its data have, up to a forest", "[evaluation]") {
   const test::TemporaryDirectory folder;
-  CHECK(load_of(plan_of(folder, 2)).rows == 200);
-  CHECK(load_of(plan_of(folder, 2000)).rows == eval::QueueOptions().forest_rows);
+  CHECK(memory_of(plan_of(folder, 2)).rows == 200);
+  CHECK(memory_of(plan_of(folder, 2000)).rows == eval::QueueOptions().forest_rows);
   auto plan = plan_of(folder, 2000);
   plan.only_documents = {7, 11, 13};
-  CHECK(load_of(plan).rows == 300);
+  CHECK(memory_of(plan).rows == 300);
   plan.max_length = 100'000;  // a sequence that is longer goes alone
   plan.only_documents.reset();
-  CHECK(load_of(plan).rows == 100'000);
-  CHECK(load_of(plan).texts > 0);
+  CHECK(memory_of(plan).rows == 100'000);
+  CHECK(memory_of(plan).texts > 0);
 }
 
 }  // namespace olmo::evaluation

@@ -1,4 +1,4 @@
-#include "evaluation/load.h"
+#include "evaluation/memory.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ constexpr std::int64_t kBytesOfToken = 4;  ///< of text; and of a token's id
 
 /// Instances of one task: their texts, the tokens of each option with its context, and a row of the
 /// record for each.
-void add_task(const eval::LoadedTask& loaded, EvaluationLoad& load) {
+void add_task(const eval::LoadedTask& loaded, EvaluationMemory& memory) {
   constexpr auto kOption = static_cast<std::int64_t>(
       sizeof(eval::Option) + sizeof(eval::ScoredSequence) + 2 * sizeof(OptionRow));
   std::int64_t shared = 0;  // bytes of text that rows of the model stand for
@@ -22,20 +22,20 @@ void add_task(const eval::LoadedTask& loaded, EvaluationLoad& load) {
     if (!options.empty()) shared += std::ssize(options.front().context);
     for (const auto& [context, continuation, unconditional] : options) {
       const auto text = std::ssize(context) + std::ssize(continuation);
-      load.texts += text + text / kBytesOfToken * kBytesOfToken + kOption;
+      memory.texts += text + text / kBytesOfToken * kBytesOfToken + kOption;
       shared += std::ssize(continuation);
     }
   }
-  load.rows += shared / kBytesOfToken;
+  memory.rows += shared / kBytesOfToken;
 }
 
 /// Instances of token files: at most so many are held at a time.
-void add_suite(std::int64_t instances, std::int64_t max_length, EvaluationLoad& load) {
+void add_suite(std::int64_t instances, std::int64_t max_length, EvaluationMemory& memory) {
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
   const std::int64_t tokens = instances * max_length;
-  load.rows = std::max(load.rows, tokens);
-  load.texts += 2 * kBytesOfToken * std::min(tokens, kMostTokens) +
-                2 * static_cast<std::int64_t>(sizeof(DocumentRow)) * instances;
+  memory.rows = std::max(memory.rows, tokens);
+  memory.texts += 2 * kBytesOfToken * std::min(tokens, kMostTokens) +
+                  2 * static_cast<std::int64_t>(sizeof(DocumentRow)) * instances;
 }
 
 }  // namespace
@@ -54,21 +54,22 @@ std::int64_t instances_of(const eval::PerplexitySuite& suite, std::int64_t max_l
   return instances;
 }
 
-EvaluationLoad load_of(const EvaluationPlan& plan) {
-  EvaluationLoad load;
+EvaluationMemory memory_of(const EvaluationPlan& plan) {
+  EvaluationMemory memory;
   for (const auto& task : plan.tasks) {
     try {
-      add_task(eval::load_task(task, plan.limit), load);
+      add_task(eval::load_task(task, plan.limit), memory);
     } catch (const Error& error) {  // the evaluation tells of it, and leaves it out
       if (error.kind() != ErrorKind::kInput) throw;
     }
   }
   for (const auto& suite : plan.suites) {
     const auto all = instances_of(suite, plan.max_length);
-    add_suite(plan.only_documents ? std::ssize(*plan.only_documents) : all, plan.max_length, load);
+    add_suite(plan.only_documents ? std::ssize(*plan.only_documents) : all, plan.max_length,
+              memory);
   }
-  load.rows = std::min(load.rows, most_rows(plan.max_length));
-  return load;
+  memory.rows = std::min(memory.rows, most_rows(plan.max_length));
+  return memory;
 }
 
 }  // namespace olmo::evaluation

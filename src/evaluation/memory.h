@@ -11,7 +11,7 @@ namespace olmo::evaluation {
 struct EvaluationPlan;
 
 /// What an evaluation takes of memory while a model trains.
-struct EvaluationLoad {
+struct EvaluationMemory {
   std::int64_t rows = 0;   ///< that the model is run over at a time, at most
   std::int64_t texts = 0;  ///< bytes of the tokenizer, of instances and of their tokens
 };
@@ -23,6 +23,6 @@ std::int64_t most_rows(std::int64_t max_length);
 std::int64_t instances_of(const eval::PerplexitySuite& suite, std::int64_t max_length);
 
 /// Of a plan, whose data are read for it; four bytes of text are taken for a token.
-EvaluationLoad load_of(const EvaluationPlan& plan);
+EvaluationMemory memory_of(const EvaluationPlan& plan);
 
 }  // namespace olmo::evaluation
