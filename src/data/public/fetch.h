@@ -56,6 +56,10 @@ std::filesystem::path evaluation_data_folder(const std::filesystem::path& data_f
 std::filesystem::path training_records_folder(const std::filesystem::path& data_folder);
 std::filesystem::path default_data_folder();
 
+/// The manifest.json of one of these folders; null if it has none. `files` has `bytes` and `sha256`
+/// of each file. Throws Error(kInput) naming the manifest and the key that cannot be so.
+Json read_manifest(const std::filesystem::path& folder);
+
 /// Unpacks the entries of a wheel (a zip file) whose new name is not empty into `folder`. `rename`
 /// maps an entry's name to its path below `folder`, or to nothing to leave it out. Checksums of the
 /// zip are checked. Returns the number of files. Throws Error(kInput) naming the wheel and the

@@ -1,5 +1,10 @@
 #include "data/public/fetch.h"
 
+#include <csignal>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
 #include <zip.h>
 
 #include "core/input_file.h"
@@ -87,6 +92,29 @@ TEST_CASE("a wheel that is not the published one is refused", "[data]") {
   const auto error = thrown_by([&] { fetch(options); });
   REQUIRE(error);
   CHECK((error->kind == ErrorKind::kInput && error->says("is not the published wheel")));
+}
+
+TEST_CASE("a manifest that cannot be so is refused by file and key", "[data]") {
+  const ScratchFolder folder;
+  const auto refused = [&](const std::string& text, const char* says) {
+    folder.write("manifest.json", text);
+    const auto error = thrown_by([&] { read_manifest(folder.path()); });
+    REQUIRE(error);
+    INFO(error->text);
+    CHECK(error->kind == ErrorKind::kInput);
+    CHECK((error->says((folder / "manifest.json").string()) && error->says(says)));
+  };
+  refused("{\n\"files\":", "manifest.json:2: is not valid JSON");
+  refused("[]", "is not a manifest");
+  refused(R"({"wheel_sha256": 5, "files": {}})", "`wheel_sha256`");
+  refused(R"({"wheel_sha256": "x"})", "`files`");
+  refused(R"({"files": {}})", "`files`");
+  refused(R"({"files": {"../a": {"bytes": 1, "sha256": "x"}}})", "`files.../a` leads out");
+  refused(R"({"files": {"/etc/passwd": {"bytes": 1, "sha256": "x"}}})", "leads out");
+  refused(R"({"files": {"a": 5}})", "`files.a`");
+  refused(R"({"files": {"a": {"bytes": -1, "sha256": "x"}}})", "`files.a` must have `bytes`");
+  refused(R"({"files": {"a": {"bytes": 1}}})", "`files.a` must have");
+  CHECK(read_manifest(folder / "absent").is_null());
 }
 
 TEST_CASE("fetch starts Python apart from the current folder and the environment", "[data]") {
