@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -70,27 +71,41 @@ fs::path folder_of(const fs::path& data_folder, const Package& package) {
   return data_folder / (std::string(package.name) + "-" + package.version);
 }
 
-/// The wait status of a child; one that does not end by itself once we are to end is ended.
+constexpr std::chrono::milliseconds kLook{50};
+
+/// Until a group of processes is gone that was told to end; who stays is killed after five seconds.
+void wait_for_group(pid_t group) {
+  for (int looks = 0; ::kill(-group, 0) == 0 && looks < 200; ++looks) {
+    if (looks == 100) ::kill(-group, SIGKILL);
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+/// The wait status of a child; one that does not end by itself once we are to end is ended, with
+/// what it has started: `python3` may be a script that starts Python (pyenv's is), which would
+/// write to a folder that is being removed.
 int wait_for(pid_t child, const std::string& name) {
   int status = 0;
   for (bool told = false;;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child && told) wait_for_group(child);
     if (ended == child) return status;
     if (ended < 0 && errno != EINTR)
       throw Error(ErrorKind::kFailure, name + ": cannot be waited for: " + std::strerror(errno));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(kLook);
     if (told) continue;
     try {
       end_if_asked();
     } catch (const Error&) {  // thrown again once the child is gone
-      ::kill(child, SIGTERM);
+      ::kill(-child, SIGTERM);
       told = true;
     }
   }
 }
 
 /// Runs a program, from PATH if it is named without a folder, with its standard output sent to our
-/// standard error. Returns its exit status.
+/// standard error. It leads a group of its own, which a terminal does not let read. Returns its
+/// exit status.
 int run_program(std::vector<std::string> arguments) {
   const auto program = find_program(arguments[0]);
   if (!program)
@@ -100,14 +115,20 @@ int run_program(std::vector<std::string> arguments) {
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // of its own: 0, as initialised
   pid_t child = 0;
-  const int error = posix_spawn(&child, program->c_str(), &actions, nullptr, argv.data(), environ);
+  const int error =
+      posix_spawn(&child, program->c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (error != 0)
     throw Error(ErrorKind::kFailure, arguments[0] + ": cannot be started: " + std::strerror(error));
   const int status = wait_for(child, arguments[0]);
-  end_if_asked();  // a terminal's Ctrl-C has ended the program, too
+  end_if_asked();  // a signal may have come as it ended
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -126,7 +147,8 @@ void download(const Package& package, const fs::path& folder) {
   log_line("downloading " + requirement + " with pip");
   // -I: neither the current folder nor PYTHONPATH may say what pip is.
   std::vector<std::string> command = {python(), "-I", "-m", "pip", "download", "--quiet"};
-  for (const char* option : {"--disable-pip-version-check", "--no-deps", "--only-binary=:all:"})
+  for (const char* option :
+       {"--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:"})
     command.emplace_back(option);
   command.insert(command.end(), {"--dest", folder.string(), requirement});
   int status = run_program(command);

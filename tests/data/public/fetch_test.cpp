@@ -11,6 +11,8 @@
 #include "data/scratch.h"
 #include "support/catch.h"
 #include "support/environment.h"
+#include "support/forked.h"
+#include "support/happens.h"
 
 using namespace olmo::data;
 using olmo::ErrorKind;
@@ -138,4 +140,30 @@ TEST_CASE("a download that fails is tried once more", "[data]") {
   const olmo::test::Environment path("PATH", folder.path().string() + ":/usr/bin:/bin");
   REQUIRE(thrown_by([&] { fetch({.folder = folder / "data", .wheels = {}}); }));
   CHECK(olmo::read_file(calls) == "\n\n");
+}
+
+TEST_CASE("a signal ends the download with all that it has started, and nothing stays", "[data]") {
+  const ScratchFolder folder;
+  const auto started = folder / "started";
+  // As pyenv's python3: a script that waits for the Python that it starts.
+  const auto python = folder.write("python3", "#!/bin/sh\nsh -c 'echo $$ > " + started.string() +
+                                                  ".tmp; mv " + started.string() + ".tmp " +
+                                                  started.string() + "; exec sleep 100'\nexit 0\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const olmo::test::Environment path("PATH", folder.path().string() + ":/usr/bin:/bin");
+  const pid_t child = olmo::test::fork_briefly();
+  if (child == 0) {
+    const auto error = thrown_by([&] { fetch({.folder = folder / "data", .wheels = {}}); });
+    ::_exit(error ? static_cast<int>(error->kind) : 0);
+  }
+  REQUIRE(olmo::test::happens([&] { return std::filesystem::exists(started); }));
+  const auto downloading = std::stoi(olmo::read_file(started));
+  ::kill(child, SIGTERM);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WEXITSTATUS(status) == static_cast<int>(ErrorKind::kStopped));
+  CHECK(std::filesystem::is_empty(folder / "data"));
+  std::string state;  // of one that init has not collected yet: Z
+  std::getline(std::ifstream("/proc/" + std::to_string(downloading) + "/stat"), state);
+  CHECK((state.empty() || state.find(") Z ") != std::string::npos));
 }
