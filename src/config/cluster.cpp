@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/file.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -46,9 +47,11 @@ std::string source_key(const Fact& fact) { return std::string(fact.key) + "_sour
 /// One cluster file on its way to a Cluster.
 class ClusterFile {
  public:
-  explicit ClusterFile(std::string path) : path_(std::move(path)), json_(read_json_file(path_)) {
-    if (!json_.is_object()) throw Error(ErrorKind::kUsage, path_ + ": must hold a JSON object");
-  }
+  explicit ClusterFile(std::string path)
+      : path_(std::move(path)),
+        json_(parse_strict_json(
+            read_config_text(path_),
+            {.where = path_, .kind = ErrorKind::kUsage, .is_file = true, .is_object = true})) {}
 
   void require_known_keys() const {
     std::vector<std::string> known = {"name", "device", "currency"};

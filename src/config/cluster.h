@@ -40,7 +40,7 @@ struct Cluster {
 };
 
 /// Throws Error(kUsage) naming file and key: unknown keys, wrong types, values out of range, and
-/// facts without a source; Error(kInput) for a file that is no JSON.
+/// facts without a source; and a file that is not there or no JSON.
 Cluster read_cluster(const std::string& path);
 
 }  // namespace olmo::config

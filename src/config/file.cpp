@@ -97,7 +97,7 @@ ConfigDocument parse_config_document(std::string_view text, const std::string& n
   return document;
 }
 
-ConfigDocument read_config_file(const std::filesystem::path& file) {
+std::string read_config_text(const std::filesystem::path& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
   if (error)
@@ -107,7 +107,15 @@ ConfigDocument read_config_file(const std::filesystem::path& file) {
             (error == std::errc::not_supported ? "it is not a regular file" : error.message()) +
             ")");
   check_size(size, file.string());
-  return parse_config_document(read_file(file), file.string());
+  try {
+    return read_file(file);
+  } catch (const Error& failure) {
+    throw Error(ErrorKind::kUsage, failure.what());
+  }
+}
+
+ConfigDocument read_config_file(const std::filesystem::path& file) {
+  return parse_config_document(read_config_text(file), file.string());
 }
 
 std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,

@@ -16,6 +16,10 @@ namespace olmo::config {
 /// (aliases count with all that they stand for) or kMaxConfigDepth.
 ConfigDocument read_config_file(const std::filesystem::path& file);
 
+/// The text of such a file, or of another that states what a user chose. Throws Error(kUsage) if it
+/// cannot be read.
+std::string read_config_text(const std::filesystem::path& file);
+
 /// Whether a file of this name is read as YAML.
 bool is_yaml_name(const std::string& name);
 

@@ -23,6 +23,15 @@ DefinitionFile parse(const std::string& folder, const std::string& name, std::st
   return {folder, name, std::move(origin), std::move(parent), std::move(content)};
 }
 
+/// A definition is a choice of the user's, as a config is, and no data.
+std::string read_definition(const fs::path& path) {
+  try {
+    return read_file(path);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kUsage, error.what());
+  }
+}
+
 constexpr std::string_view kTraining = "training:";
 
 /// Of a data set: `datasets` also leaves cache-*.arrow beside them.
@@ -61,7 +70,8 @@ std::vector<DefinitionFile> read_definitions(const std::optional<fs::path>& fold
   }
   const auto add = [&](const std::string& where, const fs::path& path) {
     const std::string name = path.stem().string();
-    files[{where, name}] = parse(where, name, path.string(), path.parent_path(), read_file(path));
+    files[{where, name}] =
+        parse(where, name, path.string(), path.parent_path(), read_definition(path));
   };
   for (const char* where : kFolders) {
     const fs::path parent = folder.value_or("evals") / where;

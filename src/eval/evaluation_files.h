@@ -39,8 +39,8 @@ struct DefinitionFile {
 /// The definitions that the binary carries, with those of `folder` laid over them: a file of the
 /// same name takes a definition's place, others are added. Without `folder`, `evals/` of the
 /// current directory is taken if there is one. Sorted by folder and name. Throws Error(kUsage)
-/// naming a file that is not a JSON object, or a `folder` that does not exist. `suite_files` are
-/// laid over all of them, as suites.
+/// naming a file that is not a JSON object or not there, or a `folder` that is not. `suite_files`
+/// are laid over all of them, as suites.
 std::vector<DefinitionFile> read_definitions(
     const std::optional<std::filesystem::path>& folder,
     std::span<const std::filesystem::path> suite_files = {});

@@ -62,7 +62,21 @@ TEST_CASE("a cluster file with a mistake is refused by file and key", "[config]"
                 "`memory_bytes` must be at most 1e+18");
   check_refused(R"({"name": 3})", "`name` must be text");
   check_refused(R"({"device": "x"})", "`name` is missing");
-  check_refused("[1]", "must hold a JSON object");
+  check_refused("[1]", "is not a JSON object");
+  check_refused("{\n\"name\": ", ":2: is not valid JSON");
+}
+
+TEST_CASE("a cluster file that is not there is refused as a config is", "[config]") {
+  const test::TemporaryDirectory folder;
+  for (const auto& path : {folder.path(), folder / "absent.json"}) {
+    try {
+      read_cluster(path);
+      FAIL("read: " << path);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kUsage);
+      CHECK_THAT(error.what(), Contains(path.string()));
+    }
+  }
 }
 
 }  // namespace olmo::config

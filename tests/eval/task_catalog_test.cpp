@@ -189,6 +189,9 @@ TEST_CASE("a suite is found by name and kind", "[eval]") {
   CHECK_THAT(
       sentence_of(ErrorKind::kUsage, [&] { find_suite(definitions, "mmlu-subject", kSuiteKind); }),
       Contains("`mmlu-subjects` meant?"));
+  const std::vector<fs::path> absent = {"./absent.json"};
+  CHECK_THAT(sentence_of(ErrorKind::kUsage, [&] { read_definitions(std::nullopt, absent); }),
+             Contains("./absent.json: ") && Contains("No such file"));
 }
 
 TEST_CASE("task files that are not of the form are refused with file and key", "[eval]") {
