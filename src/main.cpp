@@ -42,6 +42,12 @@ int run(int argc, char** argv, bool& failed) {
     olmo::log_line("error: " + error.path1().string() +
                    ": cannot be used: " + error.code().message());
     return static_cast<int>(kind_of(error.code()));
+  } catch (const std::system_error& error) {
+    const bool threads = error.code() == std::errc::resource_unavailable_try_again;
+    olmo::log_line(threads ? "error: the system gives this process no more threads (`ulimit -u`, "
+                             "`ulimit -v` and a control group's pids.max limit them)"
+                           : "error: " + error.code().message());
+    return static_cast<int>(olmo::ErrorKind::kFailure);
   } catch (const std::exception& error) {
     const std::string text = error.what();  // a library's may go on with the calls that led to it
     olmo::log_line("error: " + text.substr(0, text.find('\n')));

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "core/activity.h"
 #include "core/json.h"
+#include "core/policy.h"
 #include "core/safe_text.h"
 #include "model/model_config.h"
 #include "models/convert_model.h"
@@ -68,6 +69,7 @@ void add_checkpoint_import(const Command& checkpoint) {
       "and load_weights take it. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command.action([&options] {
+    apply_policy(resolve_policy("portable", "auto", 0));
     print(during("copying the weights of " + options.source,
                  [&] { return models::import_model(options.source, options.to); }),
           options);
@@ -99,6 +101,7 @@ void add_checkpoint_export(const Command& checkpoint) {
       "  olmo-harness checkpoint export runs/quickstart/step100 --to olmo-layout --format olmo\n"
       "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
   command.action([&options] {
+    apply_policy(resolve_policy("portable", "auto", 0));
     const models::ExportOptions how{
         .format = options.format == "hf" ? models::ExportFormat::kHf : models::ExportFormat::kOlmo,
         .bf16 = options.dtype == "bf16"};

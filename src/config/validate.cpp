@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/train_config.h"
+#include "core/policy.h"
 #include "core/text.h"
 #include "model/recomputation.h"
 #include "model/units.h"
@@ -153,7 +154,7 @@ void check_saving(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("eval_subset_num_batches", config.eval_subset_num_batches, -1, kMaxInterval);
   checks.between("hash_interval", config.hash_interval, 0, kMaxInterval);
   checks.between("trace_interval", config.trace_interval, 0, kMaxInterval);
-  checks.between("threads", config.threads, 0, 4096);
+  checks.between("threads", config.threads, 0, kMostThreads);
   checks.one_of("numerics", config.numerics, kNumerics);
   checks.one_of("isa", config.isa, kIsas);
   checks.one_of("device", config.device, kDevices);

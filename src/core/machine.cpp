@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/number.h"
+#include "core/policy.h"
 
 extern char** environ;
 
@@ -95,13 +96,12 @@ std::optional<std::uint64_t> limit_in(const fs::path& path) {
 /// The number of threads that a variable asks for: "8", or the first of "8,2". Nothing if it says
 /// something else.
 std::optional<int> threads_in(const char* text) {
-  constexpr int kMost = 4096;
   if (text == nullptr) return std::nullopt;
   const char* end = text + std::strlen(text);
   int threads = 0;
   const auto [rest, error] = std::from_chars(text, end, threads);
   if (error != std::errc() || (rest != end && *rest != ',')) return std::nullopt;
-  return threads >= 1 && threads <= kMost ? std::optional(threads) : std::nullopt;
+  return threads >= 1 && threads <= kMostThreads ? std::optional(threads) : std::nullopt;
 }
 
 /// The value of `key` in a file of lines "key<separator>value", unquoted; empty if there is none.

@@ -1,6 +1,10 @@
 #include "core/policy.h"
 
 #include <cstdlib>
+#include <latch>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -164,16 +168,35 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
                                          to_string(best_isa()));
     }
   }
-  if (threads < 0 || threads > 4096) {
-    throw Error(ErrorKind::kUsage,
-                "`threads` must lie in 0..4096 (0: all cores), got " + std::to_string(threads));
+  if (threads < 0 || threads > kMostThreads) {
+    throw Error(ErrorKind::kUsage, "`threads` must lie in 0.." + std::to_string(kMostThreads) +
+                                       " (0: all cores), got " + std::to_string(threads));
   }
   policy.threads = threads == 0 ? default_threads().count : threads;
   set_device(policy, device);
   return policy;
 }
 
+void require_threads(int threads) {
+  std::latch counted(1);
+  std::vector<std::jthread> begun;
+  std::string why;
+  try {
+    while (std::ssize(begun) + 1 < threads) begun.emplace_back([&counted] { counted.wait(); });
+  } catch (const std::system_error& error) {
+    why = error.code().message();
+  }
+  counted.count_down();
+  if (why.empty()) return;
+  throw Error(ErrorKind::kFailure,
+              "the system gives this process " + std::to_string(begun.size() + 1) + " of " +
+                  std::to_string(threads) + " threads (" + why +
+                  "; `ulimit -u`, `ulimit -v` and a control group's pids.max limit them): ask for "
+                  "fewer with `threads`, or OMP_NUM_THREADS");
+}
+
 void apply_policy(const Policy& policy) {
+  require_threads(policy.threads);
   at::set_num_threads(policy.threads);
   omp_set_num_threads(policy.threads);  // our files' OpenMP may be another copy than LibTorch's
   for (const auto& each : kSwitches) each.set();

@@ -71,6 +71,13 @@ std::string precision_names();
 /// The widest instruction set that this machine has.
 Isa best_isa();
 
+/// The most threads that may be asked for.
+inline constexpr int kMostThreads = 4096;
+
+/// Throws Error(kFailure) if the system does not give this process so many threads at once. OpenMP
+/// would end the process in the middle of what it writes.
+void require_threads(int threads);
+
 /// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
 /// default_threads(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
 /// for another word, or for an instruction set or a device that this machine lacks. A device is
@@ -78,8 +85,9 @@ Isa best_isa();
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device = "cpu");
 
-/// Sets thread counts and LibTorch's determinism switches for the process. Call once, before the
-/// first tensor and before a second thread: some switches are environment variables.
+/// Sets thread counts and LibTorch's determinism switches for the process. Throws as
+/// require_threads() does. Call once, before the first tensor and before a second thread: some
+/// switches are environment variables.
 void apply_policy(const Policy& policy);
 
 /// A setting of LibTorch, or of a library beneath it, that decides whether the same program gives

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/output_file.h"
+#include "core/policy.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/python_text.h"
@@ -171,6 +172,7 @@ class Run {
     if (options.threads < 1)
       throw Error(ErrorKind::kUsage, "data tokenize: threads must be at least 1, got " +
                                          std::to_string(options.threads));
+    require_threads(options.threads);
   }
 
   TokenizeReport run() {

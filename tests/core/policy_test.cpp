@@ -6,6 +6,7 @@
 
 #include <ATen/Context.h>
 #include <omp.h>
+#include <sys/resource.h>
 
 #include "core/error.h"
 #include "core/tensor.h"
@@ -70,4 +71,22 @@ TEST_CASE("a policy of unknown words is refused", "[core]") {
   CHECK_THROWS_AS(resolve_policy("portable", "auto", -1), Error);
   CHECK(resolve_policy("portable", "plain", 3).threads == 3);
   CHECK(resolve_policy("portable", "auto", 0).threads >= 1);
+}
+
+TEST_CASE("threads that the system does not give are told before they are needed", "[core]") {
+  require_threads(3);
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  // Each thread has a stack of some megabytes; this leaves room for none of so many.
+  const rlimit narrow{.rlim_cur = rlim_t{8} << 30, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &narrow);
+  std::string said;
+  try {
+    require_threads(kMostThreads);
+  } catch (const Error& error) {
+    said = error.what();
+    CHECK(error.kind() == ErrorKind::kFailure);
+  }
+  ::setrlimit(RLIMIT_AS, &before);
+  CHECK_THAT(said, Catch::Matchers::Contains("of 4096 threads"));
 }

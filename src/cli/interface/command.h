@@ -35,7 +35,7 @@ struct Range {
 };
 
 inline constexpr Range kPositive = {1};
-inline constexpr Range kThreads = {0, 4096};
+inline constexpr Range kThreads = {0, kMostThreads};
 /// Ids that a token file can hold.
 inline constexpr Range kTokenIds = {0, 4'294'967'295};
 /// Lengths and counts that fit into memory.
