@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/unfinished_output.h"
@@ -59,8 +61,18 @@ void configure_once() {
 /// where it was the index of the write-ahead log that found no room.
 std::string reason_of(sqlite3* db, int code) {
   const int error = sqlite3_system_errno(db);
-  if ((code & 0xff) != SQLITE_IOERR || error == 0) return "";
+  if ((code & 0xff) != SQLITE_IOERR || error == 0) return meaning_of(code).advice;
   return std::string(" (") + std::strerror(error) + ")";
+}
+
+/// Why a database cannot be opened. Where SQLite may not write it tries to read, and knows only why
+/// that failed.
+std::string reason_to_refuse(const fs::path& path, sqlite3* db, int code) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if ((code & 0xff) == SQLITE_CANTOPEN && ::access(path.c_str(), F_OK) != 0 &&
+      ::access((folder / "").c_str(), W_OK | X_OK) != 0)  // with its slash: a folder it must be
+    return " (" + folder.string() + ": " + std::strerror(errno) + ")";
+  return reason_of(db, code);
 }
 
 [[noreturn]] void fail(sqlite3* db, int code) {
@@ -68,7 +80,7 @@ std::string reason_of(sqlite3* db, int code) {
   const Meaning meaning = meaning_of(code);
   throw DatabaseError(meaning.kind,
                       std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
-                          sqlite3_errmsg(db) + meaning.advice + reason_of(db, code),
+                          sqlite3_errmsg(db) + reason_of(db, code),
                       meaning.may_pass);
 }
 
@@ -235,7 +247,7 @@ Database::Connection Database::open(const std::string& name, int flags) const {
     const Meaning meaning = meaning_of(code);
     throw DatabaseError(meaning.kind,
                         path_.string() + ": the run database cannot be opened: " +
-                            sqlite3_errstr(code) + meaning.advice,
+                            sqlite3_errstr(code) + reason_to_refuse(path_, raw, code),
                         meaning.may_pass);
   }
   sqlite3_busy_timeout(raw, mode_ == OpenMode::kGlance ? 2'000 : 30'000);

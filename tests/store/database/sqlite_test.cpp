@@ -117,6 +117,25 @@ TEST_CASE("an error of the disk is told with the system's reason", "[store]") {
   CHECK_THAT(said, Catch::Matchers::Contains("disk I/O error (File too large)"));
 }
 
+TEST_CASE("a place where no database can be made is told with the system's reason", "[store]") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "file") << "x";
+  const auto said = [](const std::filesystem::path& path) {
+    try {
+      const Database database(path, OpenMode::kCreate);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kUsage);
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(said(folder / "absent" / "a.db"),
+             Contains("a.db: ") && Contains("absent: No such file"));
+  CHECK_THAT(said(folder / "file" / "a.db"),
+             Contains("a.db: ") && Contains("file: Not a directory"));
+}
+
 TEST_CASE("a statement that is under way while the database is written to says so", "[store]") {
   const TemporaryDirectory folder;
   const auto path = folder / "a.db";
