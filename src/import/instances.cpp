@@ -269,9 +269,7 @@ void read_line(const Source& source, const Json& line, InstanceFile& file, Seen&
 }  // namespace
 
 InstanceFile read_instance_file(const std::filesystem::path& path) {
-  const MappedFile mapped(path);
-  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
-                              mapped.bytes().size());
+  const std::string text = read_file(path);  // no map: it may be cut while it is read
   InstanceFile file;
   file.path = path.string();
   file.bytes = static_cast<std::int64_t>(text.size());

@@ -317,8 +317,8 @@ std::string StepLog::place(std::int64_t position) const {
 
 StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& options) {
   refuse_folder(path);
-  const MappedFile file(path);
-  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string bytes = read_file(path);  // no map: it may be cut while it is read
+  std::string_view text = bytes;
   StepLog log;
   log.path = path.string();
   log.bytes = static_cast<std::int64_t>(text.size());

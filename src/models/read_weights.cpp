@@ -146,6 +146,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
             bool hashed) {
   Sha256 hash;
   std::vector<float> block(kBlock);
+  std::vector<std::byte> stored;  // a copy: a file that is cut meanwhile is an error, no signal
   auto* to = out.defined() ? mutable_host_bytes(out).data() : nullptr;
   std::int64_t part_begin = 0;
   for (const auto& [file, entry] : assembly.parts) {
@@ -161,7 +162,10 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
     file->map().prefetch(bytes);
     for (std::size_t first = 0; first < count; first += kBlock) {
       const std::size_t size = std::min(kBlock, count - first);
-      const std::byte* from = bytes.data() + first * width;
+      stored.resize(size * width);
+      copy_mapped(file->map(), entry->offset + (static_cast<std::size_t>(begin) + first) * width,
+                  stored);
+      const std::byte* from = stored.data();
       widen(entry->dtype, from, size, block.data());
       if (hashed) hash.update(block.data(), size * sizeof(float));
       if (to == nullptr) continue;

@@ -13,6 +13,8 @@ using namespace olmo;
 
 namespace {
 
+namespace fs = std::filesystem;
+
 model::ModelConfig small() {
   model::ModelConfig config;
   config.d_model = 8;
@@ -55,6 +57,26 @@ TEST_CASE(
   check_equal(models::read_weights(folder / "olmo.safetensors", small()), weights);
   check_equal(models::read_weights(folder / "model.safetensors", small()), weights);
   check_equal(models::read_weights(folder.path(), small()), weights);
+}
+
+TEST_CASE(
+    "weights that are cut while they are read are an error, so that nothing is left half made",
+    "[models]") {
+  const test::TemporaryDirectory folder;
+  auto config = small();
+  config.vocab_size = 4096;
+  config.embedding_size = 4096;
+  const fs::path path = folder / "model.safetensors";
+  store::write_safetensors(path, model::make_tensors(model::parameter_specs(config)));
+  const store::SafetensorsFile open(path);
+  fs::resize_file(path, 4096);
+  try {
+    (void)open.tensor(open.entries().back().name);
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInput);
+    CHECK_THAT(error.what(), Catch::Matchers::Contains(path.string()));
+  }
 }
 
 TEST_CASE("slices of weights are those of the whole tensors", "[models]") {

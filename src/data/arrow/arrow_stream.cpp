@@ -332,9 +332,9 @@ void append_batch(const FlatTable& batch, Bytes body, const std::vector<ArrowFie
 
 std::vector<Json> read_arrow_stream(const std::filesystem::path& path,
                                     const std::vector<std::string>& columns) {
-  const MappedFile file(path);
+  const std::string file = read_file(path);  // no map: it may be cut while it is read
   const std::string origin = path.string();
-  StreamReader stream(file.bytes(), origin);
+  StreamReader stream(std::as_bytes(std::span(file)), origin);
   const auto schema = read_schema(stream, origin);
   check_columns(schema, columns, stream);
   std::vector<Json> rows;

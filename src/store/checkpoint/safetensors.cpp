@@ -281,10 +281,7 @@ at::Tensor SafetensorsFile::tensor(const std::string& name) const {
     damaged(file_.path().string() + ": tensor " + name, "dtype " + entry.dtype + " cannot be read");
   }
   at::Tensor tensor = new_tensor(entry.shape, type);
-  if (entry.bytes > 0) {
-    std::memcpy(mutable_host_bytes(tensor).data(), file_.bytes().data() + entry.offset,
-                entry.bytes);
-  }
+  copy_mapped(file_, entry.offset, std::as_writable_bytes(mutable_host_bytes(tensor)));
   file_.check_not_cut();
   return tensor;
 }
