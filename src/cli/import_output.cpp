@@ -99,6 +99,8 @@ bool is_of_wandb(const Json& config) {
 
 }  // namespace
 
+constexpr char kGpuCount[] = "gpu_count";
+
 ForeignConfig read_foreign_config(const std::string& path) {
   if (path.empty()) return {};
   Json config = config::to_json(config::read_config_file(path).root);
@@ -117,13 +119,19 @@ std::string read_foreign_machine(const std::string& path) {
       {{"host", "host"},
        {"os", "os"},
        {"gpu", "gpu"},
-       {"gpu_count", "gpus_of_a_node"},
+       {kGpuCount, "gpus_of_a_node"},
        {"python", "python"},
        {"startedAt", "started_utc"}}};
   Json machine = Json::object();
   for (const auto& [theirs, ours] : kFacts) {
     const auto found = metadata.find(theirs);
-    if (found != metadata.end() && found->is_primitive()) machine[ours] = *found;
+    if (found == metadata.end() || found->is_null()) continue;
+    const bool counts = theirs == std::string_view(kGpuCount);
+    if (counts ? !found->is_number_unsigned() : !found->is_string())
+      throw Error(ErrorKind::kInput, path + ": `" + theirs + "` must be " +
+                                         (counts ? "a whole number" : "text") + ", is " +
+                                         json_text(*found).substr(0, 40));
+    machine[ours] = *found;
   }
   return json_text(machine);
 }

@@ -113,4 +113,17 @@ TEST_CASE("of W&B's metadata the machine is kept, its GPUs as those of one node"
                     Catch::EndsWith("must be a JSON object"));
 }
 
+TEST_CASE("W&B's metadata that cannot be so is refused by file and key", "[cli]") {
+  const Folder folder;
+  const auto refused = [&](const char* text, const char* says) {
+    CHECK_THROWS_WITH(cli::read_foreign_machine(folder.file("meta.json", text)),
+                      Catch::Contains("meta.json") && Catch::Contains(says));
+  };
+  refused(R"({"gpu_count": "8"})", "`gpu_count` must be a whole number, is \"8\"");
+  refused(R"({"gpu_count": -1})", "`gpu_count`");
+  refused(R"({"host": 5})", "`host` must be text, is 5");
+  refused("{\"host\": ", "is not valid JSON");
+  CHECK(cli::read_foreign_machine(folder.file("meta.json", R"({"gpu_count": null})")) == "{}");
+}
+
 }  // namespace olmo::test
