@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/given_path.h"
 #include "cli/screen/table.h"
 #include "core/activity.h"
 #include "core/error.h"
@@ -148,6 +149,7 @@ void inspect_text(const CheckpointReader& reader, const Options& options) {
 }
 
 void inspect(const Options& options) {
+  require_own_checkpoint("checkpoint inspect", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   if (options.json) {
     std::cout << json_text(inspect_json(reader, options.tensors)) << '\n';
@@ -157,6 +159,7 @@ void inspect(const Options& options) {
 }
 
 int verify(const Options& options) {
+  require_own_checkpoint("checkpoint verify", options.path);
   const CheckpointReader reader(store::resolve_checkpoint(options.path));
   const std::vector<std::string> problems =
       during("reading every byte of " + reader.path().string(), [&] { return reader.verify(); });

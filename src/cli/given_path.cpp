@@ -163,6 +163,11 @@ void require_checkpoint(const std::string& command, const std::string& path) {
                                                               : std::string());
 }
 
+void require_own_checkpoint(const std::string& command, const std::string& path) {
+  if (kind_of(path) != Kind::kWeights) return;
+  refuse(command, path, Kind::kWeights, "a checkpoint or run folder of olmo-harness", "");
+}
+
 void require_config(const std::string& command, const std::string& path) {
   const Kind kind = kind_of(path);
   if (kind == Kind::kConfig) return;

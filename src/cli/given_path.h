@@ -14,6 +14,8 @@ namespace olmo::cli {
 void require_run(const std::string& command, const std::string& path);
 /// A CHECKPOINT: a checkpoint or run folder, or a folder with weights of others.
 void require_checkpoint(const std::string& command, const std::string& path);
+/// A CHECKPOINT that this program made, where weights of others will not do.
+void require_own_checkpoint(const std::string& command, const std::string& path);
 /// A config: JSON or YAML.
 void require_config(const std::string& command, const std::string& path);
 

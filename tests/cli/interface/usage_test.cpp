@@ -169,6 +169,9 @@ TEST_CASE("a path of another kind is told what it is and which command takes it"
       {{"eval", at("some.sqlite")}, {"is a database", "expected a checkpoint", "eval show"}},
       {{"eval", at("tokens.npy")}, {"is a token file", "expected a checkpoint"}},
       {{"checkpoint", "verify", at("run/run.db")}, {"expected a checkpoint", at("run")}},
+      {{"checkpoint", "inspect", at("weights.safetensors")},
+       {"is a model of other software", "checkpoint import"}},
+      {{"checkpoint", "verify", at("weights.safetensors")}, {"checkpoint import"}},
       {{"train", at("run")}, {"is a run folder", "--resume latest", "expected a config"}},
       {{"train", at("tokens.npy")}, {"is a token file", "data.paths"}},
   });
