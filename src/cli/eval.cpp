@@ -347,8 +347,9 @@ void add_how(const Command& eval, Options& options) {
       .takes(Takes::kTokenizer);
   eval.option("--data DIR", options.data,
               "The folder that `data fetch` filled (default: data/ in the cache folder)");
-  eval.option("--definitions DIR", options.definitions,
-              "Folder with further tasks/ and suites/ (default: evals/ in the current folder)");
+  const Option definitions =
+      eval.option("--definitions DIR", options.definitions,
+                  "Folder with further tasks/ and suites/ (default: evals/ in the current folder)");
   eval.option("--db FILE", options.database,
               "Database to write to (default: the checkpoint's run's, else evaluations.db)");
   const Option run = eval.run(options.run, "--run RUN",
@@ -357,8 +358,8 @@ void add_how(const Command& eval, Options& options) {
   eval.number("--step", options.step, {0, std::int64_t{1} << 53},
               "Step of that run, if neither the checkpoint nor its name tells it")
       .needs(run);
-  eval.option("--instances FILE", options.instances,
-              "Also write one JSON object per continuation to this file");
+  const Option instances = eval.option("--instances FILE", options.instances,
+                                       "Also write one JSON object per continuation to this file");
   eval.option("--numerics", options.policy.numerics,
               "portable: the same bits on every machine; fast: LibTorch's matrix products and "
               "attention")
@@ -373,10 +374,13 @@ void add_how(const Command& eval, Options& options) {
   eval.flag("--no-prefix-sharing", options.no_prefix_sharing,
             "Do not share computed contexts between requests: slower, the same scores");
   add_rank_options(eval, options.ranks);
-  eval.json(options.json);
-  eval.flag("--list", options.list, "List tasks and suites");
-  eval.run(options.rescore, "--rescore RUN",
-           "Compute the scores of a recorded evaluation again, from its rows and without a model");
+  const Option json = eval.json(options.json);
+  const Option list = eval.flag("--list", options.list, "List tasks and suites");
+  const Option rescore = eval.run(
+      options.rescore, "--rescore RUN",
+      "Compute the scores of a recorded evaluation again, from its rows and without a model");
+  eval.alone(list, {json, definitions});
+  eval.alone(rescore, {json, instances});
 }
 
 }  // namespace

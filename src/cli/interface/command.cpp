@@ -214,6 +214,15 @@ void Command::isa_device_threads(PolicyOptions& policy) const {
       "Number of threads; 0: every core that the process may use; changes no bit under portable");
 }
 
+void Command::alone(const Option& option, std::initializer_list<Option> others) const {
+  for (CLI::Option* declared : app_->get_options([](const CLI::Option*) { return true; })) {
+    const bool fits =
+        declared == option.option_ || declared == app_->get_help_ptr() ||
+        std::ranges::any_of(others, [&](const Option& one) { return one.option_ == declared; });
+    if (!fits) option.option_->excludes(declared);
+  }
+}
+
 void Command::footer(const std::string& text) const { app_->footer(text); }
 
 void Command::keep(std::shared_ptr<void> options) const {

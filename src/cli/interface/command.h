@@ -62,6 +62,7 @@ class Option {
   Option& takes(Takes kind);
 
  private:
+  friend class Command;
   CLI::Option* option_;
   ProgramState* program_;
 };
@@ -118,6 +119,9 @@ class Command {
   /// All words that remain, which are to be key.path=value; `--key=value` may be said, too.
   void overrides(std::vector<std::string>& values) const;
   void isa_device_threads(PolicyOptions& policy) const;
+
+  /// Of what was declared so far, only `others` may be given beside `option`.
+  void alone(const Option& option, std::initializer_list<Option> others) const;
 
   void footer(const std::string& text) const;
   /// What the command does; an int that it returns is the exit code. A command without one needs

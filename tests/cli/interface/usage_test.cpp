@@ -151,6 +151,17 @@ TEST_CASE("a value out of range, or none of the words, is told with what is expe
   });
 }
 
+TEST_CASE("eval --list and --rescore refuse what they would not heed", "[cli]") {
+  check_refused({
+      {{"eval", "runs/a", "--list"}, {"CHECKPOINT and --list exclude each other"}},
+      {{"eval", "--list", "--suite", "olmo"}, {"--suite", "--list", "exclude each other"}},
+      {{"eval", "--list", "--rescore", "a.db"}, {"--list", "--rescore", "exclude each other"}},
+      {{"eval", "--rescore", "a.db", "--limit", "3"}, {"--limit", "exclude each other"}},
+      {{"eval", "--rescore", "a.db", "--db", "b.db"}, {"--db", "exclude each other"}},
+      {{"eval", "--rescore", "a.db", "--threads", "2"}, {"--threads", "exclude each other"}},
+  });
+}
+
 TEST_CASE("a path of another kind is told what it is and which command takes it", "[cli]") {
   const TemporaryDirectory folder;
   const auto at = [&](const char* name) { return (folder / name).string(); };
