@@ -142,7 +142,7 @@ bool is_config_name(const std::string& name) {
   return name.ends_with(".json") || config::is_yaml_name(name);
 }
 
-/// True for a run directory and for FILE.db or FILE.db:RUN_ID.
+/// True for a run (kRunForms).
 bool is_run_name(const std::string& name) {
   const auto database = store::parse_run_name(name).database;
   return std::filesystem::is_directory(name) || database.extension() == ".db" ||
@@ -228,9 +228,9 @@ void add_data_inspect(const Command& data) {
       data.add("inspect", "Show what a training step saw: its instances, documents and text");
   auto& arguments = command.options<InspectArguments>();
   command
-      .option("INPUT", arguments.input,
-              "A run (run directory, FILE.db or FILE.db:RUN_ID), a config (.json, .yaml, "
-              ".yml), or a token file")
+      .option(
+          "INPUT", arguments.input,
+          std::string("A run (") + kRunForms + "), a config (.json, .yaml, .yml), or a token file")
       .required();
   command.option("MORE", arguments.more,
                  "For a run or a config: key.path=value sets a key. For a token file: more token "

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/eval_output.h"
 #include "cli/eval_records.h"
+#include "cli/given_path.h"
 #include "cli/next_steps.h"
 #include "cli/rank_options.h"
 #include "core/activity.h"
@@ -353,8 +354,8 @@ void add_how(const Command& eval, Options& options) {
   eval.option("--db FILE", options.database,
               "Database to write to (default: the checkpoint's run's, else evaluations.db)");
   const Option run = eval.run(options.run, "--run RUN",
-                              "Make the evaluation part of this run (FILE.db, FILE.db:RUN_ID or a "
-                              "run folder), e.g. an imported one");
+                              std::string("Make the evaluation part of this run (") + kRunForms +
+                                  "), e.g. an imported one");
   eval.number("--step", options.step, {0, std::int64_t{1} << 53},
               "Step of that run, if neither the checkpoint nor its name tells it")
       .needs(run);

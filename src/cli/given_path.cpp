@@ -47,7 +47,6 @@ constexpr KindWords kWords[] = {
     {Kind::kFolderOfRuns, "a folder of run folders", "name one of them"},
 };
 
-constexpr char kRunWords[] = "a run: FILE.db, FILE.db:RUN_ID or a run folder";
 constexpr char kCheckpointWords[] =
     "a checkpoint: a checkpoint or run folder, or a folder with config.json and safetensors";
 
@@ -147,7 +146,7 @@ void require_run(const std::string& command, const std::string& path) {
     check_regular_file(database);
   const Kind kind = kind_of(file);
   if (kind == Kind::kRunFolder || kind == Kind::kDatabase || file.extension() == ".db") return;
-  refuse(command, text, kind, kRunWords,
+  refuse(command, text, kind, std::string("a run: ") + kRunForms,
          kind == Kind::kCheckpoint ? run_folder_above(path) : std::string());
 }
 

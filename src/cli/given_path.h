@@ -10,7 +10,9 @@ namespace olmo::cli {
 // the sentence says what it is, what is expected, and which commands take it. What is not there, or
 // nothing that we know, is left to whoever reads it.
 
-/// A RUN: FILE.db, FILE.db:ID or a run folder. `command`: "report run".
+/// How a RUN is named.
+inline constexpr char kRunForms[] = "FILE.db, FILE.db:RUN_ID or a run folder";
+/// A RUN. `command`: "report run".
 void require_run(const std::string& command, const std::string& path);
 /// A CHECKPOINT: a checkpoint or run folder, or a folder with weights of others.
 void require_checkpoint(const std::string& command, const std::string& path);

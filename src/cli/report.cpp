@@ -160,7 +160,7 @@ void add_report(const Command& program, const char* group) {
 
   const Command comparing =
       report.add("parity", "Compare two runs: one verdict, and the evidence for it");
-  comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:ID (run or evaluation) or run directory")
+  comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:ID (run or evaluation) or a run folder")
       .required();
   comparing.run(options.b, "RUN_B", "The other one; differences are B minus A").required();
   comparing

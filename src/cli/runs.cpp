@@ -168,7 +168,7 @@ void add_runs(const Command& program, const char* group) {
       program.add("runs", "List, show, watch, compare, export, import and tag runs", group);
   runs.footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
-      "directory.\nExample: olmo-harness runs list runs/quickstart");
+      "folder.\nExample: olmo-harness runs list runs/quickstart");
   auto& options = runs.options<Options>();
 
   add_runs_list(runs);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/given_path.h"
 #include "cli/interface/help.h"
 #include "cli/screen/table.h"
 #include "config/key_table.h"
@@ -298,7 +299,7 @@ void add_runs_diff(const Command& runs) {
   const Command comparing =
       runs.add("diff", "List in what two runs differ: config, inputs, machine, first step");
   auto& options = comparing.options<Options>();
-  comparing.run(options.a, "RUN_A", "FILE.db, FILE.db:RUN_ID or a run folder").required();
+  comparing.run(options.a, "RUN_A", kRunForms).required();
   comparing.run(options.b, "RUN_B", "The other one").required();
   comparing.json(options.json);
   comparing.footer(

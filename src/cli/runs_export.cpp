@@ -137,8 +137,7 @@ void add_runs_export(const Command& runs) {
   auto& options = exporting.options<Options>();
   exporting
       .option("RUN", options.places,
-              "FILE.db, FILE.db:RUN_ID or a run folder. With --to several, and then the folder to "
-              "write to")
+              kRunForms + std::string(". With --to several, and then the folder to write to"))
       .required();
   const auto tool = exporting
                         .option("--to TOOL", options.tool,

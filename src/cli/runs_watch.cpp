@@ -131,7 +131,7 @@ int watch(const Options& options) {
 void add_runs_watch(const Command& runs) {
   const Command command = runs.add("watch", "Follow runs in the terminal as they train");
   auto& options = command.options<Options>();
-  command.option("RUN", options.runs, "FILE.db, FILE.db:RUN_ID or a run directory; may be to come")
+  command.option("RUN", options.runs, kRunForms + std::string("; may be to come"))
       .required()
       .takes(Takes::kRun);
   command.number("--interval", options.interval, {1, 86'400},

@@ -176,11 +176,9 @@ Option Command::json(bool& value) const {
   return flag("--json", value, "Print one JSON object on stdout");
 }
 
-Option Command::run(std::string& value) const {
-  return run(value, "RUN", "FILE.db, FILE.db:RUN_ID or a run directory").required();
-}
+Option Command::run(std::string& value) const { return run(value, "RUN", kRunForms).required(); }
 
-Option Command::run(std::string& value, const char* name, const char* description) const {
+Option Command::run(std::string& value, const char* name, const std::string& description) const {
   before([&value, command = this->name()] { require_run(command, value); });
   return option(name, value, description).takes(Takes::kRun);
 }

@@ -113,7 +113,7 @@ class Command {
   Option json(bool& value) const;
   /// RUN, the argument that says which run.
   Option run(std::string& value) const;
-  Option run(std::string& value, const char* name, const char* description) const;
+  Option run(std::string& value, const char* name, const std::string& description) const;
   Option checkpoint(std::string& value, const char* name, const char* description) const;
   Option config(std::string& value, const char* description) const;
   /// All words that remain, which are to be key.path=value; `--key=value` may be said, too.
