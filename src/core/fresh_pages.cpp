@@ -49,11 +49,11 @@ at::Tensor zero_tensor(at::IntArrayRef shape, at::TensorOptions options) {
 }
 
 FreshPages::FreshPages(const std::vector<std::span<std::byte>>& memory, int threads) {
-  constexpr int kMostThreads = 4;  // as many clear pages as fast as memory takes them
+  constexpr int kEnough = 4;  // as many clear pages as fast as memory takes them
   if (threads <= 0) return;
   for (const auto& each : memory) add_parts(each, parts_);
   try {
-    for (int i = 0; i < std::min(threads, kMostThreads) && !parts_.empty(); ++i)
+    for (int i = 0; i < std::min(threads, kEnough) && !parts_.empty(); ++i)
       threads_.emplace_back([this] { take_all(); });
   } catch (const std::system_error&) {  // too few threads: the writers take their pages themselves
   }
