@@ -1,15 +1,14 @@
 // trackio's database: one file a project (store/runs/trackio_db.h).
-#include <array>
 #include <cctype>
+#include <chrono>
 #include <cmath>
-#include <ctime>
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
 #include "core/output_file.h"
 #include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/utc_time.h"
 #include "exports/tools.h"
 #include "store/runs/trackio_db.h"
 
@@ -29,13 +28,11 @@ std::string file_of(const std::string& project) {
 }
 
 std::string iso_time(double unix_seconds) {
-  const auto seconds = static_cast<std::time_t>(unix_seconds);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const double fraction = unix_seconds - static_cast<double>(seconds);
-  return text.data() + formatted(".%06d+00:00", static_cast<int>(fraction * 1e6));
+  using Clock = std::chrono::system_clock;
+  const std::chrono::duration<double> since(unix_seconds);
+  std::string text = utc_text(Clock::time_point(std::chrono::floor<Clock::duration>(since)), 6);
+  text.pop_back();
+  return text + "+00:00";
 }
 
 /// Numbers that JSON lacks are texts to trackio.

@@ -113,7 +113,7 @@ std::string json_number(double value) {
 }
 
 std::string time_text(double unix_seconds, const char* format) {
-  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  const auto seconds = static_cast<std::time_t>(std::floor(unix_seconds));
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};

@@ -31,8 +31,11 @@ bool looks_numeric(const std::string& cell) {
   return !cell.empty() && cell.find_first_not_of("0123456789.+-e") == std::string::npos;
 }
 
-/// Numbers, "12.5 ± 0.3", "4.1 .. 5.2": what must not be cut.
+/// Numbers, "12.5 ± 0.3", "4.1 .. 5.2": what must not be cut. A name may consist of the same
+/// characters, and is longer.
 bool is_figure(const std::string& cell) {
+  constexpr std::size_t kLongest = 36;
+  if (display_width(cell) > kLongest) return false;
   std::string rest = cell;
   for (std::size_t at; (at = rest.find("±")) != std::string::npos;)
     rest.replace(at, std::string_view("±").size(), " ");

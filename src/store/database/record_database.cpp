@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/terminal.h"
+#include "core/utc_time.h"
 #include "store/database/schema.h"
 #include "store/file_system.h"
 
@@ -41,21 +41,7 @@ bool lacks_journal(const Database& db) {
 
 }  // namespace
 
-std::string utc_now(int digits) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-  const auto seconds = static_cast<std::time_t>(micros / 1'000'000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%s.%06d", date.data(),
-                static_cast<int>(micros % 1'000'000));
-  return std::string(text.data())
-             .substr(0, std::strlen(date.data()) + 1 + static_cast<std::size_t>(digits)) +
-         "Z";
-}
+std::string utc_now(int digits) { return utc_text(std::chrono::system_clock::now(), digits); }
 
 std::string new_record_id() {
   std::random_device entropy;

@@ -38,7 +38,7 @@ constexpr std::array<Meaning, 12> kMeanings = {{
      " (does its folder exist, and may you write there?)"},
     {SQLITE_READONLY, ErrorKind::kUsage, true, " (the file or its folder is read-only)"},
     {SQLITE_PERM, ErrorKind::kUsage, false, ""},
-    {SQLITE_FULL, ErrorKind::kFailure, true, " (the disk is full)"},
+    {SQLITE_FULL, ErrorKind::kFailure, true, ""},
     {SQLITE_BUSY, ErrorKind::kFailure, true, " (another process holds the database)"},
     {SQLITE_IOERR, ErrorKind::kFailure, true, ""},
     {SQLITE_LOCKED, ErrorKind::kFailure, true, ""},

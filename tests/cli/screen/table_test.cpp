@@ -49,6 +49,14 @@ TEST_CASE("a narrow table cuts words, keeps the end of a path, and never cuts a 
   }
 }
 
+TEST_CASE("a name of digits and dashes alone is cut like any other", "[cli]") {
+  TextTable table({"run", "name", "loss"});
+  table.add({std::string(90, '1'), std::string(200, '-'), "12.5 ± 0.3"});
+  INFO(table.text(80));
+  CHECK(widest(table.text(80)) <= 80);
+  CHECK(table.text(80).find("12.5 ± 0.3") != std::string::npos);
+}
+
 TEST_CASE("columns without room follow in a table below, beside the first column again", "[cli]") {
   const auto text = example().text(50);
   INFO(text);

@@ -79,6 +79,21 @@ TEST_CASE("rows that a full disk refuses wait and are written in order when ther
   CHECK(runs_in(db) == 3);
 }
 
+TEST_CASE("a full disk is told once", "[store]") {
+  const TemporaryDirectory folder;
+  RecordDatabase db(folder / "run.db", OpenMode::kCreate);
+  fill(db, true);
+  try {
+    db.write(a_row(1));
+    db.flush();
+    FAIL("there was room");
+  } catch (const DatabaseError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("full") != std::string::npos);
+    CHECK(text.find("full") == text.rfind("full"));
+  }
+}
+
 TEST_CASE("without leave to wait, a row that cannot be written is an error at once", "[store]") {
   const TemporaryDirectory folder;
   RecordDatabase db(folder / "run.db", OpenMode::kCreate);
