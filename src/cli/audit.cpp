@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/process.h"
+#include "core/recorded_json.h"
 #include "core/terminal.h"
 #include "report/record/contradictions.h"
 #include "report/record/missing_rows.h"
@@ -63,11 +64,14 @@ audit::Stretch parse_stretch(const std::string& text) {
   return stretch;
 }
 
-/// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with.
+/// Throws Error(kDamaged) unless the recorded config is the one that the run was begun with, and
+/// Error(kUsage) where that cannot be read here.
 void require_sound_config(const audit::AuditedRun& recorded, const std::string& run) {
   const auto fits = config::has_digest(recorded.config, recorded.experiment_digest);
   // What enters the digest was another choice then: the recorded one stands as it is.
   if (fits && (*fits || recorded.chain_format != kChainFormat)) return;
+  if (!fits && recorded_json(recorded.config).is_object())
+    throw Error(ErrorKind::kUsage, run + ": the record " + report::unchecked_of(recorded));
   throw Error(ErrorKind::kDamaged, run + ": " + report::kAlteredConfig);
 }
 

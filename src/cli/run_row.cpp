@@ -2,10 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "report/record/side.h"
 
 namespace olmo::cli {
 namespace {
@@ -48,17 +46,20 @@ OrderedJson row_json(const std::vector<std::string>& names, const std::vector<Sq
   return object;
 }
 
-void warn_of_damage(const store::RecordDatabase& records, const std::string& run_id) {
-  std::vector<std::string> damage;
-  try {
-    damage = report::damage_of(records, run_id);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kDamaged) throw;
-    damage = {error.what()};
-  }
-  if (!damage.empty())
-    log_warning(records.path().string() + ": the record is damaged: " + damage.front() +
+void warn_of(const store::RecordDatabase& records, const report::RecordCheck& check) {
+  const std::string record = records.path().string() + ": the record ";
+  if (check.is_damaged())
+    log_warning(record + "is damaged: " + check.reason +
                 "; `olmo-harness report run` tells all that is wrong");
+  else if (check.is_unchecked())
+    log_warning(record + check.reason);
+}
+
+report::RecordCheck warn_of_record(const store::RecordDatabase& records,
+                                   const std::string& run_id) {
+  auto check = report::check_record(records, run_id);
+  warn_of(records, check);
+  return check;
 }
 
 }  // namespace olmo::cli

@@ -80,6 +80,13 @@ void add_state(OrderedJson& shown, const RunDb& db, const store::RunRecord& run)
   shown["state_reason"] = now.reason.empty() ? OrderedJson() : OrderedJson(now.reason);
 }
 
+/// Whether its figures are to be believed; a person is warned if not.
+void add_check(OrderedJson& shown, const RunDb& db, const std::string& run) {
+  const auto check = warn_of_record(db.records(), run);
+  shown["record"] = report::to_string(check.state);
+  shown["record_reason"] = check.reason.empty() ? OrderedJson() : OrderedJson(check.reason);
+}
+
 /// All that the record has of a run but its steps.
 OrderedJson read_all_of(RunDb& db, const std::string& run) {
   const auto of_run = [&](const char* table) {
@@ -88,6 +95,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
   const auto record = db.run(run);
   OrderedJson shown = overview_json(store::read_overview(db.records(), run));
   add_state(shown, db, record);
+  add_check(shown, db, run);
   shown["config"] = json_or_text(record.config);
   shown["attempts"] = of_run("attempts");
   for (auto& attempt : shown["attempts"]) {
@@ -107,10 +115,8 @@ void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = db.find_run(name.run);
-  const OrderedJson shown = during("reading the record of " + options.run, [&] {
-    warn_of_damage(db.records(), run);
-    return read_all_of(db, run);
-  });
+  const OrderedJson shown =
+      during("reading the record of " + options.run, [&] { return read_all_of(db, run); });
   if (options.json) {
     std::cout << json_text(shown, 2) << "\n";
     return;

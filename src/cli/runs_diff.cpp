@@ -124,6 +124,7 @@ report::SideRecords read_side(const std::string& text, report::Side& side) {
   if (!side.run) throw Error(ErrorKind::kUsage, text + ": is an evaluation, and no run");
   for (const auto& sentence : report::damage_of(side)) log_warning(side.label + ": " + sentence);
   if (!side.disagreement.empty()) log_warning(side.label + " " + side.disagreement);
+  if (!side.unchecked.empty()) log_warning(side.label + ": the record " + side.unchecked);
   return records;
 }
 

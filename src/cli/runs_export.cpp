@@ -67,7 +67,7 @@ void export_table(const Options& options) {
       std::cout << row.str();
     }
   };
-  if (options.table == "steps") warn_of_damage(db.records(), run);
+  if (options.table == "steps") warn_of_record(db.records(), run);
   store::for_each_row(db, options.table, run, options.all_attempts, send);
   if (file) file->publish();
   if (!options.out.empty()) log_line("wrote " + options.out);
@@ -104,7 +104,7 @@ void export_runs(const Options& options) {
     const auto name = store::parse_run_name(options.places[i]);
     RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
     const std::string run = db.find_run(name.run);
-    warn_of_damage(db.records(), run);
+    warn_of_record(db.records(), run);
     exports::Source source{
         .facts = exports::read_facts(db, run),
         .points = [&](const exports::OnPoint& visit) { exports::for_each_point(db, run, visit); }};

@@ -18,26 +18,40 @@ optim::Progress progress_of(const TrainConfig& config, const CountedStep& at,
           .batches_per_epoch = batches_per_epoch};
 }
 
+RunColumns read_columns(const std::string& recorded) {
+  TrainConfig config = parse_config(recorded, "config.json").config;
+  RunColumns columns{.seed = config.seed,
+                     .n_parameters = model::count_parameters(config.model).total,
+                     .tokens_per_step = config.tokens_per_step(),
+                     .max_steps = {},
+                     .config = {}};
+  if (config.max_duration.unit != optim::Duration::Unit::kEpochs)
+    columns.max_steps =
+        optim::max_steps(config.max_duration, {.tokens_per_batch = columns.tokens_per_step});
+  if (config.stop_at)
+    columns.max_steps = columns.max_steps ? std::min(*columns.max_steps, *config.stop_at)
+                                          : std::optional<std::int64_t>();
+  columns.config = std::move(config);
+  return columns;
+}
+
 }  // namespace
 
 std::optional<RunColumns> run_columns(const std::string& recorded) {
   try {
-    TrainConfig config = parse_config(recorded, "config.json").config;
-    RunColumns columns{.seed = config.seed,
-                       .n_parameters = model::count_parameters(config.model).total,
-                       .tokens_per_step = config.tokens_per_step(),
-                       .max_steps = {},
-                       .config = {}};
-    if (config.max_duration.unit != optim::Duration::Unit::kEpochs)
-      columns.max_steps =
-          optim::max_steps(config.max_duration, {.tokens_per_batch = columns.tokens_per_step});
-    if (config.stop_at)
-      columns.max_steps = columns.max_steps ? std::min(*columns.max_steps, *config.stop_at)
-                                            : std::optional<std::int64_t>();
-    columns.config = std::move(config);
-    return columns;
+    return read_columns(recorded);
   } catch (const Error&) {
     return std::nullopt;
+  }
+}
+
+std::string why_unreadable(const std::string& recorded) {
+  try {
+    read_columns(recorded);
+    return "";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    return text.substr(0, text.find('\n'));
   }
 }
 

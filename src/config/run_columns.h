@@ -21,6 +21,8 @@ struct RunColumns {
 
 /// Nothing for a config that this program cannot read.
 std::optional<RunColumns> run_columns(const std::string& recorded);
+/// Why it cannot be read, on one line; empty: it can.
+std::string why_unreadable(const std::string& recorded);
 
 /// How an attempt with so many ranks shares the work: "single" for one rank, else as the config
 /// names it, "ddp" or FSDP's sharding strategy.

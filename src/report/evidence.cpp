@@ -1,9 +1,11 @@
 #include "report/evidence.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/text.h"
 #include "report/copies.h"
+#include "report/record/contradictions.h"
 #include "report/training/assignment.h"
 #include "report/training/ending.h"
 
@@ -103,6 +105,11 @@ std::string identical_steps(const ParityReport& report) {
   return text;
 }
 
+/// Each side with its letter.
+std::array<std::pair<std::string, const Side*>, 2> sides_of(const ParityReport& report) {
+  return {{{"A", &report.a}, {"B", &report.b}}};
+}
+
 /// What a reader of equal losses must know of the records that they come from.
 void add_caveats_of_records(ParityReport& report) {
   const Identity& identity = report.identity;
@@ -129,19 +136,18 @@ void add_caveats_of_records(ParityReport& report) {
 
 /// A branch has only the steps since its checkpoint, which may be the other side's own.
 void add_caveats_of_branches(ParityReport& report) {
-  for (const auto& [letter, side] : {std::pair('A', &report.a), std::pair('B', &report.b)}) {
+  for (const auto& [letter, side] : sides_of(report)) {
     if (!side->has_steps() || !is_branch(*side->run)) continue;
-    report.caveats.push_back(std::string(1, letter) + " began at step " +
-                             std::to_string(side->run->steps.step.front()) + ", from " +
-                             side->run->attempts.front().resumed_from +
-                             ": nothing is said of the steps before.");
+    report.caveats.push_back(
+        letter + " began at step " + std::to_string(side->run->steps.step.front()) + ", from " +
+        side->run->attempts.front().resumed_from + ": nothing is said of the steps before.");
   }
 }
 
 /// An audit that found other bits than the record has speaks against its side, whatever the sides
 /// have in common.
 void add_caveats_of_audits(ParityReport& report) {
-  for (const auto& [letter, side] : {std::pair('A', &report.a), std::pair('B', &report.b)}) {
+  for (const auto& [letter, side] : sides_of(report)) {
     if (!side->run) continue;
     for (const auto& audit : side->run->audits) {
       if (audit.verdict != "different") continue;
@@ -149,9 +155,8 @@ void add_caveats_of_audits(ParityReport& report) {
                                     ? "step " + std::to_string(*audit.difference_step)
                                     : "steps " + std::to_string(audit.first_step) + " to " +
                                           std::to_string(audit.last_step);
-      report.caveats.push_back(std::string("An audit of ") + letter +
-                               " found something else than " + "its record has, at " + where +
-                               ": " + audit.difference + ".");
+      report.caveats.push_back("An audit of " + letter + " found something else than " +
+                               "its record has, at " + where + ": " + audit.difference + ".");
     }
   }
 }
@@ -192,6 +197,10 @@ Conditions conditions_of(const ParityReport& report) {
       conditions.caps.push_back(cap_of(parting, report.trajectory->unit_of_partings));
   if (auto cap = one_model(report)) conditions.caps.push_back(*std::move(cap));
   if (auto cap = cap_of_ends(report.a, report.b)) conditions.caps.push_back(*std::move(cap));
+  for (const auto& [letter, side] : sides_of(report)) {
+    const std::string unread = side->run ? unread_config_of(*side->run) : "";
+    if (!unread.empty()) conditions.caps.push_back("the record of " + letter + " " + unread);
+  }
   return conditions;
 }
 
@@ -213,10 +222,11 @@ void add_caveats(ParityReport& report) {
   add_caveats_of_audits(report);
   const auto ends = caveats_of_ends(report.a, report.b);
   report.caveats.insert(report.caveats.end(), ends.begin(), ends.end());
-  for (const Side* side : {&report.a, &report.b}) {
+  for (const auto& [letter, side] : sides_of(report)) {
     if (!side->disagreement.empty())
-      report.caveats.push_back(std::string(side == &report.a ? "A " : "B ") + side->disagreement +
-                               ".");
+      report.caveats.push_back(letter + " " + side->disagreement + ".");
+    if (!side->unchecked.empty())
+      report.caveats.push_back("The record of " + letter + " " + side->unchecked + ".");
     if (side->evaluation && !side->evaluation->sealed) {
       report.caveats.push_back("The evaluation of " + side->label +
                                " is not sealed (an older olmo-harness recorded it): an altered row "

@@ -133,6 +133,28 @@ TEST_CASE("a run of a damaged record is shown and exported, and it is said", "[c
   }
 }
 
+TEST_CASE("a run whose config cannot be read is shown, and it is said that it was not checked",
+          "[cli]") {
+  const Trained trained;
+  const Words show = {"show", trained.database, "--json"};
+  CHECK(Json::parse(trained.runs(show).out).at("record") == "sound");
+  store::Database(trained.database, store::OpenMode::kReadWrite)
+      .execute("UPDATE runs SET config = json_set(config, '$.key_of_a_newer_program', 1)");
+  const auto ended = trained.runs(show);
+  CHECK(ended.code == 0);
+  CHECK(
+      ended.says("the record was not checked against its config, which this olmo-harness cannot "
+                 "read: config.json:1: `key_of_a_newer_program`"));
+  const auto shown = Json::parse(ended.out);
+  CHECK(shown.at("record") == "unchecked");
+  CHECK(shown.at("record_reason").get<std::string>().find("was not checked") == 0);
+  const auto audit = harness(trained / "audit", {"audit", trained.database});
+  CHECK(audit.code == 2);
+  CHECK(
+      audit.says("the record was not checked against its config, which this olmo-harness cannot "
+                 "read: config.json:1: `key_of_a_newer_program`"));
+}
+
 TEST_CASE("two runs may share a database, and the later one is the default", "[cli]") {
   const Scene scene;
   const std::string database = (scene / "all.db").string();

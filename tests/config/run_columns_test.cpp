@@ -28,6 +28,11 @@ TEST_CASE("a config says the seed, parameters, tokens of a step and steps of its
   CHECK(columns->n_parameters == 128 * 8 + 4 * 8 * 8 + 16 * 8 + 8 * 8);
   CHECK(columns->max_steps == 50);
   CHECK_FALSE(run_columns(R"({"a key of a newer program": 1})"));
+  CHECK(why_unreadable(std::string(kConfig) + "50}").empty());
+  CHECK(why_unreadable(R"({"a key of a newer program": 1, "seed": "x"})").find("a key of a") !=
+        std::string::npos);
+  CHECK(why_unreadable(R"({"a key of a newer program": 1, "seed": "x"})").find('\n') ==
+        std::string::npos);
 }
 
 TEST_CASE("the batches of an epoch follow from the sizes of the token files", "[config]") {

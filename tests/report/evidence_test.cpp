@@ -1,5 +1,6 @@
 #include "report/evidence.h"
 
+#include "core/hash.h"
 #include "support/catch.h"
 
 using namespace olmo::report;
@@ -32,6 +33,22 @@ TEST_CASE("curves of one trajectory that part cap, of independent trainings they
   CHECK(conditions_of(report).caps ==
         std::vector<std::string>{"the losses tell of other data from step 401 on"});
   report.kind = Kind::kOutcome;
+  CHECK(conditions_of(report).caps.empty());
+}
+
+TEST_CASE("a record that was not checked against its config is told, and caps unless it is old",
+          "[report]") {
+  ParityReport report;
+  report.b.run.emplace().status = "finished";
+  report.b.run->config = R"({"a key of a newer program": 1})";
+  report.b.run->chain_format = olmo::kChainFormat;
+  report.b.unchecked = "was not checked";
+  REQUIRE(conditions_of(report).caps.size() == 1);
+  CHECK(conditions_of(report).caps[0].find("the record of B was not checked against its config") ==
+        0);
+  add_caveats(report);
+  CHECK(report.caveats == std::vector<std::string>{"The record of B was not checked."});
+  report.b.run->chain_format = 1;
   CHECK(conditions_of(report).caps.empty());
 }
 

@@ -1,5 +1,8 @@
 #include "report/run_report.h"
 
+#include <nlohmann/json.hpp>
+
+#include "report/page/pages.h"
 #include "store/plain_evaluation.h"
 #include "store/run_fixture.h"
 #include "support/catch.h"
@@ -40,6 +43,19 @@ TEST_CASE("a report of one run says that it disagrees with itself", "[report]") 
   CHECK(report_run(run.path().string(), "").side.disagreement.empty());
   run.sql(R"(UPDATE attempts SET policy = '{"numerics":"portable"}')");
   CHECK(report_run(run.path().string(), "").side.disagreement.find("disagrees with itself") == 0);
+}
+
+TEST_CASE("a report of one run says that its record was not checked against its config, and why",
+          "[report]") {
+  test::RecordedCurve run;
+  run.steps(1, 10);
+  run.sql(R"(UPDATE runs SET config = '{"a key of a newer program": 1}')");
+  const RunReport found = report_run(run.path().string(), "");
+  CHECK(found.side.unchecked.find("was not checked against its config, which") == 0);
+  CHECK(run_markdown(found).find("The record was not checked against its config") !=
+        std::string::npos);
+  CHECK(run_html(found).find("The record was not checked against its config") != std::string::npos);
+  CHECK(run_json(found)["unchecked"] == found.side.unchecked);
 }
 
 }  // namespace olmo::report

@@ -133,6 +133,7 @@ OrderedJson json_of(const Side& side) {
       {"sha256",
        side.database_sha256.empty() ? OrderedJson(nullptr) : OrderedJson(side.database_sha256)},
       {"run", side.run ? run_json(*side.run) : OrderedJson(nullptr)},
+      {"unchecked", side.unchecked},
       {"evaluation", side.evaluation ? evaluation_json(*side.evaluation) : OrderedJson(nullptr)}};
 }
 

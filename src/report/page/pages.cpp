@@ -56,6 +56,7 @@ std::vector<std::string> summary(const RunReport& report) {
                   (report.marks.size() == 1 ? " marked event" : " marked events"));
   if (!report.side.disagreement.empty())
     lines.push_back("The run " + report.side.disagreement + ".");
+  if (!report.side.unchecked.empty()) lines.push_back("The record " + report.side.unchecked + ".");
   return lines;
 }
 

@@ -27,8 +27,10 @@ class Contradictions {
       return std::move(found_);
     }
     if (run_.chain_format != kChainFormat) return {};  // other keys entered the digest then
-    // A config that cannot be read may be a newer program's.
-    if (config::has_digest(run_.config, run_.experiment_digest) == false) return {kAlteredConfig};
+    // A config that cannot be read may be a newer program's, if it is one.
+    if (config::has_digest(run_.config, run_.experiment_digest) == false ||
+        !recorded_json(run_.config).is_object())
+      return {kAlteredConfig};
     compare_ends();
     compare_ranks();
     for (auto& sentence : impossible_measures(run_)) found_.push_back(std::move(sentence));
@@ -138,6 +140,19 @@ class Contradictions {
 
 std::vector<std::string> contradictions_of(const store::RecordedRun& run) {
   return Contradictions(run).find();
+}
+
+std::string unchecked_of(const store::RecordedRun& run) {
+  if (run.imported) return "";
+  const std::string unchecked = "was not checked against its config, ";
+  if (const std::string why = config::why_unreadable(run.config); !why.empty())
+    return unchecked + "which this olmo-harness cannot read: " + why;
+  if (run.chain_format == kChainFormat) return "";
+  return unchecked + "as it has the older format " + std::to_string(run.chain_format);
+}
+
+std::string unread_config_of(const store::RecordedRun& run) {
+  return run.chain_format == kChainFormat ? unchecked_of(run) : "";
 }
 
 }  // namespace olmo::report

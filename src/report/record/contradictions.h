@@ -16,8 +16,15 @@ inline constexpr char kAlteredConfig[] =
     "altered, or is damaged";
 
 /// One sentence each, without its full stop: the column and both values; or that the config is not
-/// that of its digest. Nothing for a config that this program cannot read, for an older format of
-/// the record, and of a log but its seed.
+/// that of its digest. Nothing for a config that this program cannot read, unless it is no JSON
+/// object, for an older format of the record, and of a log but its seed.
 std::vector<std::string> contradictions_of(const store::RecordedRun& run);
+
+/// Why nothing was held to the config, neither here nor by missing_rows, as follows "the record";
+/// empty: all was, or it is that of a log.
+std::string unchecked_of(const store::RecordedRun& run);
+/// The same where its config is why, which keeps a claim at CONSISTENT; empty, too, for an older
+/// format of the record, which is told and no more, as an evaluation without seals.
+std::string unread_config_of(const store::RecordedRun& run);
 
 }  // namespace olmo::report

@@ -23,14 +23,6 @@ std::string label_of(const std::string& text, const store::RunName& name) {
   return name.run.empty() ? label : label + ":" + name.run;
 }
 
-/// Rows that it lacks are damage, too.
-store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id) {
-  store::RecordedRun run = store::read_run(records, run_id);
-  for (auto& sentence : missing_rows(records, run))
-    run.damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
-  return run;
-}
-
 }  // namespace
 
 SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
@@ -77,18 +69,18 @@ std::vector<std::string> damage_of(const Side& side) {
   return sentences;
 }
 
-std::vector<std::string> damage_of(const store::RecordDatabase& records,
-                                   const std::string& run_id) {
-  Side side;
-  side.run = read_whole_run(records, run_id);
-  return damage_of(side);
-}
-
 void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step) {
   if (run.tokens_known || !run.steps.steps_known) return;
   for (std::size_t i = 0; i < run.steps.size(); ++i)
     run.steps.tokens[i] = run.steps.step[i] * tokens_per_step;
   run.tokens_known = true;
+}
+
+store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id) {
+  store::RecordedRun run = store::read_run(records, run_id);
+  for (auto& sentence : missing_rows(records, run))
+    run.damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
+  return run;
 }
 
 void add_run(Side& side, const SideRecords& records) {
@@ -97,6 +89,7 @@ void add_run(Side& side, const SideRecords& records) {
   side.run->label = side.label;
   if (const auto found = store::disagreement_of(records.database(), records.run_id))
     side.disagreement = store::sentence_of(*found);
+  side.unchecked = unchecked_of(*side.run);
 }
 
 }  // namespace olmo::report

@@ -24,6 +24,8 @@ struct Side {
   /// How its run disagrees with itself (store/runs/retrained_steps.h), as follows its name; empty:
   /// it does not.
   std::string disagreement = {};
+  /// Why its record was not held to its config (unchecked_of); empty: it was.
+  std::string unchecked = {};
 
   [[nodiscard]] bool has_steps() const { return run && run->steps.size() > 0; }
 };
@@ -61,11 +63,12 @@ void hash_database(Side& side, const store::RunName& name);
 
 /// What is wrong with the records of a side; one sentence each.
 std::vector<std::string> damage_of(const Side& side);
-/// The same of a run alone.
-std::vector<std::string> damage_of(const store::RecordDatabase& records, const std::string& run_id);
 
 /// Of a run that tells steps and no tokens: its tokens, if every step has as many.
 void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step);
+
+/// As store::read_run; rows that it lacks are damage, too.
+store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id);
 
 /// Reads the run of a side, if it has one.
 void add_run(Side& side, const SideRecords& records);

@@ -58,6 +58,8 @@ Runs usable(const Runs& runs, char side, Branches& found) {
       reason = "its record is damaged: " + run->damage.front().sentence;
     } else if (const auto altered = contradictions_of(*run); !altered.empty()) {
       reason = "its record is damaged: " + altered.front();
+    } else if (const auto unread = unread_config_of(*run); !unread.empty()) {
+      reason = "its record " + unread;
     } else if (run->steps.size() < kFewestSteps) {
       reason = "it has fewer than " + std::to_string(kFewestSteps) + " steps";
     } else if (start_digest(*run).empty()) {

@@ -165,7 +165,8 @@ std::string other_setup(const store::RecordedRun& run, const store::RecordedRun&
     return "ran on other hardware (" + here + ") than the compared run (" + there + ")";
   if (!settings_of(compared).empty() && settings_of(run).empty())
     return "tells no config, so that its setup is not known";
-  return "";
+  const std::string unread = unread_config_of(run);
+  return unread.empty() ? "" : "has a record that " + unread;
 }
 
 /// Names what is left out, and what the spread stands on that is not the compared setup.

@@ -59,6 +59,31 @@ TEST_CASE("a record that nobody edited contradicts nothing", "[report]") {
   CHECK(contradictions_of(unreadable).empty());
 }
 
+TEST_CASE("a record whose config cannot be read here says that it was not checked, and why",
+          "[report]") {
+  store::RecordedRun run = recorded();
+  CHECK(unchecked_of(run).empty());
+  run.config = R"({"a key of a newer program": 1})";
+  CHECK(unchecked_of(run).find("was not checked against its config, which this olmo-harness cannot "
+                               "read: config.json:1: `a key of a newer program`") == 0);
+  run.config = R"({"seed": "another type"})";
+  CHECK(unchecked_of(run).find("`seed`") != std::string::npos);
+  run.imported = true;
+  CHECK(unchecked_of(run).empty());
+}
+
+TEST_CASE("a record of an older format says that it was not checked against its config",
+          "[report]") {
+  store::RecordedRun run = recorded();
+  run.chain_format = 1;
+  CHECK(unchecked_of(run) == "was not checked against its config, as it has the older format 1");
+}
+
+TEST_CASE("a config that is no JSON object is no newer program's, but damage", "[report]") {
+  CHECK(sentence([](auto& run) { run.config = R"({"seed": 7,)"; }) == kAlteredConfig);
+  CHECK(sentence([](auto& run) { run.config = "[]"; }) == kAlteredConfig);
+}
+
 TEST_CASE("a column that is not what the config says is named with both values", "[report]") {
   CHECK(sentence([](auto& run) { run.seed = 8; }) ==
         "runs.seed is 8, and its config says 7: one of them was altered");

@@ -1,5 +1,6 @@
 #include "report/training/branches.h"
 
+#include "core/hash.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 
@@ -87,6 +88,16 @@ TEST_CASE("a branch whose start was not hashed, or of a few steps, is named", "[
   const Branches found = pair_branches({&unhashed, &few}, {});
   CHECK(reason_of(found, "a").find("no hashes") != std::string::npos);
   CHECK(reason_of(found, "c").find("fewer than 20 steps") != std::string::npos);
+}
+
+TEST_CASE("a branch whose record could not be checked against its config is named", "[report]") {
+  auto unread = branch("a", 100, "x", 2.0);
+  unread.chain_format = kChainFormat;
+  unread.max_steps = 1000;
+  unread.status = "running";
+  unread.config = R"({"a key of a newer program": 1})";
+  CHECK(reason_of(pair_branches({&unread}, {}), "a")
+            .find("its record was not checked against its config, which") == 0);
 }
 
 TEST_CASE("the branches of the compared runs' databases are found by side", "[report]") {

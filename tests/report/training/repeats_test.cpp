@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/hash.h"
 #include "report/run_of_losses.h"
 #include "report/stats/run_groups.h"
 #include "report/stats/trajectory_statistics.h"
@@ -204,6 +205,18 @@ TEST_CASE("repeats of another or an unknown setup cap the claim", "[report]") {
   CHECK(noise.caps[0].find("other (noise, side:lumi) of A ran on other hardware (Xeon) than the "
                            "compared run (EPYC)") != std::string::npos);
   CHECK(noise.caps[1].find("unknown (noise, side:lumi) of A tells no config") != std::string::npos);
+}
+
+TEST_CASE("a repeat whose record could not be checked against its config caps the claim",
+          "[report]") {
+  auto unread = run_of("a2", 2, 2.1, "lumi", {"noise:seed"});
+  unread.chain_format = kChainFormat;
+  unread.max_steps = 1000;
+  unread.status = "running";  // d_model 8 is none that the other defaults allow
+  const NoiseFloor noise = noise_floor(kA, kB, {of_a(unread)}, kLast);
+  REQUIRE(noise.caps.size() == 1);
+  CHECK(noise.caps[0].find("has a record that was not checked against its config") !=
+        std::string::npos);
 }
 
 TEST_CASE("a run that goes on from a checkpoint is no repeat of a whole training", "[report]") {
