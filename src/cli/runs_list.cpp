@@ -39,6 +39,7 @@ struct ListedRun {
   RunOverview run;
   std::string name;   ///< by which other commands find it
   std::string state;  ///< its status; where that is "running", what can be seen of it
+  report::RecordCheck record = {};
 };
 
 /// A condition that a run must meet.
@@ -47,7 +48,7 @@ struct Filter {
   std::string value;
 
   [[nodiscard]] bool takes(const ListedRun& listed) const {
-    const auto& [database, run, name, state] = listed;
+    const auto& [database, run, name, state, record] = listed;
     if (key == "status") return value == "running" ? state.starts_with(value) : state == value;
     if (key == "tag") return std::ranges::find(run.tags, value) != run.tags.end();
     return run.name.find(value) != std::string::npos;
@@ -149,6 +150,7 @@ class Listing {
       if (!runs_.empty()) print_table();
       std::cout.flush();  // a person reads the warnings below the table
       for (const auto& failure : failures_) log_warning(failure.what());
+      explain();
       if (runs_.empty() && failures_.empty())
         log_line("no " + std::string(filters_.empty() ? "runs" : "such runs") + " in " +
                  joined(options_.places));
@@ -170,6 +172,14 @@ class Listing {
     return database;
   }
 
+  /// Within a second for all runs together: the first ones of a long list.
+  void check(const store::RecordDatabase& records, ListedRun& listed) {
+    const auto most = std::min(report::kFewSteps, steps_left_);
+    listed.record = report::check_short_record(records, listed.run.run_id, most);
+    const auto steps = listed.run.step.value_or(0);
+    if (steps <= most) steps_left_ -= steps;
+  }
+
   void read(const fs::path& database) {
     try {
       const store::RecordDatabase records(database, store::OpenMode::kReadOnly);
@@ -182,8 +192,10 @@ class Listing {
                          .run = std::move(run),
                          .name = std::move(name),
                          .state = std::move(state)};
-        if (std::ranges::all_of(filters_, [&](const Filter& f) { return f.takes(listed); }))
+        if (std::ranges::none_of(filters_, [&](const Filter& f) { return !f.takes(listed); })) {
+          check(records, listed);
           runs_.push_back(std::move(listed));
+        }
       }
     } catch (const Error& error) {
       std::error_code none;
@@ -199,6 +211,9 @@ class Listing {
       row["evaluations"] = listed.run.evaluations;
       row["run"] = listed.name;
       row["state"] = listed.state;
+      row["record"] = to_string(listed.record.state);
+      row["record_reason"] =
+          listed.record.reason.empty() ? OrderedJson() : OrderedJson(listed.record.reason);
       runs.push_back(std::move(row));
     }
     OrderedJson unreadable = OrderedJson::array();
@@ -206,15 +221,40 @@ class Listing {
     std::cout << json_text(OrderedJson{{"runs", runs}, {"unreadable", unreadable}}, 2) << "\n";
   }
 
+  /// With a word where the figures of the row are not to be believed as they stand.
+  static std::string state_of(const ListedRun& listed) {
+    const bool sound = listed.record.state == report::RecordCheck::State::kSound;
+    return listed.state + (sound ? "" : std::string(", ") + to_string(listed.record.state));
+  }
+
+  /// What these words mean.
+  void explain() const {
+    const auto of = [&](report::RecordCheck::State state) {
+      return std::ranges::count(runs_, state,
+                                [](const ListedRun& listed) { return listed.record.state; });
+    };
+    const auto records = [](std::int64_t n) {
+      return counted(n, "record") + (n == 1 ? " is " : " are ");
+    };
+    if (const auto n = of(report::RecordCheck::State::kDamaged); n > 0)
+      log_warning(records(n) +
+                  "damaged: no figure of such a run is to be believed; `olmo-harness report run` "
+                  "tells what is wrong");
+    if (const auto n = of(report::RecordCheck::State::kUnchecked); n > 0)
+      log_line(records(n) +
+               "unchecked, for their length or their config: `olmo-harness runs show` "
+               "checks, or tells why not");
+  }
+
   void print_table() const {
     TextTable table(
         {"run", "name", "status", "step", "of", "tokens", "ce_loss", "tokens/s", "evals", "tags"});
     for (const auto& listed : runs_) {
       const auto row = overview_json(listed.run);
-      table.add({text_of(listed.name), text_of(row["name"]), text_of(listed.state),
-                 text_of(row["step"]), text_of(row["max_steps"]), text_of(row["tokens"]),
-                 text_of(row["ce_loss"]), text_of(row["tokens_per_second"]),
-                 std::to_string(listed.run.evaluations), text_of(row["tags"])});
+      table.add({text_of(listed.name), text_of(row["name"]), state_of(listed), text_of(row["step"]),
+                 text_of(row["max_steps"]), text_of(row["tokens"]), text_of(row["ce_loss"]),
+                 text_of(row["tokens_per_second"]), std::to_string(listed.run.evaluations),
+                 text_of(row["tags"])});
     }
     table.print(std::cout);
   }
@@ -223,7 +263,8 @@ class Listing {
   std::vector<Filter> filters_;
   std::vector<ListedRun> runs_;
   std::vector<Error> failures_;
-  int databases_ = 0;  ///< that could be read
+  int databases_ = 0;                  ///< that could be read
+  std::int64_t steps_left_ = 200'000;  ///< to be checked
 };
 
 }  // namespace

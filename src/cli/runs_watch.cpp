@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/given_path.h"
+#include "cli/run_row.h"
 #include "cli/screen/screen.h"
 #include "cli/screen/watch_frame.h"
 #include "core/environment_variable.h"
@@ -34,11 +35,26 @@ FrameOptions frame_options(bool may_colour) {
   return options;
 }
 
+/// Says what is wrong with the record of a run that is there, and marks it. It is checked once: a
+/// watch shows what comes.
+void check(FollowedRun& run) {
+  if (!run.view()) return;
+  try {
+    const store::RecordDatabase records(store::parse_run_name(run.name()).database,
+                                        store::OpenMode::kGlance);
+    const auto found = report::check_short_record(records, run.view()->run.run_id);
+    warn_of(records, found);
+    if (found.state != report::RecordCheck::State::kSound) run.set_mark(to_string(found.state));
+  } catch (const Error&) {  // the next look tells of a database that is gone or cannot be read
+  }
+}
+
 /// One frame, with all rows read.
 int show_once(std::vector<FollowedRun>& runs) {
   for (auto& run : runs) {
     run.look(std::numeric_limits<std::size_t>::max());
     if (!run.view()) throw Error(run.problem_kind(), run.problem());
+    check(run);
   }
   for (const auto& line : watch_frame(runs, frame_options(false)))
     std::cout << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
@@ -47,9 +63,10 @@ int show_once(std::vector<FollowedRun>& runs) {
 
 /// A line a run, again and again, until all have ended or were killed.
 int print_lines(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
-  while (true) {
+  for (bool first = true;; first = false) {
     for (auto& run : runs) {
       run.look(1);  // no curve is shown
+      if (first) check(run);
       std::cout << watch_line(run) << "\n";
     }
     std::cout.flush();
@@ -64,7 +81,10 @@ int show_page(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   FrameOptions options = frame_options(true);
   options.keys = true;
   // Databases are opened before the page is: what is to be warned of stays readable behind it.
-  for (auto& run : runs) run.look(1);
+  for (auto& run : runs) {
+    run.look(1);
+    check(run);
+  }
   Screen screen;
   auto due = Clock::now();
   while (true) {

@@ -26,6 +26,9 @@ class FollowedRun {
   /// As of the last look that succeeded; nothing: none has.
   [[nodiscard]] const std::optional<RunView>& view() const { return view_; }
   [[nodiscard]] const RunCurves& curves() const { return curves_; }
+  /// What is to be said of its record, which a look does not check: "damaged"; empty: nothing.
+  [[nodiscard]] const std::string& mark() const { return mark_; }
+  void set_mark(std::string mark) { mark_ = std::move(mark); }
   /// Why the last look failed; empty: it did not.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// The exit code that belongs to it.
@@ -43,6 +46,7 @@ class FollowedRun {
   std::string run_id_;               ///< empty: not yet known
   std::optional<RunView> view_;
   RunCurves curves_;
+  std::string mark_;
   std::string problem_;
   ErrorKind problem_kind_ = ErrorKind::kUsage;
 };

@@ -249,12 +249,14 @@ void Catalog::publish(Look& look) {
       continue;
     }
     for (const auto& run : known->runs)
-      listing->runs.push_back({.key = key_of(known->path, run.summary.run.run_id),
-                               .database = known->path,
-                               .place = place,
-                               .summary = run.summary,
-                               .now = run.now,
-                               .unwritten_seconds = std::max(0.0, now - known->stamp.written)});
+      listing->runs.push_back(
+          {.key = key_of(known->path, run.summary.run.run_id),
+           .database = known->path,
+           .place = place,
+           .summary = run.summary,
+           .now = run.now,
+           .unwritten_seconds = std::max(0.0, now - known->stamp.written),
+           .record = records_.of(known->path, run.summary.run.run_id, known->stamp)});
     for (LoneEvaluation one : known->evaluations.newest) {
       one.key = key_of(known->path, one.entry.evaluation_id);
       one.database = known->path;

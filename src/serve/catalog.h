@@ -15,6 +15,7 @@
 
 #include "monitor/run_view.h"
 #include "report/evaluations/evaluation_scores.h"
+#include "serve/known_records.h"
 #include "serve/known_seals.h"
 #include "store/runs/run_db.h"
 #include "store/runs/run_summary.h"
@@ -30,6 +31,7 @@ struct RunEntry {
   store::RunSummary summary;
   monitor::Judgement now = {};   ///< whether it goes on
   double unwritten_seconds = 0;  ///< since something was last written to the database
+  report::RecordCheck record = {};
 
   [[nodiscard]] const std::string& name() const { return summary.run.name; }
   /// Its name, or its id where it has none.
@@ -103,6 +105,7 @@ class Catalog {
 
   std::vector<std::filesystem::path> places_;
   KnownSeals seals_;
+  KnownRecords records_;
   std::map<std::filesystem::path, std::shared_ptr<const Known>> known_;  ///< of the thread
 
   std::mutex mutex_;  ///< of all that follows

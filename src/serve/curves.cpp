@@ -17,6 +17,7 @@
 #include "serve/curve_data.h"
 #include "serve/form.h"
 #include "serve/frame.h"
+#include "serve/run_columns.h"
 #include "serve/run_set.h"
 #include "store/runs/run_line.h"
 
@@ -203,7 +204,7 @@ std::string run_list(const RunSet& set) {
             escape(run.entry.key) + "\" aria-label=\"Show " + page::shown(run.label, 80) + "\">" +
             key_of(run.look) + "<a href=\"/run/" + escape(url_encoded(run.entry.key)) + "\">" +
             page::shown(run.label, 120) + "</a><span class=\"state\">" +
-            escape(run.entry.now.state) + "</span></div>\n";
+            escape(run.entry.now.state) + record_html(run.entry) + "</span></div>\n";
   html = element("div", "runs", html) + "\n";
   if (set.runs.size() > 3)
     html +=

@@ -54,7 +54,8 @@ std::string ago(double seconds) {
 }
 
 constexpr RunColumn kColumns[] = {
-    {"status", "Status", false, true, state_html,
+    {"status", "Status", false, true,
+     [](const RunEntry& run) { return state_html(run) + record_html(run); },
      [](const RunEntry& run) { return SortValue(run.now.state); }},
     {"step", "Step", true, true, step_html,
      [](const RunEntry& run) { return sorted(as_double(run.summary.step)); }},
@@ -126,6 +127,13 @@ std::string state_html(const RunEntry& run) {
   std::string html = element("span", classes, shown(state, 40));
   if (unsure) html += " <span class=\"note\">written " + ago(run.unwritten_seconds) + "</span>";
   return html;
+}
+
+std::string record_html(const RunEntry& run) {
+  if (run.record.state == report::RecordCheck::State::kSound) return {};
+  return std::string(" <span class=\"") + (run.record.is_damaged() ? "bad" : "note") +
+         "\" title=\"" + shown(run.record.reason, 600) + "\">" + to_string(run.record.state) +
+         "</span>";
 }
 
 std::string loss_html(const RunEntry& run, int digits) {

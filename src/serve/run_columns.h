@@ -27,6 +27,8 @@ const RunColumn* run_column(const std::string& id);
 
 /// The coloured word for a run's state.
 std::string state_html(const RunEntry& run);
+/// A mark of a record that is not sound, with the reason under the pointer; empty: it is.
+std::string record_html(const RunEntry& run);
 /// Of the last step.
 std::string loss_html(const RunEntry& run, int digits);
 /// "2026-01-31 23:59" of a recorded time; what is no time is shown as it is.

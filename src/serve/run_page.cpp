@@ -73,11 +73,18 @@ std::string status_html(const RunEntry& run) {
   return state_html(run) + (run.now.reason.empty() ? "" : note(shown(run.now.reason, 300)));
 }
 
+/// Whether the figures of the page are to be believed.
+std::string record_text(const RunEntry& run) {
+  const std::string mark = record_html(run);
+  return mark.empty() ? to_string(run.record.state) : mark + note(shown(run.record.reason, 600));
+}
+
 std::string facts_html(const RunEntry& run, const monitor::RunView& view) {
   const auto& summary = run.summary;
   const auto& last = summary.last_attempt;
   Facts facts;
   facts.add("Status", status_html(run));
+  facts.add("Record", record_text(run));
   if (summary.step) facts.add("Step", count(*summary.step));
   if (summary.tokens) facts.add("Tokens", compact(static_cast<double>(*summary.tokens)));
   if (summary.step || summary.tokens)

@@ -164,6 +164,23 @@ std::string troubles_html(const Listing& listing) {
   return html;
 }
 
+/// What the marks of records mean, where there are some.
+std::string legend(const std::vector<const RunEntry*>& rows) {
+  const auto any = [&](bool (report::RecordCheck::*is)() const) {
+    return std::ranges::any_of(rows, [&](const RunEntry* run) { return (run->record.*is)(); });
+  };
+  std::string html;
+  if (any(&report::RecordCheck::is_damaged))
+    html += note(
+        "damaged: the record contradicts itself or its config, so no figure of it is to be "
+        "believed. The page of the run tells what is wrong.");
+  if (any(&report::RecordCheck::is_unchecked))
+    html += note(
+        "unchecked: the record was not read yet, or cannot be checked. The page of the run "
+        "tells why.");
+  return html;
+}
+
 std::string table_html(const View& view, const Request& request, const Listing& listing) {
   const auto rows = rows_of(view, listing);
   const auto chosen = request.values("run");
@@ -182,7 +199,7 @@ std::string table_html(const View& view, const Request& request, const Listing& 
       const bool is_chosen = std::find(chosen.begin(), chosen.end(), rows[i]->key) != chosen.end();
       html += row_html(view, *rows[i], is_chosen);
     }
-    html += "</tbody>\n</table></div>\n" + pages_html(view, request, rows.size());
+    html += "</tbody>\n</table></div>\n" + pages_html(view, request, rows.size()) + legend(rows);
   }
   // They have neither a state nor tags to be chosen by.
   const std::string wanted = ascii_lower(view.text);
@@ -286,6 +303,9 @@ Response table_json(Catalog& catalog) {
         {"name", summary.run.name},
         {"status", summary.run.status},
         {"state", entry.now.state},
+        {"record", to_string(entry.record.state)},
+        {"record_reason",
+         entry.record.reason.empty() ? OrderedJson() : OrderedJson(entry.record.reason)},
         {"created_utc", summary.run.created_utc},
         {"step", or_null<std::int64_t, OrderedJson>(summary.step)},
         {"max_steps", summary.run.max_steps},

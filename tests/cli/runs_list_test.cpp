@@ -62,6 +62,24 @@ TEST_CASE("runs list shows all runs below a folder, by the words that other comm
   CHECK(runs.list({listed[1]["run"].get<std::string>()}).code == 0);
 }
 
+TEST_CASE("runs list and watch say of a record that it is damaged", "[cli]") {
+  const Runs runs;
+  runs.add("a/run.db", "one", 10, "finished");
+  const std::string place = (runs.folder / "a").string();
+  const auto listed = Json::parse(runs.list({place, "--json"}).out).at("runs").at(0);
+  CHECK(listed.at("record") == "damaged");
+  CHECK_FALSE(listed.at("record_reason").get<std::string>().empty());
+  CHECK(listed.at("state") == "finished");
+  const auto table = runs.list({place});
+  CHECK(table.code == 0);
+  CHECK(table.out.find("finished, damaged") != std::string::npos);
+  CHECK(table.says("1 record is damaged: no figure of such a run is to be believed"));
+  const auto watched = harness(runs.folder / "watch", {"runs", "watch", place, "--once"});
+  CHECK(watched.code == 0);
+  CHECK(watched.out.find("finished, damaged") != std::string::npos);
+  CHECK(watched.says("the record is damaged: "));
+}
+
 TEST_CASE("runs list sorts and filters, and a number that is unknown comes last", "[cli]") {
   const Runs runs;
   runs.add("a/run.db", "small lr", 10, "finished", {"noise", "x"});

@@ -29,6 +29,18 @@ TEST_CASE("a last loss that is not finite is told from a run without steps", "[s
   CHECK(serve::loss_html(run, 5) == "2.5");
 }
 
+TEST_CASE("a record that is not sound is marked, with the reason as text", "[serve]") {
+  serve::RunEntry run;
+  run.record = {.state = olmo::report::RecordCheck::State::kDamaged, .reason = "step 1: <b>"};
+  CHECK(serve::record_html(run) ==
+        " <span class=\"bad\" title=\"step 1: &lt;b&gt;\">damaged</span>");
+  run.record = {.reason = "is being checked"};
+  CHECK(serve::record_html(run) ==
+        " <span class=\"note\" title=\"is being checked\">unchecked</span>");
+  run.record = {.state = olmo::report::RecordCheck::State::kSound, .reason = {}};
+  CHECK(serve::record_html(run).empty());
+}
+
 TEST_CASE("a recorded time is shown to the minute, what is none as it is", "[serve]") {
   CHECK(serve::short_time("2026-01-31T23:59:59.123Z") == "2026-01-31 23:59");
   CHECK(serve::short_time("<yesterday>") == "<yesterday>");

@@ -135,6 +135,25 @@ TEST_CASE("programs get the runs as JSON", "[serve]") {
   CHECK(json["unreadable"].empty());
 }
 
+TEST_CASE("damaged records are marked in the table, on their pages and for programs", "[serve]") {
+  RecordedCurve run;
+  run.steps(1, 2);
+  const olmo::test::KnownSite site({run.path()});
+  const auto of_run = [&] {
+    return nlohmann::json::parse(page(site, "/api/runs")).at("runs").at(0);
+  };
+  CHECK(olmo::test::happens([&] { return of_run().at("record") == "damaged"; }));
+  const auto json = of_run();
+  const std::string table = page(site, "/");
+  CHECK(says(table, ">damaged</span>"));
+  CHECK(says(table, "damaged: the record contradicts itself"));
+  const std::string own = "/run/" + std::string(json.at("key"));
+  const std::string overview = page(site, own);
+  CHECK(says(overview, ">damaged</span>"));
+  CHECK(says(overview, std::string(json.at("record_reason")).substr(0, 10)));
+  CHECK(says(page(site, own + "/curves"), ">damaged</span>"));
+}
+
 TEST_CASE("a reader filters the table, ticks runs that stay ticked, and compares them",
           "[serve][browser]") {
   if (!olmo::test::Browser::is_installed()) return;
