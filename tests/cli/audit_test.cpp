@@ -204,7 +204,7 @@ TEST_CASE("rows that every training records are missed by an audit, too", "[cli]
 TEST_CASE("an altered config is damage", "[cli]") {
   const Audited& scene = the_run();
   for (const char* sql :
-       {"UPDATE runs SET config = replace(config, '\"d_model\":', '\"d_mode1\":')",
+       {"UPDATE runs SET config = replace(config, '\"learning_rate\":', '\"learning_rate\":1')",
         "UPDATE runs SET experiment_digest = replace(experiment_digest, "
         "substr(experiment_digest, 1, 1), 'x')"}) {
     const auto run = scene.copy("altered-config");
@@ -215,6 +215,16 @@ TEST_CASE("an altered config is damage", "[cli]") {
     CHECK(ended.err.find("the config in the record, or its digest") != std::string::npos);
     fs::remove_all(run);
   }
+}
+
+TEST_CASE("a config that cannot be read, as a newer program's, is refused and no damage", "[cli]") {
+  const Audited& scene = the_run();
+  const auto run = scene.copy("unknown-key");
+  alter(run, "UPDATE runs SET config = replace(config, '\"d_model\":', '\"d_mode1\":')");
+  const auto ended = scene.audit(run);
+  INFO(ended.err);
+  CHECK(ended.code == 2);
+  CHECK(ended.says("`model.d_mode1` is not a key"));
 }
 
 TEST_CASE("a flipped bit of a checkpoint is named by step and tensor", "[cli]") {

@@ -83,7 +83,7 @@ TEST_CASE("token files that cannot be right are refused with their name", "[cli]
   check_refused(scene, with(""), 3, {"bad.npy"});
   check_refused(scene, with("\x93NUMPY" + good), 3, {"bad.npy", "NumPy"});
   check_refused(scene, with(good.substr(0, 100)), 3, {"instance"});
-  check_refused(scene, with(good, "uint32"), 3, {"bad.npy", "vocab"});
+  check_refused(scene, with(good, "uint32"), 3, {"bad.npy", "data.memmap_dtype=uint16"});
   auto ids = token_ids<std::uint16_t>();
   ids[700] = 513;
   write_tokens(scene / "bad.npy", ids);

@@ -179,7 +179,7 @@ TEST_CASE("a database copied without its journal, from a run that did not end, i
   fs::copy_file(folder / "run.db", folder / "copy.db");
   const auto whole = harness(folder / "whole-log", {"runs", "list", (folder / "run.db").string()});
   CHECK(whole.code == 0);
-  CHECK(whole.err.empty());
+  CHECK_FALSE(whole.says("-wal"));
   db.records().connection().execute("PRAGMA wal_checkpoint(TRUNCATE)");
   fs::copy_file(folder / "run.db", folder / "copy.db", fs::copy_options::overwrite_existing);
   const auto copy = harness(folder / "copy-log", {"runs", "list", (folder / "copy.db").string()});

@@ -31,10 +31,10 @@ TEST_CASE("results that cannot be written are exit 1 and one sentence", "[cli]")
   const auto full = shell(folder / "log", list + " > /dev/full");
   INFO(full.err);
   CHECK(full.code == 1);
-  CHECK(full.err == "error: standard output: cannot be written: No space left on device\n");
+  CHECK(full.says("\nerror: standard output: cannot be written: No space left on device\n"));
   const auto closed = shell(folder / "log", list + " >&-");
   CHECK(closed.code == 1);
-  CHECK(closed.err == "error: standard output: cannot be written: Bad file descriptor\n");
+  CHECK(closed.says("\nerror: standard output: cannot be written: Bad file descriptor\n"));
   const auto out =
       shell(folder / "log", std::string(OLMO_BINARY) + " runs export " +
                                 (folder / "run.db").string() + " --table runs --out /dev/full");
