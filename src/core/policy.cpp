@@ -1,8 +1,8 @@
 #include "core/policy.h"
 
 #include <cstdlib>
+#include <exception>
 #include <latch>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -183,8 +183,8 @@ void require_threads(int threads) {
   std::string why;
   try {
     while (std::ssize(begun) + 1 < threads) begun.emplace_back([&counted] { counted.wait(); });
-  } catch (const std::system_error& error) {
-    why = error.code().message();
+  } catch (const std::exception& error) {  // memory may be what lacks: the others wait in any case
+    why = error.what();
   }
   counted.count_down();
   if (why.empty()) return;
