@@ -221,10 +221,11 @@ class Listing {
     std::cout << json_text(OrderedJson{{"runs", runs}, {"unreadable", unreadable}}, 2) << "\n";
   }
 
-  /// With a word where the figures of the row are not to be believed as they stand.
+  /// After a word where the figures of the row are not to be believed as they stand: a narrow
+  /// terminal cuts the end.
   static std::string state_of(const ListedRun& listed) {
     const bool sound = listed.record.state == report::RecordCheck::State::kSound;
-    return listed.state + (sound ? "" : std::string(", ") + to_string(listed.record.state));
+    return (sound ? "" : to_string(listed.record.state) + std::string(", ")) + listed.state;
   }
 
   /// What these words mean.
@@ -242,8 +243,8 @@ class Listing {
                   "tells what is wrong");
     if (const auto n = of(report::RecordCheck::State::kUnchecked); n > 0)
       log_line(records(n) +
-               "unchecked, for their length or their config: `olmo-harness runs show` "
-               "checks, or tells why not");
+               "unchecked, for its length or its config: `olmo-harness runs show` checks it, or "
+               "tells why not");
   }
 
   void print_table() const {

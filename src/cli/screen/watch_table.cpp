@@ -107,7 +107,8 @@ Lines labels_of(Runs runs) {
 
 std::string state_of(const FollowedRun& run) {
   if (!run.problem().empty()) return run.view() ? "not readable now" : "waiting";
-  return run.view()->state + (run.mark().empty() ? "" : ", " + run.mark());
+  // A narrow terminal cuts the end.
+  return (run.mark().empty() ? "" : run.mark() + ", ") + run.view()->state;
 }
 
 Lines table_of(Runs runs, std::size_t columns) {
