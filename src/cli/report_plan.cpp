@@ -10,11 +10,13 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/number.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "report/evaluations/task_comparison.h"
 #include "report/gate.h"
 #include "report/plan.h"
 #include "report/record/contradictions.h"
+#include "report/record/side.h"
 #include "report/stats/run_groups.h"
 #include "report/training/assignment.h"
 #include "report/training/repeats.h"
@@ -68,7 +70,14 @@ std::vector<report::PlannedTask> tasks_of(const std::string& text) {
   return tasks;
 }
 
-/// Standard deviation of the last tenth's mean loss between a run and its tagged repeats.
+/// Why nothing is reckoned from a run's figures, as follows "its record"; empty: they are sound.
+std::string why_not_believed(const store::RecordedRun& run) {
+  if (!run.damage.empty() || !report::contradictions_of(run).empty()) return "is damaged";
+  return report::unread_config_of(run);
+}
+
+/// Standard deviation of the last tenth's mean loss between a run and its tagged repeats. Warns of
+/// one that is left out because its record is not to be believed.
 std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
                                            const store::RecordDatabase& records) {
   if (run.steps.size() == 0) return std::nullopt;
@@ -83,10 +92,13 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
     auto repeat = store::read_run(records, tag.run_id);
     const bool as_long = repeat.steps.size() > 0 && repeat.steps.tokens.back() >= last;
     const auto is_copy_of = [&](const auto& one) { return report::is_same_run(one, repeat); };
-    if (!as_long || !repeat.damage.empty() || !report::contradictions_of(repeat).empty() ||
-        !report::is_tagged_repeat(repeat) || !report::are_repeats(run, repeat) || is_copy_of(run) ||
-        std::ranges::any_of(repeats, is_copy_of))
+    if (!as_long || !report::is_tagged_repeat(repeat) || !report::are_repeats(run, repeat) ||
+        is_copy_of(run) || std::ranges::any_of(repeats, is_copy_of))
       continue;
+    if (const auto why = why_not_believed(repeat); !why.empty()) {
+      log_warning("the repeat " + repeat.run_id + " is left out: its record " + why);
+      continue;
+    }
     means.push_back(report::mean_loss(repeat, stretch));
     repeats.push_back(std::move(repeat));
   }
@@ -130,6 +142,8 @@ PlanFacts facts_of(const Options& options) {
     const auto records = report::open_records(store::parse_run_name(options.run));
     report::Side side;
     report::add_run(side, records);
+    for (const auto& sentence : report::damage_of(side)) log_warning(options.run + ": " + sentence);
+    if (!side.unchecked.empty()) log_warning(options.run + ": the record " + side.unchecked);
     if (side.run) facts.loss_deviation = deviation_of_repeats(*side.run, records.database());
     facts.tasks = recorded_tasks(records);
   }

@@ -78,12 +78,33 @@ TEST_CASE("of repeats that are one training a plan counts one", "[cli]") {
   CHECK(plan() == once);
 }
 
+TEST_CASE("a repeat whose record was altered is left out of a plan by its name", "[cli]") {
+  const Planning planning;
+  const auto path = planning / "side.db";
+  store::RecordDatabase records(path, store::OpenMode::kCreate);
+  std::vector<std::string> ids;
+  for (const double loss : {2.0001, 2.0021, 2.5}) {
+    SimulatedRun run{.losses = std::vector<double>(50, loss)};
+    if (!ids.empty()) run.tags = {"noise"};
+    ids.push_back(write_run(records, run, std::to_string(ids.size()) + ".csv"));
+  }
+  const Words words{path.string() + ":" + ids[0]};
+  const auto all = planning.json(words)["tables"][0]["margin"];
+  records.connection().execute("UPDATE runs SET seed = seed + 1 WHERE run_id = '" + ids[2] + "'");
+  const auto ended = planning.plan(words);
+  CHECK(ended.code == 0);
+  CHECK(ended.says("the repeat " + ids[2] + " is left out: its record is damaged"));
+  CHECK(planning.json(words)["tables"][0]["margin"] != all);
+}
+
 TEST_CASE("a plan of nothing, or of impossible sizes, is refused in one sentence", "[cli]") {
   const Planning planning;
-  for (const Words& words :
-       {Words{}, {"--instances", "0"}, {"--instances", "arc_easy=many"},
-        {"--loss-deviation", "-1"}, {"--loss-deviation", "0.1", "--margin", "loss=0"},
-        {"--instances", "100", "--discordance", "200"}}) {
+  for (const Words& words : {Words{},
+                             {"--instances", "0"},
+                             {"--instances", "arc_easy=many"},
+                             {"--loss-deviation", "-1"},
+                             {"--loss-deviation", "0.1", "--margin", "loss=0"},
+                             {"--instances", "100", "--discordance", "200"}}) {
     const auto ended = planning.plan(words);
     INFO(ended.err);
     CHECK(ended.code == 2);
