@@ -1,6 +1,8 @@
 #include "store/database/sqlite.h"
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include <sys/resource.h>
 
