@@ -84,7 +84,7 @@ void add_state(OrderedJson& shown, const RunDb& db, const store::RunRecord& run)
 void add_check(OrderedJson& shown, const RunDb& db, const std::string& run) {
   const auto check = warn_of_record(db.records(), run);
   shown["record"] = report::to_string(check.state);
-  shown["record_reason"] = check.reason.empty() ? OrderedJson() : OrderedJson(check.reason);
+  shown["record_reason"] = report::reason_json(check);
 }
 
 /// All that the record has of a run but its steps.

@@ -212,8 +212,7 @@ class Listing {
       row["run"] = listed.name;
       row["state"] = listed.state;
       row["record"] = to_string(listed.record.state);
-      row["record_reason"] =
-          listed.record.reason.empty() ? OrderedJson() : OrderedJson(listed.record.reason);
+      row["record_reason"] = reason_json(listed.record);
       runs.push_back(std::move(row));
     }
     OrderedJson unreadable = OrderedJson::array();

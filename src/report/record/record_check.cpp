@@ -1,5 +1,7 @@
 #include "report/record/record_check.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/text.h"
 #include "report/record/contradictions.h"
@@ -20,6 +22,10 @@ const char* to_string(RecordCheck::State state) {
       break;
   }
   return "unchecked";
+}
+
+nlohmann::ordered_json reason_json(const RecordCheck& check) {
+  return check.reason.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(check.reason);
 }
 
 RecordCheck check_record(const store::RecordDatabase& records, const std::string& run_id) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "store/database/record_database.h"
 
 namespace olmo::report {
@@ -23,6 +25,8 @@ struct RecordCheck {
 
 /// "sound", "damaged" or "unchecked".
 const char* to_string(RecordCheck::State state);
+/// For programs, which get null where there is no reason.
+nlohmann::ordered_json reason_json(const RecordCheck& check);
 
 /// As damage_of (record/side.h), evaluations excepted. Reads the whole run: some ten microseconds a
 /// step. Throws Error(kUsage) if the database does not hold it.
