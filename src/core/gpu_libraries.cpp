@@ -457,10 +457,13 @@ void check_driver(GpuNeed& need, Device device, const std::string& folder) {
 
 std::vector<GpuNeed> gpu_needs(Device device, const std::string& folder) {
   std::vector<GpuNeed> needs;
+  // Held until the end: HIP 5 ends the process when it is unloaded and loaded again, since LLVM,
+  // which stays, takes its options for registered twice.
+  std::vector<SharedLibrary> held;
   const auto add = [&](const Wanted& wanted) {
     std::string problem;
-    const bool found = static_cast<bool>(look_for(wanted, folder, &problem));
-    needs.push_back({wanted.what, wanted.names.front(), found ? "" : problem, wanted.remedy});
+    held.push_back(look_for(wanted, folder, &problem));
+    needs.push_back({wanted.what, wanted.names.front(), held.back() ? "" : problem, wanted.remedy});
   };
   add(driver_library(device));
   check_driver(needs.front(), device, folder);
