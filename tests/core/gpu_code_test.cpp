@@ -146,7 +146,10 @@ TEST_CASE("processes that keep and find code at the same time do not fail each o
   }
   const KeptGpuCode kept(folder / "kernels");
   kept.keep(key_of(0), code_of(0));
-  CHECK(files_in(folder / "kernels") == 16);  // and nothing half written
+  // Two that clean up at once may each remove a file that the other keeps: fewer may be left.
+  CHECK(files_in(folder / "kernels") <= static_cast<std::ptrdiff_t>(KeptGpuCode::kMost));
+  for (const auto& file : fs::directory_iterator(folder / "kernels"))
+    CHECK(file.path().filename().string().size() == key_of(0).size());  // nothing half written
   CHECK(kept.find(key_of(0)) == code_of(0));
 }
 
