@@ -134,14 +134,14 @@ void run_swiglu(State& state, const Size& size, bool backward, bool ours) {
   const auto up = u.narrow(1, 0, size.mlp), gate = u.narrow(1, size.mlp, size.mlp);
   for ([[maybe_unused]] auto _ : state) {
     if (ours && !backward) ops::swiglu(policy, u, y);
-    if (ours && backward) ops::swiglu_backward(policy, dy, u, du);
+    if (ours && backward) ops::swiglu_backward(policy, dy, u, du, y);
     if (!ours && !backward) at::mul_out(y, at::silu(gate), up);
     if (!ours && backward) {  // what autograd runs for silu(gate) * up
       benchmark::DoNotOptimize(at::mul(dy, at::silu(gate)));
       benchmark::DoNotOptimize(at::silu_backward(at::mul(dy, up), gate));
     }
   }
-  report_bytes(state, dy.numel(), backward ? 5 : 3);
+  report_bytes(state, dy.numel(), backward ? (ours ? 6 : 5) : 3);
 }
 
 void run_rope(State& state, const Size& size) {

@@ -180,14 +180,17 @@ void mlp_half_backward(const BlockContext& context, const BlockTensors& weights,
   const at::Tensor dout_MD =
       half_output_gradient(context, kMlp, dx_MD, saved.mlp_MD, weights.ff_norm, saved.ff_stats,
                            scratch, gradients.ff_norm);
-  const at::Tensor act_MF = scratch.act_MF.shaped({m, f});
-  ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
+  at::Tensor act_MF = scratch.act_MF.shaped({m, f}), dact_MF = scratch.dact_MF.shaped({m, f});
+  const at::Tensor& du_M2F = u_M2F;
+  // SwiGLU and its gradient share their exponentials. The trace keeps the order of the definition,
+  // in which the one comes before the gradient of ff_out's weight and the other after its input's.
+  ops::linear_backward_input(context.compute, dout_MD, weights.ff_out, dact_MF);
+  ops::swiglu_backward(context.compute, dact_MF, u_M2F, du_M2F, act_MF);
+  context.named("swiglu").traced(act_MF);
   ops::linear_backward_weight(context.named("ff_out.weight.grad"), dout_MD, act_MF,
                               gradients.ff_out, accumulate, rounding);
-  at::Tensor dact_MF = scratch.dact_MF.shaped({m, f});
-  ops::linear_backward_input(context.named("ff_out.grad"), dout_MD, weights.ff_out, dact_MF);
-  ops::swiglu_backward(context.named("swiglu.grad"), dact_MF, u_M2F, u_M2F);
-  const at::Tensor& du_M2F = u_M2F;
+  context.named("ff_out.grad").traced(dact_MF);
+  context.named("swiglu.grad").traced(du_M2F);
   const at::Tensor h_MD =
       half_input(context, kMlp, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
   ops::linear_backward_weight(context.named("ff_proj.weight.grad"), du_M2F, h_MD, gradients.ff_proj,

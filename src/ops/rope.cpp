@@ -84,7 +84,8 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
         .cos = kernel_input<float>(table.cos),
         .sin = kernel_input<float>(table.sin)};
     if (gpu) {
-      launch(context, gpu_kernels::kRope<Element>, blocks_of_rows(rows), args, sign, rows);
+      launch(context, gpu_kernels::kRope<Element>, blocks_of_pieces(rows, args.heads, kRopePiece),
+             args, sign, rows);
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();

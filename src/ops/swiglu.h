@@ -11,8 +11,9 @@ namespace olmo::ops {
 void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y_MF);
 
 /// With s = sigmoid(gate): dup = dy · (gate · s); dgate = (dy · up) · (s · fma(gate, 1 - s, 1)). In
-/// bf16 (all three) both products in brackets with gate and dy are rounded. du may be u.
+/// bf16 (all four) both products in brackets with gate and dy are rounded. du may be u. y becomes
+/// swiglu's again, which is one product more here and an exponential by itself.
 void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::Tensor& u_M2F,
-                     const at::Tensor& du_M2F);
+                     const at::Tensor& du_M2F, const at::Tensor& y_MF);
 
 }  // namespace olmo::ops

@@ -39,8 +39,10 @@ TEST_CASE(
       at::Tensor du = u.clone();
       swiglu(policy, u, y);
       CHECK(ref::same_bits(y, expected_y));
-      swiglu_backward(policy, dy, du, du);  // in place
+      at::Tensor again = at::empty_like(y);
+      swiglu_backward(policy, dy, du, du, again);  // in place
       CHECK(ref::same_bits(du, expected_du));
+      CHECK(ref::same_bits(again, expected_y));
     });
   }
 }
@@ -52,7 +54,7 @@ TEST_CASE("swiglu agrees with LibTorch's silu and autograd in double within 1e-6
   y64.backward(dy.to(at::kDouble));
   at::Tensor y = at::empty({11, 30}), du = at::empty({11, 60});
   swiglu(ref::plain_policy(), u, y);
-  swiglu_backward(ref::plain_policy(), dy, u, du);
+  swiglu_backward(ref::plain_policy(), dy, u, du, at::empty_like(y));
   CHECK(ref::distance(y, y64.detach()) < 1e-6);
   CHECK(ref::distance(du, leaf.grad()) < 1e-6);
 }
@@ -173,15 +175,18 @@ TEST_CASE("swiglu of bf16 rounds silu and every product, as LibTorch's operation
     const at::Tensor silu = ref::rounded(gate * s);
     // The slope of fp32: its own operation, of dy = up = 1.
     at::Tensor ones = at::cat({at::ones_like(gate), gate}, 1), slope = at::empty_like(ones);
-    swiglu_backward(ref::plain_policy(), at::ones_like(gate), ones, slope);
+    swiglu_backward(ref::plain_policy(), at::ones_like(gate), ones, slope, at::empty_like(gate));
     const at::Tensor dgate = ref::rounded(d * up) * slope.narrow(1, columns, columns);
     const at::Tensor expected_du = ref::narrowed(at::cat({d * silu, dgate}, 1));
+    const at::Tensor expected_y = ref::narrowed(silu * up);
     ref::for_each_policy([&](const Policy& policy) {
       at::Tensor y = at::empty({rows, columns}, at::kBFloat16), du = u.clone();
       swiglu(policy, u, y);
-      CHECK(ref::same_bits(y, ref::narrowed(silu * up)));
-      swiglu_backward(policy, dy, du, du);  // in place
+      CHECK(ref::same_bits(y, expected_y));
+      at::Tensor again = at::empty_like(y);
+      swiglu_backward(policy, dy, du, du, again);  // in place
       CHECK(ref::same_bits(du, expected_du));
+      CHECK(ref::same_bits(again, expected_y));
     });
   }
   CHECK_THROWS_AS(swiglu(ref::plain_policy(), at::ones({2, 4}), at::ones({2, 2}, at::kBFloat16)),
@@ -195,7 +200,7 @@ TEST_CASE("swiglu and clamp of bf16 are the reference's, with no more error than
   const at::Tensor u = golden.in("swiglu.t"), dy = golden.in("swiglu.dy");
   at::Tensor y = at::empty_like(dy), du = at::empty_like(u);
   swiglu(policy, u, y);
-  swiglu_backward(policy, dy, u, du);
+  swiglu_backward(policy, dy, u, du, at::empty_like(y));
   const at::Tensor leaf = u.to(at::kDouble).requires_grad_(true);
   const at::Tensor y64 = at::silu(leaf.narrow(1, 72, 72)) * leaf.narrow(1, 0, 72);
   y64.backward(dy.to(at::kDouble));

@@ -48,8 +48,8 @@ template <class Element>
 inline constexpr GpuKernel<const Element*, Element*, Index, Index> kSwiglu{
     name_for<Element>("olmo_swiglu", "olmo_swiglu_bf16")};
 template <class Element>
-inline constexpr GpuKernel<const Element*, const Element*, Element*, Index, Index> kSwigluBackward{
-    name_for<Element>("olmo_swiglu_backward", "olmo_swiglu_backward_bf16")};
+inline constexpr GpuKernel<const Element*, const Element*, Element*, Element*, Index, Index>
+    kSwigluBackward{name_for<Element>("olmo_swiglu_backward", "olmo_swiglu_backward_bf16")};
 template <class Element>
 inline constexpr GpuKernel<RopeArgs<Element>, float, Index> kRope{
     name_for<Element>("olmo_rope", "olmo_rope_bf16")};

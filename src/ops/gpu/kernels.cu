@@ -72,12 +72,18 @@ OLMO_INLINE void swiglu_piece(const Element* u, Element* y, std::int64_t rows,
 }
 
 template <typename Element>
-OLMO_INLINE void swiglu_backward_piece(const Element* dy, const Element* u, Element* du,
+OLMO_INLINE void swiglu_backward_piece(const Element* dy, const Element* u, Element* du, Element* y,
                                        std::int64_t rows, std::int64_t columns) {
   const RowPiece p = row_piece(rows, columns, kSwigluPiece);
-  const std::int64_t first = p.row * 2 * columns + p.begin;
-  swiglu_gradients(p.size, du + first, du + first + columns, dy + p.row * columns + p.begin,
-                   u + first, u + first + columns);
+  const std::int64_t first = p.row * 2 * columns + p.begin, of_y = p.row * columns + p.begin;
+  swiglu_gradients(p.size, du + first, du + first + columns, y + of_y, dy + of_y, u + first,
+                   u + first + columns);
+}
+
+template <typename Element>
+OLMO_INLINE void rope_piece(const RopeArgs<Element>& args, float sign, std::int64_t rows) {
+  const RowPiece p = row_piece(rows, args.heads, kRopePiece);
+  if (p.size > 0) rope_by_fours(args, sign, p.row, p.begin, p.size);
 }
 
 template <typename Element>
@@ -179,24 +185,22 @@ OLMO_KERNEL olmo_swiglu_bf16(const Bf16* u, Bf16* y, std::int64_t rows, std::int
   swiglu_piece(u, y, rows, columns);
 }
 
-OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, std::int64_t rows,
-                                 std::int64_t columns) {
-  swiglu_backward_piece(dy, u, du, rows, columns);
+OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, float* y,
+                                 std::int64_t rows, std::int64_t columns) {
+  swiglu_backward_piece(dy, u, du, y, rows, columns);
 }
 
-OLMO_KERNEL olmo_swiglu_backward_bf16(const Bf16* dy, const Bf16* u, Bf16* du, std::int64_t rows,
-                                      std::int64_t columns) {
-  swiglu_backward_piece(dy, u, du, rows, columns);
+OLMO_KERNEL olmo_swiglu_backward_bf16(const Bf16* dy, const Bf16* u, Bf16* du, Bf16* y,
+                                      std::int64_t rows, std::int64_t columns) {
+  swiglu_backward_piece(dy, u, du, y, rows, columns);
 }
 
 OLMO_KERNEL olmo_rope(RopeArgs<float> args, float sign, std::int64_t rows) {
-  const Chunk c = row(rows);
-  rope_rows(args, sign, c.begin, c.end);
+  rope_piece(args, sign, rows);
 }
 
 OLMO_KERNEL olmo_rope_bf16(RopeArgs<Bf16> args, float sign, std::int64_t rows) {
-  const Chunk c = row(rows);
-  rope_rows(args, sign, c.begin, c.end);
+  rope_piece(args, sign, rows);
 }
 
 OLMO_KERNEL olmo_layer_norm(NormForwardArgs args, std::int64_t rows) {

@@ -93,25 +93,28 @@ void swiglu_rows(const Element* u, Element* y, std::int64_t columns, std::int64_
 
 struct GatedGradients {
   F32x16 up, gate;
+  F32x16 value;  ///< what gated() gives
 };
 
 template <typename Element>
 OLMO_INLINE GatedGradients gated_gradients(F32x16 dy, F32x16 up, F32x16 gate) {
   const F32x16 one = broadcast(1.0F);
   const F32x16 s = sigmoid(gate);
+  const F32x16 silu = rounded_to<Element>(gate * s);
   const F32x16 dsilu = rounded_to<Element>(dy * up);
-  return {dy * rounded_to<Element>(gate * s), dsilu * (s * fma(gate, one - s, one))};
+  return {dy * silu, dsilu * (s * fma(gate, one - s, one)), silu * up};
 }
 
 template <typename Element>
-void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, std::int64_t columns,
-                          std::int64_t begin, std::int64_t end) {
+void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, Element* y,
+                          std::int64_t columns, std::int64_t begin, std::int64_t end) {
   for (std::int64_t row = begin; row < end; ++row) {
     const Element* up = u + row * 2 * columns;
     const Element* gate = up + columns;
     Element* dup = du + row * 2 * columns;
     Element* dgate = dup + columns;
     const Element* d = dy + row * columns;
+    Element* value = y + row * columns;
     for_row(columns, [&] OLMO_STEP {
       fetch_to_read(gate + i + kSwigluAhead);
       fetch_to_read(up + i + kSwigluAhead);
@@ -120,31 +123,47 @@ void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, std:
           load_some(d + i, count), load_some(up + i, count), load_some(gate + i, count));
       store_some(dup + i, gradients.up, count);
       store_some(dgate + i, gradients.gate, count);
+      store_some(value + i, gradients.value, count);
+    });
+  }
+}
+
+struct Rotated {
+  F32x16 first, second;
+};
+OLMO_INLINE Rotated rotated(F32x16 first, F32x16 second, F32x16 cosine, F32x16 sine) {
+  return {first * cosine - second * sine, second * cosine + first * sine};
+}
+
+/// Where rows of the tables of cosines and sines begin for a row of q | k.
+template <typename Element>
+OLMO_INLINE std::int64_t place_in_tables(const RopeArgs<Element>& args, std::int64_t row) {
+  return (args.positions != nullptr ? args.positions[row] : row % args.length) * args.half;
+}
+
+/// `count_heads` heads of a row, from head number `first_head` on.
+template <typename Element>
+OLMO_INLINE void rope_heads(const RopeArgs<Element>& args, float sign, std::int64_t row,
+                            std::int64_t first_head, std::int64_t count_heads) {
+  const F32x16 direction = broadcast(sign);
+  const std::int64_t place = place_in_tables(args, row);
+  const float *cosines = args.cos + place, *sines = args.sin + place;
+  for (std::int64_t head = first_head; head < first_head + count_heads; ++head) {
+    Element* first = args.data + row * args.stride + head * 2 * args.half;
+    Element* second = first + args.half;
+    for_row(args.half, [&] OLMO_STEP {
+      const auto [of_first, of_second] =
+          rotated(load_some(first + i, count), load_some(second + i, count),
+                  load_some(cosines + i, count), load_some(sines + i, count) * direction);
+      store_some(first + i, of_first, count);
+      store_some(second + i, of_second, count);
     });
   }
 }
 
 template <typename Element>
 void rope_rows(const RopeArgs<Element>& args, float sign, std::int64_t begin, std::int64_t end) {
-  const F32x16 direction = broadcast(sign);
-  for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t position =
-        args.positions != nullptr ? args.positions[row] : row % args.length;
-    const float* cosines = args.cos + position * args.half;
-    const float* sines = args.sin + position * args.half;
-    for (std::int64_t head = 0; head < args.heads; ++head) {
-      Element* first = args.data + row * args.stride + head * 2 * args.half;
-      Element* second = first + args.half;
-      for_row(args.half, [&] OLMO_STEP {
-        const F32x16 c = load_some(cosines + i, count);
-        const F32x16 s = load_some(sines + i, count) * direction;
-        const F32x16 x1 = load_some(first + i, count);
-        const F32x16 x2 = load_some(second + i, count);
-        store_some(first + i, x1 * c - x2 * s, count);
-        store_some(second + i, x2 * c + x1 * s, count);
-      });
-    }
-  }
+  for (std::int64_t row = begin; row < end; ++row) rope_heads(args, sign, row, 0, args.heads);
 }
 
 /// `columns` columns of an id from `begin` on: they stay in registers while the rows pass.

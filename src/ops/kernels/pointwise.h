@@ -9,6 +9,7 @@ namespace olmo::ops {
 /// Columns that a group of threads of a GPU takes of a row, so that a few rows, or a token that
 /// occurs often, occupy more than a few groups.
 inline constexpr std::int64_t kSwigluPiece = 512, kEmbeddingPiece = 64;
+inline constexpr std::int64_t kRopePiece = 8;  ///< heads instead of columns
 constexpr std::int64_t pieces_of_row(std::int64_t columns, std::int64_t piece) {
   return (columns + piece - 1) / piece;
 }
@@ -69,8 +70,8 @@ struct ElementKernels {
   void (*mask)(const std::uint8_t* mask, Element* x, std::int64_t begin, std::int64_t end);
   void (*swiglu)(const Element* u, Element* y, std::int64_t columns, std::int64_t begin,
                  std::int64_t end);
-  void (*swiglu_backward)(const Element* dy, const Element* u, Element* du, std::int64_t columns,
-                          std::int64_t begin, std::int64_t end);
+  void (*swiglu_backward)(const Element* dy, const Element* u, Element* du, Element* y,
+                          std::int64_t columns, std::int64_t begin, std::int64_t end);
   /// sign: 1 forward, -1 backward.
   void (*rope)(const RopeArgs<Element>& args, float sign, std::int64_t begin, std::int64_t end);
   /// Of the ids [begin, end) that occur.

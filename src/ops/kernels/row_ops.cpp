@@ -5,6 +5,7 @@
 #ifdef OLMO_GPU
 #include "ops/gpu/four_numbers.h"
 #include "ops/gpu/map.h"
+#include "ops/gpu/steps_ahead.h"
 #endif
 
 namespace olmo::ops::OLMO_ISA {
@@ -63,21 +64,38 @@ OLMO_INLINE void store_each(std::int64_t n, const Numbers& out, const Rule& rule
   for_row(n, [&] OLMO_STEP { store_into(out, i, rule(Operand{in, i, count}...), count); });
 }
 
+/// body(count, in…) for each step of for_row, where an `in` gives the step's elements if it is
+/// called. The body does not call one without data.
+template <typename Body, typename... In>
+OLMO_INLINE void for_operands(std::int64_t n, const Body& body, const In&... in) {
+  std::int64_t first = 0;
+#ifdef OLMO_GPU
+  first = for_steps_ahead<kStepsAhead>(n, body, in...);
+#endif
+  for_row(n - first, [&] OLMO_STEP { body(count, Operand{in, first + i, count}...); });
+}
+
+/// A body of for_operands, always inlined, as OLMO_STEP's.
+#define OLMO_OPERANDS(...) \
+  ([[maybe_unused]] std::int64_t count, __VA_ARGS__) __attribute__((always_inline))
+
 template <bool kCentred>
 RowStats measure(const Numbers& x, std::int64_t columns, float eps) {
   const auto width = static_cast<float>(columns);
   float mean = 0.0F;
   if constexpr (kCentred) {
     F32x16 sum = zero();
-    for_row(columns, [&] OLMO_STEP { sum = sum + load_from(x, i, count); });
+    for_operands(
+        columns, [&] OLMO_OPERANDS(const auto& of_x) { sum = sum + of_x(); }, x);
     mean = tree_sum(sum) / width;
   }
   F32x16 squares = zero();
-  for_row(columns, [&] OLMO_STEP {
-    F32x16 d = load_from(x, i, count);
+  const auto add_square = [&] OLMO_OPERANDS(const auto& of_x) {
+    F32x16 d = of_x();
     if constexpr (kCentred) d = keep(d - broadcast(mean), count);
     squares = fma(d, d, squares);
-  });
+  };
+  for_operands(columns, add_square, x);
   return {mean, 1.0F / sqrt(tree_sum(squares) / width + eps)};
 }
 
@@ -163,11 +181,12 @@ void input_gradient(const NormBackwardArgs& args, std::int64_t begin, std::int64
     const RowStats stats = stats_of<kCentred>(args.stats, row);
     F32x16 sum = zero();
     F32x16 product = zero();
-    for_row(args.columns, [&] OLMO_STEP {
-      const F32x16 g = gradient(Operand{dy, i, count}, Operand{args.weight, i, count});
+    const auto add = [&] OLMO_OPERANDS(const auto& of_dy, const auto& of_weight, const auto& of_x) {
+      const F32x16 g = gradient(of_dy, of_weight);
       if constexpr (kCentred) sum = sum + g;
-      product = fma(g, normalized<kCentred>(load_from(x, i, count), stats), product);
-    });
+      product = fma(g, normalized<kCentred>(of_x(), stats), product);
+    };
+    for_operands(args.columns, add, dy, args.weight, x);
     const InputGradient<kCentred> rule{gradient,
                                        stats,
                                        broadcast(tree_sum(sum) / width),

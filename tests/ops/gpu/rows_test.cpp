@@ -15,6 +15,8 @@ namespace {
 using reference::integers;
 
 constexpr std::int64_t kWidths[] = {1, 15, 16, 17, 64, 100};
+/// Rows of which a norm loads several steps before it computes, with and without a rest.
+constexpr std::int64_t kLongRows[] = {128, 387};
 
 TEST_CASE("elementwise operations on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
   for (const std::int64_t n : {0, 1, 17, 1000, 1025, 4099}) {
@@ -111,7 +113,9 @@ void check_norm(std::int64_t columns, bool centred, Has has, bool odd,
 }
 
 TEST_CASE("norms on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
-  for (const std::int64_t columns : kWidths) {
+  std::vector<std::int64_t> widths(std::begin(kWidths), std::end(kWidths));
+  widths.insert(widths.end(), std::begin(kLongRows), std::end(kLongRows));
+  for (const std::int64_t columns : widths) {
     for (const bool centred : {true, false}) {
       check_norm(columns, centred, Has::kNothing, true);
       for (const Has has : {Has::kWeight, Has::kWeightAndBias}) {
@@ -135,31 +139,37 @@ TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
       const at::Tensor u = nasty(policy, {18, 2 * columns}, 1, 20),
                        y = empty(policy, {18, columns});
       swiglu(policy, u, y);
-      swiglu_backward(policy, values(policy, {18, columns}, 2), u, u);
+      const at::Tensor again = empty(policy, {18, columns});
+      swiglu_backward(policy, values(policy, {18, columns}, 2), u, u, again);
       const at::Tensor v = reference::narrowed(nasty(policy, {18, 2 * columns}, 3, 20));
       const at::Tensor z = empty(policy, {18, columns}, at::kBFloat16);
       swiglu(policy, v, z);
-      swiglu_backward(policy, reference::narrowed(values(policy, {18, columns}, 4)), v, v);
-      return Tensors{y, u, z, v};
+      const at::Tensor narrow_again = at::empty_like(z);
+      swiglu_backward(policy, reference::narrowed(values(policy, {18, columns}, 4)), v, v,
+                      narrow_again);
+      return Tensors{y, u, again, z, v, narrow_again};
     });
   }
 }
 
 TEST_CASE("RoPE on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
-  for (const std::int64_t head_dim : {2, 30, 64}) {
+  // Six heads of queries and keys, and twelve, of which a group takes eight and four.
+  const auto check_rope = [](std::int64_t head_dim, std::int64_t heads) {
     check("rope " + std::to_string(head_dim), [&](const Policy& policy) {
-      const AttentionShape shape{2, 9, 4, 2, head_dim};
+      const AttentionShape shape{2, 9, heads, 2, head_dim};
       const RopeTable made = make_rope_table(1e4, head_dim, 40);
       const RopeTable table{to_device(policy, made.cos), to_device(policy, made.sin)};
-      const at::Tensor a = values(policy, {18, 8 * head_dim}, 1), b = a.clone(), c = a.clone();
-      const at::Tensor d = reference::narrowed(a);
+      const at::Tensor a = values(policy, {18, (heads + 4) * head_dim}, 1);
+      const at::Tensor b = a.clone(), c = a.clone(), d = reference::narrowed(a);
       rope(policy, table, shape, a);
       rope_backward(policy, table, shape, b);
       rope(policy, table, shape, integers(18, 40, 2), c);
       rope(policy, table, shape, d);
       return Tensors{a, b, c, d};
     });
-  }
+  };
+  for (const std::int64_t head_dim : {2, 30, 64, 136})
+    for (const std::int64_t heads : {4, 10}) check_rope(head_dim, heads);
 }
 
 TEST_CASE("the embedding on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
