@@ -13,24 +13,17 @@
 namespace olmo {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kPiece = kTracePiece;
 
-constexpr std::size_t kSums = 8;  // enough that no multiplication waits for another
-using Sums = std::array<std::uint64_t, kSums>;
-
-/// Word i of 64 bits goes into sum i % 8. Each step is a bijection of the sum and of the word, so
-/// that one changed word always changes the sum; the multiplier spreads it over the bits above, the
-/// rotation brings those down again.
-void add_to(Sums& sums, std::span<const std::byte> bytes) {
-  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
-  constexpr std::size_t kBlock = kSums * sizeof(std::uint64_t);
+void add_to(TraceSums& sums, std::span<const std::byte> bytes) {
+  constexpr std::size_t kBlock = sizeof(TraceSums);
   static_assert(kBlock == kOutputBlock);
   const auto add = [&](const std::byte* block) {
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < kSums; ++i) {
+    for (std::size_t i = 0; i < kTraceSums; ++i) {
       std::uint64_t word = 0;
       std::memcpy(&word, block + i * sizeof word, sizeof word);
-      sums[i] = std::rotl(sums[i] ^ word ^ i, 29) * kMultiplier;
+      sums[i] = trace_sum(sums[i], word, i);
     }
   };
   // The memory decides the speed. Fetched ahead, it comes 1.6 times as fast: the processor's own
@@ -48,8 +41,8 @@ void add_to(Sums& sums, std::span<const std::byte> bytes) {
   }
 }
 
-Sums sums_of(std::span<const std::byte> bytes) {
-  Sums sums{};
+TraceSums sums_of(std::span<const std::byte> bytes) {
+  TraceSums sums{};
   add_to(sums, bytes);
   return sums;
 }
@@ -58,22 +51,29 @@ Sha256& update(Sha256& all, const Digest& piece) {
   return all.update(piece.bytes.data(), piece.bytes.size());
 }
 
-Sha256& update(Sha256& all, const Sums& piece) {
+Sha256& update(Sha256& all, const TraceSums& piece) {
   for (const std::uint64_t sum : piece) all.update_u64(sum);
   return all;
 }
 
-/// SHA-256 over the size and what `hash` gives of pieces of 1 MiB: several threads can do that.
+/// SHA-256 over the size and what is known of pieces of it.
+template <class Piece>
+Digest digest_of(std::uint64_t size, std::span<const Piece> pieces) {
+  Sha256 all;
+  all.update_u64(size);
+  for (const auto& piece : pieces) update(all, piece);
+  return all.finish();
+}
+
+/// Of what `hash` gives of pieces: several threads can do that.
 template <class Hash>
 Digest digest_of(std::span<const std::byte> bytes, const Hash& hash) {
-  std::vector<decltype(hash(bytes))> pieces((bytes.size() + kPiece - 1) / kPiece);
+  using Piece = decltype(hash(bytes));
+  std::vector<Piece> pieces((bytes.size() + kPiece - 1) / kPiece);
   for_each_in_parallel(pieces.size(), [&](std::size_t i) {
     pieces[i] = hash(bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece)));
   });
-  Sha256 all;
-  all.update_u64(bytes.size());
-  for (const auto& piece : pieces) update(all, piece);
-  return all.finish();
+  return digest_of<Piece>(bytes.size(), pieces);
 }
 
 }  // namespace
@@ -123,6 +123,12 @@ void OpTrace::add(std::string_view operation, const at::Tensor& output) {
       format_ == TraceFormat::kSums
           ? digest_of(bytes, sums_of)
           : digest_of(bytes, [](std::span<const std::byte> piece) { return sha256(piece); }));
+}
+
+void OpTrace::add(std::string_view operation, std::uint64_t size,
+                  std::span<const TraceSums> pieces) {
+  OLMO_CHECK(format_ == TraceFormat::kSums && pieces.size() == (size + kPiece - 1) / kPiece);
+  add(operation, digest_of(size, pieces));
 }
 
 void OpTrace::add(std::string_view operation, double value) {

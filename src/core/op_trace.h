@@ -11,8 +11,12 @@
 #include "core/hash.h"
 #include "core/op_digest.h"
 #include "core/tensor.h"
+#include "core/trace_sum.h"
 
 namespace olmo {
+
+/// Of one piece of an output (core/trace_sum.h).
+using TraceSums = std::array<std::uint64_t, kTraceSums>;
 
 /// The hash of an output whose bytes come one part after another.
 class OutputHash {
@@ -29,10 +33,10 @@ class OutputHash {
   TraceFormat format_;
   std::uint64_t left_;
   std::size_t in_piece_ = 0;  ///< bytes of the current piece
-  std::array<std::uint64_t, 8> sums_{};
+  TraceSums sums_{};
   Sha256 piece_, all_;
 };
-inline constexpr std::size_t kOutputBlock = 64;
+inline constexpr std::size_t kOutputBlock = sizeof(TraceSums);
 
 /// Hashes the outputs of a step's operations in the order of the computation, so that two machines
 /// can name the first operation on which they part.
@@ -43,6 +47,8 @@ class OpTrace {
   /// Adds the tensor's elements, as they are when this is called.
   void add(std::string_view operation, const at::Tensor& output);
   void add(std::string_view operation, double value);
+  /// Adds an output of `size` bytes from the sums of its pieces. Only of TraceFormat::kSums.
+  void add(std::string_view operation, std::uint64_t size, std::span<const TraceSums> pieces);
   /// Adds an output of this trace's format, all of which has come.
   void add(std::string_view operation, OutputHash& output) { add(operation, output.finish()); }
   /// Adds what another trace of this format has.

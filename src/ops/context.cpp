@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/gpu.h"
-#include "core/named_tensors.h"
-#include "core/op_trace.h"
+#include "ops/trace_output.h"
 
 namespace olmo::ops {
 namespace {
@@ -27,7 +26,7 @@ Context Context::named(std::string_view operation) const {
 }
 
 void Context::record(const at::Tensor& output, std::string_view part) const {
-  trace->add(std::string(name) + std::string(part), to_host(policy, output));
+  trace_output(*this, *trace, std::string(name) + std::string(part), output);
 }
 
 void Workspace::Free::operator()(float* memory) const { std::free(memory); }

@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "core/parallel.h"
 #include "dist/exchange.h"
+#include "ops/trace_output.h"
 #include "sharding/relay.h"
 #include "train/rank_trace.h"
 
@@ -136,21 +137,27 @@ std::vector<store::StateHash> hash_state(const Policy& policy, const sharding::R
 void trace_state(const Policy& policy, const sharding::RankUnits& units, const std::string& prefix,
                  const std::vector<StateTensor>& tensors, OpTrace& trace) {
   std::vector<PlacedDigest> traced;
-  const auto add = [&](std::size_t i, auto&& output) {
+  const auto add = [&](std::size_t i, const auto& add_output) {
     OpTrace own(trace.format());
-    own.add(prefix + tensors[i].name, output);
+    add_output(own, prefix + tensors[i].name);
     traced.push_back({static_cast<std::int64_t>(i), own.digests().front()});
   };
   const bool alone = units.groups().ranks() == 1;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const bool is_mine = alone || (!tensors[i].parameter && units.groups().world().rank() == 0);
-    if (is_mine) add(i, to_host(policy, tensors[i].owned));
+    if (!is_mine) continue;
+    add(i, [&](OpTrace& own, const std::string& name) {
+      ops::trace_output(policy, own, name, tensors[i].owned);
+    });
   }
   if (!alone) {
     const auto make = [&](std::int64_t size) {
       return OutputHash(trace.format(), static_cast<std::uint64_t>(size));
     };
-    InParts(units, tensors).hash(policy, units.groups().world(), make, add);
+    const auto add_hash = [&](std::size_t i, OutputHash& hash) {
+      add(i, [&](OpTrace& own, const std::string& name) { own.add(name, hash); });
+    };
+    InParts(units, tensors).hash(policy, units.groups().world(), make, add_hash);
   }
   gather_trace(units.groups().world(), traced, trace);
 }

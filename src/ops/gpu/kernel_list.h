@@ -80,6 +80,8 @@ inline constexpr GpuKernel<const Bf16*, const Index*, float*, Index, Index> kEmb
 template <class Element>
 inline constexpr GpuKernel<EmbeddingGradient<Element>, Index> kEmbeddingBackward{
     name_for<Element>("olmo_embedding_backward", "olmo_embedding_backward_bf16")};
+inline constexpr GpuKernel<const std::uint8_t*, Index, std::uint64_t*> kTraceSums{
+    "olmo_trace_sums"};
 /// By the side of the square tiles, and whether A and B are bf16: [A][B].
 inline constexpr GpuKernel<GemmProblem> kGemm128[2][2] = {
     {{"olmo_gemm_128_ff"}, {"olmo_gemm_128_fb"}}, {{"olmo_gemm_128_bf"}, {"olmo_gemm_128_bb"}}};

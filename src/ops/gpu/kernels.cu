@@ -8,6 +8,7 @@
 #include "ops/gpu/attention_backward.h"
 #include "ops/gpu/forest.h"
 #include "ops/gpu/gemm.h"
+#include "ops/gpu/trace_sums.h"
 #include "ops/kernels/pointwise.cpp"
 #include "ops/kernels/row_ops.cpp"
 #include "ops/kernels/tensor_list.h"
@@ -308,6 +309,10 @@ OLMO_KERNEL olmo_embedding_backward(EmbeddingGradient<float> gradient, std::int6
 
 OLMO_KERNEL olmo_embedding_backward_bf16(EmbeddingGradient<Bf16> gradient, std::int64_t ids) {
   embedding_backward_piece(gradient, ids);
+}
+
+OLMO_KERNEL olmo_trace_sums(const std::uint8_t* bytes, std::int64_t size, std::uint64_t* sums) {
+  trace_sums(bytes, size, sums, gpu::group_index(kThreads));
 }
 
 // Matrix products, by the side of the tile and the types of A and B: f is fp32, b is bf16.

@@ -70,6 +70,7 @@ constexpr Kernel kEntries[] = {
     OLMO_ENTRY(kEmbeddingBackward<float>, olmo_embedding_backward),
     OLMO_ENTRY(kEmbeddingBackward<ops::Bf16>, olmo_embedding_backward_bf16),
     OLMO_ENTRY(kRoundToBf16, olmo_round_to_bf16),
+    OLMO_ENTRY(kTraceSums, olmo_trace_sums),
     OLMO_ENTRY(kGemm128[0][0], olmo_gemm_128_ff),
     OLMO_ENTRY(kGemm128[0][1], olmo_gemm_128_fb),
     OLMO_ENTRY(kGemm128[1][0], olmo_gemm_128_bf),
