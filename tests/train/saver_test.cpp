@@ -125,13 +125,14 @@ TEST_CASE("no checkpoint is made of moments that are not finite", "[train]") {
 
 TEST_CASE("of a GPU's state one copy is made on the host, by whichever save", "[train][gpu]") {
   const ops::emulated::Mode now("now");
-  Training training({"device=cuda", "save_interval=1", "save_overwrite=true", "model.d_model=128",
+  Training training({"device=cuda", "save_interval=1", "save_overwrite=true", "model.d_model=256",
                      "model.vocab_size=32768", "model.embedding_size=null", "model.n_layers=1"},
                     ops::emulated::policy_of(Device::kCuda));
   std::int64_t state = 0;
   for (const StateTensor& tensor : training.stepper->owned_state())
     state += static_cast<std::int64_t>(tensor.owned.nbytes());
-  REQUIRE(state > std::int64_t{48} << 20);
+  // Half a state is more than what a save takes besides, some 25 MB, and more on busy processors.
+  REQUIRE(state > std::int64_t{96} << 20);
   const auto weights = training.stepper->state_hashes();
   using Use = std::function<void(Saver&)>;
   const std::vector<Use> saves = {[&](Saver& saver) {
