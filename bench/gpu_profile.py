@@ -5,7 +5,7 @@ Needs: numpy, and for cuda Nsight Compute (ncu) or Nsight Systems (nsys), for ro
 read the GPU's counters, exit code 77: no profile is possible here.
 Run:   python3 bench/gpu_profile.py --binary build/release/olmo-harness --device cuda --out bench/results/gpu_profile.md
 
-OLMo-1B's shape (trainings.py) in bf16 with numerics=fast, two steps; counted is the second, which is told from the first by
+OLMo-1B's shape (trainings.py) in bf16 with numerics=fast, two steps that are not traced; counted is the second, which is told from the first by
 its last kernels: the updates of the optimizer (olmo_adamw) end a step. ncu runs one kernel at a time and so says nothing
 of gaps between them; the time of a step without it stands in gpu_train.md.
 """
@@ -143,7 +143,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         config = our_config(arguments, arguments.shape, make_tokens(folder, arguments.shape), 2,
-                            PRECISIONS[arguments.precision] | {"device": arguments.device, "numerics": "fast"})
+                            PRECISIONS[arguments.precision] | {"device": arguments.device, "numerics": "fast", "trace_interval": 0})
         (folder / "config.json").write_text(json.dumps(config))
         command = [arguments.binary, "train", str(folder / "config.json"), "--run-dir", "RUN"]
         tool, found = launches(arguments, command, folder)

@@ -7,7 +7,7 @@
 #   --python PYTHON    with torch, transformers, lm_eval for the peers (default: python3); what it lacks is left out
 #   --data DIR         what `olmo-harness data fetch` brought (default: where that keeps it)
 #   --out DIR          reports, and a log of every part (default: bench/results; logs in gpu_logs there)
-#   --only PART,...    of: machine tiny bf16 fast train operations audit resume evaluation size ranks profile evaluate
+#   --only PART,...    of: machine tiny bf16 fast train operations audit resume evaluation size ranks profile rows evaluate
 #   --limit SECONDS    of a part (default: 540)
 #   --within SECONDS   of all parts together: what there is no time for is left out. The parts that tell most come first
 #   --small            the smallest sizes: tries the script itself
@@ -20,7 +20,7 @@ refuse() { echo "prove_gpu.sh: $*" >&2; exit 2; }
 # What the user names is below the folder where the user is.
 at() { (cd "$from" && realpath -ms -- "$1"); }
 
-parts=(machine tiny bf16 fast train operations audit resume evaluation size ranks profile evaluate)
+parts=(machine tiny bf16 fast train operations audit resume evaluation size ranks profile rows evaluate)
 device=${1:-}
 case $device in
   cuda | rocm) shift ;;
@@ -216,6 +216,12 @@ part_profile() {  # kernels of a step by their share of its time
   command -v "${tools[@]}" >/dev/null || skip "no profiler is here (${tools[*]})"
   has numpy || skip "$python has no numpy, which makes the tokens"
   "$python" bench/gpu_profile.py --binary "$harness" --device "$device" --threads "$threads" --out "$out/gpu_profile.md" ${small:+--shape XS}
+}
+
+part_rows() {  # kernels for rows and elements, beside what their bytes take
+  [ "$device" = cuda ] || skip "only NVIDIA's compiler is started there"
+  has "torch; assert torch.cuda.is_available()" || skip "$python has no torch with CUDA"
+  "$python" bench/gpu_rows.py --out "$out/gpu_rows.md"
 }
 
 # ---------------------------------------------------------------- one after the other
