@@ -281,7 +281,7 @@ void throw_as_ours(const Policy& policy, const c10::Error& error) {
   const std::string problem = whole.substr(0, whole.find('\n'));
   const bool of_host = problem.find("can't allocate memory") != std::string::npos;
   if (of_host || dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
-    throw MemoryError("there is no memory left: " + problem);
+    throw MemoryError("there is no memory left: " + memory_problem(problem));
   if (policy.gpu != nullptr) policy.gpu->fail(problem);
   throw Error(ErrorKind::kFailure, problem);
 }

@@ -38,11 +38,10 @@ at::Tensor new_tensor(at::IntArrayRef shape, at::TensorOptions options) {
     return tensor;
   } catch (const c10::Error& error) {
     // LibTorch says of the host's memory no more than that, of a GPU's what else lies in it.
-    const std::string problem = error.what_without_backtrace();
     throw MemoryError(
         "tensor " + shape_text(shape) + " of type " + std::string(options.dtype().name()) + " on " +
         options.device().str() + ": there is no memory for it" +
-        (options.device().is_cpu() ? "" : ": " + problem.substr(0, problem.find('\n'))));
+        (options.device().is_cpu() ? "" : ": " + memory_problem(error.what_without_backtrace())));
   }
 }
 

@@ -222,7 +222,9 @@ TEST_CASE("a model that a device's memory cannot hold ends with one sentence", "
   const Scene scene;
   const Environment libraries("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA),
       memory("FAKE_GPU_MEMORY", "700000");
-  check_refused(scene.train("run", {"device=cuda"}), 1, {"on cuda:0: there is no memory for it"});
+  check_refused(
+      scene.train("run", {"device=cuda"}), 1,
+      {"on cuda:0: there is no memory for it", "Process 7 has 1 GiB memory in use; less"});
 }
 
 TEST_CASE("an evaluation that a device's memory cannot hold says what needs less", "[cli][gpu]") {

@@ -30,8 +30,11 @@ void check_device(int error) { TORCH_CHECK(error == 0, "CUDA error: ", text_of(e
 struct Allocator final : c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     void* memory = bytes == 0 ? nullptr : fake::allocate(bytes);
-    TORCH_CHECK_WITH(OutOfMemoryError, bytes == 0 || memory != nullptr,
-                     "CUDA out of memory. Tried to allocate ", bytes, " bytes.");
+    TORCH_CHECK_WITH(
+        OutOfMemoryError, bytes == 0 || memory != nullptr, "CUDA out of memory. Tried to allocate ",
+        bytes,
+        " bytes. Process 7 has 1 GiB memory in use. If reserved but unallocated "
+        "memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
     return {memory, memory, raw_deleter(), the_device()};
   }
   [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override {
