@@ -226,7 +226,7 @@ OutputFolder::OutputFolder(const fs::path& target, Existing existing)
         ErrorKind::kUsage,
         target_.string() + ": exists already, and nothing is overwritten: give a new folder");
   }
-  make_folders(target_.parent_path());
+  above_.emplace(target_.parent_path());
   temporary_ = name_beside(target_);
   if (::mkdir(temporary_.c_str(), 0777) != 0) {
     const int error = errno;
@@ -271,19 +271,21 @@ void fsync_path(const fs::path& path) {
   if (!synced) fail(path, "cannot be synced to disk");
 }
 
-bool make_folders(const fs::path& path) {
+namespace {
+
+/// As make_folders. The levels that were missing, from the outermost on.
+std::vector<fs::path> make_levels(const fs::path& path) {
   fs::path level;
-  bool made = false;
+  std::vector<fs::path> made;
   for (const auto& part : path) {
     if (part.empty()) continue;  // `a/b/` means `a/b`
     const fs::path above = level.empty() ? fs::path(".") : level;
     level /= part;
     std::error_code ignored;
-    made = false;
     if (fs::is_directory(level, ignored)) continue;
     if (::mkdir(level.c_str(), 0777) == 0) {
       fsync_path(above);
-      made = true;
+      made.push_back(level);
       continue;
     }
     const int why = errno;
@@ -293,6 +295,20 @@ bool make_folders(const fs::path& path) {
                     (why == EEXIST ? "a file of that name is in the way" : std::strerror(why)));
   }
   return made;
+}
+
+}  // namespace
+
+bool make_folders(const fs::path& path) {
+  const auto made = make_levels(path);
+  return !made.empty() && made.back() == (path / "").parent_path();  // without a slash at its end
+}
+
+NewFolders::NewFolders(const fs::path& path) : made_(make_levels(path)) {}
+
+NewFolders::~NewFolders() {
+  // What another process has put there stays, and what cannot be removed has nobody to be told.
+  for (; !made_.empty(); made_.pop_back()) ::rmdir(made_.back().c_str());
 }
 
 }  // namespace olmo

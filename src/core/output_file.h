@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/unfinished_output.h"
 
@@ -56,6 +57,20 @@ class OutputFile {
   std::string buffer_;
 };
 
+/// Folders that an output needs: those that were made for it go again if nothing lies in them in
+/// the end.
+class NewFolders {
+ public:
+  /// As make_folders.
+  explicit NewFolders(const std::filesystem::path& path);
+  ~NewFolders();
+  NewFolders(const NewFolders&) = delete;
+  NewFolders& operator=(const NewFolders&) = delete;
+
+ private:
+  std::vector<std::filesystem::path> made_;  ///< from the outermost on
+};
+
 /// The same for a folder, which its owner fills and syncs.
 class OutputFolder {
  public:
@@ -76,6 +91,7 @@ class OutputFolder {
  private:
   UnfinishedOutput unfinished_;
   std::filesystem::path target_;
+  std::optional<NewFolders> above_;
   std::filesystem::path temporary_;
   Existing existing_;
   bool published_ = false;

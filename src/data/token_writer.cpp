@@ -21,13 +21,19 @@ void encode(std::span<const std::uint32_t> ids, std::string& bytes) {
 
 bool names_a_file(const std::filesystem::path& output) { return output.extension() == ".npy"; }
 
+std::filesystem::path folder_of(const std::filesystem::path& output) {
+  return names_a_file(output) ? output.parent_path() : output;
+}
+
 }  // namespace
 
 TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::uint64_t max_tokens,
                          bool overwrite)
-    : output_(std::move(output)), dtype_(dtype), max_tokens_(max_tokens), overwrite_(overwrite) {
-  const auto folder = names_a_file(output_) ? output_.parent_path() : output_;
-  make_folders(folder);
+    : output_(std::move(output)),
+      dtype_(dtype),
+      max_tokens_(max_tokens),
+      overwrite_(overwrite),
+      folders_(folder_of(output_)) {
   open_next();
 }
 

@@ -49,6 +49,7 @@ class TokenWriter {
   TokenDtype dtype_;
   std::uint64_t max_tokens_;
   bool overwrite_;
+  NewFolders folders_;
   std::vector<Part> parts_;
   std::vector<std::unique_ptr<OutputFile>> files_;
   Sha256 hash_;

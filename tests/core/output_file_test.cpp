@@ -216,6 +216,23 @@ TEST_CASE("every missing level of a folder is made, and one that is there is lef
   CHECK(std::filesystem::exists(deep / "file"));
 }
 
+TEST_CASE("folders made for an output that is not published are removed, if they are empty",
+          "[core]") {
+  const TemporaryDirectory folder;
+  const fs::path above = folder / "a", target = above / "b" / "out";
+  { const OutputFolder output(target); }
+  CHECK_FALSE(fs::exists(above));
+  {
+    const OutputFolder output(target);
+    write(above / "of another", "");
+  }
+  CHECK(fs::exists(above / "of another"));
+  CHECK_FALSE(fs::exists(above / "b"));
+  OutputFolder output(target);
+  output.publish();
+  CHECK(fs::is_directory(target));
+}
+
 TEST_CASE("a folder that cannot be made is one error that names it", "[core]") {
   const TemporaryDirectory folder;
   std::ofstream(folder / "file") << "in the way";

@@ -166,6 +166,17 @@ TEST_CASE("a signal leaves nothing of a token file and its sidecar", "[data]") {
   CHECK_FALSE(scene.left_anything("out"));
 }
 
+TEST_CASE("folders that were made for token files go with them, and others stay", "[data]") {
+  const Scene scene;
+  auto options = scene.options("{\"text\": 3}\n");
+  options.output = scene.folder / "new" / "tokens";
+  CHECK(thrown_by([&] { tokenize(options, scene.tokenizer); }));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "new"));
+  std::filesystem::create_directory(scene.folder / "new");
+  CHECK(thrown_by([&] { tokenize(options, scene.tokenizer); }));
+  CHECK(std::filesystem::is_empty(scene.folder / "new"));
+}
+
 TEST_CASE("skipped bad lines are counted and located", "[data]") {
   const Scene scene;
   auto options = scene.options("{\"text\": \"a\"}\n{\"text\": 3}\n{broken\n{\"text\": \"bc\"}\n");

@@ -248,7 +248,7 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
     }
   }
   index.sort();
-  make_folders(output.parent_path());
+  const NewFolders folders(output.parent_path());
   LineWriter writer(output);
   std::unordered_set<std::string> seen_texts;
   for (const fs::path& file : training_files) {
