@@ -118,10 +118,19 @@ inline Four<T> load_four(const T* p) {
   OLMO_FOUR_AT(p, sizeof(Four<T>));
   return *reinterpret_cast<const Four<T>*>(p);
 }
+/// Four of two bytes. A compiler stores the numbers themselves one by one where a branch, as a
+/// quotient has, lies between those that compute them.
+struct FourInWord {
+  std::uint64_t bits;
+};
 template <class T>
 inline void store_four(T* p, const Four<T>& x) {
   OLMO_FOUR_AT(p, sizeof(Four<T>));
-  *reinterpret_cast<Four<T>*>(p) = x;
+  if constexpr (sizeof(Four<T>) == sizeof(FourInWord)) {
+    *reinterpret_cast<FourInWord*>(p) = __builtin_bit_cast(FourInWord, x);
+  } else {
+    *reinterpret_cast<Four<T>*>(p) = x;
+  }
 }
 template <class T>
 inline bool holds_fours(const T* p) {
