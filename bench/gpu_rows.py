@@ -16,6 +16,8 @@ import statistics
 import sys
 import time
 
+from trainings import publish
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS, D_MODEL, INNER, HEADS, HALF, VOCABULARY = 8 * 2048, 2048, 8192, 32, 64, 50304  # HEADS: of queries and keys
 
@@ -29,15 +31,17 @@ def checked(library, call, *arguments):
         sys.exit(f"{call} failed with {code}")
 
 
-def compiled(architecture, definitions):
+def compiled(architecture):
     """The machine code of src/ops/gpu/kernels.cu, by the options of core/gpu_code.cpp."""
-    nvrtc = next(ctypes.CDLL(str(path)) for path in nvrtc_libraries())
+    library = next(nvrtc_libraries(), None)
+    if library is None:
+        sys.exit("NVRTC is not here: neither with torch nor in /usr/local/cuda")
+    nvrtc = ctypes.CDLL(str(library))
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     source = (ROOT / "src/ops/gpu/kernels.cu").read_bytes()
     checked(nvrtc, "nvrtcCreateProgram", ctypes.byref(program), source, b"kernels.cu", 0, None, None)
     options = [f"--gpu-architecture={architecture}", "--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
-               "--device-as-default-execution-space", "-DOLMO_GPU", "-DOLMO_ISA=isa_gpu", f"-I{ROOT}/src/ops/gpu", f"-I{ROOT}/src",
-               *definitions]
+               "--device-as-default-execution-space", "-DOLMO_GPU", "-DOLMO_ISA=isa_gpu", f"-I{ROOT}/src/ops/gpu", f"-I{ROOT}/src"]
     array = (ctypes.c_char_p * len(options))(*[each.encode() for each in options])
     if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
         nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
@@ -181,25 +185,11 @@ def seconds_of(launch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help="a definition for the compiler: tries a variant")
-    parser.add_argument("--architecture", help="compiles for this one (sm_90) instead of the GPU that is here")
-    parser.add_argument("--code", type=pathlib.Path, help="machine code: taken from this file if it exists, else kept there")
     parser.add_argument("--out", type=pathlib.Path, help="Markdown file to write; the table goes to stdout in any case")
     arguments = parser.parse_args()
-    architecture = arguments.architecture
-    if architecture is None:
-        import torch
-        architecture = "sm_" + "".join(map(str, torch.cuda.get_device_capability()))
-    if arguments.code and arguments.code.exists():
-        code = arguments.code.read_bytes()
-    else:
-        code = compiled(architecture, [f"-D{each}" for each in arguments.define])
-        if arguments.code:
-            arguments.code.write_bytes(code)
-    if arguments.architecture:
-        return
     import torch
 
+    code = compiled("sm_" + "".join(map(str, torch.cuda.get_device_capability())))
     large, other = (torch.empty(2**31, dtype=torch.uint8, device="cuda") for _ in range(2))
     bandwidth = 2 * large.nbytes / seconds_of(lambda: other.copy_(large))
     del large, other
@@ -210,10 +200,7 @@ def main():
     for name, size, launch in cases(Kernels(code)):
         taken, least = seconds_of(launch), size / bandwidth
         lines.append(f"| `{name}` | {taken * 1e6:.0f} | {least * 1e6:.0f} | {100 * least / taken:.0f} % |")
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text)
+    publish("\n".join([*lines, ""]), arguments.out)
 
 
 if __name__ == "__main__":

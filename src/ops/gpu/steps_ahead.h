@@ -8,10 +8,7 @@
 
 namespace olmo::ops::OLMO_ISA {
 
-#ifndef OLMO_AHEAD
-#define OLMO_AHEAD 8
-#endif
-constexpr int kStepsAhead = OLMO_AHEAD;
+constexpr int kStepsAhead = 8;
 
 /// This lane's numbers of kSteps steps as they lie in memory: to widen them where they are loaded
 /// would wait for each load. They mean nothing where there is no row.
