@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::size_t kPiece = kTracePiece;
 
+std::size_t pieces_of(std::uint64_t bytes) {
+  return static_cast<std::size_t>(trace_pieces(static_cast<std::int64_t>(bytes)));
+}
+
 void add_to(TraceSums& sums, std::span<const std::byte> bytes) {
   constexpr std::size_t kBlock = sizeof(TraceSums);
   static_assert(kBlock == kOutputBlock);
@@ -69,7 +73,7 @@ Digest digest_of(std::uint64_t size, std::span<const Piece> pieces) {
 template <class Hash>
 Digest digest_of(std::span<const std::byte> bytes, const Hash& hash) {
   using Piece = decltype(hash(bytes));
-  std::vector<Piece> pieces((bytes.size() + kPiece - 1) / kPiece);
+  std::vector<Piece> pieces(pieces_of(bytes.size()));
   for_each_in_parallel(pieces.size(), [&](std::size_t i) {
     pieces[i] = hash(bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece)));
   });
@@ -127,7 +131,7 @@ void OpTrace::add(std::string_view operation, const at::Tensor& output) {
 
 void OpTrace::add(std::string_view operation, std::uint64_t size,
                   std::span<const TraceSums> pieces) {
-  OLMO_CHECK(format_ == TraceFormat::kSums && pieces.size() == (size + kPiece - 1) / kPiece);
+  OLMO_CHECK(format_ == TraceFormat::kSums && pieces.size() == pieces_of(size));
   add(operation, digest_of(size, pieces));
 }
 

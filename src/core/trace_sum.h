@@ -8,6 +8,9 @@ namespace olmo {
 
 /// An output is summed up in pieces of so many bytes, the last of which may be shorter, ...
 inline constexpr std::int64_t kTracePiece = std::int64_t{1} << 20;
+inline constexpr std::int64_t trace_pieces(std::int64_t bytes) {
+  return (bytes + kTracePiece - 1) / kTracePiece;
+}
 /// ... each in so many sums: enough that no multiplication waits for another. Word i of 64 bits
 /// goes into sum i % kTraceSums. A last block of kTraceSums words is filled up with zeros.
 inline constexpr std::int64_t kTraceSums = 8;

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<TraceSums> sums_on_device(const Context& context, const at::Tensor& output) {
   const auto size = static_cast<std::int64_t>(output.nbytes());
-  const std::int64_t pieces = (size + kTracePiece - 1) / kTracePiece;
+  const std::int64_t pieces = trace_pieces(size);
   const at::Tensor on_device =
       new_tensor({pieces, kTraceSums}, tensors_of(context.policy, at::kLong));
   launch(context, gpu_kernels::kTraceSums, blocks_of_rows(pieces),
