@@ -24,9 +24,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "core/error.h"
-#include "core/policy.h"
-#include "core/tensor.h"
 #include "dist/thread_ranks.h"
 #include "sharding/layout.h"
 #include "store/checkpoint/checkpoint.h"

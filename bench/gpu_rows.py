@@ -32,7 +32,7 @@ def checked(library, call, *arguments):
 
 
 def compiled(architecture):
-    """The machine code of src/ops/gpu/kernels.cu, by the options of core/gpu_code.cpp."""
+    """The machine code of src/ops/gpu/kernels.cu, by the options of core/compute/gpu_code.cpp."""
     library = next(nvrtc_libraries(), None)
     if library is None:
         sys.exit("NVRTC is not here: neither with torch nor in /usr/local/cuda")

@@ -8,8 +8,8 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/fma_peak.h"

@@ -8,8 +8,8 @@
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "ops/context.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"

@@ -22,9 +22,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace {

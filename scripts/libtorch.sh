@@ -26,7 +26,7 @@ usage() { sed -n '2,/^set /{s/^# \{0,1\}//p}' "$1"; }
 from=${from:-$PWD}
 at() { (cd "$from" && realpath -ms -- "$1"); }
 
-# Where the program looks for it, too (core/process.h).
+# Where the program looks for it, too (core/process/process.h).
 home=${HOME:-$(getent passwd "$(id -u)" 2>/dev/null | cut -d : -f 6 || true)}
 caches=${XDG_CACHE_HOME:-${home:+$home/.cache}}
 [ -n "${OLMO_HARNESS_CACHE:-$caches}" ] || refuse "this user has no home; OLMO_HARNESS_CACHE=DIR says where the cache may be"

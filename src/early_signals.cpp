@@ -1,10 +1,11 @@
 // LibTorch's constructors run for half a second before main. A signal that came meanwhile would end
 // the process by itself, and a batch system would count a rank that failed instead of one that was
 // stopped. So the program holds signals from its first instruction on; main lets them act
-// (core/process.h). The libraries are mapped by then, for which the loader takes some 15 ms.
+// (core/process/process.h). The libraries are mapped by then, for which the loader takes some 15
+// ms.
 #include <csignal>
 
-#include "core/process.h"
+#include "core/process/process.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
-#include "core/process.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "support/catch.h"
 #include "support/test_cases.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/input_file.h"
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
+#include "core/files/input_file.h"
 #include "support/catch.h"
 #include "support/test_cases.h"
 
@@ -47,8 +47,8 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
              "evaluation", "page",   "monitor", "report",  "train",  "audit",  "serve"}},
 };
 
-// External header prefix -> the only room that may include it (torch/: none, core/tensor.h is
-// enough, but for the transports of ranks). Of two prefixes the longer one holds.
+// External header prefix -> the only room that may include it (torch/: none, core/compute/tensor.h
+// is enough, but for the transports of ranks). Of two prefixes the longer one holds.
 const std::map<std::string, std::string> kHomes = {
     {"torch/csrc/distributed/", "dist"},
     {"hdf5.h", "store"},
@@ -256,7 +256,7 @@ TEST_CASE(
     "tensors' elements are reached through the host's door, the operations' and that between GPUs "
     "alone",
     "[layering]") {
-  const std::set<std::string> doors = {"core/named_tensors.cpp", "ops/dispatch.h",
+  const std::set<std::string> doors = {"core/compute/named_tensors.cpp", "ops/dispatch.h",
                                        "dist/gpu_ranks.cpp"};
   const std::regex reach("data_ptr|accessor|\\.item<|\\.item\\(");
   for (const auto& file : sources()) {
@@ -275,12 +275,12 @@ TEST_CASE("no memory is shared between host and device, and one place asks LibTo
     INFO(name);
     CHECK_FALSE(std::regex_search(text, shared));
     // Asked before its half is loaded, LibTorch answers no for good.
-    CHECK((text.find("hasCUDA()") != std::string::npos) == (name == "core/gpu.cpp"));
+    CHECK((text.find("hasCUDA()") != std::string::npos) == (name == "core/compute/gpu.cpp"));
   }
 }
 
 TEST_CASE("the policy alone names the precision that numbers are computed in", "[layering]") {
-  const std::set<std::string> homes = {"core/policy.cpp",
+  const std::set<std::string> homes = {"core/compute/policy.cpp",
                                        "cli/checkpoint_convert.cpp"};  // a format of files
   for (const auto& file : sources()) {
     const auto name = fs::relative(file, fs::path(OLMO_SOURCE_DIR) / "src").string();

@@ -7,8 +7,8 @@
 
 #include <csignal>
 
-#include "core/policy.h"
-#include "core/private_folder.h"
+#include "core/compute/policy.h"
+#include "core/files/private_folder.h"
 
 int main(int argc, char** argv) {
   // The programs that tests start inherit what is ignored here: SIGHUP under nohup, SIGINT and

@@ -4,12 +4,12 @@
 #include <chrono>
 
 #include "audit/replay.h"
-#include "core/activity.h"
 #include "core/clock.h"
+#include "core/compute/random.h"
 #include "core/error.h"
-#include "core/random.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/activity.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "train/preparation.h"
 #include "train/stepper.h"
 

@@ -9,8 +9,8 @@
 
 #include "audit/comparison.h"
 #include "config/train_config.h"
-#include "core/op_digest.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
+#include "core/trace/op_digest.h"
 
 namespace olmo::audit {
 

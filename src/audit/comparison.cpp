@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/number.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 
 namespace olmo::audit {
 namespace {

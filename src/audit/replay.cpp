@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "core/clock.h"
+#include "core/compute/gpu.h"
 #include "core/error.h"
-#include "core/gpu.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "train/preparation.h"
 #include "train/train_state.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "audit/comparison.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "store/checkpoint/checkpoint.h"
 #include "train/stepper.h"
 

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/recorded_json.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/files/recorded_json.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "store/runs/provenance.h"
 
 namespace olmo::cli {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "audit/audit.h"
-#include "core/json.h"
-#include "core/op_digest.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
+#include "core/trace/op_digest.h"
 
 namespace olmo::cli {
 

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/activity.h"
-#include "core/json.h"
-#include "core/policy.h"
-#include "core/safe_text.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
+#include "core/process/activity.h"
+#include "core/text/safe_text.h"
 #include "model/model_config.h"
 #include "models/convert_model.h"
 

@@ -8,12 +8,12 @@
 #include "cli/doctor_facts.h"
 #include "cli/interface/help.h"
 #include "cli/screen/table.h"
+#include "core/compute/policy.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/policy.h"
-#include "core/process.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "store/runs/provenance.h"
 
 namespace olmo::cli {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 
 namespace olmo::cli {
 
@@ -21,8 +21,8 @@ OrderedJson gpu_facts();
 /// {"open_files", "cores_restricted", "cgroup_cpus" or null, "file_bytes" or null,
 /// "thread_variables"}
 OrderedJson limit_facts();
-/// What a `train` in this environment would be: {"how", "rank", "size", "meet_at" or null, "note" or
-/// null}, or {"problem"} with the sentence that would refuse it.
+/// What a `train` in this environment would be: {"how", "rank", "size", "meet_at" or null, "note"
+/// or null}, or {"problem"} with the sentence that would refuse it.
 OrderedJson launch_facts();
 /// {"cache", "evaluation_data", "current", "current_free_bytes", "current_writable"}
 OrderedJson folder_facts();

@@ -10,8 +10,8 @@
 #include "cli/interface/help.h"
 #include "cli/screen/table.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "store/evaluations/evaluation_db.h"
 
 namespace olmo::cli {

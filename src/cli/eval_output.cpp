@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/screen/table.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "eval/scoring.h"
 
 namespace olmo::cli {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/output_file.h"
+#include "core/files/output_file.h"
 #include "evaluation/evaluation.h"
 
 namespace olmo::cli {

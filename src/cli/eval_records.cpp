@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/terminal.h"
+#include "core/files/input_file.h"
+#include "core/process/terminal.h"
 #include "data/public/fetch.h"
 #include "store/evaluations/evaluation_seal.h"
 #include "store/runs/recorded_run.h"

@@ -5,7 +5,7 @@
 
 #include "cli/eval_records.h"
 #include "core/error.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "eval/asked.h"
 #include "eval/task_catalog.h"
 #include "report/parity.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/run_files.h"
 #include "store/runs/run_db.h"

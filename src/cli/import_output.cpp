@@ -8,8 +8,8 @@
 
 #include "config/file.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

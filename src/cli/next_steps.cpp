@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
-#include "core/process.h"
-#include "core/terminal.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
 
 namespace olmo::cli {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "dist/launch.h"
 #include "dist/nproc.h"
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

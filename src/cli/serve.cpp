@@ -3,9 +3,9 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/process.h"
-#include "core/terminal.h"
+#include "core/files/input_file.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
 #include "serve/server.h"
 #include "serve/site.h"
 

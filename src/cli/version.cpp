@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/json.h"
-#include "core/loaded_libraries.h"
-#include "core/policy.h"
-#include "core/process.h"
-#include "core/text.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
+#include "core/libraries/loaded_libraries.h"
+#include "core/process/process.h"
+#include "core/text/text.h"
 #include "report/page/pages.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/database/schema.h"

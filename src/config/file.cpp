@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo::config {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "config/file.h"
 #include "config/node.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::config {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "data/public/tokenizers.h"
 
 namespace olmo::config {

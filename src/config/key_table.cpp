@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::config {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 
 namespace olmo::config {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/json.h"
+#include "core/files/json.h"
 
 namespace olmo::config {
 

@@ -8,7 +8,7 @@
 #include "config/keys.h"
 #include "config/train_config.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::config {
 namespace {

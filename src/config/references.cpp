@@ -6,7 +6,7 @@
 #include <glob.h>
 
 #include "config/file.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::config {
 namespace {

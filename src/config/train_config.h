@@ -11,9 +11,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/compute/policy.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/policy.h"
 #include "data/dataset.h"
 #include "model/model_config.h"
 #include "optim/lr_schedule.h"

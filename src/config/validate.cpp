@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "config/train_config.h"
-#include "core/policy.h"
-#include "core/text.h"
+#include "core/compute/policy.h"
+#include "core/text/text.h"
 #include "model/recomputation.h"
 #include "model/units.h"
 #include "optim/lr_schedule.h"

@@ -9,7 +9,7 @@ if(NOT revision)
 elseif(dirty)
   string(APPEND revision "-dirty")
 endif()
-set(text "#include \"core/process.h\"
+set(text "#include \"core/process/process.h\"
 
 namespace olmo {
 const BuildInfo& build_info() {

@@ -10,7 +10,7 @@
 #include <openssl/sha.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo {
 namespace {

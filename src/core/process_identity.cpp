@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/machine.h"
+#include "core/compute/machine.h"
 
 namespace olmo {
 namespace {

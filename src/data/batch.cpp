@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 
 namespace olmo::data {
 namespace {

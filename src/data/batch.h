@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/compute/tensor.h"
 #include "core/hash.h"
-#include "core/tensor.h"
 #include "data/dataset.h"
 #include "data/order.h"
 

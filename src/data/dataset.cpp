@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/waiting_threads.h"
+#include "core/files/input_file.h"
+#include "core/process/waiting_threads.h"
 
 namespace olmo::data {
 namespace {

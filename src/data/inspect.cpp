@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/safe_text.h"
-#include "core/text.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "data/batch.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"

@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/compute/parallel.h"
+#include "core/compute/random.h"
 #include "core/error.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/output_file.h"
-#include "core/parallel.h"
-#include "core/random.h"
 
 namespace olmo::data {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "data/foreign_format.h"
 
 namespace olmo::data {

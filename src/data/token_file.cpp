@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "data/foreign_format.h"
 
 namespace olmo::data {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

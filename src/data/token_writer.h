@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/output_file.h"
 #include "data/token_file.h"
 
 namespace olmo::data {

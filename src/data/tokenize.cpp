@@ -7,12 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/policy.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/output_file.h"
-#include "core/policy.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "data/python_text.h"
 #include "data/text_reader.h"
 

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "data/text_reader.h"
 #include "data/token_writer.h"
 #include "data/tokenizer/tokenizer.h"
@@ -71,7 +71,8 @@ struct TokenizeReport {
 /// Text to token files, with the bits of OLMo's own preparation
 /// (scripts/prepare_memmap_dataset.py): each document is stripped of white space at both ends,
 /// empty ones are skipped, the rest is encoded, with what the tokenizer's post-processor adds, and
-/// closed by EOS unless its last id is EOS already, and the ids are concatenated. Where we differ on purpose:
+/// closed by EOS unless its last id is EOS already, and the ids are concatenated. Where we differ
+/// on purpose:
 ///  - the order is that of the inputs (OLMo shuffles a Python set of paths);
 ///  - a document that overflows a file continues in the next one (OLMo loses its tail);
 ///  - a bad line stops the command or is skipped and recorded (OLMo silently drops the rest of its

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 #include "dist/exchange.h"
 
 namespace olmo::dist {

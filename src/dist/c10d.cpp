@@ -6,8 +6,8 @@
 #include <c10/util/Flags.h>
 #include <c10/util/Logging.h>
 
-#include "core/process.h"
-#include "core/safe_text.h"
+#include "core/process/process.h"
+#include "core/text/safe_text.h"
 
 C10_DECLARE_int(caffe2_log_level);
 

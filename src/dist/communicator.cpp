@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/clock.h"
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 
 namespace olmo::dist {
 namespace {

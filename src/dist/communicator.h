@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 
 namespace olmo::dist {
 

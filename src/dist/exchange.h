@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "dist/communicator.h"
 
 namespace olmo::dist {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/output_file.h"
+#include "core/files/output_file.h"
 #include "dist/store.h"
 
 namespace olmo::dist {

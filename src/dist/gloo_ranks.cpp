@@ -14,10 +14,10 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "core/compute/named_tensors.h"
 #include "core/environment_variable.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "dist/c10d.h"
 #include "dist/step.h"
 #include "dist/worker.h"

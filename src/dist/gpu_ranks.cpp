@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/compute/gpu_libraries.h"
 #include "core/error.h"
-#include "core/gpu_libraries.h"
 #include "core/process_identity.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"

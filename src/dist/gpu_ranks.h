@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/gpu.h"
+#include "core/compute/gpu.h"
 #include "dist/communicator.h"
 
 namespace olmo::dist {

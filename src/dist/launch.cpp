@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/number.h"
-#include "core/safe_text.h"
+#include "core/text/number.h"
+#include "core/text/safe_text.h"
 #include "dist/nproc.h"
 
 namespace olmo::dist {

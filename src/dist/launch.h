@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/machine.h"
+#include "core/compute/machine.h"
 
 namespace olmo::dist {
 

@@ -21,12 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/descriptor.h"
 #include "core/error.h"
-#include "core/private_folder.h"
-#include "core/process.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/files/descriptor.h"
+#include "core/files/private_folder.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "dist/launch.h"
 #include "dist/store.h"
 #include "dist/watch.h"

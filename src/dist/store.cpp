@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 
 namespace olmo::dist {
 namespace {

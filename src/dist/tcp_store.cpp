@@ -1,9 +1,8 @@
 #include <netdb.h>
-
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "core/error.h"
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "dist/c10d.h"
 #include "dist/store.h"
 #include "dist/worker.h"
@@ -41,9 +40,9 @@ std::string why_not(const TcpPlace& place, const std::exception& error) {
   if (text.find("EADDRINUSE") != text.npos)
     return "another program has this port, or an earlier attempt that has not ended";
   const int unresolved = resolve(place);
-  return unresolved == 0 ? text
-                         : std::string("its name has no address here (") +
-                               ::gai_strerror(unresolved) + ")";
+  return unresolved == 0
+             ? text
+             : std::string("its name has no address here (") + ::gai_strerror(unresolved) + ")";
 }
 
 c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
@@ -52,8 +51,7 @@ c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
   // c10d would try again until its time is over.
   if (resolve(place) == EAI_NONAME) {
     throw Error(ErrorKind::kUsage, name_of(place) + ": no host of this name is known here (" +
-                                       ::gai_strerror(EAI_NONAME) +
-                                       "): expected rank 0's machine");
+                                       ::gai_strerror(EAI_NONAME) + "): expected rank 0's machine");
   }
   try {
     return c10::make_intrusive<c10d::TCPStore>(place.host, options);

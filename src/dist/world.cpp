@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 
 #include "core/error.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"

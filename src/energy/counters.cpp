@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/descriptor.h"
+#include "core/files/descriptor.h"
 #include "energy/channel.h"
 
 namespace olmo::energy {

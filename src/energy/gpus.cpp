@@ -2,7 +2,7 @@
 // rocm_smi.h, which are not needed to build.
 #include <cstdint>
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "energy/channel.h"
 
 namespace olmo::energy {

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/number.h"
-#include "core/process.h"
-#include "core/terminal.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/number.h"
 
 namespace olmo::energy {
 namespace {

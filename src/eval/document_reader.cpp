@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "data/text_reader.h"
 
 namespace olmo::eval {

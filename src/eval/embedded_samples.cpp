@@ -1,9 +1,9 @@
 #include "eval/embedded_samples.h"
 
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
-#include "core/process.h"
+#include "core/process/process.h"
 
 namespace olmo::eval {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/text/text.h"
 #include "data/public/fetch.h"
 
 namespace olmo::eval {

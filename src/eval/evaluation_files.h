@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 
 namespace olmo::eval {
 

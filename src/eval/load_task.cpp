@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/parallel.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/parallel.h"
+#include "core/files/json.h"
 #include "data/arrow/arrow_stream.h"
 #include "data/text_reader.h"
 #include "eval/rendering.h"

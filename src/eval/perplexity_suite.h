@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/token_file.h"
 #include "eval/suite_sources.h"
 

@@ -10,9 +10,9 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/compute/random.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/random.h"
 #include "core/sorted_quantile.h"
 
 namespace olmo::eval {

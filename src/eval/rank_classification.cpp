@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "core/parallel.h"
-#include "core/text.h"
+#include "core/compute/parallel.h"
+#include "core/text/text.h"
 #include "eval/scoring.h"
 
 namespace olmo::eval {

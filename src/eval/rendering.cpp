@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/number.h"
+#include "core/text/number.h"
 
 namespace olmo::eval {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "eval/task.h"
 #include "eval/template.h"
 

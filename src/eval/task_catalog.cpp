@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "data/python_text.h"
 #include "eval/rendering.h"
 

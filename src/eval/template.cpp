@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 #include "data/python_text.h"
 
 namespace olmo::eval {

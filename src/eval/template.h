@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/json.h"
+#include "core/files/json.h"
 
 namespace olmo::eval {
 

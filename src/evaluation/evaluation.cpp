@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
-#include "core/gpu.h"
-#include "core/recorded_json.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/compute/gpu.h"
+#include "core/files/recorded_json.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "dist/exchange.h"
 #include "eval/load_task.h"
 #include "eval/perplexity.h"

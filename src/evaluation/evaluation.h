@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/evaluation_rows.h"
-#include "core/json.h"
-#include "core/terminal.h"
+#include "core/files/json.h"
+#include "core/process/terminal.h"
 #include "data/tokenizer/tokenizer.h"
 #include "dist/communicator.h"
 #include "eval/perplexity_suite.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/train_config.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "data/tokenizer/tokenizer.h"
 #include "dist/communicator.h"
 #include "eval/task_catalog.h"

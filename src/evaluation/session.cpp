@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/process.h"
+#include "core/files/json.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
 #include "core/process_identity.h"
-#include "core/terminal.h"
 #include "dist/agreement.h"
 #include "store/run_files.h"
 #include "store/runs/provenance.h"

@@ -6,7 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 
 namespace olmo::evaluation {
 

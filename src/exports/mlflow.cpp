@@ -8,9 +8,9 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/output_file.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "exports/tools.h"
 
 namespace olmo::exports {

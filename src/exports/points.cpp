@@ -9,12 +9,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "core/metric_names.h"
-#include "core/number.h"
-#include "core/recorded_json.h"
-#include "core/safe_text.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 #include "store/evaluations/evaluation_db.h"
 #include "store/runs/recorded_run.h"
 #include "store/runs/series.h"

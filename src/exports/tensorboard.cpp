@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/number.h"
-#include "core/output_file.h"
-#include "core/text.h"
+#include "core/files/output_file.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 #include "exports/tools.h"
 #include "exports/wire.h"
 

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/output_file.h"
-#include "core/recorded_json.h"
-#include "core/utc_time.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "core/files/recorded_json.h"
+#include "core/text/utc_time.h"
 #include "exports/tools.h"
 #include "store/runs/trackio_db.h"
 

@@ -9,10 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/output_file.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "core/files/recorded_json.h"
+#include "core/text/text.h"
 #include "exports/tools.h"
 #include "exports/wire.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/metric_names.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "import/log.h"
 
 namespace olmo::import {

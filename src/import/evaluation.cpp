@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 
 namespace olmo::import {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "core/error.h"
 #include "core/evaluation_rows.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/input_file.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "import/text.h"
 
 namespace olmo::import {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "import/steps.h"
 #include "store/runs/run_db.h"
 

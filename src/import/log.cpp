@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 #include "import/text.h"
 
 namespace olmo::import {

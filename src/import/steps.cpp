@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
 #include "import/columns.h"
 #include "import/log.h"
 

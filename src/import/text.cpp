@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/number.h"
+#include "core/text/number.h"
 
 namespace olmo::import {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "core/environment_variable.h"
 #include "core/error.h"
-#include "core/needed_libraries.h"
-#include "core/process.h"
-#include "core/text.h"
+#include "core/libraries/needed_libraries.h"
+#include "core/process/process.h"
+#include "core/text/text.h"
 
 namespace olmo::launcher {
 namespace {

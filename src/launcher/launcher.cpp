@@ -1,20 +1,21 @@
-// bin/olmo-harness of a package (scripts/package.sh): finds LibTorch, then becomes the program, lib/olmo-harness/olmo-harness,
-// so that process, signals and exit code are the program's. The loader learns of LibTorch's folder by LD_LIBRARY_PATH: it is the
-// only means that leaves the program an ordinary one, which is tested as it is shipped, and which /proc/self/exe names. The program
-// takes the folder out of its environment again (core/process.h).
+// bin/olmo-harness of a package (scripts/package.sh): finds LibTorch, then becomes the program,
+// lib/olmo-harness/olmo-harness, so that process, signals and exit code are the program's. The
+// loader learns of LibTorch's folder by LD_LIBRARY_PATH: it is the only means that leaves the
+// program an ordinary one, which is tested as it is shipped, and which /proc/self/exe names. The
+// program takes the folder out of its environment again (core/process/process.h).
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 
+#include "wait_policy.h"
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/process.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 #include "launcher/find_libtorch.h"
-#include "wait_policy.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "model/block.h"
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"

@@ -1,7 +1,7 @@
 // All weights of a model in the memory of one process: units are answered at once, without a copy.
 #pragma once
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/precision.h"
 #include "model/units.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/model_config.h"
 
 namespace olmo::model {

@@ -4,7 +4,7 @@
 
 #include <c10/util/accumulate.h>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/olmo.h"
 #include "model/recomputation.h"
 #include "ops/attention.h"

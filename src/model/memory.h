@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "model/model_config.h"
 
 namespace olmo::model {

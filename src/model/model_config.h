@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/compute/policy.h"
 #include "core/config_checks.h"
-#include "core/policy.h"
 
 namespace olmo::model {
 

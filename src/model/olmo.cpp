@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "model/olmo_passes.h"
 #include "ops/linear.h"
 

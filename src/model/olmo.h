@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
 #include "core/evaluation_rows.h"
-#include "core/named_tensors.h"
-#include "core/op_trace.h"
-#include "core/policy.h"
+#include "core/trace/op_trace.h"
 #include "model/block.h"
 #include "model/held_units.h"
 #include "model/memory.h"

@@ -6,9 +6,9 @@
 #include <ATen/Parallel.h>
 #include <c10/util/accumulate.h>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/random.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/random.h"
 
 namespace olmo::model {
 namespace {

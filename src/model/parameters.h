@@ -4,9 +4,9 @@
 #include <initializer_list>
 #include <span>
 
-#include "core/named_tensors.h"
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "model/model_config.h"
 
 namespace olmo::model {

@@ -1,15 +1,15 @@
 // Which tensors of the network are bf16.
 #pragma once
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "model/model_config.h"
 #include "model/parameters.h"
 #include "ops/context.h"
 
 namespace olmo::model {
 
-// OLMo's `amp_bf16` is one of two computations (core/policy.h, MixedPrecision). Read from
+// OLMo's `amp_bf16` is one of two computations (core/compute/policy.h, MixedPrecision). Read from
 // ai2-olmo 0.6.0 (olmo/model.py, olmo/train.py, olmo/config.py) and torch's autocast, which runs
 // `linear` and attention in bf16, `layer_norm`, `log_softmax`, `nll_loss` and `logsumexp` in fp32,
 // and leaves other operations to the dtypes of their inputs. A table entry of two dtypes: what is

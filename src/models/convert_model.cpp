@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
+#include "core/text/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
 #include "store/checkpoint/checkpoint.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "model/hf_names.h"
 
 namespace olmo::models {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "model/model_config.h"
 
 namespace olmo::models {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "core/compute/policy.h"
 #include "core/hash.h"
-#include "core/policy.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/olmo.h"
 #include "models/model_files.h"

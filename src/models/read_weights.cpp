@@ -4,10 +4,10 @@
 #include <cstring>
 #include <map>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/parallel.h"
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
 #include "store/checkpoint/checkpoint.h"

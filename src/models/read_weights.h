@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/named_tensors.h"
 #include "core/hash.h"
-#include "core/named_tensors.h"
 #include "model/model_config.h"
 
 namespace olmo::models {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/flash_attention.h"
 #include "ops/forest_tables.h"

@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "core/compute/tensor.h"
 #include "core/evaluation_rows.h"
-#include "core/tensor.h"
 #include "ops/context.h"
 #include "ops/kernels/attention.h"
 

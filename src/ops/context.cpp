@@ -6,7 +6,7 @@
 #include <ATen/Parallel.h>
 #include <sys/mman.h>
 
-#include "core/gpu.h"
+#include "core/compute/gpu.h"
 #include "ops/trace_output.h"
 
 namespace olmo::ops {

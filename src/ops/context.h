@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 
 namespace olmo {
 class OpTrace;

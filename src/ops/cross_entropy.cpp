@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
 #include "ops/linear.h"

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "core/compute/tensor.h"
 #include "core/evaluation_rows.h"
-#include "core/tensor.h"
 #include "ops/context.h"
 
 namespace olmo::ops {

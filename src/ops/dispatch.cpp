@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 
 namespace olmo::ops {
 namespace {

@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/gpu.h"
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/gpu.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "ops/context.h"
 #include "ops/gpu/kernel_list.h"
 
@@ -70,7 +70,7 @@ void require_rows(const char* op, const char* name, const at::Tensor& t, std::in
 void require_matrix(const char* op, const char* name, const at::Tensor& t);
 
 /// Where a kernel finds the elements of a tensor, in the memory of the device that the operation
-/// runs on. What the host itself reads or writes goes through core/named_tensors.h.
+/// runs on. What the host itself reads or writes goes through core/compute/named_tensors.h.
 template <class T>
 const T* kernel_input(const at::Tensor& t) {
   if constexpr (std::is_same_v<T, Bf16>) {
@@ -126,7 +126,7 @@ constexpr std::int64_t blocks_of_threads(std::int64_t count) { return (count + 2
 GpuProgram gpu_program();
 
 /// Queues the kernel in `blocks` blocks on the context's stream; errors show where the host waits
-/// (core/gpu.h).
+/// (core/compute/gpu.h).
 template <class... P>
 void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t blocks,
             std::type_identity_t<P>... arguments) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 #include "ops/context.h"
 
 namespace olmo::ops {

@@ -2,7 +2,7 @@
 // GPUs. Tensors as in ops/attention.h. Nothing is read or written by the host.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 #include "ops/attention.h"
 
 namespace olmo::ops {

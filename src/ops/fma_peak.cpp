@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/machine.h"
+#include "core/compute/machine.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
 

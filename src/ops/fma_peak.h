@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 
 namespace olmo::ops {
 

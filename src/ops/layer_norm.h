@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 #include "ops/context.h"
 
 namespace olmo::ops {
@@ -41,8 +41,8 @@ struct NormBackward {
   at::Tensor dx_MD;            ///< receives the gradient of the input
   bool accumulate_dx = false;  ///< add to dx instead of setting it (the residual stream's gradient)
   at::Tensor dweight_D = {};   ///< continued over ascending tokens from the stored value; undefined
-                              ///< if the norm has none
-  at::Tensor dbias_D = {};  ///< likewise
+                               ///< if the norm has none
+  at::Tensor dbias_D = {};     ///< likewise
   /// Of dweight and dbias, which are fp32 tensors whatever the others are.
   Rounding rounding = Rounding::kNone;
 };

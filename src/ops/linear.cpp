@@ -8,8 +8,8 @@
 #include <ATen/ops/mm.h>
 #include <unistd.h>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
 #include "ops/kernels/gemm.h"

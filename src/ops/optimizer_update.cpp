@@ -5,8 +5,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
 #include "ops/kernels/tensor_list.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "ops/context.h"
 #include "ops/kernels/pointwise.h"
 

@@ -1,7 +1,7 @@
 // Rotary position embeddings, and the elementary functions that they are made with.
 #pragma once
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 #include "ops/attention.h"
 #include "ops/context.h"
 

@@ -1,7 +1,7 @@
 #include "ops/trace_output.h"
 
-#include "core/named_tensors.h"
-#include "core/trace_sum.h"
+#include "core/compute/named_tensors.h"
+#include "core/trace/trace_sum.h"
 #include "ops/dispatch.h"
 
 namespace olmo::ops {

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "core/op_trace.h"
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
+#include "core/trace/op_trace.h"
 #include "ops/context.h"
 
 namespace olmo::ops {

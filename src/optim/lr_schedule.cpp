@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::optim {
 namespace {

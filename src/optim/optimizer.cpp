@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
+#include "core/compute/fresh_pages.h"
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/fresh_pages.h"
-#include "core/named_tensors.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "ops/optimizer_update.h"
 
 namespace olmo::optim {

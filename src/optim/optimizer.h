@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "ops/context.h"
 #include "optim/optim_config.h"
 

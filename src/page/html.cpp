@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/number.h"
-#include "core/safe_text.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 #include "page/browser/files.h"
 
 namespace olmo::page {

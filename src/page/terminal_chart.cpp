@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "core/safe_text.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 
 namespace olmo::page {
 namespace {

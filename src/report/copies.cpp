@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 
 namespace olmo::report {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/copies.h"
 #include "report/record/contradictions.h"
 #include "report/training/assignment.h"

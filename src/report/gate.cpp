@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/settings.h"
 #include "report/comparability/side_by_side.h"

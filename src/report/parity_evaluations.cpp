@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/evaluations/evaluation_choice.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/evaluations/evaluation_places.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/evidence.h"
 #include "report/training/published_noise.h"
 #include "store/runs/declarations.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/stated_tokens.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/sorted_quantile.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/stats/paired_outcomes.h"
 #include "report/stats/run_groups.h"
 #include "report/stats/series_mean.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

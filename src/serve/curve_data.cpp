@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/number.h"
+#include "core/text/number.h"
 #include "store/runs/recorded_run.h"
 #include "store/runs/run_line.h"
 

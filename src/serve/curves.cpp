@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
-#include "core/waiting_threads.h"
+#include "core/files/json.h"
+#include "core/process/waiting_threads.h"
+#include "core/text/text.h"
 #include "page/browser/files.h"
 #include "page/chart.h"
 #include "page/html.h"

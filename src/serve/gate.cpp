@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::serve {
 namespace {

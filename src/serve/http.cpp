@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 
 namespace olmo::serve {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "page/html.h"
 #include "serve/curve_data.h"
 #include "serve/form.h"

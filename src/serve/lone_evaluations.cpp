@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "page/html.h"
 #include "report/page/sections.h"
 #include "serve/http.h"

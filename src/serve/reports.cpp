@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "page/html.h"
 #include "report/comparability/assumptions.h"
 #include "report/page/pages.h"

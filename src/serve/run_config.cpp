@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
-#include "core/json.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "page/html.h"
 #include "serve/site.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "monitor/run_view.h"
 #include "page/chart.h"
 #include "page/html.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text.h"
-#include "core/waiting_threads.h"
+#include "core/process/waiting_threads.h"
+#include "core/text/text.h"
 #include "page/chart.h"
 #include "page/html.h"
 #include "serve/lone_evaluations.h"

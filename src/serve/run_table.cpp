@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "page/html.h"
 #include "serve/form.h"
 #include "serve/lone_evaluations.h"

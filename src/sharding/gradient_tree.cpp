@@ -2,8 +2,8 @@
 
 #include <bit>
 
+#include "core/compute/fresh_pages.h"
 #include "core/error.h"
-#include "core/fresh_pages.h"
 #include "model/parameters.h"
 #include "ops/elementwise.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 
 namespace olmo::sharding {
 

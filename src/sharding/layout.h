@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/parameters.h"
 
 namespace olmo::sharding {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/fresh_pages.h"
-#include "core/named_tensors.h"
-#include "core/policy.h"
+#include "core/compute/fresh_pages.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
 
 namespace olmo::sharding {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <memory>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "dist/communicator.h"
 
 namespace olmo::sharding {

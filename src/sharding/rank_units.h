@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/named_tensors.h"
-#include "core/policy.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
 #include "dist/communicator.h"
 #include "model/units.h"
 #include "sharding/gradient_exchange.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "dist/communicator.h"
 #include "model/precision.h"
 #include "model/units.h"

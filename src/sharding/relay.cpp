@@ -6,8 +6,8 @@
 #include <mutex>
 #include <numeric>
 
-#include "core/named_tensors.h"
-#include "core/waiting_threads.h"
+#include "core/compute/named_tensors.h"
+#include "core/process/waiting_threads.h"
 #include "dist/exchange.h"
 
 namespace olmo::sharding {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "dist/communicator.h"
 #include "train/phases.h"
 

@@ -1,7 +1,7 @@
 #include "train/beginning.h"
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/run_files.h"

@@ -10,10 +10,10 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/tensor.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/tensor.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 

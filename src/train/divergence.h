@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "train/recorder.h"
 #include "train/stepper.h"
 

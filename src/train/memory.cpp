@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/machine.h"
-#include "core/text.h"
+#include "core/compute/machine.h"
+#include "core/text/text.h"
 #include "evaluation/evaluators.h"
 #include "model/memory.h"
 #include "model/model_config.h"
@@ -23,7 +23,7 @@ constexpr std::int64_t kProcess = std::int64_t{169} << 20;
 
 // Assumed; no GPU was at hand. On it: the driver's context, kernels, and the 32 MiB each that
 // cuBLAS and cuBLASLt get (policy.cpp). On the host: what a driver and LibTorch's half load and
-// map, with the staging memory of core/gpu.h.
+// map, with the staging memory of core/compute/gpu.h.
 constexpr std::int64_t kDeviceContext = std::int64_t{768} << 20;
 constexpr std::int64_t kProcessWithGpu = std::int64_t{2560} << 20;
 

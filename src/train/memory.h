@@ -8,7 +8,7 @@
 #include <string>
 
 #include "config/train_config.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "evaluation/memory.h"
 
 namespace olmo::train {

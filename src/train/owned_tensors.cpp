@@ -8,8 +8,8 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 
 namespace olmo::train {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/tensor.h"
 #include "core/hash.h"
-#include "core/tensor.h"
 #include "sharding/relay.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/raw_file.h"

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/number.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 #include "optim/lr_schedule.h"
 #include "train/plan_row.h"
 

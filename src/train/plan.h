@@ -7,7 +7,7 @@
 
 #include "config/train_config.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "model/model_config.h"
 #include "train/memory.h"
 #include "train/preparation.h"

@@ -9,11 +9,11 @@
 
 #include <unistd.h>
 
+#include "core/compute/parallel.h"
+#include "core/files/input_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
-#include "core/parallel.h"
-#include "core/text.h"
-#include "core/waiting_threads.h"
+#include "core/process/waiting_threads.h"
+#include "core/text/text.h"
 #include "data/public/fetch.h"
 #include "data/token_file.h"
 #include "models/read_weights.h"

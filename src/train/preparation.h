@@ -11,10 +11,10 @@
 
 #include "config/tokenizer_check.h"
 #include "config/train_config.h"
+#include "core/compute/gpu.h"
+#include "core/compute/machine.h"
+#include "core/compute/policy.h"
 #include "core/error.h"
-#include "core/gpu.h"
-#include "core/machine.h"
-#include "core/policy.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/tokenizer/tokenizer.h"

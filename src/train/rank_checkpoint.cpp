@@ -7,9 +7,9 @@
 #include <optional>
 #include <random>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/output_file.h"
+#include "core/files/output_file.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/together.h"

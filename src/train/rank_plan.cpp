@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "dist/launch.h"
 #include "model/recomputation.h"
 #include "train/placement.h"

@@ -10,7 +10,7 @@
 
 #include "config/cluster.h"
 #include "config/train_config.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "sharding/strategy.h"
 #include "sharding/traffic.h"
 #include "train/rank_memory.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/op_trace.h"
+#include "core/trace/op_trace.h"
 #include "dist/communicator.h"
 
 namespace olmo::train {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo::train {
 namespace {

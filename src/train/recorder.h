@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/op_trace.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
+#include "core/trace/op_trace.h"
 #include "store/runs/run_db.h"
 #include "store/runs/run_folder.h"
 

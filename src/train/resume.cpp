@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/run_files.h"
 #include "store/runs/recorded_run.h"

@@ -4,7 +4,7 @@
 
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/recorded_json.h"
+#include "core/files/recorded_json.h"
 #include "store/runs/provenance.h"
 #include "store/runs/recorded_run.h"
 #include "train/preparation.h"

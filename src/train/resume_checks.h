@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
 #include "data/batch.h"
 #include "store/runs/run_db.h"
 #include "train/train_state.h"

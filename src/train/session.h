@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/train_config.h"
-#include "core/gpu.h"
+#include "core/compute/gpu.h"
 #include "dist/communicator.h"
 #include "train/plan.h"
 #include "train/trainer.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+#include "core/compute/parallel.h"
 #include "core/error.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/parallel.h"
 #include "core/process_identity.h"
 #include "dist/exchange.h"
 #include "dist/together.h"

@@ -1,6 +1,6 @@
 #include "train/shared_order.h"
 
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "dist/together.h"
 
 namespace olmo::train {

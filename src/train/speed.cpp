@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "core/gpu.h"
-#include "core/machine.h"
-#include "core/named_tensors.h"
-#include "core/tensor.h"
-#include "core/text.h"
+#include "core/compute/gpu.h"
+#include "core/compute/machine.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/tensor.h"
+#include "core/text/text.h"
 #include "model/memory.h"
 #include "model/model_config.h"
 #include "model/olmo.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/train_config.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
 
 namespace olmo::train {
 

@@ -2,8 +2,8 @@
 
 #include <map>
 
+#include "core/compute/parallel.h"
 #include "core/hash.h"
-#include "core/parallel.h"
 #include "dist/exchange.h"
 #include "ops/trace_output.h"
 #include "sharding/relay.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/named_tensors.h"
-#include "core/op_trace.h"
-#include "core/policy.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
+#include "core/trace/op_trace.h"
 #include "optim/optimizer.h"
 #include "sharding/rank_units.h"
 #include "store/runs/run_records.h"

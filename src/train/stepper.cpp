@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "optim/lr_schedule.h"
 #include "train/dealt.h"
 #include "train/placement.h"

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "config/train_config.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
 #include "core/hash.h"
-#include "core/named_tensors.h"
-#include "core/op_trace.h"
-#include "core/policy.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
+#include "core/trace/op_trace.h"
 #include "data/batch.h"
 #include "dist/communicator.h"
 #include "model/olmo.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "store/checkpoint/checkpoint.h"
 #include "train/stepper.h"
 

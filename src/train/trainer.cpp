@@ -3,10 +3,10 @@
 #include <cmath>
 #include <map>
 
-#include "core/activity.h"
 #include "core/clock.h"
+#include "core/compute/gpu.h"
 #include "core/error.h"
-#include "core/gpu.h"
+#include "core/process/activity.h"
 #include "dist/agreement.h"
 #include "dist/together.h"
 #include "model/model_config.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "dist/communicator.h"
 #include "evaluation/evaluators.h"
 #include "train/recorder.h"

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/gpu.h"
+#include "core/compute/machine.h"
 #include "core/error.h"
-#include "core/gpu.h"
-#include "core/json.h"
-#include "core/machine.h"
+#include "core/files/json.h"
 #include "core/process_identity.h"
 #include "dist/exchange.h"
 #include "store/runs/recorded_run.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "dist/communicator.h"
 #include "energy/meter.h"
 #include "train/agreement.h"

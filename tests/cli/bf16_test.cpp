@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/named_tensors.h"
-#include "core/policy.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/policy.h"
 #include "store/checkpoint/checkpoint.h"
 #include "support/catch.h"
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 #include "support/process.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 #include "support/process.h"
 #include "support/temporary_directory.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
+#include "core/compute/policy.h"
 #include "core/error.h"
-#include "core/policy.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/words.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 #include "support/environment.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/database/schema.h"
 #include "store/database/sqlite.h"
 #include "store/runs/run_folder.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/words.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "support/catch.h"
 #include "support/environment.h"
 #include "support/happens.h"

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

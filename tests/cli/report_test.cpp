@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #include "cli/training.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "support/catch.h"
 
 namespace olmo::test {

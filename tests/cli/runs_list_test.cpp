@@ -2,8 +2,8 @@
 
 #include "cli/said.h"
 #include "cli/training.h"
-#include "core/input_file.h"
-#include "core/terminal.h"
+#include "core/files/input_file.h"
+#include "core/process/terminal.h"
 #include "store/plain_records.h"
 #include "store/runs/run_folder.h"
 #include "support/catch.h"

@@ -3,7 +3,7 @@
 #include <regex>
 #include <set>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "support/catch.h"
 
 namespace olmo::cli {

@@ -2,8 +2,8 @@
 // and the facts that a run recorded.
 #pragma once
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "store/runs/run_db.h"
 #include "support/stopping_child.h"
 #include "support/temporary_directory.h"

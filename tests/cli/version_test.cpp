@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/said.h"
-#include "core/json.h"
-#include "core/process.h"
+#include "core/files/json.h"
+#include "core/process/process.h"
 #include "store/database/schema.h"
 #include "support/catch.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "support/catch.h"
 
 using olmo::Error;

@@ -9,8 +9,8 @@
 
 #include "config/key_table.h"
 #include "config/train_config.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "report/gate.h"
 #include "report/training/identity.h"
 #include "store/runs/run_db.h"

@@ -7,8 +7,8 @@
 
 #include "config/file.h"
 #include "config/key_table.h"
-#include "core/input_file.h"
-#include "core/json.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 
 using namespace olmo::config;

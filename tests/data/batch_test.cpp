@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "data/periodic_runs.h"
 #include "data/scratch.h"
 #include "support/catch.h"

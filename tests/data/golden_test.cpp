@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/random.h"
+#include "core/compute/random.h"
+#include "core/files/json.h"
 #include "data/batch.h"
 #include "data/periodic_runs.h"
 #include "support/catch.h"

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 

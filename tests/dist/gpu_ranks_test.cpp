@@ -4,9 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/gpu.h"
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/gpu.h"
-#include "core/named_tensors.h"
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"
 #include "dist/store.h"

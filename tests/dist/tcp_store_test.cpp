@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "dist/store.h"
 #include "support/catch.h"
 #include "support/happens.h"

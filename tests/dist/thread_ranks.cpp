@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "dist/step.h"
 
 namespace olmo::dist {

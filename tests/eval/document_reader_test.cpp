@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
-#include "core/input_file.h"
-#include "core/json.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "eval/selection.h"
 #include "support/catch.h"
 #include "support/environment.h"

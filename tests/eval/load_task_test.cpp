@@ -3,7 +3,7 @@
 #include "task_data.h"
 #include <nlohmann/json.hpp>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

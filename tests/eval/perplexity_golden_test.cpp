@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/scratch.h"
 #include "data/text_reader.h"
 #include "eval/perplexity.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/scratch.h"
 #include "eval/document_reader.h"
 #include "support/catch.h"

@@ -7,8 +7,8 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/random.h"
+#include "core/compute/random.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 
 using namespace olmo::eval;

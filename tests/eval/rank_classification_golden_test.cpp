@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/public/fetch.h"
 #include "eval/hash_model.h"
 #include "eval/load_task.h"

@@ -5,7 +5,7 @@
 #include "task_data.h"
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/public/fetch.h"
 #include "data/tokenizer/tokenizer.h"
 #include "eval/load_task.h"

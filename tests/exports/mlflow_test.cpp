@@ -1,4 +1,4 @@
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "exports/export_fixture.h"
 #include "exports/tools.h"
 #include "support/catch.h"

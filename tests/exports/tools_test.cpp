@@ -1,7 +1,7 @@
 #include "exports/tools.h"
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "exports/export_fixture.h"
 #include "store/database/sqlite.h"
 #include "support/catch.h"

@@ -3,7 +3,7 @@
 #include <zstd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "data/arrow/arrow_stream.h"
 #include "data/order.h"
 #include "data/public/fetch.h"

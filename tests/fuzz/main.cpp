@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
 #include "fuzz/target.h"
 
 namespace olmo::fuzz {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
 #include "fuzz/target.h"
 #include "import/instances.h"
 #include "import/steps.h"

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/olmo.h"
 #include "support/catch.h"
 #include "support/host_memory.h"

@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/op_trace.h"
+#include "core/trace/op_trace.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"

@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "core/compute/random.h"
 #include "core/error.h"
-#include "core/random.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"

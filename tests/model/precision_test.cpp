@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "model/memory.h"
 #include "model/olmo.h"
 #include "support/catch.h"

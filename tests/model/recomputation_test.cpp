@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
-#include "core/op_trace.h"
+#include "core/trace/op_trace.h"
 #include "model/olmo.h"
 #include "model/pass.h"
 #include "support/catch.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_diff.h"

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/op_trace.h"
+#include "core/trace/op_trace.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/row_reference.h"

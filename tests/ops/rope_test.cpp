@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

@@ -7,8 +7,8 @@
 
 #include <ATen/ATen.h>
 
-#include "core/policy.h"
-#include "core/tensor.h"
+#include "core/compute/policy.h"
+#include "core/compute/tensor.h"
 #include "ops/elementwise.h"
 
 namespace olmo::ops::reference {

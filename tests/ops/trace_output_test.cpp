@@ -1,8 +1,9 @@
+#include "ops/trace_output.h"
+
 #include <ATen/ATen.h>
 
-#include "core/op_trace.h"
+#include "core/trace/op_trace.h"
 #include "ops/gpu/emulated.h"
-#include "ops/trace_output.h"
 
 namespace olmo::ops::emulated {
 namespace {

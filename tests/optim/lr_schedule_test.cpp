@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "support/catch.h"
 
 namespace olmo::optim {

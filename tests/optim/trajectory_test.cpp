@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "support/catch.h"

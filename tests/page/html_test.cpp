@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "support/catch.h"
 
 namespace olmo::page {

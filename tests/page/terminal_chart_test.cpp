@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "support/catch.h"
 
 using namespace olmo;

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 
 namespace olmo::report {
 

@@ -1,7 +1,7 @@
 // A model whose tensors are of one chunk, of several, and of parts of one.
 #pragma once
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "model/model_config.h"
 
 namespace olmo::sharding {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "core/input_file.h"
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
+#include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint.h"
 #include "support/temporary_directory.h"
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/process.h"
+#include "core/process/process.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::test {

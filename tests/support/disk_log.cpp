@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo::test {
 namespace {

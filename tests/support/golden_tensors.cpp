@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/json.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
 
 namespace olmo::test {
 namespace {

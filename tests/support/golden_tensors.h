@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 
 namespace olmo::test {
 

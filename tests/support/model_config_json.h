@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "model/model_config.h"
 
 namespace olmo::test {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "support/child.h"
 #include "support/forked.h"
 #include "support/temporary_directory.h"

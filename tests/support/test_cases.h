@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo::test {
 

@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/tensor.h"
+#include "core/compute/tensor.h"
 #include "support/catch.h"
 
 namespace olmo::train::test {

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <random>
 
+#include "core/compute/policy.h"
 #include "core/evaluation_rows.h"
-#include "core/policy.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "data/batch.h"
 #include "model/recomputation.h"
 #include "ops/cross_entropy.h"

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/named_tensors.h"
-#include "core/output_file.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "dist/exchange.h"
 #include "dist/thread_ranks.h"
 #include "store/checkpoint_fixture.h"

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "cli/training.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "dist/thread_ranks.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"

@@ -4,8 +4,8 @@
 
 #include "cli/training.h"
 #include "config/train_config.h"
+#include "core/compute/named_tensors.h"
 #include "core/hash.h"
-#include "core/named_tensors.h"
 #include "ops/gpu/emulated.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "support/catch.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/training.h"
-#include "core/machine.h"
+#include "core/compute/machine.h"
 #include "store/runs/run_folder.h"
 #include "support/catch.h"
 #include "train/session_alone.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/machine.h"
+#include "core/compute/machine.h"
 #include "support/catch.h"
 
 namespace olmo::train {

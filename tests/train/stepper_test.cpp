@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "data/batch.h"
 #include "evaluation/evaluation.h"
 #include "evaluation/session.h"

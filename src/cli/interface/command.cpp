@@ -10,9 +10,9 @@
 #include "cli/given_path.h"
 #include "cli/interface/help.h"
 #include "cli/interface/usage.h"
-#include "core/gpu.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/compute/gpu.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 

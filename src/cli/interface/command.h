@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/interface/interface.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;

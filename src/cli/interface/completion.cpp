@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "data/public/tokenizers.h"
 #include "eval/task_catalog.h"
 

@@ -1,7 +1,7 @@
 #include <map>
 
 #include "cli/interface/completion.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -1,5 +1,5 @@
 #include "cli/interface/completion.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 
 namespace olmo::cli {
 namespace {

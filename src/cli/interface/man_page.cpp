@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/surroundings.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

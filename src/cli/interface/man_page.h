@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/interface/interface.h"
-#include "core/process.h"
+#include "core/process/process.h"
 
 namespace olmo::cli {
 

@@ -8,8 +8,8 @@
 
 #include "cli/interface/help.h"
 #include "core/error.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "core/json.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 
 namespace olmo::cli {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "cli/interface/help.h"
 #include "cli/screen/watch_table.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
-#include "core/text.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
+#include "core/text/text.h"
 #include "page/html.h"
 
 namespace olmo::cli {

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "cli/screen/table.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 #include "page/html.h"
 
 namespace olmo::cli {

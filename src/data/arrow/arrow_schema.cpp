@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/input_file.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/text/text.h"
 #include "data/arrow/arrow_schema.h"
 
 namespace olmo::data {

@@ -9,8 +9,8 @@
 #include <zlib.h>
 
 #include "core/error.h"
-#include "core/output_file.h"
-#include "core/recorded_json.h"
+#include "core/files/output_file.h"
+#include "core/files/recorded_json.h"
 #include "data/text_reader.h"
 
 namespace olmo::data {

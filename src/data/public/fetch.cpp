@@ -17,12 +17,12 @@
 #include <zip.h>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
-#include "core/process.h"
-#include "core/safe_text.h"
-#include "core/terminal.h"
+#include "core/process/process.h"
+#include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 
 extern char** environ;
 

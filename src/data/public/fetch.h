@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
 
 namespace olmo::data {
 

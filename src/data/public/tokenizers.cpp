@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/text/text.h"
 #include "data/public/fetch.h"
 
 namespace olmo::data {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

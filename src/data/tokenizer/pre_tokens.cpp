@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

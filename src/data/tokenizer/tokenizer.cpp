@@ -9,7 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "data/tokenizer/pre_token_cache.h"
 #include "data/tokenizer/pre_tokens.h"
 #include "data/tokenizer/tokenizer_json.h"

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/text/text.h"
 #include "data/tokenizer/pre_tokens.h"
 
 namespace olmo::data {

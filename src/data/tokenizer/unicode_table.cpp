@@ -9,7 +9,7 @@
 #include <utf8proc.h>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::data {
 namespace {

@@ -1,6 +1,6 @@
 // Every kernel for GPUs: the kernel files of the CPU, compiled with one thread for each of sixteen
 // lanes, and an entry point for each function. gpu/kernel_list.h names them for the host. Compiled
-// at run time (core/gpu.h) from the text in the binary; by the tests as C++.
+// at run time (core/compute/gpu.h) from the text in the binary; by the tests as C++.
 #if defined(__HIP__)
 #pragma clang force_cuda_host_device begin
 #endif

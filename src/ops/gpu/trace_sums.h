@@ -1,8 +1,8 @@
-// What a trace keeps of an output (core/trace_sum.h), made where the output lies: over the bus it
-// would take a hundred times as long.
+// What a trace keeps of an output (core/trace/trace_sum.h), made where the output lies: over the
+// bus it would take a hundred times as long.
 #pragma once
 
-#include "core/trace_sum.h"
+#include "core/trace/trace_sum.h"
 #include "ops/simd.h"
 
 namespace olmo::ops::OLMO_ISA {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/number.h"
-#include "core/text.h"
+#include "core/text/number.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

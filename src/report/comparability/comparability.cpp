@@ -5,8 +5,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "core/compute/policy.h"
 #include "core/error.h"
-#include "core/policy.h"
 #include "report/comparability/settings.h"
 #include "report/stats/curve_difference.h"
 

@@ -9,9 +9,9 @@
 
 #include "config/key_table.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "report/comparability/settings.h"
 #include "report/record/side.h"
 

@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "core/sorted_quantile.h"
 
 namespace olmo::report {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/evaluations/evaluation_places.h"
 #include "report/evaluations/named_evaluations.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "core/number.h"
+#include "core/text/number.h"
 #include "report/comparability/comparability.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/stats/bootstrap.h"

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/number.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "core/sorted_quantile.h"
+#include "core/text/number.h"
 #include "report/comparability/comparability.h"
 #include "report/evaluations/task_flips.h"
 #include "report/stats/distributions.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "report/claims/claim.h"
 #include "report/evaluations/evaluation_match.h"
 

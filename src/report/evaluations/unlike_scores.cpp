@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "core/number.h"
+#include "core/text/number.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/evaluations/named_evaluations.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "page/chart.h"
 #include "page/html.h"
 #include "report/page/sections.h"

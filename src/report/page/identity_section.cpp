@@ -1,7 +1,7 @@
 // Where the runs part, in sentences that HTML and Markdown share, and what audits measured.
 #include <array>
 
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "page/html.h"
 #include "report/page/sections.h"
 

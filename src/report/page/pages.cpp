@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/safe_text.h"
+#include "core/files/json.h"
+#include "core/text/safe_text.h"
 #include "page/html.h"
 #include "report/page/json_parts.h"
 #include "report/page/sections.h"

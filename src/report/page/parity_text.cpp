@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/safe_text.h"
+#include "core/text/safe_text.h"
 #include "page/html.h"
 #include "report/page/pages.h"
 #include "report/page/sections.h"

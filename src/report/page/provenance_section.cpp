@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "page/html.h"
 #include "report/page/sections.h"
 

@@ -6,10 +6,10 @@
 
 #include "config/run_columns.h"
 #include "config/train_config.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/record/altered_steps.h"
 #include "report/record/measures.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_columns.h"
+#include "core/files/recorded_json.h"
 #include "core/hash.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "store/runs/audit_records.h"
 #include "store/runs/run_facts.h"
 #include "store/runs/run_line.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/record/contradictions.h"
 #include "report/record/side.h"
 #include "store/runs/run_facts.h"

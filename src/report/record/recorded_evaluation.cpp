@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/recorded_json.h"
-#include "core/text.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

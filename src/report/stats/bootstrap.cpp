@@ -7,8 +7,8 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/compute/random.h"
 #include "core/error.h"
-#include "core/random.h"
 #include "core/sorted_quantile.h"
 #include "report/stats/distributions.h"
 

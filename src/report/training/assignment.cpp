@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/settings.h"
 #include "report/training/decimals.h"

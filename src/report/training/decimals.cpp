@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/stats/run_groups.h"
 

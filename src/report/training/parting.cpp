@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/comparability/settings.h"
 #include "report/gate.h"
 #include "report/record/contradictions.h"

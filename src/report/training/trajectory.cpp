@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/stats/run_groups.h"
 #include "report/stats/trajectory_statistics.h"

@@ -42,9 +42,9 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/named_tensors.h"
+#include "core/files/json.h"
 #include "core/hash.h"
-#include "core/json.h"
-#include "core/named_tensors.h"
 
 namespace olmo::store {
 

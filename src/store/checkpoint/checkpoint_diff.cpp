@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/tensor.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/tensor.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/safetensors.h"

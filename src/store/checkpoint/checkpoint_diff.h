@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 
 namespace olmo::store {
 

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/output_file.h"
-#include "core/process.h"
+#include "core/files/output_file.h"
+#include "core/process/process.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/checkpoint_layout.h"
 #include "store/checkpoint/checkpoint_manifest.h"

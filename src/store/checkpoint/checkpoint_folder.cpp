@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/number.h"
-#include "core/output_file.h"
-#include "core/terminal.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
+#include "core/process/terminal.h"
+#include "core/text/number.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/run_files.h"

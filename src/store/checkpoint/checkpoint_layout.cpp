@@ -8,8 +8,8 @@
 #include <hdf5.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
 #include "store/checkpoint/raw_file.h"
 #include "store/checkpoint/structure_image.h"
 

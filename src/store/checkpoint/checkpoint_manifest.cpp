@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "store/checkpoint/raw_file.h"
 
 namespace olmo::store {

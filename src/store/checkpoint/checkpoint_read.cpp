@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
+#include "core/compute/tensor.h"
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/named_tensors.h"
-#include "core/parallel.h"
-#include "core/tensor.h"
+#include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/checkpoint/raw_file.h"

@@ -1,4 +1,4 @@
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_draft.h"
 #include "store/checkpoint/raw_file.h"

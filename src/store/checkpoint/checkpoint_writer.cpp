@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 
 #include "core/clock.h"
+#include "core/compute/named_tensors.h"
+#include "core/compute/tensor.h"
 #include "core/error.h"
-#include "core/named_tensors.h"
-#include "core/tensor.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/raw_file.h"
 

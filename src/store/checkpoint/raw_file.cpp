@@ -16,10 +16,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/compute/parallel.h"
 #include "core/error.h"
-#include "core/parallel.h"
-#include "core/terminal.h"
-#include "core/unfinished_output.h"
+#include "core/files/unfinished_output.h"
+#include "core/process/terminal.h"
 
 namespace olmo::store {
 namespace {

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "core/descriptor.h"
+#include "core/files/descriptor.h"
+#include "core/files/input_file.h"
 #include "core/hash.h"
-#include "core/input_file.h"
 
 namespace olmo::store {
 

@@ -7,11 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/named_tensors.h"
-#include "core/output_file.h"
-#include "core/safe_text.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "core/text/safe_text.h"
 
 namespace olmo::store {
 namespace {

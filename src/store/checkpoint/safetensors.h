@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/input_file.h"
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
+#include "core/files/input_file.h"
 
 // The safetensors format: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes
 // without gaps. The JSON maps each name to {"dtype", "shape", "data_offsets": [begin, end)}

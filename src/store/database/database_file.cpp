@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 
 namespace olmo::store {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/terminal.h"
-#include "core/utc_time.h"
+#include "core/files/input_file.h"
+#include "core/process/terminal.h"
+#include "core/text/utc_time.h"
 #include "store/database/schema.h"
 #include "store/file_system.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/unfinished_output.h"
+#include "core/files/unfinished_output.h"
 
 namespace olmo::store {
 namespace {

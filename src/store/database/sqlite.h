@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/private_folder.h"
+#include "core/files/private_folder.h"
 #include "store/database/database_file.h"
 
 struct sqlite3;

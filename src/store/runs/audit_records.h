@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/op_digest.h"
+#include "core/trace/op_digest.h"
 #include "store/database/record_database.h"
 
 namespace olmo::store {

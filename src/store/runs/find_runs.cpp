@@ -9,8 +9,8 @@
 
 #include <sys/stat.h>
 
-#include "core/input_file.h"
-#include "core/text.h"
+#include "core/files/input_file.h"
+#include "core/text/text.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/database/schema.h"
 #include "store/database/sqlite.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/environment_variable.h"
-#include "core/json.h"
-#include "core/recorded_json.h"
+#include "core/files/json.h"
+#include "core/files/recorded_json.h"
 #include "store/database/record_database.h"
 
 namespace olmo::store {

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
-#include "core/gpu.h"
-#include "core/json.h"
-#include "core/machine.h"
-#include "core/policy.h"
-#include "core/process.h"
+#include "core/compute/gpu.h"
+#include "core/compute/machine.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
+#include "core/process/process.h"
 
 namespace olmo::store {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/json.h"
-#include "core/policy.h"
+#include "core/compute/policy.h"
+#include "core/files/json.h"
 
 namespace olmo::store {
 
@@ -11,7 +11,7 @@ namespace olmo::store {
 Json policy_json(const Policy& policy);
 /// Version, revision, compiler, flags and library versions.
 Json build_json();
-/// core/machine.h, with bytes that are not UTF-8 replaced.
+/// core/compute/machine.h, with bytes that are not UTF-8 replaced.
 Json environment_json();
 
 }  // namespace olmo::store

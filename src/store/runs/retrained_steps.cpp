@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/recorded_json.h"
+#include "core/files/recorded_json.h"
 #include "store/runs/recorded_run.h"
 #include "store/runs/run_line.h"
 #include "store/runs/run_tables.h"

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/json.h"
-#include "core/output_file.h"
-#include "core/recorded_json.h"
-#include "core/terminal.h"
+#include "core/files/input_file.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "core/files/recorded_json.h"
+#include "core/process/terminal.h"
 #include "store/file_system.h"
 #include "store/runs/lock_holder.h"
 

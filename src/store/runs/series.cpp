@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "core/text/text.h"
 #include "store/runs/run_tables.h"
 
 namespace olmo::store {

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 namespace olmo::store {
 namespace {

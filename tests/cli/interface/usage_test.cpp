@@ -4,7 +4,7 @@
 
 #include "cli/said.h"
 #include "cli/training.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <sstream>
 
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "support/catch.h"
 
 using olmo::cli::TextTable;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/followed_runs.h"
-#include "core/terminal.h"
+#include "core/process/terminal.h"
 #include "support/catch.h"
 #include "support/says.h"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <zip.h>
 
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 #include "support/environment.h"

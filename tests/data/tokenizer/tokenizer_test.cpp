@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

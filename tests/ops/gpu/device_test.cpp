@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
 
+#include "core/compute/gpu_code.h"
 #include "core/error.h"
-#include "core/gpu_code.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "ops/attention.h"
 #include "ops/bf16_golden.h"
 #include "ops/dispatch.h"

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
-#include "core/gpu.h"
-#include "core/named_tensors.h"
+#include "core/compute/gpu.h"
+#include "core/compute/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

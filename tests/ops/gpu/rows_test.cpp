@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/gpu/emulated.h"

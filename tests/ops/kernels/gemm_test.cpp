@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/policy.h"
+#include "core/compute/policy.h"
 #include "ops/dispatch.h"
 #include "support/catch.h"
 

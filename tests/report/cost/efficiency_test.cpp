@@ -4,7 +4,7 @@
 
 #include "config/file.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "model/model_config.h"
 #include "support/catch.h"
 

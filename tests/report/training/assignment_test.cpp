@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "report/run_of_losses.h"
 #include "support/catch.h"
 

@@ -1,7 +1,7 @@
 #include "report/training/published_noise.h"
 
 #include "core/error.h"
-#include "core/output_file.h"
+#include "core/files/output_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/checkpoint_fixture.h"

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "store/checkpoint/safetensors.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

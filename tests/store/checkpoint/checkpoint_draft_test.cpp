@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "core/named_tensors.h"
+#include "core/compute/named_tensors.h"
 #include "store/checkpoint/raw_file.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/input_file.h"
-#include "core/output_file.h"
+#include "core/files/input_file.h"
+#include "core/files/output_file.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "core/error.h"
-#include "core/process.h"
+#include "core/process/process.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
 

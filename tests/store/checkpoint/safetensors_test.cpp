@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/output_file.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

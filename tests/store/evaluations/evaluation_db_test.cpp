@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/database/schema.h"
 #include "store/plain_evaluation.h"
 #include "store/plain_records.h"

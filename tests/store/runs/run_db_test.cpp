@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/plain_records.h"
 #include "store/runs/recorded_run.h"
 #include "support/catch.h"

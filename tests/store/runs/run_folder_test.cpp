@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/input_file.h"
+#include "core/files/input_file.h"
 #include "store/file_system.h"
 #include "store/runs/lock_holder.h"
 #include "support/catch.h"

@@ -1,0 +1,92 @@
+#include "core/compute/policy.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include <ATen/Context.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include "core/compute/tensor.h"
+#include "core/error.h"
+#include "support/catch.h"
+
+using namespace olmo;
+
+TEST_CASE("applying a policy sets every determinism switch", "[core]") {
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(false, false);
+  context.setFlushDenormal(true);
+  context.setDeterministicCuDNN(false);
+  context.setDeterministicMkldnn(false);
+  context.setBenchmarkCuDNN(true);
+  context.setFloat32MatmulPrecision("medium");
+  context.setAllowTF32CuDNN(true);
+  omp_set_dynamic(1);
+  ::setenv("NVIDIA_TF32_OVERRIDE", "1", 1);
+  apply_policy(resolve_policy("fast", "auto", 1));
+  CHECK(context.deterministicAlgorithms());
+  CHECK_FALSE(context.deterministicAlgorithmsWarnOnly());
+  CHECK(context.deterministicCuDNN());
+  CHECK(context.deterministicMkldnn());
+  CHECK_FALSE(context.benchmarkCuDNN());
+  CHECK(context.float32MatmulPrecision() == at::Float32MatmulPrecision::HIGHEST);
+  CHECK_FALSE(context.allowTF32CuBLAS());
+  CHECK_FALSE(context.allowTF32CuDNN());
+  CHECK_FALSE(context.allowFP16ReductionCPU());
+  CHECK(omp_get_dynamic() == 0);
+  CHECK(std::getenv("CUBLAS_WORKSPACE_CONFIG") != nullptr);
+  CHECK(std::getenv("NVIDIA_TF32_OVERRIDE") == std::string("0"));
+  const volatile float smallest = 0x1p-149F;  // subnormals are kept
+  CHECK(smallest + 0.0F > 0.0F);
+}
+
+TEST_CASE("each determinism switch has a name of its own and a reason", "[core]") {
+  std::set<std::string> names;
+  for (const auto& each : determinism_switches()) {
+    CHECK(names.insert(each.name).second);
+    CHECK(std::strlen(each.value) > 0);
+    CHECK(std::strlen(each.reason) > 20);
+  }
+  CHECK(names.size() >= 14);
+}
+
+TEST_CASE("the library of fast matrix products has a name", "[core]") {
+  CHECK(matrix_library() != "unknown");
+  CHECK_FALSE(matrix_library().empty());
+}
+
+TEST_CASE("every precision is found by its own name and by no other word", "[core]") {
+  for (const Precision precision :
+       {Precision::kFp32, Precision::kAmpBf16, Precision::kAmpFp16, Precision::kPureBf16})
+    CHECK(precision_named(to_string(precision)) == precision);
+  CHECK_FALSE(precision_named("bf16").has_value());
+  CHECK(precision_names() == "fp32, amp_bf16, amp_fp16, pure_bf16");
+}
+
+TEST_CASE("a policy of unknown words is refused", "[core]") {
+  CHECK_THROWS_AS(resolve_policy("quick", "auto", 1), Error);
+  CHECK_THROWS_AS(resolve_policy("portable", "sse", 1), Error);
+  CHECK_THROWS_AS(resolve_policy("portable", "auto", -1), Error);
+  CHECK(resolve_policy("portable", "plain", 3).threads == 3);
+  CHECK(resolve_policy("portable", "auto", 0).threads >= 1);
+}
+
+TEST_CASE("threads that the system does not give are told before they are needed", "[core]") {
+  require_threads(3);
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  // Each thread has a stack of some megabytes; this leaves room for none of so many.
+  const rlimit narrow{.rlim_cur = rlim_t{8} << 30, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &narrow);
+  std::string said;
+  try {
+    require_threads(kMostThreads);
+  } catch (const Error& error) {
+    said = error.what();
+    CHECK(error.kind() == ErrorKind::kFailure);
+  }
+  ::setrlimit(RLIMIT_AS, &before);
+  CHECK_THAT(said, Catch::Matchers::Contains("of 4096 threads"));
+}
