@@ -21,6 +21,7 @@
 #include "store/evaluations/evaluation_db.h"
 #include "store/evaluations/evaluation_seal.h"
 #include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/provenance.h"
 #include "store/runs/retrained_steps.h"
 #include "train/recorded_places.h"
@@ -181,8 +182,12 @@ int run_audit(const Arguments& arguments) {
       .checkpoints = arguments.checkpoints.empty() ? std::nullopt
                                                    : std::optional(fs::path(arguments.checkpoints)),
       .stretches = stretches_of(recorded, arguments),
+      // One that was altered is told as such, and says nothing of the operations.
       .recorded_trace =
-          [&](std::int64_t step) { return store::read_trace(db.records(), run_id, step); },
+          [&, altered = store::altered_traces(db.records(), run_id)](std::int64_t step) {
+            return altered.contains(step) ? std::vector<OpDigest>{}
+                                          : store::read_trace(db.records(), run_id, step);
+          },
       .trace = arguments.trace};
   if (!arguments.json) std::cout << audit_header(recorded, policy) << std::flush;
   audit::AuditResult result =

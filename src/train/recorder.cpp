@@ -1,7 +1,7 @@
 #include "train/recorder.h"
 
 #include "store/checkpoint/checkpoint_folder.h"
-#include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/verify_record.h"
 
 namespace olmo::train {

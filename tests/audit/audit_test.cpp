@@ -4,7 +4,7 @@
 #include <random>
 
 #include "dist/thread_ranks.h"
-#include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "core/text/text.h"
 #include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/run_facts.h"
 #include "store/runs/run_line.h"
 

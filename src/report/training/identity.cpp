@@ -8,7 +8,7 @@
 
 #include "report/comparability/comparability.h"
 #include "report/walk.h"
-#include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 
 namespace olmo::report {
 namespace {
@@ -117,6 +117,10 @@ std::vector<std::int64_t> steps_to_compare(const PartingSteps& steps, const Trac
   std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
                         std::back_inserter(both));
   both.erase(both.begin(), std::lower_bound(both.begin(), both.end(), steps.after_equal_state));
+  for (const TracedRun& run : {a, b}) {
+    const auto altered = store::altered_traces(run.records, run.run_id);
+    std::erase_if(both, [&](std::int64_t step) { return altered.contains(step); });
+  }
   const auto end = std::lower_bound(both.begin(), both.end(), steps.parted);
   if (end != both.end()) both.erase(end + 1, both.end());
   return both;

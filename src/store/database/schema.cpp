@@ -429,6 +429,18 @@ CREATE TABLE declarations (
   sha256      TEXT NOT NULL,      -- over these and the declaration before
   PRIMARY KEY (run_id, declaration)
 ) STRICT, WITHOUT ROWID;
-)sql", kRanksSchema};
+)sql", kRanksSchema,
+                                                 R"sql(
+-- Over all of a step's trace, so that none of it can be altered alone (store/runs/op_traces.h).
+CREATE TABLE trace_seals (
+  run_id  TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,   -- attempt, audit and step as in op_traces
+  audit   INTEGER NOT NULL,
+  step    INTEGER NOT NULL,
+  sha256  TEXT,               -- NULL: traced by a version that sealed none
+  PRIMARY KEY (run_id, attempt, audit, step)
+) STRICT, WITHOUT ROWID;
+INSERT INTO trace_seals SELECT DISTINCT run_id, attempt, audit, step, NULL FROM op_traces;
+)sql"};
 
 }  // namespace olmo::store

@@ -11,6 +11,7 @@
 //          ├─ checkpoints   what was saved, where, how fast; deleted_utc once retention removed it
 //          ├─ state_seals   SHA-256 over the chain and a state's hashes
 //          ├─ op_traces     SHA-256 of every operation's output in traced steps
+//          ├─ trace_seals   SHA-256 over each step's trace
 //          ├─ audits        stretches that were trained again and compared
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish, …
 //          ├─ declarations  margins that were fixed before another run was compared with this one
@@ -43,12 +44,13 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 8;
+inline constexpr int kSchemaVersion = 9;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
 // tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain, 7
-// declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy.
+// declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy, 9 the
+// seals of traces.
 
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];

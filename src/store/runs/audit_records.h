@@ -1,4 +1,4 @@
-// Audits and traces of operations (columns: store/database/schema.h).
+// Audits (columns: store/database/schema.h).
 #pragma once
 
 #include <optional>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/op_digest.h"
 #include "store/database/record_database.h"
 
 namespace olmo::store {
@@ -30,19 +29,9 @@ struct AuditRecord {
   std::int64_t audit = 0;  ///< its number, from 1
 };
 
-/// Who traced a step: an attempt of the training, or an audit.
-struct TraceSource {
-  std::int64_t attempt = 0;
-  std::int64_t audit = 0;
-};
-
 /// Makes the audit durable, with an event of it, and returns its number; this and `created_utc` are
 /// set here.
 std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, AuditRecord audit);
-
-/// Replaces what `source` had recorded of the step.
-void record_trace(RecordDatabase& db, const std::string& run_id, const TraceSource& source,
-                  std::int64_t step, std::span<const OpDigest> trace);
 
 /// Oldest first.
 std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string& run_id);
@@ -51,17 +40,5 @@ std::vector<AuditRecord> read_audits(const RecordDatabase& db, const std::string
 /// none.
 std::string altered_audit(const RecordDatabase& db, const std::string& run_id,
                           std::span<const AuditRecord> audits);
-
-/// The step's trace: the surviving attempt's, else the latest audit's; empty if there is none. A
-/// digest that is none throws Error(kDamaged).
-std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& run_id,
-                                 std::int64_t step);
-
-/// Steps that an attempt of the training traced, left ones too, ascending.
-std::vector<std::int64_t> steps_traced_by(const RecordDatabase& db, const std::string& run_id,
-                                          std::int64_t attempt);
-
-/// Steps that have a trace, ascending.
-std::vector<std::int64_t> traced_steps(const RecordDatabase& db, const std::string& run_id);
 
 }  // namespace olmo::store

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/run_line.h"
 #include "store/runs/run_tables.h"
 
@@ -161,6 +162,11 @@ class RunReader {
     });
     std::vector<Finding> found;
     verify_seals(states, found);
+    for (const std::int64_t step : altered_traces(records_, id_))
+      found.push_back({step, "op_traces",
+                       "step " + std::to_string(step) +
+                           ": a trace of its operations does not fit its seal: rows of op_traces "
+                           "were altered, added or removed"});
     verify_end(run_, verifier.step(), found);
     add_damage(std::move(found));
   }

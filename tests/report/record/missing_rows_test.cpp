@@ -4,7 +4,7 @@
 #include "report/run_of_losses.h"
 #include "store/plain_evaluation.h"
 #include "store/plain_records.h"
-#include "store/runs/audit_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "report/run_of_six.h"
 #include "store/plain_records.h"
+#include "store/runs/op_traces.h"
 #include "store/runs/run_db.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "store/plain_records.h"
 #include "store/runs/run_db.h"
 #include "support/catch.h"
@@ -17,10 +16,6 @@ struct Scene {
   RunDb db = RunDb::open(folder / "run.db", OpenMode::kCreate);
   std::string run = db.begin_run(test::plain_run("run"), test::plain_attempt(), {});
 };
-
-std::vector<OpDigest> trace(const char* text) {
-  return {{"first", sha256(text)}, {"second", sha256("always")}};
-}
 
 }  // namespace
 
@@ -75,56 +70,6 @@ TEST_CASE("an audit that was altered or removed since is told by its event", "[s
   }
   db.connection().execute("DELETE FROM events");  // of a time when audits had none
   CHECK(altered().empty());
-}
-
-TEST_CASE("a step's trace is the training's, else the latest audit's", "[store]") {
-  Scene scene;
-  auto& db = scene.db.records();
-  record_trace(db, scene.run, {.attempt = 0, .audit = 1}, 4, trace("audit 1"));
-  record_trace(db, scene.run, {.attempt = 0, .audit = 2}, 4, trace("audit 2"));
-  CHECK_FALSE(first_difference(read_trace(db, scene.run, 4), trace("audit 2")));
-  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("attempt 1"));
-  CHECK_FALSE(first_difference(read_trace(db, scene.run, 4), trace("attempt 1")));
-  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 2, trace("attempt 1"));
-  CHECK(traced_steps(db, scene.run) == std::vector<std::int64_t>{2, 4});
-  CHECK(read_trace(db, scene.run, 3).empty());
-}
-
-TEST_CASE("traces of steps that the run has left are not its own", "[store]") {
-  Scene scene;
-  auto& records = scene.db.records();
-  for (const std::int64_t step : {3, 9})
-    record_trace(records, scene.run, {.attempt = 1, .audit = 0}, step, trace("left"));
-  scene.db.resume_run(scene.run, test::plain_attempt(5), 20);
-  CHECK(traced_steps(records, scene.run) == std::vector<std::int64_t>{3});
-  CHECK(read_trace(records, scene.run, 9).empty());
-  CHECK(read_trace(records, scene.run, 3).size() == 2);
-  record_trace(records, scene.run, {.attempt = 0, .audit = 1}, 9, trace("audit"));
-  const auto audited = read_trace(records, scene.run, 9);
-  REQUIRE(audited.size() == 2);
-  CHECK(audited[0].digest == sha256("audit"));
-}
-
-TEST_CASE("a trace with a digest that is none is damage, and named", "[store]") {
-  Scene scene;
-  auto& db = scene.db.records();
-  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("x"));
-  db.connection().execute("UPDATE op_traces SET sha256 = 'x' WHERE ordinal = 1");
-  std::string said;
-  try {
-    read_trace(db, scene.run, 4);
-  } catch (const Error& error) {
-    said = error.what();
-  }
-  CHECK(said.find("the trace of step 4 holds no SHA-256 of second") != std::string::npos);
-}
-
-TEST_CASE("recording a step's trace again replaces it", "[store]") {
-  Scene scene;
-  auto& db = scene.db.records();
-  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, trace("old"));
-  record_trace(db, scene.run, {.attempt = 1, .audit = 0}, 4, std::vector{trace("new")[0]});
-  CHECK(read_trace(db, scene.run, 4).size() == 1);
 }
 
 }  // namespace olmo::store
