@@ -132,7 +132,9 @@ TEST_CASE("what a run's record says is text on every page of it", "[serve]") {
 TEST_CASE("a run of an older schema, of another trainer, has its pages, too", "[serve]") {
   RecordedCurve run("");
   for (int i = 1; i < 5; ++i) run.import(i * 1000, "2.5");
-  run.sql("DROP TABLE ranks; DROP TABLE phases; DROP TABLE audits; PRAGMA user_version = 3");
+  run.sql(
+      "DROP TABLE ranks; DROP TABLE phases; DROP TABLE audits; DROP TABLE evaluation_seals; DROP "
+      "TABLE declarations; DROP TABLE trace_seals; PRAGMA user_version = 3");
   KnownSite site({run.path()});
   const auto address = "/run/" + key_of(site, run.id());
   for (const auto& part : kParts) {

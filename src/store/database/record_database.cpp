@@ -123,6 +123,21 @@ RecordDatabase::~RecordDatabase() {
   }
 }
 
+namespace {
+
+/// Of kTablesSince that the file has. A lower version than its would hide what later versions
+/// record, and the seals over it.
+TableSince newest_table(const Database& db) {
+  TableSince newest{"", 0};
+  for (const TableSince& each : kTablesSince) {
+    Statement found = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    if (found.bind(1, std::string(each.table)).step()) newest = each;
+  }
+  return newest;
+}
+
+}  // namespace
+
 void RecordDatabase::check_identity(OpenMode mode) {
   const auto number = [&](const char* pragma) { return std::get<std::int64_t>(db_.value(pragma)); };
   const auto tables = number("SELECT count(*) FROM sqlite_schema");
@@ -134,6 +149,7 @@ void RecordDatabase::check_identity(OpenMode mode) {
     throw Error(ErrorKind::kDamaged,
                 path().string() + ": is an SQLite database, but not one of olmo-harness");
   }
+  const TableSince newest = newest_table(db_);  // looked for before a writer may migrate
   schema_version_ = number("PRAGMA user_version");
   if (tables > 0 && schema_version_ < 1) {
     throw Error(ErrorKind::kDamaged, path().string() + ": has schema version " +
@@ -145,6 +161,11 @@ void RecordDatabase::check_identity(OpenMode mode) {
                     ", this olmo-harness knows versions up to " + std::to_string(kSchemaVersion) +
                     ": use a newer olmo-harness");
   }
+  if (schema_version_ < newest.version)
+    throw Error(ErrorKind::kDamaged,
+                path().string() + ": has schema version " + std::to_string(schema_version_) +
+                    " and the table " + newest.table + " of version " +
+                    std::to_string(newest.version) + ": one of them was altered");
 }
 
 void RecordDatabase::migrate() {

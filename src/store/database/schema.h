@@ -52,6 +52,15 @@ inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 // declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy, 9 the
 // seals of traces.
 
+/// A table by which a version is known: it is the first that has it.
+struct TableSince {
+  const char* table;
+  int version;
+};
+inline constexpr TableSince kTablesSince[] = {
+    {"evaluations", 2},  {"imported_steps", 3}, {"audits", 4},     {"evaluation_seals", 5},
+    {"declarations", 7}, {"ranks", 8},          {"trace_seals", 9}};
+
 /// SQL that takes a database from version i to i + 1; entry 0 makes a new one.
 extern const char* const kMigrations[kSchemaVersion];
 

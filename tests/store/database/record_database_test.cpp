@@ -189,6 +189,16 @@ TEST_CASE("an empty and a cut database are named as that", "[store]") {
   }
 }
 
+TEST_CASE("a version that is older than the file's tables is damage", "[store]") {
+  const TemporaryDirectory folder;
+  const auto path = folder / "run.db";
+  RecordDatabase(path, OpenMode::kCreate).connection().execute("PRAGMA user_version = 8");
+  for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite})
+    CHECK_THROWS_AS(RecordDatabase(path, mode), Error);
+  CHECK_THAT(error_of_reading(path, ErrorKind::kDamaged),
+             Catch::Matchers::Contains("schema version 8 and the table trace_seals of version 9"));
+}
+
 TEST_CASE("a value that no table of ours takes is damage of the file", "[store]") {
   const TemporaryDirectory folder;
   const RecordDatabase db(folder / "run.db", OpenMode::kCreate);
