@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "store/runs/energy_rows.h"
 #include "store/runs/recorded_run.h"
 #include "store/runs/series.h"
 
@@ -155,12 +156,16 @@ std::vector<EnergySum> energy_sums(const std::vector<store::EnergyRecord>& energ
   std::map<std::string, EnergySum> sums;
   std::int64_t last_attempt = 0;
   for (const auto& row : energy) last_attempt = std::max(last_attempt, row.attempt);
+  for (const auto& sensor : store::sum_by_sensor(energy)) {
+    if (!sensor.joules) continue;
+    EnergySum& sum = sums[sensor.covers];
+    sum.covers = sensor.covers;
+    sum.joules += *sensor.joules;
+  }
   for (const auto& row : energy) {
-    if (!row.joules) continue;
+    if (row.attempt != last_attempt || !store::is_measured(row)) continue;
     EnergySum& sum = sums[row.covers];
-    sum.covers = row.covers;
-    sum.joules += *row.joules;
-    if (row.attempt == last_attempt && row.seconds && *row.seconds > 0)
+    if (row.seconds && *row.seconds > 0)
       sum.watts = sum.watts.value_or(0) + *row.joules / *row.seconds;
   }
   std::vector<EnergySum> list;

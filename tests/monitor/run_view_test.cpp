@@ -122,6 +122,25 @@ TEST_CASE("energy is added over devices and attempts, watts are of the last atte
   CHECK(sums[0].watts == 50.0);
 }
 
+TEST_CASE("a job's energy is not added over the attempts, each of which counts it from its start",
+          "[monitor]") {
+  const auto row = [](std::int64_t attempt, double joules, double seconds) {
+    return store::EnergyRecord{.source = "slurm",
+                               .device = "job",
+                               .covers = "job",
+                               .joules = joules,
+                               .seconds = seconds,
+                               .samples = 1,
+                               .note = "",
+                               .attempt = attempt,
+                               .host = ""};
+  };
+  const auto sums = energy_sums({row(1, 36'000, 100), row(2, 72'000, 200)});
+  REQUIRE(sums.size() == 1);
+  CHECK(sums[0].joules == 72'000);
+  CHECK(sums[0].watts == 360.0);
+}
+
 TEST_CASE("the slowest rank is the one for which others waited most often", "[monitor]") {
   store::RankRecord first{.rank = 0}, second{.rank = 1};
   second.slowest_steps = 3;

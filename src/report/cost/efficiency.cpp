@@ -13,6 +13,7 @@
 #include "core/files/json.h"
 #include "core/files/recorded_json.h"
 #include "core/sorted_quantile.h"
+#include "store/runs/energy_rows.h"
 
 namespace olmo::report {
 namespace {
@@ -220,44 +221,11 @@ constexpr const char* kFlopsFormula =
 
 using Rows = std::vector<store::EnergyRecord>;
 
-/// 0 is what a die reads whose energy its neighbour counts, not a measurement.
-bool is_measured(const store::EnergyRecord& row) {
-  return row.joules && std::isfinite(*row.joules) && *row.joules > 0;
-}
-
-/// Rows of one sensor over all attempts. Slurm counts a job from its start, so that the last row of
-/// a job holds those before.
-Rows summed(const Rows& rows) {
-  Rows sums;
-  const auto merge = [](Quantity& sum, const Quantity& value, bool total) {
-    if (value) sum = total ? std::max(sum.value_or(0), *value) : sum.value_or(0) + *value;
-  };
-  for (const auto& row : rows) {
-    auto sum = std::find_if(sums.begin(), sums.end(), [&](const auto& other) {
-      return other.source == row.source && other.device == row.device &&
-             other.covers == row.covers && other.host == row.host;
-    });
-    if (sum == sums.end()) {
-      sum = sums.emplace(sums.end());
-      sum->source = row.source;
-      sum->device = row.device;
-      sum->covers = row.covers;
-      sum->host = row.host;
-    }
-    if (is_measured(row)) merge(sum->joules, row.joules, row.covers == "job");
-    if (is_measured(row)) merge(sum->seconds, row.seconds, row.covers == "job");
-    sum->attempt = row.attempt;
-    sum->samples += row.samples;
-    if (sum->note.empty() || is_measured(row)) sum->note = row.note;
-  }
-  return sums;
-}
-
 /// Those of `rows` that measured something of one of these kinds.
 Rows of_kinds(const Rows& rows, const std::vector<std::string>& kinds) {
   Rows found;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const auto& row) {
-    return is_measured(row) && std::ranges::find(kinds, row.covers) != kinds.end();
+    return store::is_measured(row) && std::ranges::find(kinds, row.covers) != kinds.end();
   });
   return found;
 }
@@ -319,7 +287,7 @@ MeasuredEnergy chosen_energy(const Rows& rows) {
       if (!host.empty()) found.seconds += mean_seconds(host) / static_cast<double>(hosts.size());
     }
   }
-  found.rows = summed(found.rows);
+  found.rows = store::sum_by_sensor(found.rows);
   std::erase_if(found.rows, [](const auto& row) { return !row.joules; });
   return found;
 }
@@ -340,7 +308,7 @@ std::string method_of(const Rows& chosen, const Rows& sums) {
 }
 
 void add_energy(const store::RecordedRun& run, Efficiency& result) {
-  result.sources = summed(run.energy);
+  result.sources = store::sum_by_sensor(run.energy);
   const auto [chosen, seconds] = chosen_energy(run.energy);
   result.energy_method = method_of(chosen, result.sources);
   for (const auto& row : chosen) result.joules = result.joules.value_or(0) + *row.joules;
