@@ -112,15 +112,16 @@ class Contradictions {
     }
   }
 
-  /// Of the first attempt: a later one may compute otherwise than the config says.
+  /// Of every attempt: no start goes on under other numerics (train/resume_checks.h).
   void compare_numerics(const config::TrainConfig& config) {
-    if (run_.attempts.empty()) return;
-    const Json policy = recorded_json(run_.attempts.front().policy);
-    if (!policy.is_object() || !policy.contains("numerics")) return;
-    const Json& numerics = policy["numerics"];
-    if (numerics != Json(config.numerics))
-      add("the numerics of attempt " + std::to_string(run_.attempts.front().attempt),
-          numerics.dump(), "its config says", config.numerics);
+    for (const auto& attempt : run_.attempts) {
+      const Json policy = recorded_json(attempt.policy);
+      if (!policy.is_object() || !policy.contains("numerics")) continue;
+      const Json& numerics = policy["numerics"];
+      if (numerics != Json(config.numerics))
+        add("the numerics of attempt " + std::to_string(attempt.attempt), numerics.dump(),
+            "its config says", config.numerics);
+    }
   }
 
   void compare_with(const config::RunColumns& config) {

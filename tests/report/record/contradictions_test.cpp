@@ -157,13 +157,18 @@ TEST_CASE("the seed of a log is that of its config", "[report]") {
         }).find("runs.seed is 8") == 0);
 }
 
-TEST_CASE("numerics of the first attempt that its config does not say are told", "[report]") {
+TEST_CASE("numerics of an attempt that its config does not say are told", "[report]") {
   CHECK(sentence([](auto& run) { run.attempts[0].policy = R"({"numerics":"fast"})"; }) ==
         "the numerics of attempt 1 is \"fast\", and its config says portable: one of them was "
         "altered");
   store::RecordedRun run = recorded();
   run.attempts[0].policy = R"({"numerics":"portable"})";
   CHECK(contradictions_of(run).empty());
+  CHECK(sentence([](auto& altered) {
+          altered.attempts.push_back(altered.attempts[0]);
+          altered.attempts.back().attempt = 2;
+          altered.attempts.back().policy = R"({"numerics":"fast"})";
+        }).find("the numerics of attempt 2 is \"fast\"") == 0);
 }
 
 TEST_CASE("what no machine measures is told with the contradictions", "[report]") {
