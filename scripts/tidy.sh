@@ -3,8 +3,9 @@
 #   scripts/tidy.sh            those that differ from origin/main; on origin/main itself, the 60 that were changed last
 #   scripts/tidy.sh BASE       those that differ from the commit BASE
 #   scripts/tidy.sh FILE...    these; all: scripts/tidy.sh $(git ls-files '*.cpp')
-# The checks are those of .clang-tidy. A file takes nine seconds of processor time, so all of them take an hour on two cores, and 60 five
-# minutes. A header is checked with the .cpp of its name, the kernels for GPUs with the emulator's.
+# A file that was moved, or of which nothing but includes changed, does not differ. The checks are those of .clang-tidy. A file takes nine
+# seconds of processor time, so all of them take an hour on two cores, and 60 five minutes. A header is checked with the .cpp of its name,
+# the kernels for GPUs with the emulator's.
 # Needs clang and clang-tidy (Debian: apt-get install clang clang-tidy libomp-dev) and what a build needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +14,10 @@ script=tidy.sh
 source scripts/needs.sh
 if [ "${1:-}" = --help ]; then usage scripts/tidy.sh && exit; fi
 command -v clang-tidy >/dev/null && command -v clang++ >/dev/null || refuse "needs clang and clang-tidy (Debian: apt-get install clang clang-tidy libomp-dev)"
+
+# Prints the files of a diff on standard input.
+changed() { sed -n 's#^+++ b/##p'; }
+only=(-M -U0 --dst-prefix=b/ '-I^#include ')
 
 # Prints the .cpp files of those on standard input, each once.
 units() {
@@ -24,9 +29,9 @@ if [ $# -gt 0 ] && [ -f "$1" ]; then
 else
   base=${1:-$(git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD)}
   git rev-parse --verify --quiet "$base^{commit}" >/dev/null || refuse "'$base' is no commit and no file"
-  mapfile -t files < <({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | units)
+  mapfile -t files < <({ git diff "${only[@]}" "$base" | changed; git ls-files --others --exclude-standard; } | units)
   if [ $# -eq 0 ] && [ ${#files[@]} -eq 0 ]; then
-    mapfile -t files < <(git log --format= --name-only | units | head -60)
+    mapfile -t files < <(git log --format= -p "${only[@]}" | changed | units | head -60)
   fi
 fi
 # Benchmarks have commands where Google's library is installed.
