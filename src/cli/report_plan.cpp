@@ -89,7 +89,7 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
   for (const auto& tag : store::read_tags(records)) {
     if (tag.run_id == run.run_id || tag.run_id == before) continue;
     before = tag.run_id;
-    auto repeat = store::read_run(records, tag.run_id);
+    auto repeat = report::read_whole_run(records, tag.run_id);
     const bool as_long = repeat.steps.size() > 0 && repeat.steps.tokens.back() >= last;
     const auto is_copy_of = [&](const auto& one) { return report::is_same_run(one, repeat); };
     if (!as_long || !report::is_tagged_repeat(repeat) || !report::are_repeats(run, repeat) ||

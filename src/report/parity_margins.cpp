@@ -11,6 +11,15 @@
 namespace olmo::report {
 namespace {
 
+/// The earliest time that the record tells of itself.
+std::string beginning_of(const store::RecordedRun& run) {
+  std::string first = run.created_utc;
+  for (const auto& attempt : run.attempts)
+    if (!attempt.started_utc.empty()) first = std::min(first, attempt.started_utc);
+  for (const auto& event : run.events) first = std::min(first, event.utc);
+  return first;
+}
+
 /// The last declaration of an endpoint counts; of both sides' the stricter, so that A and B may
 /// change places.
 std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, const SideRecords& a,
@@ -18,11 +27,10 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
   std::map<std::string, DeclaredMargin> stricter;
   const auto add = [&](const Side& side, const SideRecords& records, const Side& other) {
     const auto declarations = store::read_declarations(records.database(), records.run_id);
-    const auto altered =
-        store::altered_declarations(records.database(), records.run_id, declarations);
-    for (const auto& sentence : altered)
-      report.damage.push_back(side.label + ": " + sentence + ".");
-    if (declarations.empty() || !altered.empty()) return;
+    // Altered ones are damage of the side's record (read_whole_run).
+    if (declarations.empty() ||
+        !store::altered_declarations(records.database(), records.run_id, declarations).empty())
+      return;
     std::map<std::string, DeclaredMargin> latest;
     for (const auto& made : declarations)
       for (const auto& [name, value] : parse_margins(made.margins))
@@ -35,9 +43,9 @@ std::map<std::string, DeclaredMargin> declared_margins(ParityReport& report, con
     if (declarations.size() > 1)
       report.caveats.push_back("The margins of " + side.label + " were declared " +
                                std::to_string(declarations.size()) + " times; the last counts.");
-    if (other.run && other.run->created_utc < last.created_utc)
+    if (other.run && beginning_of(*other.run) < last.created_utc)
       report.caveats.push_back("The record of " + other.label + " began at " +
-                               other.run->created_utc + ", before the margins of " + side.label +
+                               beginning_of(*other.run) + ", before the margins of " + side.label +
                                " were declared (" + last.created_utc + ").");
   };
   add(report.a, a, report.b);

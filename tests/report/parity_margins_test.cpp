@@ -63,6 +63,32 @@ TEST_CASE("a declaration that was altered is damage, whatever it says now", "[re
         std::string::npos);
 }
 
+TEST_CASE("a repeat whose declaration was altered is left out", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  std::string repeat;
+  for (SideDb* side : {&b, &a}) {
+    repeat = side->add({.losses = losses(2, 100), .seed = 2, .tags = {"noise:seed"}});
+    side->add({.losses = losses(1, 100), .seed = 1, .tags = {"noise:seed"}});
+  }
+  const auto tested = [&] {
+    return compare(a.path(), b.path(), of_kind(Kind::kOutcome)).noise.tests;
+  };
+  store::declare(a.records(), repeat, "ada", "loss=0.03");
+  CHECK(tested().size() == 1);
+  a.sql("UPDATE declarations SET margins = 'no margin'");
+  CHECK(tested().empty());
+}
+
+TEST_CASE("a record began when the earliest of its rows did", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  const auto in_a = a.add({.losses = losses(1, 100)});
+  b.add({.losses = losses(2, 100)});
+  store::declare(a.records(), in_a, "ada", "loss=0.03");
+  b.sql("UPDATE runs SET created_utc = '2999-01-01T00:00:00.000Z'");
+  const ParityReport report = compare(a.path(), b.path(), of_kind(Kind::kTrajectory));
+  CHECK(mentions(report.caveats, ", before the margins of "));
+}
+
 TEST_CASE("of what both sides declared the stricter margin counts, whichever is A", "[report]") {
   SideDb a("lumi"), b("jupiter");
   const auto in_a = a.add({.losses = losses(1, 100)}), in_b = b.add({.losses = losses(1, 100)});

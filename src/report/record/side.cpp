@@ -5,6 +5,7 @@
 #include "report/record/contradictions.h"
 #include "report/record/missing_rows.h"
 #include "store/run_files.h"
+#include "store/runs/declarations.h"
 #include "store/runs/retrained_steps.h"
 
 namespace olmo::report {
@@ -79,6 +80,9 @@ void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step) {
 store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id) {
   store::RecordedRun run = store::read_run(records, run_id);
   for (auto& sentence : missing_rows(records, run))
+    run.damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
+  const auto declarations = store::read_declarations(records, run_id);
+  for (auto& sentence : store::altered_declarations(records, run_id, declarations))
     run.damage.push_back({.step = 0, .quantity = {}, .sentence = std::move(sentence)});
   return run;
 }

@@ -67,7 +67,7 @@ std::vector<std::string> damage_of(const Side& side);
 /// Of a run that tells steps and no tokens: its tokens, if every step has as many.
 void give_tokens(store::RecordedRun& run, std::int64_t tokens_per_step);
 
-/// As store::read_run; rows that it lacks are damage, too.
+/// As store::read_run; rows that it lacks and altered declarations are damage, too.
 store::RecordedRun read_whole_run(const store::RecordDatabase& records, const std::string& run_id);
 
 /// Reads the run of a side, if it has one.

@@ -11,6 +11,7 @@
 #include "core/files/recorded_json.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/settings.h"
+#include "report/record/side.h"
 #include "report/training/decimals.h"
 #include "store/runs/recorded_run.h"
 
@@ -135,7 +136,7 @@ std::vector<Candidate> read_candidates(const Side& a, const SideRecords& in_a, c
   std::vector<Candidate> candidates;
   for (const auto& id : all) {
     const bool first = ids_a.contains(id);
-    Candidate candidate{store::read_run((first ? in_a : in_b).database(), id), first,
+    Candidate candidate{read_whole_run((first ? in_a : in_b).database(), id), first,
                         ids_b.contains(id)};
     candidate.run.label = id;
     candidates.push_back(std::move(candidate));

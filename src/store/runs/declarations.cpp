@@ -1,5 +1,6 @@
 #include "store/runs/declarations.h"
 
+#include "core/error.h"
 #include "core/hash.h"
 #include "store/database/table.h"
 #include "store/runs/run_facts.h"
@@ -44,6 +45,9 @@ Declaration declare(RecordDatabase& db, const std::string& run_id, const std::st
   Declaration made{.created_utc = utc_now(), .who = who, .margins = margins};
   db.write_after([&]() -> std::vector<RecordDatabase::Row> {
     const auto before = read_declarations(db, run_id);
+    if (const auto altered = altered_declarations(db, run_id, before); !altered.empty())
+      throw Error(ErrorKind::kDamaged, db.path().string() + ": run " + run_id + ": " +
+                                           altered.front() + "; no other can follow it");
     made.declaration = std::ssize(before) + 1;
     made.record = record_of(db, run_id);
     made.sha256 = seal_of(run_id, made, before.empty() ? "" : before.back().sha256);

@@ -65,6 +65,14 @@ TEST_CASE("a declaration that was altered or removed is found", "[store]") {
   CHECK(file.altered().size() == 1);
 }
 
+TEST_CASE("no declaration follows one that was altered", "[store]") {
+  File file;
+  declare(file.records, "x", "ada", "loss=0.01");
+  file.alter("UPDATE declarations SET margins = 'loss=1'");
+  CHECK_THROWS_AS(declare(file.records, "x", "ben", "macro=0.5"), Error);
+  CHECK(read_declarations(file.records, "x").size() == 1);
+}
+
 TEST_CASE("declarations of a time when they had no events are sound", "[store]") {
   File file;
   declare(file.records, "x", "ada", "loss=0.01");
