@@ -84,9 +84,11 @@ TEST_CASE("a record began when the earliest of its rows did", "[report]") {
   const auto in_a = a.add({.losses = losses(1, 100)});
   b.add({.losses = losses(2, 100)});
   store::declare(a.records(), in_a, "ada", "loss=0.03");
+  // One row alone tells the beginning: the others would fall into the declaration's millisecond.
   b.sql("UPDATE runs SET created_utc = '2999-01-01T00:00:00.000Z'");
+  b.sql("UPDATE attempts SET started_utc = '2000-01-01T00:00:00.000Z'");
   const ParityReport report = compare(a.path(), b.path(), of_kind(Kind::kTrajectory));
-  CHECK(mentions(report.caveats, ", before the margins of "));
+  CHECK(mentions(report.caveats, " began at 2000-01-01T00:00:00.000Z, before the margins of "));
 }
 
 TEST_CASE("of what both sides declared the stricter margin counts, whichever is A", "[report]") {
