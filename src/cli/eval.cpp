@@ -137,6 +137,7 @@ evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection
   plan.suites = asked.suites;
   if (options.limit > 0) plan.limit = options.limit;
   plan.max_length = options.max_length > 0 ? options.max_length : config.max_sequence_length;
+  if (options.max_length > 0) plan.olmo_max_length = options.max_length;
   plan.eos_token_id = static_cast<std::uint32_t>(eos);
   plan.prefix_token = static_cast<std::uint32_t>(loaded.files.tokenizer.ids.bos.value_or(eos));
   plan.unconditional = !options.no_unconditional;
@@ -334,8 +335,10 @@ void add_what(const Command& eval, Options& options) {
       .one_of({"skip", "refuse"});
   eval.number("--limit", options.limit, kPositive,
               "Score only the first N instances of each task and documents of each source");
-  eval.number("--max-length", options.max_length, {2, kSizes.high},
-              "Longest input in tokens (default: the model's max_sequence_length)");
+  eval.number(
+      "--max-length", options.max_length, {2, kSizes.high},
+      "Longest input in tokens (default: the model's max_sequence_length; 2048 for tasks in "
+      "the conventions olmo and oe, as OLMo cuts them)");
   eval.flag("--no-unconditional", options.no_unconditional,
             "Do not score answers without their questions (needed for pmi_dc): a third less work");
 }

@@ -122,13 +122,17 @@ OptionRow describe_option(const Task& task, const Example& example, std::size_t 
   return row;
 }
 
+std::int64_t max_length_of(const Task& task, const EncodingOptions& options) {
+  return task.encoding == Encoding::kJoint ? options.max_length : options.olmo_max_length;
+}
+
 void encode_option(const Task& task, const Example& example, std::size_t index,
                    const EncodingOptions& options, TextEncoder& texts, EncodedExample& encoded) {
   const Option& option = example.options[index];
   OptionRow row = describe_option(task, example, index);
   const EncodedPair pair =
       encode_pair(task.encoding, option.context, option.continuation, options.prefix_token, texts);
-  ScoredSequence sequence = make_sequence(pair, options.max_length);
+  ScoredSequence sequence = make_sequence(pair, max_length_of(task, options));
   row.cont_tokens = sequence.scored;
   row.ctx_tokens = std::ssize(sequence.tokens) - sequence.scored;
   row.truncated_tokens = std::ssize(pair.context) - row.ctx_tokens;
@@ -160,7 +164,7 @@ EncodedExample encode_example(const Task& task, const Example& example,
       encoded.group.sequences.push_back(
           make_sequence(encode_pair(task.encoding, *option.unconditional, option.continuation,
                                     options.prefix_token, texts),
-                        options.max_length));
+                        max_length_of(task, options)));
     }
   } catch (const Error& error) {
     throw Error(error.kind(), where(task, example) + ", continuation " + std::to_string(i) + " '" +
@@ -235,7 +239,7 @@ std::vector<EncodedExample> encode_examples(const Task& task,
                                             std::span<const Example* const> examples,
                                             const data::Tokenizer& tokenizer,
                                             const EncodingOptions& options) {
-  OLMO_CHECK(options.max_length >= 1);
+  OLMO_CHECK(max_length_of(task, options) >= 1);
   check_doc_ids(task, examples);
   std::vector<EncodedExample> encoded(examples.size());
   // The first bad instance is the one reported, whichever thread meets its own first.

@@ -20,7 +20,8 @@
 namespace olmo::eval {
 
 struct EncodingOptions {
-  std::int64_t max_length = 2048;  ///< inputs that the model takes
+  std::int64_t max_length = 2048;                 ///< inputs of a request of lm-eval's
+  std::int64_t olmo_max_length = kOlmoMaxLength;  ///< of OLMo's and oe's
   /// Stands for an empty context, which leaves nothing to predict from: BOS, or else EOS.
   std::optional<std::uint32_t> prefix_token = {};
   bool unconditional = true;  ///< also ask for the continuations after their domain prompts
@@ -35,7 +36,7 @@ struct EncodedExample {
 };
 
 /// Encodes the task's instances, in order, in parallel. Context and continuation follow the task's
-/// Encoding; what exceeds `max_length` is cut from the left of the context and counted.
+/// Encoding; what exceeds its maximum length is cut from the left of the context and counted.
 ///
 /// kSeparate: OLMo's `prep_examples`: both encoded by themselves, without special tokens.
 /// kJoint: lm-eval's `TemplateLM._encode_pair`: white space that ends the context is moved to the
@@ -43,7 +44,7 @@ struct EncodedExample {
 /// encodings have the tokenizer's special tokens, but for a text that begins with `prefix_token`.
 ///
 /// Throws Error(kInput), naming task, doc_id and continuation, if a continuation has no tokens or
-/// no characters, is longer than `max_length`, is not UTF-8, or has nothing before it and no
+/// no characters, is longer than the maximum, is not UTF-8, or has nothing before it and no
 /// `prefix_token` stands in; if an instance's label is none of its options, or its doc_id occurs
 /// twice.
 std::vector<EncodedExample> encode_examples(const Task& task,

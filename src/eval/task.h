@@ -16,6 +16,10 @@ enum class Encoding {
   kJoint,     ///< context + continuation together, cut after the context's own ids (lm-eval)
 };
 
+/// What OLMo cuts the requests of a task to, however long its model's sequences are
+/// (olmo/eval/downstream.py: `model_ctx_len`).
+inline constexpr std::int64_t kOlmoMaxLength = 2048;
+
 /// A score by which the options of an instance are ranked, or (of the right one) averaged.
 struct MetricDefinition {
   std::string name;  ///< as reported: acc, len_norm, acc_norm, …

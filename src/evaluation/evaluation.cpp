@@ -119,6 +119,7 @@ void run_tasks(Evaluation& evaluation) {
   const EvaluationPlan& plan = evaluation.plan;
   if (plan.tasks.empty()) return;
   eval::RankOptions options{.encoding = {.max_length = plan.max_length,
+                                         .olmo_max_length = plan.olmo_max_length,
                                          .prefix_token = plan.prefix_token,
                                          .unconditional = plan.unconditional},
                             .queue = plan.queue,
@@ -285,6 +286,7 @@ Json to_json(const EvaluationPlan& plan) {
           {"limit", or_null(plan.limit)},
           {"only_documents", or_null(plan.only_documents)},
           {"max_length", plan.max_length},
+          {"olmo_max_length", plan.olmo_max_length},
           {"eos_token_id", plan.eos_token_id},
           {"prefix_token", plan.prefix_token},
           {"unconditional", plan.unconditional}};

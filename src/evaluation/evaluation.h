@@ -29,7 +29,8 @@ struct EvaluationPlan {
   std::optional<std::int64_t> limit;  ///< first instances of a task, documents of a source
   /// Suites: the rows to score, by index. None: all.
   std::optional<std::set<std::int64_t>> only_documents;
-  std::int64_t max_length = 2048;  ///< inputs of a sequence
+  std::int64_t max_length = 2048;  ///< inputs of a sequence: texts, and lm-eval's tasks
+  std::int64_t olmo_max_length = eval::kOlmoMaxLength;  ///< of tasks in OLMo's conventions
   std::uint32_t eos_token_id = 50279;
   std::uint32_t prefix_token = 50279;  ///< where a convention has no context: BOS, else EOS
   bool unconditional = true;           ///< score continuations after their domain prompts, too

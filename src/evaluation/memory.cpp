@@ -68,7 +68,9 @@ EvaluationMemory memory_of(const EvaluationPlan& plan) {
     add_suite(plan.only_documents ? std::ssize(*plan.only_documents) : all, plan.max_length,
               memory);
   }
-  memory.rows = std::min(memory.rows, most_rows(plan.max_length));
+  const std::int64_t longest =
+      plan.tasks.empty() ? plan.max_length : std::max(plan.max_length, plan.olmo_max_length);
+  memory.rows = std::min(memory.rows, most_rows(longest));
   return memory;
 }
 

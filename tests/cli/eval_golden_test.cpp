@@ -12,6 +12,7 @@ namespace {
 
 const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 constexpr char kTasks[] = "arc_easy,arc_challenge,boolq,hellaswag,openbook_qa,piqa,sciq,winogrande";
+constexpr char kLength[] = "96";  ///< to which the references cut requests
 /// Sums of up to some hundred log-probabilities of this size differ by 2.3e-5 at most.
 constexpr double kNats = 1e-4;
 
@@ -97,7 +98,8 @@ void check_task(const Json& row, const Json& report) {
 }
 
 void check_convention(const std::string& convention) {
-  const Evaluation evaluation({"--convention", convention, "--tasks", kTasks});
+  const Evaluation evaluation(
+      {"--convention", convention, "--tasks", kTasks, "--max-length", kLength});
   const auto rows = expected("option", convention);
   CHECK(evaluation.options().size() == rows.size());
   for (const auto& row : rows) {

@@ -263,7 +263,9 @@ TEST_CASE("both encodings give the ids, cuts and lengths of their references", "
   for (std::string line; std::getline(file, line);) {
     INFO(line);
     const Json record = Json::parse(line);
-    const EncodingOptions options{.max_length = record.at("max_length").get<std::int64_t>(),
+    const auto max_length = record.at("max_length").get<std::int64_t>();
+    const EncodingOptions options{.max_length = max_length,
+                                  .olmo_max_length = max_length,
                                   .prefix_token = record.at("prefix").get<std::uint32_t>()};
     const std::string continuation = record.at("continuation");
     Example example = make_example(record.at("context"), continuation);
@@ -353,11 +355,21 @@ TEST_CASE("an option's row says what the model saw of it", "[eval]") {
   CHECK(whole.unconditional == std::vector<std::optional<std::size_t>>{2, {}});
 
   const auto cut = encode_one(Encoding::kSeparate, example,
-                              {.max_length = row.cont_tokens + 1, .unconditional = false});
+                              {.olmo_max_length = row.cont_tokens + 1, .unconditional = false});
   CHECK(cut.group.sequences.size() == 2);
   CHECK(cut.rows[1].ctx_tokens == 2);
   CHECK(cut.rows[1].truncated_tokens == row.ctx_tokens - 2);
   CHECK(cut.rows[1].request_hash == row.request_hash);
+}
+
+TEST_CASE("OLMo's requests are cut to its length, lm-eval's to the model's", "[eval]") {
+  const Example example = make_example("bacodu fegilo naresi bacodu fegilo naresi", " word");
+  const EncodingOptions options{.max_length = 4, .olmo_max_length = 2, .unconditional = false};
+  const auto inputs = [&](Encoding encoding) {
+    return encode_one(encoding, example, options).group.sequences.at(0).tokens.size() - 1;
+  };
+  CHECK(inputs(Encoding::kSeparate) == 2);
+  CHECK(inputs(Encoding::kJoint) == 4);
 }
 
 TEST_CASE("an unconditional request without a prompt starts with the prefix token", "[eval]") {
@@ -381,8 +393,8 @@ TEST_CASE("what cannot be asked is refused by task, instance and continuation", 
     CHECK(error_of(encoding, {example}).find("sums: doc_id 7, continuation 1 '': it has no ") == 0);
 
     example.options[1].continuation = " bacodu fegilo naresi bacodu fegilo";
-    CHECK(error_of(encoding, {example}, {.max_length = 3}).find("the model takes 3") !=
-          std::string::npos);
+    CHECK(error_of(encoding, {example}, {.max_length = 3, .olmo_max_length = 3})
+              .find("the model takes 3") != std::string::npos);
 
     example.options[1].continuation = " \xff";
     CHECK(error_of(encoding, {example}).find("sums: doc_id 7, continuation 1 ' \uFFFD'") == 0);
