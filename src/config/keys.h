@@ -32,6 +32,9 @@ inline constexpr KeyRule kModelIds{Effect::kIdentity, MismatchClass::kBenign,
                                    "No step of a training reads it."};
 inline constexpr KeyRule kTraining{Effect::kIdentity, MismatchClass::kConfound,
                                    "It changes the training."};
+inline constexpr KeyRule kZLoss{Effect::kIdentity, MismatchClass::kConfound,
+                                "It changes the training; OLMo's own trainer takes 1e-4, whatever "
+                                "is set."};
 inline constexpr KeyRule kBatches{Effect::kIdentity, MismatchClass::kConfound,
                                   "The batches are made in another way."};
 inline constexpr KeyRule kBatchesFixed{Effect::kRefused, MismatchClass::kConfound,
@@ -332,8 +335,8 @@ void visit_keys(T& c, Visitor& visit) {
         c.max_grad_norm_ratio);
   visit(Key{"softmax_auxiliary_loss", kTraining, "Add the z-loss to the loss"},
         c.softmax_auxiliary_loss);
-  visit(Key{"auxiliary_loss_multiplier", kTraining,
-            "Weight of the z-loss (ai2-olmo 0.6.0 takes 1e-4, whatever is set)"},
+  visit(Key{"auxiliary_loss_multiplier", kZLoss,
+            "Weight of the z-loss; OLMo's own trainer takes 1e-4, whatever is set"},
         c.auxiliary_loss_multiplier);
   visit(Key{"time_limit", kEnd, "Seconds after which this process saves and stops; null: none"},
         c.time_limit);
@@ -431,8 +434,10 @@ void visit_keys(T& c, Visitor& visit) {
             "attention of every block; null: none",
             model::kActivationCheckpointing},
         c.activation_checkpointing);
-  visit(Key{"fused_loss", kOtherRounding, "the loss is always computed in one pass with its head"},
-        Absent{});
+  visit(Key{"fused_loss", kNumericsRule,
+            "OLMo's loss of flash-attn, which always adds the z-loss: true needs "
+            "softmax_auxiliary_loss. The loss is computed in one pass with its head either way"},
+        c.fused_loss);
   visit(Key{"hf_datasets_cache_dir", kNoEffect, "no data set is fetched while training"}, Absent{});
   visit(Key{"module_outputs_save_steps", kNoEffect, "outputs of modules are not saved"}, Absent{});
   visit(Key{"load_weights", kStart, "Start from these weights: a checkpoint, or a .safetensors"},

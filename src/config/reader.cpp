@@ -401,6 +401,19 @@ void require_yaml_keys(Findings& findings, const TrainConfig& config) {
   }
 }
 
+/// OLMo calls its loss without the multiplier of its config (olmo/train.py, Trainer.model_forward).
+void note_z_loss(Findings& findings, const TrainConfig& config) {
+  constexpr double kOlmos = 1e-4;
+  constexpr const char* kKey = "auxiliary_loss_multiplier";
+  const auto& multiplier = config.auxiliary_loss_multiplier;
+  if (!config.softmax_auxiliary_loss || !multiplier || *multiplier == kOlmos) return;
+  findings.notes.push_back(findings.line(findings.document.root.at_path(kKey), kKey,
+                                         "is " + number_text(*multiplier) +
+                                             ", and is taken; OLMo's own trainer takes 1e-4, "
+                                             "whatever is set: give " +
+                                             kKey + "=1e-4 to train as it does"));
+}
+
 /// Evaluators are read by the evaluation; here only the names of their keys are checked.
 void check_evaluators(Findings& findings) {
   const auto* list = findings.document.root.at_path("evaluators");
@@ -442,6 +455,7 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
   report_misread(findings);
   check_evaluators(findings);
   read_legacy_keys(findings, loaded.config);
+  note_z_loss(findings, loaded.config);
   if (is_yaml) require_yaml_keys(findings, loaded.config);
   const auto located = [&](const ConfigProblem& problem) {
     return findings.line(document.root.at_path(problem.key), problem.key, problem.message);

@@ -80,6 +80,8 @@ struct TrainConfig {
   std::optional<double> max_grad_norm_ratio;  ///< wins over max_grad_norm
   bool softmax_auxiliary_loss = false;        ///< add the z-loss to the loss
   std::optional<double> auxiliary_loss_multiplier = 1e-4;
+  /// OLMo's, which adds the z-loss without softmax_auxiliary_loss, too; null: as false.
+  std::optional<bool> fused_loss = false;
   std::optional<double> time_limit;  ///< seconds
   std::optional<double> early_stopping_factor;
 

@@ -125,18 +125,29 @@ void check_sharding(ConfigChecks& checks, const TrainConfig& config) {
                  1, kMaxRanks);
 }
 
-void check_loop(ConfigChecks& checks, const TrainConfig& config) {
-  checks.between("epoch", config.epoch, 0, kMaxInterval);
-  checks.between("stop_at", config.stop_at, 1, kMaxInterval);
-  checks.between("stop_after", config.stop_after, 1, kMaxInterval);
-  if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);
-  checks.positive("early_stopping_factor", config.early_stopping_factor);
+/// flash-attn's loss holds the z-loss, and so do its gradients, whether OLMo asks for one or not
+/// (olmo/train.py, fused_loss_fn: `lse_square_scale`).
+void check_z_loss(ConfigChecks& checks, const TrainConfig& config) {
   if (config.auxiliary_loss_multiplier) {
     checks.at_least("auxiliary_loss_multiplier", *config.auxiliary_loss_multiplier, 0);
   } else if (config.softmax_auxiliary_loss) {
     checks.add("auxiliary_loss_multiplier",
                "must be a number if `softmax_auxiliary_loss` is set, got null");
   }
+  if (config.fused_loss.value_or(false) && !config.softmax_auxiliary_loss) {
+    checks.add_unsupported(
+        "fused_loss",
+        "is true without `softmax_auxiliary_loss`: there OLMo trains with a z-loss all the same. "
+        "Give softmax_auxiliary_loss=true to train so, or fused_loss=false to train without");
+  }
+}
+
+void check_loop(ConfigChecks& checks, const TrainConfig& config) {
+  checks.between("epoch", config.epoch, 0, kMaxInterval);
+  checks.between("stop_at", config.stop_at, 1, kMaxInterval);
+  checks.between("stop_after", config.stop_after, 1, kMaxInterval);
+  if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);
+  checks.positive("early_stopping_factor", config.early_stopping_factor);
   if (config.load_path && config.load_weights)
     checks.add("load_weights", "and `load_path` exclude each other, got both");
 }
@@ -182,6 +193,7 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
   check_precision(checks, config);
   check_sharding(checks, config);
   check_products(checks, config);
+  check_z_loss(checks, config);
   check_loop(checks, config);
   check_saving(checks, config);
   check_local(checks, "save_folder", config.save_folder);

@@ -5,6 +5,7 @@
 
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
+#include "report/comparability/settings.h"
 #include "report/comparability/stated_tokens.h"
 
 namespace olmo::report {
@@ -78,6 +79,18 @@ void add_scores_of_logs(ParityReport& report) {
   report.caveats.push_back(text + "). Evaluate a checkpoint of each side to compare scores.");
 }
 
+/// The loss that OLMo logs of its fused kernel holds the z-loss, which other losses do not.
+void add_z_loss_of_logs(ParityReport& report) {
+  const auto holds = [](const store::RecordedRun& run) {
+    return run.imported && is_set(settings_of(run), "fused_loss");
+  };
+  const store::RecordedRun &a = *report.a.run, &b = *report.b.run;
+  if (holds(a) == holds(b)) return;
+  report.caveats.push_back("The losses of " + (holds(a) ? a : b).label +
+                           " are OLMo's with fused_loss=true, which hold the z-loss, too; those of "
+                           "the other side may not.");
+}
+
 }  // namespace
 
 void compare_training(ParityReport& report, const SideRecords& a, const SideRecords& b,
@@ -107,6 +120,7 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   const auto& lost = report.noise.lost;
   report.caveats.insert(report.caveats.end(), lost.begin(), lost.end());
   add_scores_of_logs(report);
+  add_z_loss_of_logs(report);
   if (report.kind == Kind::kTrajectory) add_partings(report);  // else other data was asked for
 }
 

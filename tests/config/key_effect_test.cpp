@@ -124,6 +124,7 @@ const std::map<std::string, Alternative>& alternatives() {
       {"max_grad_norm_ratio", {"0.5"}},
       {"softmax_auxiliary_loss", {"true"}},
       {"auxiliary_loss_multiplier", {"1e-2", {"softmax_auxiliary_loss=true"}}},
+      {"fused_loss", {"true", {"softmax_auxiliary_loss=true"}}},
       {"time_limit", {"0"}},
       {"early_stopping_factor", {"1e-9"}},
       {"save_folder", {"elsewhere"}},

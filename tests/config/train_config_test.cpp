@@ -52,7 +52,7 @@ std::string everything() {
     "load_path": "l", "try_load_latest_save": true, "reset_optimizer_state": true, "reset_trainer_state": true,
     "restore_dataloader": false, "fast_forward_batches": 9, "eval_interval": 8, "eval_on_load": true,
     "eval_subset_num_batches": 1, "device_eval_batch_size": 2, "evaluators": [{"label": "piqa", "type": "downstream"}],
-    "activation_checkpointing": "one_in_four",
+    "activation_checkpointing": "one_in_four", "fused_loss": true,
     "numerics": "fast", "isa": "plain", "device": "cuda", "threads": 3, "hash_interval": 0, "trace_interval": 7, "allow_eos_mismatch": true,
     "auxiliary_loss_multiplier_": 0})";
 }
@@ -179,6 +179,33 @@ TEST_CASE("keys of OLMo without effect are accepted and listed", "[config]") {
   CHECK(loaded.notes[1].rfind("c.json:3: `optimizer.metrics_log_interval` is not honoured: ", 0) ==
         0);
   CHECK(loaded.blockers.empty());
+}
+
+TEST_CASE("a weight of the z-loss that OLMo's trainer would not take is noted", "[config]") {
+  const auto notes = [](const std::string& keys) {
+    return parse_config("{\"seed\": 1,\n" + keys + "}", "c.json", {"data.paths=[a]"}).notes;
+  };
+  const auto noted = notes(R"("softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": 1e-5)");
+  REQUIRE(noted.size() == 1);
+  CHECK(noted[0] ==
+        "c.json:2: `auxiliary_loss_multiplier` is 1e-05, and is taken; OLMo's own trainer takes "
+        "1e-4, whatever is set: give auxiliary_loss_multiplier=1e-4 to train as it does");
+  CHECK(notes(R"("softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": 0.0001)").empty());
+  CHECK(notes(R"("auxiliary_loss_multiplier": 1e-5)").empty());
+}
+
+TEST_CASE("OLMo's fused loss without the z-loss that it adds stops a run", "[config]") {
+  const auto blockers = [](const std::vector<std::string>& keys) {
+    return parse_config(R"({"data": {"paths": ["a"]}})", "c.json", keys).blockers;
+  };
+  const auto found = blockers({"fused_loss=true"});
+  REQUIRE(found.size() == 1);
+  CHECK(has(found,
+            "command line: `fused_loss` is true without `softmax_auxiliary_loss`: there OLMo "
+            "trains with a z-loss all the same. Give softmax_auxiliary_loss=true to train "
+            "so, or fused_loss=false to train without"));
+  CHECK(blockers({"fused_loss=true", "softmax_auxiliary_loss=true"}).empty());
+  for (const char* off : {"fused_loss=false", "fused_loss=null"}) CHECK(blockers({off}).empty());
 }
 
 TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {

@@ -22,3 +22,16 @@ TEST_CASE("independent trainings may read other data, of which no caveat is made
   CHECK(mentions(caveats(Kind::kTrajectory), parted));
   CHECK_FALSE(mentions(caveats(Kind::kOutcome), parted));
 }
+
+TEST_CASE("a log of OLMo's fused loss holds the z-loss, of which a caveat is made", "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  for (SideDb* side : {&a, &b}) side->add({.losses = losses(1, 100)});
+  const auto is_told = [&](const std::string& in_b) {
+    a.sql(R"(UPDATE runs SET config = '{"seed":1,"fused_loss":true}')");
+    b.sql("UPDATE runs SET config = '" + in_b + "'");
+    return mentions(compare(a.path(), b.path(), of_kind(Kind::kTrajectory)).caveats,
+                    "OLMo's with fused_loss=true, which hold the z-loss, too");
+  };
+  CHECK(is_told(R"({"seed":1})"));
+  CHECK_FALSE(is_told(R"({"seed":1,"fused_loss":true})"));
+}

@@ -89,7 +89,13 @@ Settings settings_of(const store::RecordedRun& run) {
     if (!parsed.contains(Json::json_pointer(pointer)) && row.default_value != "null")
       settings.emplace(row.path, row.default_value);
   }
+  if (run.imported) settings["auxiliary_loss_multiplier"] = "0.0001";
   return settings;
+}
+
+bool is_set(const Settings& settings, const std::string& key) {
+  const auto found = settings.find(key);
+  return found != settings.end() && same_value(found->second, "true");
 }
 
 bool same_value(const std::string& a, const std::string& b) {

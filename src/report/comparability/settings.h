@@ -17,8 +17,12 @@ Settings leaves_of(const std::string& json, const std::string& where);
 
 /// The config of a run. Where it is ours, or another's in OLMo's keys, keys that it does not state
 /// have the default of the table of keys (config/keys.h). Any other config names what its trainer
-/// needs, and has defaults that we do not know.
+/// needs, and has defaults that we do not know. Of an import in OLMo's keys the weight of the
+/// z-loss is OLMo's own, which its trainer takes whatever its config says.
 Settings settings_of(const store::RecordedRun& run);
+
+/// Whether a key is stated as true: `true`, "True".
+bool is_set(const Settings& settings, const std::string& key);
 
 /// Whether two values mean the same: 1 and 1.0, "4e-4" and 0.0004, "True" and true, also within
 /// lists and with a unit behind ("2e3T" and "2000T").

@@ -38,6 +38,25 @@ bool rounds_nothing_else(const SettingLine& line, std::span<const StatedConfig> 
                      : forms.size() == 1;
 }
 
+/// Whether OLMo's fused loss trains with a z-loss that the config does not ask for.
+bool hides_z_loss(const StatedConfig& run) {
+  return is_set(run.settings, "fused_loss") && !is_set(run.settings, "softmax_auxiliary_loss");
+}
+
+/// What a difference in a key of the z-loss means beside the other ones.
+void judge_z_loss(SettingLine& line, std::span<const StatedConfig> runs) {
+  if (line.key == "fused_loss" && std::ranges::any_of(runs, hides_z_loss)) {
+    line.mismatch = MismatchClass::kConfound;
+    line.reason = "OLMo's fused loss adds the z-loss though `softmax_auxiliary_loss` is not set.";
+  }
+  const bool added = std::ranges::any_of(
+      runs, [](const auto& run) { return is_set(run.settings, "softmax_auxiliary_loss"); });
+  if (line.key == "auxiliary_loss_multiplier" && !added) {
+    line.mismatch = MismatchClass::kBenign;
+    line.reason = "Without `softmax_auxiliary_loss` nothing reads it.";
+  }
+}
+
 /// Of an import a key that is not stated may have any value: then only stated ones are compared.
 void compare_stated(SettingLine& line, std::span<const StatedConfig> runs) {
   const Settings* first = nullptr;
@@ -96,6 +115,7 @@ std::vector<SettingLine> configs_side_by_side(std::span<const StatedConfig> runs
       line.mismatch = MismatchClass::kBenign;
       line.reason = "Nothing else is rounded.";
     }
+    judge_z_loss(line, runs);
   }
   return lines;
 }

@@ -46,6 +46,20 @@ TEST_CASE("another trainer's config has no defaults of ours, and one in OLMo's k
   CHECK_FALSE(settings_of(run).contains("model.rope"));  // OLMo's default is another than ours
 }
 
+TEST_CASE("OLMo's trainer takes one weight of the z-loss, whatever its config says", "[report]") {
+  store::RecordedRun run = a_run(R"({"seed":7,"auxiliary_loss_multiplier":1e-5})");
+  CHECK(settings_of(run).at("auxiliary_loss_multiplier") == "1e-05");
+  run.imported = true;
+  CHECK(settings_of(run).at("auxiliary_loss_multiplier") == "0.0001");
+}
+
+TEST_CASE("a key is set that is true, however it is written", "[report]") {
+  const Settings settings{{"a", "true"}, {"b", R"("True")"}, {"c", "false"}, {"d", "1"}};
+  CHECK(is_set(settings, "a"));
+  CHECK(is_set(settings, "b"));
+  for (const char* not_set : {"c", "d", "e"}) CHECK_FALSE(is_set(settings, not_set));
+}
+
 TEST_CASE("a reference that another trainer did not resolve is no value", "[report]") {
   CHECK(leaves_of(R"({"data":{"paths":["a"],"x":"${path}"},"n":null})", "a config") ==
         Settings{{"data.paths", R"(["a"])"}});

@@ -72,6 +72,29 @@ TEST_CASE("keys of precision that round nothing else are benign", "[report]") {
   CHECK(line.mismatch == MismatchClass::kBenign);
 }
 
+TEST_CASE("a fused loss is a confound only where it adds a z-loss that nobody asked for",
+          "[report]") {
+  const auto class_of = [](const std::string& z_loss) {
+    const std::array<StatedConfig, 2> runs = {
+        {{{{"fused_loss", "false"}, {"softmax_auxiliary_loss", z_loss}}, false},
+         {{{"fused_loss", "true"}, {"softmax_auxiliary_loss", z_loss}}, true}}};
+    return line_of(configs_side_by_side(runs), "fused_loss").mismatch;
+  };
+  CHECK(class_of("false") == MismatchClass::kConfound);
+  CHECK(class_of("true") == MismatchClass::kBenign);
+}
+
+TEST_CASE("the weight of a z-loss that no run adds is benign", "[report]") {
+  const auto class_of = [](const std::string& z_loss) {
+    const std::array<StatedConfig, 2> runs = {
+        {{{{"auxiliary_loss_multiplier", "1e-4"}, {"softmax_auxiliary_loss", z_loss}}, false},
+         {{{"auxiliary_loss_multiplier", "1e-5"}, {"softmax_auxiliary_loss", z_loss}}, false}}};
+    return line_of(configs_side_by_side(runs), "auxiliary_loss_multiplier").mismatch;
+  };
+  CHECK(class_of("false") == MismatchClass::kBenign);
+  CHECK(class_of("true") == MismatchClass::kConfound);
+}
+
 TEST_CASE("of a machine those facts count that stay", "[report]") {
   const Settings facts = machine_of(R"({"host":"a","load":3,"devices":{"gpu":1}})", "a record");
   CHECK(facts == Settings{{"host", R"("a")"}, {"devices.gpu", "1"}});
