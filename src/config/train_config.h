@@ -53,6 +53,17 @@ struct RawJson {
   std::string text = "[]";
 };
 
+/// OLMo's EvaluatorConfig (olmo/config.py).
+struct EvaluatorConfig {
+  std::string label;
+  std::string type = "lm";  ///< downstream: `label` names a task; lm: `data` has token files
+  data::DataConfig data;
+  std::optional<std::int64_t> device_eval_batch_size;  ///< null or 0: the run's
+  std::optional<std::int64_t> subset_num_batches;      ///< null: eval_subset_num_batches
+};
+
+inline constexpr std::array<std::string_view, 2> kEvaluatorTypes = {"downstream", "lm"};
+
 /// Everything that decides a run, under the names and with the defaults of OLMo's TrainConfig
 /// (olmo/config.py); the last group is ours. Intervals are optimizer steps.
 struct TrainConfig {
@@ -103,7 +114,7 @@ struct TrainConfig {
   bool eval_on_load = false;
   std::int64_t eval_subset_num_batches = -1;
   std::int64_t device_eval_batch_size = 16;
-  RawJson evaluators;  ///< OLMo's list of EvaluatorConfig, read by the evaluation
+  RawJson evaluators;  ///< OLMo's list of EvaluatorConfig: see evaluators_of
 
   std::optional<std::string> activation_checkpointing;  ///< see model/recomputation.h; null: none
 
@@ -153,6 +164,14 @@ struct TrainConfig {
 /// Everything that is wrong: what the rooms find in their parts, and what concerns several. Empty
 /// if all is well.
 std::vector<ConfigProblem> validate(const TrainConfig& config);
+
+/// What is wrong with the evaluators of a config. Token files that are not on this machine are not:
+/// such an evaluator is left out.
+std::vector<ConfigProblem> problems_of(const std::vector<EvaluatorConfig>& evaluators,
+                                       const model::ModelConfig& model);
+
+/// The evaluators of a config. Throws Error(kUsage) as load_config for a list that is wrong.
+std::vector<EvaluatorConfig> evaluators_of(const TrainConfig& config);
 
 /// What of a config decides which tokens a step sees: training and `data inspect` both ask here.
 data::BatchConfig batch_config(const TrainConfig& config);

@@ -26,14 +26,20 @@ void check_parts(ConfigChecks& checks, const TrainConfig& config) {
   checks.append(data::problems_of(config.data));
 }
 
+bool is_too_narrow(const data::DataConfig& data, const model::ModelConfig& model) {
+  return data.memmap_dtype == "uint16" && model.vocab_size > 65536;
+}
+
+std::string too_narrow(const model::ModelConfig& model) {
+  return "is uint16, which cannot hold the ids of `model.vocab_size` " +
+         std::to_string(model.vocab_size) + ": expected uint32";
+}
+
 void check_batch(ConfigChecks& checks, const TrainConfig& config) {
   const auto& model = config.model;
   checks.expect(model.max_sequence_length != 1, "model.max_sequence_length",
                 "must be above 1: the last token of a sequence has no label, got 1");
-  checks.expect(config.data.memmap_dtype != "uint16" || model.vocab_size <= 65536,
-                "data.memmap_dtype",
-                "is uint16, which cannot hold the ids of `model.vocab_size` " +
-                    std::to_string(model.vocab_size) + ": expected uint32");
+  checks.expect(!is_too_narrow(config.data, model), "data.memmap_dtype", too_narrow(model));
   checks.between("global_train_batch_size", config.global_train_batch_size, 1, kMaxBatch);
   checks.between("device_train_microbatch_size", config.device_train_microbatch_size, 1, kMaxBatch);
   checks.between("device_eval_batch_size", config.device_eval_batch_size, 1, kMaxBatch);
@@ -178,6 +184,26 @@ void check_saving(ConfigChecks& checks, const TrainConfig& config) {
                 "must name a folder, got an empty text");
 }
 
+/// The token files of an evaluator. What OLMo would mask of them is not masked here.
+void check_evaluator_data(ConfigChecks& checks, const std::string& path,
+                          const data::DataConfig& data, const model::ModelConfig& model) {
+  const auto unsupported = [&](const char* key, const std::string& value) {
+    checks.add_unsupported(key,
+                           "is not supported in an evaluator: give " + path + key + "=" + value);
+  };
+  checks.one_of("data.memmap_dtype", data.memmap_dtype, data::kMemmapDtypes);
+  if (is_too_narrow(data, model)) checks.add_unsupported("data.memmap_dtype", too_narrow(model));
+  if (data.files().empty())
+    checks.add("data",
+               "names no token files in `paths` or `datasets`, which `type: lm` evaluates; a task "
+               "has `type: downstream`");
+  if (!data.paths.empty() && !data.datasets.empty())
+    checks.add_unsupported("data.paths", "and `data.datasets` exclude each other, got both");
+  if (!data.label_mask_paths.empty()) unsupported("data.label_mask_paths", "null");
+  if (data.instance_filter) unsupported("data.instance_filter", "null");
+  if (!data.shuffle) unsupported("data.shuffle", "true");
+}
+
 void check_local(ConfigChecks& checks, const char* key, const std::optional<std::string>& path) {
   if (!path || path->find("://") == std::string::npos) return;
   checks.add_unsupported(
@@ -206,6 +232,23 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
   check_first_rate(checks, config);  // computes with them
   for (auto& problem : checks.take()) problems.push_back(std::move(problem));
   return problems;
+}
+
+std::vector<ConfigProblem> problems_of(const std::vector<EvaluatorConfig>& evaluators,
+                                       const model::ModelConfig& model) {
+  ConfigChecks all;
+  for (std::size_t i = 0; i < evaluators.size(); ++i) {
+    const EvaluatorConfig& evaluator = evaluators[i];
+    const auto path = "evaluators." + std::to_string(i) + ".";
+    ConfigChecks checks(path);
+    checks.expect(!evaluator.label.empty(), "label", "must be a name, got an empty text");
+    checks.one_of("type", evaluator.type, kEvaluatorTypes);
+    checks.between("device_eval_batch_size", evaluator.device_eval_batch_size, 0, kMaxBatch);
+    checks.between("subset_num_batches", evaluator.subset_num_batches, -1, kMaxInterval);
+    if (evaluator.type == "lm") check_evaluator_data(checks, path, evaluator.data, model);
+    all.append(checks.take());
+  }
+  return all.take();
 }
 
 }  // namespace olmo::config

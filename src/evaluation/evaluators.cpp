@@ -13,52 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The keys of one evaluator, or of its `data`. A value that cannot be used is named with its key;
-/// one that is null is not there.
-class EvaluatorKeys {
- public:
-  EvaluatorKeys(const Json& keys, std::string where) : keys_(keys), where_(std::move(where)) {
-    if (!keys_.is_object()) fail("must be a map, got " + keys_.dump());
-  }
-
-  [[nodiscard]] const Json* find(const char* key) const {
-    const auto found = keys_.find(key);
-    return found == keys_.end() || found->is_null() ? nullptr : &*found;
-  }
-  [[nodiscard]] std::string text(const char* key, const std::string& otherwise) const {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) fail(key, "must be text", *value);
-    return value->get<std::string>();
-  }
-  [[nodiscard]] std::int64_t integer(const char* key, std::int64_t otherwise,
-                                     std::int64_t low) const {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    const bool fits = value->is_number_integer() &&
-                      !(value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX) &&
-                      value->get<std::int64_t>() >= low;
-    if (!fits) fail(key, "must be an integer from " + std::to_string(low), *value);
-    return value->get<std::int64_t>();
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kUsage, where_ + ": " + what);
-  }
-
- private:
-  [[noreturn]] void fail(const char* key, const std::string& expected, const Json& got) const {
-    fail("`" + std::string(key) + "` " + expected + ", got " + got.dump());
-  }
-
-  const Json& keys_;
-  std::string where_;
-};
-
 /// Continuations or instances that it takes; nothing: all.
-std::optional<std::int64_t> sample_limit(const EvaluatorKeys& evaluator,
+std::optional<std::int64_t> sample_limit(const config::EvaluatorConfig& evaluator,
                                          const config::TrainConfig& config) {
-  const auto batches = evaluator.integer("subset_num_batches", config.eval_subset_num_batches, -1);
-  const auto batch = evaluator.integer("device_eval_batch_size", config.device_eval_batch_size, 1);
+  const auto batches = evaluator.subset_num_batches.value_or(config.eval_subset_num_batches);
+  const auto own = evaluator.device_eval_batch_size.value_or(0);
+  const auto batch = own > 0 ? own : config.device_eval_batch_size;
   std::int64_t samples = 0;
   if (batches <= 0 || __builtin_mul_overflow(batches, batch, &samples)) return std::nullopt;
   return samples;
@@ -75,31 +35,13 @@ std::int64_t whole_instances(const eval::Task& task, std::int64_t samples) {
   return count;
 }
 
-/// The files of a data set, by label; OLMo's own configs name URLs.
-std::map<std::string, std::vector<std::string>> data_sets(const std::string& label,
-                                                          const EvaluatorKeys& data) {
-  std::map<std::string, std::vector<std::string>> sets;
-  const Json *paths = data.find("paths"), *datasets = data.find("datasets");
-  try {
-    if (paths != nullptr && !paths->empty()) {
-      sets[label] = paths->get<std::vector<std::string>>();
-    } else if (datasets != nullptr) {
-      sets = datasets->get<std::map<std::string, std::vector<std::string>>>();
-    }
-  } catch (const Json::exception&) {
-    data.fail("`paths` must be a list of files, `datasets` a map of labels to lists of files");
-  }
+/// The files by label, whose metrics are told apart.
+std::map<std::string, std::vector<std::string>> data_sets(
+    const config::EvaluatorConfig& evaluator) {
+  if (!evaluator.data.paths.empty()) return {{evaluator.label, evaluator.data.paths}};
+  auto sets = evaluator.data.datasets;
   std::erase_if(sets, [](const auto& set) { return set.second.empty(); });
-  if (sets.empty())
-    data.fail("needs token files in `paths` or `datasets` (type: lm), or `type: downstream`");
   return sets;
-}
-
-data::TokenDtype dtype_of(const EvaluatorKeys& data, const std::string& otherwise) {
-  const auto name = data.text("memmap_dtype", otherwise);
-  if (name != "uint16" && name != "uint32")
-    data.fail("`memmap_dtype` must be uint16 or uint32, got " + Json(name).dump());
-  return data::parse_token_dtype(name);
 }
 
 std::string metric_key(const eval::Task& task) {
@@ -138,17 +80,15 @@ void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
 
 EvaluationMemory memory_of(const config::TrainConfig& config) {
   EvaluationMemory memory;
-  const std::int64_t length = config.model.max_sequence_length, most = most_rows(length);
-  for (const Json& keys : Json::parse(config.evaluators.text)) {
-    std::optional<std::int64_t> samples;
-    try {
-      samples = sample_limit(EvaluatorKeys(keys, "evaluators"), config);
-    } catch (const Error&) {  // told where the evaluators are made
-    }
-    memory.rows =
-        std::max(memory.rows, samples ? std::min(*samples, most / length + 1) * length : most);
+  for (const auto& evaluator : config::evaluators_of(config)) {
+    const std::int64_t length =
+        evaluator.type == "downstream" ? eval::kOlmoMaxLength : config.model.max_sequence_length;
+    const std::int64_t most = most_rows(length);
+    const auto samples = sample_limit(evaluator, config);
+    const std::int64_t rows =
+        samples ? std::min(most, std::min(*samples, most / length + 1) * length) : most;
+    memory.rows = std::max(memory.rows, rows);
   }
-  memory.rows = std::min(memory.rows, most);
   return memory;
 }
 
@@ -156,23 +96,16 @@ Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs
                        const fs::path& data_folder)
     : max_length_(config.model.max_sequence_length),
       eos_token_id_(static_cast<std::uint32_t>(config.model.eos_token_id)) {
-  const Json list = Json::parse(config.evaluators.text);
-  if (list.empty()) return;
+  const auto evaluators = config::evaluators_of(config);
+  if (evaluators.empty()) return;
   if (tokenizer) tokenizer_ = data::Tokenizer::load(*tokenizer);
   const auto catalog = eval::load_catalog();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string label =
-        EvaluatorKeys(list[i], "evaluators." + std::to_string(i)).text("label", "");
-    const EvaluatorKeys evaluator(list[i], "evaluators: " + label);
-    const std::string type = evaluator.text("type", "lm");
+  for (const auto& evaluator : evaluators) {
     const auto samples = sample_limit(evaluator, config);
-    if (type == "downstream") {
-      add_task(label, samples, catalog, data_folder);
-    } else if (type == "lm") {
-      add_suite(label, evaluator.find("data"), samples, config);
-    } else {
-      evaluator.fail("`type` must be `downstream` or `lm`, got `" + type + "`");
-    }
+    if (evaluator.type == "downstream")
+      add_task(evaluator.label, samples, catalog, data_folder);
+    else
+      add_suite(evaluator, samples, evaluator.data.seed.value_or(config.seed));
   }
 }
 
@@ -186,16 +119,13 @@ EvaluationPlan Evaluators::empty_plan() const {
 
 void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> samples,
                           const eval::TaskCatalog& catalog, const fs::path& data_folder) {
-  if (!tokenizer_) {
-    notes_.push_back("evaluator " + label + " is left out: the tokenizer is not here");
-    return;
-  }
   try {
     const auto tasks = eval::select(catalog, std::vector{label}, {.task_data = data_folder}).tasks;
     if (tasks.empty())
       throw Error(ErrorKind::kUsage, "evaluators: " + label +
                                          ": is a perplexity suite, which `type: lm` evaluates from "
                                          "`data.datasets`; `type: downstream` takes tasks");
+    if (!tokenizer_) throw Error(ErrorKind::kInput, "the tokenizer is not here");
     std::optional<std::int64_t> limit;
     if (samples) limit = whole_instances(tasks.front(), *samples);
     // Tasks with the same limit share a plan, and so a queue.
@@ -213,24 +143,17 @@ void Evaluators::add_task(const std::string& label, std::optional<std::int64_t> 
   }
 }
 
-void Evaluators::add_suite(const std::string& label, const Json* of_data,
-                           std::optional<std::int64_t> samples, const config::TrainConfig& config) {
-  const Json none = Json::object();
-  const EvaluatorKeys data(of_data == nullptr ? none : *of_data, "evaluators: " + label + ": data");
-  const auto dtype = dtype_of(data, config.data.memmap_dtype);
+void Evaluators::add_suite(const config::EvaluatorConfig& evaluator,
+                           std::optional<std::int64_t> samples, std::uint64_t seed) {
   eval::Selection selection;
-  selection.add(eval::suite_of_token_files(label, data_sets(label, data), dtype));
+  selection.add(eval::suite_of_token_files(evaluator.label, data_sets(evaluator),
+                                           data::parse_token_dtype(evaluator.data.memmap_dtype)));
   for (const auto& note : selection.notes()) notes_.push_back("evaluator " + note);
   if (selection.suites.empty()) return;
   auto& suite = selection.suites.front();
   const auto instances = instances_of(suite, max_length_);
   EvaluationPlan plan = empty_plan();
-  if (samples) {
-    const auto seed = data.find("seed") == nullptr
-                          ? config.seed
-                          : static_cast<std::uint64_t>(data.integer("seed", 0, 0));
-    plan.only_documents = shuffled_subset(instances, *samples, seed);
-  }
+  if (samples) plan.only_documents = shuffled_subset(instances, *samples, seed);
   plan.suites.push_back(std::move(suite));
   plans_.push_back(std::move(plan));
 }

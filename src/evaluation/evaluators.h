@@ -24,13 +24,11 @@ EvaluationMemory memory_of(const config::TrainConfig& config);
 /// bits there.
 class Evaluators {
  public:
-  /// OLMo's EvaluatorConfig: `type: downstream` names a task; `type: lm` (the default) has token
-  /// files in `data.paths` or, by label, `data.datasets`, cut to instances of max_sequence_length.
-  /// `subset_num_batches` (else eval_subset_num_batches) takes that many batches of
-  /// device_eval_batch_size continuations or instances, the latter in the shuffled order of
-  /// PyTorch's DistributedSampler. Throws Error(kUsage) for an evaluator that is not of this form
-  /// or a task that nobody knows. What is not on this machine (data, tokenizer) is left out and
-  /// noted.
+  /// Token files (`type: lm`) are cut to instances of max_sequence_length. `subset_num_batches`
+  /// takes that many batches of device_eval_batch_size continuations or instances, the latter in
+  /// the shuffled order of PyTorch's DistributedSampler. Throws Error(kUsage) for a list that is
+  /// wrong (config::evaluators_of) or a task that nobody knows. What is not on this machine (data,
+  /// tokenizer) is left out and noted.
   Evaluators(const config::TrainConfig& config,
              const std::optional<std::filesystem::path>& tokenizer,
              const std::filesystem::path& data_folder);
@@ -60,8 +58,8 @@ class Evaluators {
  private:
   void add_task(const std::string& label, std::optional<std::int64_t> samples,
                 const eval::TaskCatalog& catalog, const std::filesystem::path& data_folder);
-  void add_suite(const std::string& label, const Json* of_data, std::optional<std::int64_t> samples,
-                 const config::TrainConfig& config);
+  void add_suite(const config::EvaluatorConfig& evaluator, std::optional<std::int64_t> samples,
+                 std::uint64_t seed);
   [[nodiscard]] EvaluationPlan empty_plan() const;
   /// Of all plans, for the record: what of a task or suite is left out stands beside its name.
   [[nodiscard]] Json settings() const;

@@ -208,6 +208,100 @@ TEST_CASE("OLMo's fused loss without the z-loss that it adds stops a run", "[con
   for (const char* off : {"fused_loss=false", "fused_loss=null"}) CHECK(blockers({off}).empty());
 }
 
+TEST_CASE("a value of an evaluator that cannot be used is named with its key", "[config]") {
+  const auto with = [](const std::string& keys) {
+    const auto errors = config_errors(R"({"evaluators": [
+      {"data": {"paths": ["a"]}, )" + keys +
+                                      "}]}");
+    return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
+  };
+  CHECK(with(R"("type": "lm")") == "c.json:2: `evaluators.0` expects a map with the key `label`");
+  const auto labelled = [&](const std::string& keys) { return with(R"("label": "x", )" + keys); };
+  const std::string at = "c.json:2: `evaluators.0.";
+  CHECK(with(R"("label": "")") == at + "label` must be a name, got an empty text");
+  CHECK(labelled(R"("type": ["lm"])") == at + "type` expects text, got a list of 1");
+  CHECK(labelled(R"("type": "lmm")") == at + "type` is `lmm`, expected one of downstream, lm");
+  CHECK(labelled(R"("subset_num_batches": 1.5)") ==
+        at + "subset_num_batches` expects an integer, which must lie in -1..1099511627776, got "
+             "`1.5`");
+  CHECK(labelled(R"("device_eval_batch_size": -1)") ==
+        at + "device_eval_batch_size` must lie in 0..16777216, got -1");
+  CHECK(labelled(R"("device_eval_batch": 1)") ==
+        at + "device_eval_batch` is not a key; did you mean `device_eval_batch_size`?");
+}
+
+TEST_CASE("an evaluator that this machine cannot resolve stops a run, and is not read further",
+          "[config]") {
+  const auto loaded = parse_config(
+      R"({"data": {"paths": ["a"]},
+"evaluators": [{"label": "x", "data": {"paths": ["${oc.env:NO_SUCH_PLACE}"]}}]})",
+      "c.json");
+  CHECK(has(loaded.blockers, "c.json:2: `evaluators.0.data.paths.0` cannot be resolved here"));
+  CHECK(evaluators_of(loaded.config).empty());
+}
+
+TEST_CASE("the data of an evaluator are read as those of a training", "[config]") {
+  const auto with = [](const std::string& data) {
+    const auto errors = config_errors(R"({"evaluators": [{"label": "x", "data": )" + data + "}]}");
+    return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
+  };
+  const std::string at = "c.json:1: `evaluators.0.data";
+  for (const char* value : {"[]", "5", R"("a.npy")", "null"})
+    CHECK_THAT(with(value), Catch::StartsWith(at + "` expects a map of keys, got "));
+  CHECK(with(R"({"paths": ["a"], "memmap_dtyp": "uint32"})") ==
+        at + ".memmap_dtyp` is not a key; did you mean `memmap_dtype`?");
+  CHECK(with(R"({"paths": ["a"], "memmap_dtype": "int16"})") ==
+        at + ".memmap_dtype` is `int16`, expected one of uint16, uint32");
+  CHECK(with(R"({"paths": "a"})") == at + ".paths` expects a list of texts, got the text \"a\"");
+  CHECK(with(R"({"datasets": {"a": "b"}})") ==
+        at + ".datasets.a` expects a list of texts, got the text \"b\"");
+  CHECK(with(R"({"paths": ["a"], "seed": -1})").find(at + ".seed` expects an integer") == 0);
+  for (const char* value : {"{}", R"({"datasets": {"a": []}})"})
+    CHECK_THAT(with(value),
+               Catch::StartsWith(at + "` names no token files in `paths` or `datasets`"));
+}
+
+TEST_CASE("what OLMo would do with an evaluator's data and we do not stops a run", "[config]") {
+  const auto blockers = [](const std::string& keys) {
+    return parse_config(R"({"data": {"paths": ["a"], "memmap_dtype": "uint32"},
+      "model": {"vocab_size": 70000, "embedding_size": 70016},
+      "evaluators": [{"label": "x", "data": {)" +
+                            keys + "}}]}",
+                        "c.json")
+        .blockers;
+  };
+  const std::string wide = R"("memmap_dtype": "uint32", "paths": ["a"])";
+  CHECK(blockers(wide + R"(, "num_workers": 4, "drop_last": true, "seed": 5)").empty());
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {wide + R"(, "label_mask_paths": ["m"])", "give evaluators.0.data.label_mask_paths=null"},
+      {wide + R"(, "instance_filter": {})", "give evaluators.0.data.instance_filter=null"},
+      {wide + R"(, "shuffle": false)", "give evaluators.0.data.shuffle=true"},
+      {wide + R"(, "generate_doc_lengths": true)", "`evaluators.0.data.generate_doc_lengths` is"},
+      {wide + R"(, "datasets": {"b": ["c"]})", "exclude each other"},
+      {R"("paths": ["a"])", "`evaluators.0.data.memmap_dtype` is uint16, which cannot hold"}};
+  for (const auto& [keys, expected] : cases) {
+    INFO(keys);
+    const auto found = blockers(keys);
+    CHECK(found.size() == 1);
+    CHECK(has(found, expected));
+  }
+}
+
+TEST_CASE("evaluators have OLMo's defaults, not those of the run's own data", "[config]") {
+  const auto config =
+      parse_config(R"({"data": {"paths": ["a"], "memmap_dtype": "uint32", "seed": 5}, "evaluators":
+        [{"label": "x", "data": {"paths": ["b"]}}, {"label": "piqa", "type": "downstream"}]})",
+                   "c.json")
+          .config;
+  const auto evaluators = evaluators_of(config);
+  REQUIRE(evaluators.size() == 2);
+  CHECK(evaluators[0].type == "lm");
+  CHECK(evaluators[0].data.memmap_dtype == "uint16");
+  CHECK_FALSE(evaluators[0].data.seed);
+  CHECK_FALSE(evaluators[0].subset_num_batches);
+  CHECK(evaluators[1].type == "downstream");
+}
+
 TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
   const auto blocker = [](const std::string& setting) {
     const auto blockers = parse_config("{}", "c.json", {"data.paths=[a]", setting}).blockers;

@@ -1,5 +1,7 @@
 #include "evaluation/evaluators.h"
 
+#include <fstream>
+
 #include "core/error.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -7,51 +9,54 @@
 namespace olmo::evaluation {
 namespace {
 
-/// The sentence with which a config's list of evaluators is refused; empty if it is not.
-std::string refusal(const std::string& list) {
-  const test::TemporaryDirectory folder;
+Evaluators made_of(const std::string& list, const std::filesystem::path& folder) {
   config::TrainConfig config;
   config.evaluators.text = list;
-  try {
-    const Evaluators made(config, std::nullopt, folder.path());
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kUsage);
-    return error.what();
-  }
-  return "";
+  return {config, std::nullopt, folder};
 }
 
 }  // namespace
 
-TEST_CASE("a value of an evaluator that cannot be used is named with its key", "[evaluation]") {
-  CHECK(refusal(R"([{"label": 5}])") == "evaluators.0: `label` must be text, got 5");
-  const auto with = [](const std::string& keys) {
-    return refusal(R"([{"label": "x", "data": {"paths": ["none.npy"]}, )" + keys + "}]");
-  };
-  CHECK(with(R"("type": null)").empty());
-  CHECK(with(R"("type": ["lm"])") == "evaluators: x: `type` must be text, got [\"lm\"]");
-  CHECK(with(R"("subset_num_batches": 1.5)") ==
-        "evaluators: x: `subset_num_batches` must be an integer from -1, got 1.5");
-  CHECK(with(R"("subset_num_batches": 18446744073709551615)") ==
-        "evaluators: x: `subset_num_batches` must be an integer from -1, got 18446744073709551615");
-  CHECK(with(R"("device_eval_batch_size": 0)") ==
-        "evaluators: x: `device_eval_batch_size` must be an integer from 1, got 0");
+TEST_CASE("a list of evaluators that is wrong is refused as its config is", "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  CHECK_THROWS_MATCHES(
+      made_of(R"([{"label": "x"}])", folder.path()), Error,
+      Catch::Matchers::Message("config: `evaluators.0.data` names no token files in "
+                               "`paths` or `datasets`, which `type: lm` evaluates; a task has "
+                               "`type: downstream`"));
 }
 
-TEST_CASE("the data of an evaluator that cannot be used are named with their key", "[evaluation]") {
-  const auto data = [](const std::string& value) {
-    return refusal(R"([{"label": "x", "data": )" + value + "}]");
+TEST_CASE("an evaluator whose data are not here is left out, and its label told", "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  const auto made = made_of(R"([{"label": "held", "data": {"paths": ["none.npy"]}},
+                                {"label": "piqa", "type": "downstream"}])",
+                            folder.path());
+  CHECK(made.empty());
+  REQUIRE(made.notes().size() == 2);
+  CHECK_THAT(made.notes()[0], Catch::Contains("held"));
+  CHECK_THAT(made.notes()[1], Catch::StartsWith("evaluator piqa is left out: "));
+}
+
+TEST_CASE("a task that nobody knows is refused, also where its tokenizer is not here",
+          "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  CHECK_THROWS_WITH(made_of(R"([{"label": "piqq", "type": "downstream"}])", folder.path()),
+                    Catch::Contains("piqa"));
+}
+
+TEST_CASE("token files of an evaluator are uint16 if it says nothing, as in OLMo", "[evaluation]") {
+  const test::TemporaryDirectory folder;
+  const auto file = folder / "tokens.npy";
+  std::ofstream(file, std::ios::binary) << std::string(std::size_t{4} * 2048, 0);
+  const auto texts = [&](const std::string& dtype) {
+    return made_of(
+               R"([{"label": "held", "data": {"paths": [")" + file.string() + "\"]" + dtype + "}}]",
+               folder.path())
+        .memory()
+        .rows;
   };
-  for (const char* value : {"[]", "5", R"("a.npy")"})
-    CHECK(data(value) == "evaluators: x: data: must be a map, got " + std::string(value));
-  CHECK(data(R"({"paths": ["none.npy"], "memmap_dtype": 16})") ==
-        "evaluators: x: data: `memmap_dtype` must be text, got 16");
-  CHECK(data(R"({"paths": ["none.npy"], "memmap_dtype": "int16"})") ==
-        "evaluators: x: data: `memmap_dtype` must be uint16 or uint32, got \"int16\"");
-  for (const char* value : {"null", "{}", R"({"datasets": {"a": []}})"})
-    CHECK_THAT(data(value), Catch::Contains("evaluators: x: data: needs token files"));
-  for (const char* value : {R"({"paths": "a.npy"})", R"({"datasets": {"a": "b"}})"})
-    CHECK_THAT(data(value), Catch::Contains("evaluators: x: data: `paths` must be a list"));
+  CHECK(texts("") == texts(R"(, "memmap_dtype": "uint16")"));
+  CHECK(texts("") == 2 * texts(R"(, "memmap_dtype": "uint32")"));
 }
 
 }  // namespace olmo::evaluation

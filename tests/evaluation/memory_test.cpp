@@ -41,12 +41,24 @@ EvaluationPlan plan_of(const test::TemporaryDirectory& folder, std::int64_t inst
 TEST_CASE("a config's evaluators run over a whole forest, or over what their subset has",
           "[evaluation]") {
   const std::int64_t forest = eval::QueueOptions().forest_rows;
+  const auto with = [](const std::string& subset) {
+    return R"({"label": "x", "data": {"paths": ["a"]}, "subset_num_batches": )" + subset + "}";
+  };
   CHECK(rows_of("[]") == 0);
-  CHECK(rows_of(R"([{"label": "x"}])") == forest);
-  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 3}])") == 3 * 4 * 100);
-  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 3}, {"label": "y"}])") == forest);
-  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": 4611686018427387904}])") == forest);
-  CHECK(rows_of(R"([{"label": "x", "subset_num_batches": "many"}])") == forest);
+  CHECK(rows_of("[" + with("null") + "]") == forest);
+  CHECK(rows_of("[" + with("3") + "]") == 3 * 4 * 100);
+  CHECK(rows_of("[" + with("3") + "," + with("-1") + "]") == forest);
+  CHECK(rows_of("[" + with("1099511627776") + "]") == forest);
+}
+
+TEST_CASE("a task's requests are as long as OLMo's, whatever the model's sequences are",
+          "[evaluation]") {
+  CHECK(rows_of(R"([{"label": "x", "type": "downstream", "subset_num_batches": 1,
+                     "device_eval_batch_size": 1}])") == eval::kOlmoMaxLength);
+  const test::TemporaryDirectory folder;
+  auto plan = plan_of(folder, 2000);
+  plan.olmo_max_length = 100'000;
+  CHECK(memory_of(plan).rows == eval::QueueOptions().forest_rows);  // it has no tasks
 }
 
 TEST_CASE("a plan runs over the rows that its data have, up to a forest", "[evaluation]") {

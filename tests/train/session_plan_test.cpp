@@ -111,7 +111,7 @@ TEST_CASE("a plan finds what a start would stop at", "[train]") {
   finds({"load_weights=" + (place.folder / "none").string()}, {"none"});
   finds({}, {"none"}, (place.folder / "none").string());
   finds({}, {"tokens.npy", "not a directory"}, {}, "tokens.npy/run");
-  finds({"evaluators=[{label: x, type: lm}]"}, {"evaluators"});
+  finds({"evaluators=[{label: no_task, type: downstream}]"}, {"no_task"});
   std::ofstream(place.folder / "bad.db") << "no database, but long enough to be looked at";
   fs::create_directory(place.folder / "old");
   fs::rename(place.folder / "bad.db", place.folder / "old" / "run.db");

@@ -245,7 +245,8 @@ TEST_CASE("events and later attempts tell of steps that were removed from the en
 TEST_CASE("evaluations that the config asks for are told by the first that is missing",
           "[report]") {
   Recorded record;
-  record.run.config.insert(1, R"("eval_interval": 3, "evaluators": [{"label": "piqa"}], )");
+  record.run.config.insert(
+      1, R"("eval_interval": 3, "evaluators": [{"label": "piqa", "type": "downstream"}], )");
   record.evaluate(3);
   record.evaluate(9);
   CHECK(record.missing().at(0).find("step 6: no evaluation of it is recorded") == 0);
