@@ -13,6 +13,7 @@
 #include "core/files/json.h"
 #include "core/files/recorded_json.h"
 #include "core/sorted_quantile.h"
+#include "core/text/text.h"
 #include "store/runs/energy_rows.h"
 
 namespace olmo::report {
@@ -89,29 +90,60 @@ Quantity median_rate(const std::vector<double>& rates) {
 
 // --- attempts ---
 
-/// From the attempt's start to its end; a killed one, or one whose clock was set back, lasted at
-/// least as long as it was measured.
-Quantity seconds_of(const store::AttemptRecord& attempt,
-                    const std::vector<store::EnergyRecord>& energy) {
-  const auto start = utc_seconds(attempt.started_utc), end = utc_seconds(attempt.ended_utc);
-  if (start && end && *end >= *start) return *end - *start;
+/// How long an attempt lasted. One whose end was not recorded, as it was killed or goes on, lasted
+/// at least until the last row that it wrote.
+struct AttemptTime {
+  Quantity seconds;
+  bool at_least = false;
+};
+
+/// From the attempt's start to the last time that its rows tell.
+Quantity seconds_told(const store::RecordedRun& run, const store::AttemptRecord& attempt) {
+  const auto start = utc_seconds(attempt.started_utc);
+  if (!start) return std::nullopt;
+  double last = *start;
+  const auto note = [&](std::int64_t of, const std::string& utc) {
+    if (of == attempt.attempt) last = std::max(last, utc_seconds(utc).value_or(last));
+  };
+  for (const auto& event : run.events) note(event.attempt, event.utc);
+  for (const auto& [step, checkpoint] : run.checkpoints)
+    note(checkpoint.attempt, checkpoint.created_utc);
+  return last - *start;
+}
+
+/// The longest that was measured within the attempt, by a clock that is never set back.
+Quantity seconds_measured(const store::RecordedRun& run, const store::AttemptRecord& attempt) {
   Quantity longest;
-  for (const auto& row : energy) {
+  const auto found = run.step_seconds.find(attempt.attempt);
+  if (found != run.step_seconds.end() && found->second > 0 && std::isfinite(found->second))
+    longest = found->second;
+  for (const auto& row : run.energy) {
     if (row.attempt == attempt.attempt && row.covers != "job" && row.seconds)
       longest = std::max(longest.value_or(0), *row.seconds);
   }
   return longest;
 }
 
-Quantity seconds_of_attempts(const store::RecordedRun& run) {
-  double sum = 0;
-  for (const auto& attempt : run.attempts) {
-    const auto seconds = seconds_of(attempt, run.energy);
-    if (!seconds) return std::nullopt;
-    sum += *seconds;
-  }
-  return sum > 0 ? Quantity(sum) : std::nullopt;
+AttemptTime time_of(const store::RecordedRun& run, const store::AttemptRecord& attempt) {
+  const auto measured = seconds_measured(run, attempt);
+  const auto at_least = [&](Quantity told) -> AttemptTime {
+    if (!told) return {measured, true};
+    return {std::max(*told, measured.value_or(0)), true};
+  };
+  if (attempt.ended_utc.empty())
+    return at_least(run.imported ? std::nullopt : seconds_told(run, attempt));
+  const auto start = utc_seconds(attempt.started_utc), end = utc_seconds(attempt.ended_utc);
+  // What was measured in it took longer where its clock was set back meanwhile.
+  if (!start || !end || *end - *start < measured.value_or(0)) return at_least(std::nullopt);
+  return {*end - *start, false};
 }
+
+/// What all attempts took.
+struct RunTime {
+  Quantity seconds;
+  Quantity device_hours;  ///< of each attempt with as many devices as it had
+  std::string note;       ///< Efficiency::hours_note
+};
 
 /// The last attempt's environment: what a run says of its machine.
 Json environment_of(const store::RecordedRun& run) {
@@ -168,15 +200,34 @@ std::vector<double> rates_here(const store::RecordedRun& run, const std::vector<
   return {rates.begin() + (first - steps.begin()), rates.end()};
 }
 
-/// Devices times hours, of each attempt as many as it had.
-Quantity hours_of_devices(const store::RecordedRun& run) {
-  double sum = 0;
+RunTime time_of(const store::RecordedRun& run) {
+  double seconds = 0, hours = 0;
+  bool hours_known = true;
+  std::vector<std::string> at_least;
   for (const auto& attempt : run.attempts) {
-    const auto hours = device_hours(seconds_of(attempt, run.energy), devices_of(run, attempt));
-    if (!hours) return std::nullopt;
-    sum += *hours;
+    const AttemptTime time = time_of(run, attempt);
+    if (!time.seconds) return {};
+    seconds += *time.seconds;
+    const auto of_attempt = device_hours(time.seconds, devices_of(run, attempt));
+    hours_known = hours_known && of_attempt;
+    hours += of_attempt.value_or(0);
+    if (time.at_least) at_least.push_back(std::to_string(attempt.attempt));
   }
-  return sum > 0 ? Quantity(sum) : std::nullopt;
+  if (seconds <= 0) return {};
+  RunTime time{.seconds = seconds, .device_hours = {}, .note = {}};
+  if (hours_known) time.device_hours = hours;
+  if (!at_least.empty())
+    time.note = "at least: when attempt " + joined(at_least) + " ended is not known";
+  return time;
+}
+
+/// All steps but those that survived.
+Quantity seconds_redone(const store::RecordedRun& run, Quantity survived) {
+  if (run.attempts.size() == 1) return 0;
+  if (!survived || run.step_seconds.empty()) return std::nullopt;
+  double all = 0;
+  for (const auto& [attempt, seconds] : run.step_seconds) all += seconds;
+  return std::max(0.0, all - *survived);
 }
 
 /// Of all devices and of one, as far as one follows from the other.
@@ -355,8 +406,10 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
   describe_devices(run, result);
   result.tokens = tokens_trained(run);
   result.train_seconds = seconds_of_steps(run.steps);
-  result.attempt_seconds = seconds_of_attempts(run);
-  if (run.attempts.size() == 1) result.redone_seconds = 0;
+  const RunTime time = time_of(run);
+  result.attempt_seconds = time.seconds;
+  result.hours_note = time.note;
+  result.redone_seconds = seconds_redone(run, result.train_seconds);
   describe_throughput(run, result);
 
   result.flops_per_token = flops_per_token(run);
@@ -366,8 +419,8 @@ Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) 
     result.mfu_note = "above 100 %: the peak is not this machine's, or was measured too low";
 
   add_energy(run, result);
-  result.device_hours = result.attempt_seconds ? hours_of_devices(run)
-                                               : device_hours(result.train_seconds, result.devices);
+  result.device_hours =
+      time.seconds ? time.device_hours : device_hours(result.train_seconds, result.devices);
   result.cost = cost(result.device_hours, cluster.price_per_device_hour);
   const auto mwh = megawatt_hours(result.joules);
   result.kwh = thousandfold(mwh);

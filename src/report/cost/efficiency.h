@@ -24,7 +24,7 @@ struct Efficiency {
   Quantity devices;
   Quantity tokens, train_seconds;  ///< steps that survived
   Quantity attempt_seconds;        ///< all attempts, with evaluation, saving and redone steps
-  Quantity redone_seconds;         ///< steps that a resume replaced; absent after a resume
+  Quantity redone_seconds;         ///< steps that a resume replaced
   /// Median over the steps, all devices; over the last attempt's steps where it had other devices
   /// or threads than those before.
   Quantity tokens_per_second;
@@ -37,6 +37,8 @@ struct Efficiency {
   Quantity mfu;
   std::string mfu_note;   ///< why it cannot be right; empty if it can
   Quantity device_hours;  ///< of all attempts, each with its devices; else of the steps
+  /// Why the seconds of attempts and the hours are at least that many; empty: they are exact.
+  std::string hours_note;
   /// Of the equipment, over all attempts: of each host by the widest coverage that the attempt
   /// measured there (node, else packages and devices together), and added; where a host has no
   /// node's counter, but Slurm knows the job, the job's, which holds all hosts.

@@ -21,6 +21,11 @@ std::string sourced(Quantity value, const std::string& unit, const std::string& 
          (source.empty() ? "" : "<br><span class=\"note\">" + shown(source) + "</span>");
 }
 
+/// What follows from the hours of devices, and whether they are all.
+std::string of_hours(const Efficiency& efficiency, Quantity value, const std::string& unit) {
+  return value ? sourced(value, unit, efficiency.hours_note) : absent();
+}
+
 /// A line for each peak, with its source.
 std::string each_peak(const Efficiency& efficiency,
                       const std::function<std::string(const Peak&)>& text) {
@@ -159,12 +164,12 @@ void energy_rows(EfficiencyTable& table) {
   table.row("Tokens per joule", "tokens ÷ joules, if 90 % of the time was measured",
             [](const Efficiency& e) { return quantity(e.tokens_per_joule, ""); });
   table.row("Device hours", "devices × hours",
-            [](const Efficiency& e) { return quantity(e.device_hours, ""); });
+            [](const Efficiency& e) { return of_hours(e, e.device_hours, ""); });
   table.row("Price of a device hour", "stated", [](const Efficiency& e) {
     return sourced(e.cluster.price_per_device_hour, e.cluster.currency, e.cluster.price_source);
   });
   table.row("Cost", "device hours × price",
-            [](const Efficiency& e) { return quantity(e.cost, e.cluster.currency); });
+            [](const Efficiency& e) { return of_hours(e, e.cost, e.cluster.currency); });
 }
 
 std::string sources_table(std::span<const NamedSide> sides) {

@@ -167,6 +167,7 @@ OrderedJson json_of(const Efficiency& e) {
           {"mfu", json_of(e.mfu)},
           {"mfu_note", e.mfu_note},
           {"device_hours", json_of(e.device_hours)},
+          {"hours_note", e.hours_note},
           {"joules", json_of(e.joules)},
           {"energy_method", e.energy_method},
           {"energy_coverage", json_of(e.energy_coverage)},

@@ -126,7 +126,18 @@ class RunReader {
              });
   }
 
+  void read_step_seconds() {
+    records_.query("SELECT attempt, sum(seconds) FROM steps WHERE run_id = ? GROUP BY attempt",
+                   {id_}, [&](const auto&, const auto& row) {
+                     const auto* attempt = std::get_if<std::int64_t>(&row[0]);
+                     const auto* seconds = std::get_if<double>(&row[1]);
+                     if (attempt != nullptr && seconds != nullptr)
+                       run_.step_seconds[*attempt] = *seconds;
+                   });
+  }
+
   void read_steps() {
+    read_step_seconds();
     const std::int64_t first = start_of(run_.attempts);
     StepVerifier verifier(run_, first);
     // Older records, whose states have no seals, have older chains, too.

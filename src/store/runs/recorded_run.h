@@ -53,6 +53,8 @@ struct RecordedRun : RunRecord {
   bool imported = false;
   bool tokens_known = true;
   StepColumns steps;
+  /// Of all steps of an attempt, with those that a later one replaced; empty: imported.
+  std::map<std::int64_t, double> step_seconds;
   std::string last_chain;  ///< hash chain after the last step, hex; empty: imported
   std::vector<AttemptRecord> attempts;
   std::vector<InputRecord> inputs;  ///< in the order in which the training reads them

@@ -242,6 +242,43 @@ TEST_CASE("energy is summed over attempts, a job's is counted once", "[report]")
   CHECK(efficiency_of(run, {}).joules.value() == 1900);
 }
 
+TEST_CASE("a killed attempt counts until its last row, and the hours are at least that",
+          "[report]") {
+  auto run = recorded_run();
+  CHECK(efficiency_of(run, {}).hours_note.empty());
+  run.attempts.push_back(run.attempts[0]);
+  run.attempts[0].ended_utc.clear();
+  run.attempts[1].attempt = 2;
+  run.attempts[1].environment =
+      R"({"cpu": "a processor", "devices": [{}, {}], "peak_flops": 2e11})";
+  const auto seconds = [&] { return efficiency_of(run, {}).attempt_seconds.value() - 200; };
+  CHECK(seconds() == 0);
+  store::EventRecord event;
+  event.attempt = 1;
+  event.utc = "2026-01-31T23:59:30.000Z";
+  run.events = {event};
+  CHECK(seconds() == 30);
+  store::CheckpointRecord checkpoint;
+  checkpoint.attempt = 1;
+  checkpoint.created_utc = "2026-01-31T23:59:40.000Z";
+  run.checkpoints[2] = checkpoint;
+  CHECK(seconds() == 40);
+  run.step_seconds = {{1, 90}, {2, 3}};
+  CHECK(seconds() == 90);
+  const Efficiency result = efficiency_of(run, {});
+  CHECK(result.device_hours.value() == Approx((90.0 + 2 * 200.0) / 3600));
+  CHECK(result.hours_note == "at least: when attempt 1 ended is not known");
+  CHECK(result.redone_seconds.value() == 93 - 4);
+}
+
+TEST_CASE("an attempt whose clock was set back lasted as long as was measured in it", "[report]") {
+  auto run = recorded_run();
+  run.step_seconds = {{1, 300}};
+  const Efficiency result = efficiency_of(run, {});
+  CHECK(result.attempt_seconds == 300);
+  CHECK_FALSE(result.hours_note.empty());
+}
+
 TEST_CASE("attempts on other machines have each its own devices, meters and hours", "[report]") {
   auto run = recorded_run();
   run.attempts.push_back(run.attempts[0]);
