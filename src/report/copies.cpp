@@ -35,6 +35,36 @@ bool one_origin(const std::vector<std::string>& a, const std::vector<std::string
   return !a.empty() && a == b;
 }
 
+struct SharedTimes {
+  std::size_t steps = 0;  ///< that both runs recorded
+  std::size_t equal = 0;  ///< of them, with the same seconds to the last bit
+};
+
+SharedTimes shared_times(const store::StepColumns& a, const store::StepColumns& b) {
+  SharedTimes found;
+  if (a.seconds.size() != a.size() || b.seconds.size() != b.size()) return found;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a.step[i] == b.step[j]) {
+      ++found.steps;
+      found.equal += a.seconds[i] == b.seconds[j] ? 1 : 0;
+    }
+    const bool next_a = a.step[i] <= b.step[j], next_b = b.step[j] <= a.step[i];
+    i += next_a ? 1 : 0;
+    j += next_b ? 1 : 0;
+  }
+  return found;
+}
+
+/// Clocks count nanoseconds: no two trainings took the same time for step after step.
+std::string one_clock(const store::RecordedRun& a, const store::RecordedRun& b) {
+  constexpr std::size_t kFewestTimes = 3;
+  const SharedTimes times = shared_times(a.steps, b.steps);
+  if (times.equal < kFewestTimes || 2 * times.equal < times.steps) return "";
+  return std::to_string(times.equal) + " of " + std::to_string(times.steps) +
+         " common steps took both runs the same time to the last bit: one record is a copy of the "
+         "other";
+}
+
 std::string copies_of_runs(const ParityReport& report) {
   const auto &a = report.a.run, &b = report.b.run;
   if (!a || !b) return "";
@@ -43,6 +73,8 @@ std::string copies_of_runs(const ParityReport& report) {
     return "Both sides are records of one run (" + a->run_id + ")" + nothing;
   if (one_origin(logs_of(*a), logs_of(*b)))
     return "Both sides were imported from the same log" + nothing;
+  if (const auto copied = one_clock(*a, *b); !a->imported && !b->imported && !copied.empty())
+    return copied + nothing;
   const bool logs = a->imported && b->imported && report.trajectory;
   if (!logs || report.trajectory->largest != 0) return "";
   const std::size_t losses = report.trajectory->loss.values.size();

@@ -9,8 +9,8 @@
 
 namespace olmo::report {
 
-/// One sentence each: one run or evaluation on both sides, one log or file of instances imported
-/// for both, logs whose losses are the same numbers throughout.
+/// One sentence each: one run or evaluation on both sides, also where a copy has another id; one
+/// log or file of instances imported for both, logs whose losses are the same numbers throughout.
 std::vector<std::string> caveats_of_copies(const ParityReport& report);
 
 /// Why evaluations of the same weights do not compare the two models: runs whose losses differ have

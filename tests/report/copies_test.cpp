@@ -45,6 +45,19 @@ TEST_CASE("one run, one log, and logs of the same numbers are told", "[report]")
   CHECK(caveats_of_copies(report)[0].find("records of one run (one)") != std::string::npos);
 }
 
+TEST_CASE("a record that was copied under another id is told by the times of its steps",
+          "[report]") {
+  const std::vector<double> losses = {9, 8, 7, 6};
+  auto report = of_runs(losses, losses);
+  report.a.run->steps.seconds = {0.1, 0.2, 0.3, 0.4};
+  report.b.run->steps.seconds = {0.1, 0.2, 0.3, 0.5};
+  REQUIRE(caveats_of_copies(report).size() == 1);
+  CHECK(caveats_of_copies(report)[0].find(
+            "3 of 4 common steps took both runs the same time to the last bit") == 0);
+  report.b.run->steps.seconds = {0.1, 0.2, 0.4, 0.5};
+  CHECK(caveats_of_copies(report).empty());
+}
+
 TEST_CASE("one evaluation on both sides, or one that was imported twice, is told", "[report]") {
   ParityReport report;
   evaluate(report, "", "");
