@@ -81,10 +81,15 @@ AuditedRun read_audited_run(const store::RecordDatabase& records, const std::str
   run.rows = store::read_steps(records, run_id, 0, std::numeric_limits<std::int64_t>::max());
   if (run.attempts.empty())
     throw Error(ErrorKind::kDamaged, where + " has no attempt: its rows were removed");
-  if (run.rows.empty() && !run.damage.empty())  // of all that misses the steps, the last is latest
+  if (run.rows.empty() && !run.damage.empty()) {
+    // Of all that misses the steps, the last is latest; a seal knows no step.
+    const auto last = std::find_if(run.damage.rbegin(), run.damage.rend(),
+                                   [](const auto& finding) { return finding.step > 0; });
+    const auto& finding = last == run.damage.rend() ? run.damage.front() : *last;
     throw Error(ErrorKind::kDamaged, where +
                                          " has no row of a step, though it had computed some (" +
-                                         run.damage.back().sentence + "): its rows were removed");
+                                         finding.sentence + "): its rows were removed");
+  }
   if (run.rows.empty())
     throw Error(ErrorKind::kUsage, where + " has recorded no step yet: there is nothing to audit");
   for (const auto& [step, row] : run.rows) run.seconds += row.seconds;

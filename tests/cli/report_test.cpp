@@ -8,6 +8,7 @@
 
 #include "cli/training.h"
 #include "core/files/input_file.h"
+#include "store/unsealed.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -337,7 +338,7 @@ TEST_CASE("an edited norm of the weights contradicts the other record", "[cli]")
   for (const std::string& step : {std::string("3"), last}) {  // of the last, the state is the proof
     fs::copy_file(pair.database("b"), pair.database("altered"),
                   fs::copy_options::overwrite_existing);
-    const std::string sql = "UPDATE steps SET param_norm = 1 WHERE step = " + step;
+    const std::string sql = "UPDATE steps SET param_norm = 1 WHERE step = " + step + "; " + kUnseal;
     alter(pair.database("altered"), sql.c_str());
     const auto report = pair.report(pair.database("a"), pair.database("altered"));
     CHECK(report["verdict"] == "INVALID_DATA");

@@ -4,6 +4,7 @@
 
 #include "cli/training.h"
 #include "store/database/sqlite.h"
+#include "store/unsealed.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -139,7 +140,8 @@ TEST_CASE("a run whose config cannot be read is shown, and it is said that it wa
   const Words show = {"show", trained.database, "--json"};
   CHECK(Json::parse(trained.runs(show).out).at("record") == "sound");
   store::Database(trained.database, store::OpenMode::kReadWrite)
-      .execute("UPDATE runs SET config = json_set(config, '$.key_of_a_newer_program', 1)");
+      .execute("UPDATE runs SET config = json_set(config, '$.key_of_a_newer_program', 1); " +
+               std::string(kUnseal));
   const auto ended = trained.runs(show);
   CHECK(ended.code == 0);
   CHECK(

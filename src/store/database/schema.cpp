@@ -441,6 +441,18 @@ CREATE TABLE trace_seals (
   PRIMARY KEY (run_id, attempt, audit, step)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO trace_seals SELECT DISTINCT run_id, attempt, audit, step, NULL FROM op_traces;
+)sql",
+                                                 R"sql(
+-- Over all rows that an attempt has in a table, so that none can be altered alone (store/runs/run_seals.h).
+CREATE TABLE run_seals (
+  run_id  TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,   -- of the run's own row and its inputs 1
+  part    TEXT NOT NULL,      -- a table; empty: nothing of the attempt is sealed, as an older version made it or its rows could not be read back
+  rows    INTEGER NOT NULL,   -- that the seal is over: of events the first
+  sha256  TEXT,               -- NULL with an empty part
+  PRIMARY KEY (run_id, attempt, part)
+) STRICT, WITHOUT ROWID;
+INSERT INTO run_seals SELECT run_id, attempt, '', 0, NULL FROM attempts;
 )sql"};
 
 }  // namespace olmo::store

@@ -12,6 +12,7 @@
 //          ├─ state_seals   SHA-256 over the chain and a state's hashes
 //          ├─ op_traces     SHA-256 of every operation's output in traced steps
 //          ├─ trace_seals   SHA-256 over each step's trace
+//          ├─ run_seals     SHA-256 over each attempt's rows of a table
 //          ├─ audits        stretches that were trained again and compared
 //          ├─ events        start, resume, signal, checkpoint, stop, error, warning, finish, …
 //          ├─ declarations  margins that were fixed before another run was compared with this one
@@ -44,13 +45,13 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 9;
+inline constexpr int kSchemaVersion = 10;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
 // tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain, 7
 // declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy, 9 the
-// seals of traces.
+// seals of traces, 10 those of attempts.
 
 /// A table by which a version is known: it is the first that has it.
 struct TableSince {

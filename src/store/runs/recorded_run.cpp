@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "store/runs/op_traces.h"
 #include "store/runs/run_line.h"
+#include "store/runs/run_seals.h"
 #include "store/runs/run_tables.h"
 
 namespace olmo::store {
@@ -147,11 +148,13 @@ class RunReader {
         states.links[verifier.step()] = *verifier.link();
     };
     note_link();
+    StepSeals seals(records_, id_);
     StepColumns& steps = run_.steps;
     for_each_surviving(records_, id_, run_.attempts, "", {}, [&](const StepRecord& row) {
       std::vector<Finding> found;
       verifier.add(row, found);
       add_damage(std::move(found));
+      seals.add(row);
       note_link();
       steps.step.push_back(row.step);
       steps.tokens.push_back(row.tokens);
@@ -180,6 +183,7 @@ class RunReader {
                            "were altered, added or removed"});
     verify_end(run_, verifier.step(), found);
     add_damage(std::move(found));
+    add_damage(altered_parts(records_, id_, run_.attempts, seals));
   }
 
   void read_imported() {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 
 #include "core/error.h"
 #include "store/run_files.h"
 #include "store/runs/recorded_run.h"
+#include "store/runs/run_seals.h"
 #include "store/runs/run_tables.h"
 
 namespace olmo::store {
@@ -36,6 +39,20 @@ constexpr std::array<ExportedTable, 17> kTables = {{
     {"runs", "run_id"},
 }};
 
+/// A file that is named twice is one input.
+std::vector<InputRecord> without_repeats(const std::vector<InputRecord>& inputs) {
+  std::vector<InputRecord> once;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& input : inputs)
+    if (seen.emplace(input.kind, input.path).second) once.push_back(input);
+  return once;
+}
+
+void append(std::vector<RecordDatabase::Row>& rows, std::vector<RecordDatabase::Row> more) {
+  rows.insert(rows.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
 }  // namespace
 
 RunDb RunDb::open(const std::filesystem::path& path, OpenMode mode) {
@@ -48,8 +65,11 @@ std::string RunDb::begin_run(RunRecord run, AttemptRecord attempt,
   attempt_ = attempt.attempt = 1;
   run.created_utc = attempt.started_utc = utc_now();
   run.status = "running";
-  auto rows = rows_for<kInputs, Insert::kIgnore>(run_id_, inputs);
-  rows.insert(rows.begin(), {row_for<kRuns>("", run), row_for<kAttempts>(run_id_, attempt)});
+  const auto once = without_repeats(inputs);
+  std::vector<RecordDatabase::Row> rows = {row_for<kRuns>("", run),
+                                           row_for<kAttempts>(run_id_, attempt)};
+  append(rows, rows_for<kInputs>(run_id_, once));
+  append(rows, seals_of_start(run, once));
   records_->write(std::move(rows));
   return run_id_;
 }
@@ -140,12 +160,28 @@ void RunDb::event(std::int64_t step, const std::string& kind, const std::string&
 }
 
 void RunDb::end_attempt(const std::string& outcome) {
-  records_->write(
-      {{"UPDATE attempts SET ended_utc = ?, outcome = ? WHERE run_id = ? AND attempt = ?",
-        {utc_now(), outcome, run_id_, attempt_}},
-       {"UPDATE runs SET status = ? WHERE run_id = ? AND NOT EXISTS "
-        "(SELECT 1 FROM attempts later WHERE later.run_id = runs.run_id AND later.attempt > ?)",
-        {outcome, run_id_, attempt_}}});
+  const std::string now = utc_now();
+  std::vector<RecordDatabase::Row> rows = {
+      {"UPDATE attempts SET ended_utc = ?, outcome = ? WHERE run_id = ? AND attempt = ?",
+       {now, outcome, run_id_, attempt_}},
+      {"UPDATE runs SET status = ? WHERE run_id = ? AND NOT EXISTS "
+       "(SELECT 1 FROM attempts later WHERE later.run_id = runs.run_id AND later.attempt > ?)",
+       {outcome, run_id_, attempt_}}};
+  try {
+    records_->write_after([&] {
+      auto ended =
+          read_one(*records_, kAttempts, "WHERE run_id = ? AND attempt = ?", {run_id_, attempt_})
+              .value_or(AttemptRecord{});
+      ended.ended_utc = now;
+      ended.outcome = outcome;
+      auto sealed = rows;
+      append(sealed, seals_of_end(*records_, run_id_, ended));
+      return sealed;
+    });
+  } catch (const Error&) {  // rows wait that cannot be written now: they and the end may be later
+    rows.push_back(no_seals_of_end(run_id_, attempt_));
+    records_->write(std::move(rows));
+  }
 }
 
 void RunDb::tag(const std::string& run_id, const std::string& tag, bool remove) {
@@ -191,10 +227,6 @@ std::string write_imported_run(RecordDatabase& records, RunRecord run,
   run.created_utc = utc_now();
   run.status = "finished";
   std::vector<RecordDatabase::Row> rows = {row_for<kRuns>("", run)};
-  const auto add = [&](std::vector<RecordDatabase::Row> more) {
-    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
-                std::make_move_iterator(more.end()));
-  };
   std::int64_t number = 0;
   for (auto& file : files) {
     file.attempt.attempt = ++number;
@@ -207,9 +239,9 @@ std::string write_imported_run(RecordDatabase& records, RunRecord run,
     }
     rows.push_back(row_for<kAttempts>(run.run_id, file.attempt));
     rows.push_back(row_for<kInputs>(run.run_id, file.log));
-    add(rows_for<kImportedSteps>(run.run_id, file.steps));
-    add(rows_for<kMetrics, Insert::kReplace>(run.run_id, file.metrics));
-    add(rows_for<kEvents>(run.run_id, file.events));
+    append(rows, rows_for<kImportedSteps>(run.run_id, file.steps));
+    append(rows, rows_for<kMetrics, Insert::kReplace>(run.run_id, file.metrics));
+    append(rows, rows_for<kEvents>(run.run_id, file.events));
   }
   for (const auto& tag : tags)
     rows.push_back(row_for<kTags, Insert::kIgnore>("", {.run_id = run.run_id, .tag = tag}));

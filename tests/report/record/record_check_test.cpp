@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "store/run_fixture.h"
+#include "store/unsealed.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -36,6 +37,7 @@ TEST_CASE("a record that its config cannot be held to is unchecked, and a log is
           "[report]") {
   test::RecordedCurve newer;
   newer.sql(R"(UPDATE runs SET config = '{"a key of a newer program": 1}')");
+  newer.sql(test::kUnseal);
   const RecordCheck check = check_record(newer.records(), newer.id());
   CHECK(check.is_unchecked());
   CHECK(check.reason.find("was not checked against its config") == 0);
