@@ -305,6 +305,7 @@ class Session {
     where["peak_source"] = peak.source;
     store::AttemptRecord attempt;
     attempt.start_step = stepper.state().step;
+    attempt.start_link = stepper.state().chain.hex();
     if (beginning_.start) attempt.resumed_from = beginning_.start->path.string();
     attempt.command_line = options_.command_line;
     attempt.policy = json_text(store::policy_json(*ready_.policy));

@@ -443,6 +443,7 @@ CREATE TABLE trace_seals (
 INSERT INTO trace_seals SELECT DISTINCT run_id, attempt, audit, step, NULL FROM op_traces;
 )sql",
                                                  R"sql(
+ALTER TABLE attempts ADD COLUMN start_link TEXT;  -- hash chain of the state after start_step, which it began from; NULL: not recorded
 -- Over all rows that an attempt has in a table, so that none can be altered alone (store/runs/run_seals.h).
 CREATE TABLE run_seals (
   run_id  TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,

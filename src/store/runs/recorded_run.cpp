@@ -66,6 +66,34 @@ class Snapshot {
   const RecordDatabase& records_;
 };
 
+/// Of the first attempt: the chain before the run's first step. Nothing where it is not recorded.
+std::optional<Digest> start_link_of(const std::vector<AttemptRecord>& attempts) {
+  for (const auto& attempt : attempts)
+    if (attempt.start_step == start_of(attempts)) return digest_of(attempt.start_link);
+  return std::nullopt;
+}
+
+/// Attempts that went on from a step which no later one has replaced, by that step.
+std::map<std::int64_t, const AttemptRecord*> starts_on_line(
+    const std::vector<AttemptRecord>& attempts) {
+  std::map<std::int64_t, const AttemptRecord*> starts;
+  for (const auto& attempt : attempts) {
+    starts.erase(starts.upper_bound(attempt.start_step), starts.end());
+    if (!attempt.start_link.empty()) starts[attempt.start_step] = &attempt;
+  }
+  return starts;
+}
+
+Finding other_start(const AttemptRecord& attempt) {
+  const std::string step = std::to_string(attempt.start_step);
+  return {attempt.start_step, "start_link",
+          "step " + step + ": attempt " + std::to_string(attempt.attempt) +
+              " went on from a state after step " + step + " with the chain " +
+              attempt.start_link.substr(0, 16) +
+              "…, and the record's step has another: one of "
+              "them was altered"};
+}
+
 /// Reads the parts of a run in the order in which one needs another.
 class RunReader {
  public:
@@ -140,7 +168,8 @@ class RunReader {
   void read_steps() {
     read_step_seconds();
     const std::int64_t first = start_of(run_.attempts);
-    StepVerifier verifier(run_, first);
+    StepVerifier verifier(run_, first, start_link_of(run_.attempts));
+    const auto starts = starts_on_line(run_.attempts);
     // Older records, whose states have no seals, have older chains, too.
     SealedStates states{run_.state_hashes, run_.state_seals, {}, run_.chain_format > 1, first};
     const auto note_link = [&] {
@@ -156,6 +185,9 @@ class RunReader {
       add_damage(std::move(found));
       seals.add(row);
       note_link();
+      if (const auto start = starts.find(row.step);
+          start != starts.end() && start->second->start_link != row.chain_hash)
+        add_damage({other_start(*start->second)});
       steps.step.push_back(row.step);
       steps.tokens.push_back(row.tokens);
       steps.loss.push_back(row.ce_loss);
@@ -352,7 +384,7 @@ SoundSteps sound_steps(const RecordDatabase& records, const std::string& run_id,
   const auto attempts = read_attempts(records, run_id);
   SoundSteps sound{
       .first = start_of(attempts), .last = start_of(attempts), .link = {}, .altered = {}};
-  StepVerifier verifier(*run, sound.first);
+  StepVerifier verifier(*run, sound.first, start_link_of(attempts));
   sound.link = verifier.link();
   bool ended = false;
   for_each_surviving(records, run_id, attempts, "AND step <= ?", {last},

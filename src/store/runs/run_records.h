@@ -31,6 +31,7 @@ struct AttemptRecord {
   std::string outcome = {};
   std::int64_t start_step = 0;
   std::string resumed_from = {};  ///< a checkpoint; empty: none
+  std::string start_link = {};    ///< hash chain of the state after start_step; empty: not known
   std::string command_line;
   std::string policy;                           ///< JSON text
   std::string build;                            ///< JSON text

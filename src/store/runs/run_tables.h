@@ -36,6 +36,7 @@ inline constexpr Column<AttemptRecord> kAttemptColumns[] = {
     column<&AttemptRecord::world_size>("world_size", 8),
     column_or_null<&AttemptRecord::strategy>("strategy", 8),
     column_or_null<&AttemptRecord::launch>("launch", 8),
+    column_or_null<&AttemptRecord::start_link>("start_link", 10),
 };
 inline constexpr Table<AttemptRecord> kAttempts{"attempts", "run_id", kAttemptColumns};
 

@@ -70,8 +70,8 @@ std::optional<Digest> digest_of(const std::string& hex) {
   }
 }
 
-StepVerifier::StepVerifier(const RunRecord& run, std::int64_t first)
-    : format_(run.chain_format), step_(first) {
+StepVerifier::StepVerifier(const RunRecord& run, std::int64_t first, std::optional<Digest> link)
+    : format_(run.chain_format), step_(first), link_(link) {
   if (const auto experiment = digest_of(run.experiment_digest))
     start_ = chain_start(*experiment, format_);
   if (first == 0) link_ = start_;
@@ -131,7 +131,7 @@ void verify_seals(const SealedStates& states, std::vector<Finding>& findings) {
     findings.push_back({step, "state_hashes", at(step) + what});
   };
   for (const auto& [step, seal] : states.seals) {
-    if (step == states.first && step > 0) continue;
+    if (step == states.first && step > 0 && !states.links.contains(step)) continue;
     const auto found = states.hashes.find(step);
     const auto link = states.links.find(step);
     if (found == states.hashes.end())

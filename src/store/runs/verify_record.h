@@ -26,9 +26,10 @@ std::optional<Digest> digest_of(const std::string& hex);
 class StepVerifier {
  public:
   /// `first`: the step after which the run itself began, 0 unless it took over the checkpoint of
-  /// another run. Then its first link cannot be checked: what came before it lies in that
-  /// checkpoint. (A row up to `first` says that the steps were counted anew.)
-  StepVerifier(const RunRecord& run, std::int64_t first);
+  /// another run. Then `link`, the chain in that checkpoint, is what its first step follows from;
+  /// without it the first link cannot be checked. (A row up to `first` says that the steps were
+  /// counted anew.)
+  StepVerifier(const RunRecord& run, std::int64_t first, std::optional<Digest> link = {});
 
   /// Adds to `findings` what is wrong with the row: a link that does not follow from the one before
   /// and the row's own fields, steps that are missing or come twice, tokens that do not grow, a
@@ -62,8 +63,8 @@ struct SealedStates {
   const std::map<std::int64_t, std::string>& seals;
   std::map<std::int64_t, Digest> links;  ///< the chain after each of these steps, where it is known
   bool all_sealed = false;               ///< the record is no older one, whose states have no seals
-  /// The step after which the run began. Where that is not 0, the chain before the run's first step
-  /// lies in the checkpoint that it began from, so the seal of that state cannot be checked.
+  /// The step after which the run began. Where that is not 0, and its link is not known, the seal
+  /// of that state cannot be checked.
   std::int64_t first = 0;
 };
 

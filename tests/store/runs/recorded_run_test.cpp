@@ -64,8 +64,13 @@ class RunFile {
     const std::vector<StateHash> hashes = {{"model", "weight", "1"}};
     db_.record_state_hashes(step, hashes, seal_of(hashes, chain_.back()).hex());
   }
-  void resume(std::int64_t start_step) {
-    db_.resume_run(id_, test::plain_attempt(start_step), 100);
+  void resume(std::int64_t start_step, const std::string& start_link = "") {
+    auto attempt = test::plain_attempt(start_step);
+    attempt.start_link = start_link;
+    db_.resume_run(id_, attempt, 100);
+  }
+  [[nodiscard]] std::string link(std::int64_t step) const {
+    return chain_.at(static_cast<std::size_t>(step)).hex();
   }
   void sql(const std::string& text) {
     db_.flush();
@@ -223,6 +228,31 @@ TEST_CASE("a run is one from a checkpoint if its first attempt is, whatever late
   db.resume_run(fresh, later, 1);
   db.flush();
   CHECK(runs_from_checkpoints(db.records()) == std::vector<std::string>{branch});
+}
+
+TEST_CASE("an attempt went on from the state that the record's step led to", "[store]") {
+  RunFile file;
+  file.write_steps(1, 4);
+  const std::string left = file.link(3);
+  file.resume(2, file.link(2));
+  file.write_steps(3, 5, 20);
+  CHECK(file.read().damage.empty());
+  file.resume(3, left);
+  file.write_steps(4, 5);
+  CHECK(mentions(file.read().damage,
+                 "step 3: attempt 3 went on from a state after step 3 with the chain"));
+  file.resume(1, file.link(1));  // what came after step 1 is left, and with it that start
+  file.write_steps(2, 3);
+  CHECK(file.read().damage.empty());
+}
+
+TEST_CASE("the first step of a run from a checkpoint is held to the link that it began from",
+          "[store]") {
+  RunFile file(sha256("experiment").hex(), 4);
+  file.write_steps(5, 6);
+  CHECK(file.read().damage.empty());
+  file.sql("UPDATE attempts SET start_link = '" + sha256("x").hex() + "'");
+  CHECK(mentions(file.read().damage, "step 5: chain_hash "));
 }
 
 TEST_CASE("altered seals of a state are damage", "[store]") {

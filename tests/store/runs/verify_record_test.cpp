@@ -131,6 +131,22 @@ TEST_CASE("of a run that took over a checkpoint the first link is taken as it is
   CHECK(record.verify(2).front().step == 4);
 }
 
+TEST_CASE("the first link of a run from a checkpoint follows from that of the checkpoint",
+          "[store]") {
+  const auto findings = [](const Digest& link) {
+    SoundRecord record;
+    std::vector<Finding> found;
+    StepVerifier verifier(record.run, 2, link);
+    verifier.add(record.steps.at(3), found);
+    return found;
+  };
+  CHECK(findings(SoundRecord().links.at(2)).empty());
+  const auto wrong = findings(sha256("another"));
+  REQUIRE(wrong.size() == 1);
+  CHECK(wrong[0].step == 3);
+  CHECK(wrong[0].quantity == "chain_hash");
+}
+
 TEST_CASE("an altered, added or missing hash of the state breaks its seal", "[store]") {
   const auto broken = [](const auto& alter) {
     SoundRecord record;
