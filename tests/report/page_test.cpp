@@ -216,6 +216,7 @@ TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]
   CHECK(json["tasks"]["tasks"].size() == 8);
   const std::string html = parity_html(r);
   CHECK_THAT(html, Contains("not measured: no sensor could be read on this node"));
+  CHECK_THAT(html, !Contains("not measured: not measured"));
   CHECK_THAT(html, Contains("tokens/s × FLOP per token"));
   CHECK_THAT(html, Contains("310,000 tokens/s on 128 devices (2,422 per device)"));
   for (const char* peak :

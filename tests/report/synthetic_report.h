@@ -327,7 +327,7 @@ inline ParityReport synthetic_report(std::int64_t steps, std::int64_t flips) {
                            {1.4e14, "measured: matrix products", .261}};
   r.efficiency_a->peak_flops = 1.915e14;
   r.efficiency_a->peak_source = "AMD's data sheet, dense bf16";
-  r.efficiency_a->energy_method = "no sensor could be read on this node";
+  r.efficiency_a->energy_method = "not measured: no sensor could be read on this node";
   r.efficiency_b = r.efficiency_a;
   r.efficiency_b->device = "NVIDIA A100-SXM4-40GB";
   r.efficiency_b->tokens_per_second = 440'000;

@@ -21,6 +21,13 @@ std::string sourced(Quantity value, const std::string& unit, const std::string& 
          (source.empty() ? "" : "<br><span class=\"note\">" + shown(source) + "</span>");
 }
 
+/// Why no energy was measured: `absent` says before it that none was.
+std::string_view why_no_energy(const Efficiency& efficiency) {
+  constexpr std::string_view kSaid = "not measured: ";
+  const std::string_view method = efficiency.energy_method;
+  return method.starts_with(kSaid) ? method.substr(kSaid.size()) : method;
+}
+
 /// What follows from the hours of devices, and whether they are all.
 std::string of_hours(const Efficiency& efficiency, Quantity value, const std::string& unit) {
   return value ? sourced(value, unit, efficiency.hours_note) : absent();
@@ -136,13 +143,13 @@ void speed_rows(EfficiencyTable& table) {
 
 void energy_rows(EfficiencyTable& table) {
   table.row("Energy of the equipment", "joules; method and coverage", [](const Efficiency& e) {
-    return e.joules ? sourced(e.joules, "J", e.energy_method) : absent(e.energy_method);
+    return e.joules ? sourced(e.joules, "J", e.energy_method) : absent(why_no_energy(e));
   });
   table.row("Coverage", "measured seconds ÷ seconds of all attempts", [](const Efficiency& e) {
     return e.energy_coverage ? percent(*e.energy_coverage) : absent();
   });
   table.row("Energy", "joules ÷ 3.6×10⁶",
-            [](const Efficiency& e) { return quantity(e.kwh, "kWh", e.energy_method); });
+            [](const Efficiency& e) { return quantity(e.kwh, "kWh", why_no_energy(e)); });
   table.row("PUE", "stated",
             [](const Efficiency& e) { return sourced(e.cluster.pue, "", e.cluster.pue_source); });
   table.row("Energy of the site", "kWh × PUE",
