@@ -173,7 +173,7 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                   : weights             ? weights->string()
                   : config.load_weights ? *config.load_weights
                                         : "initial weights";
-  train::begin_at(stepper_, start, /*with_state=*/true, weights);
+  train::begin_at(stepper_, start, train::StartOf::kThisRun, weights);
 }
 
 std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {

@@ -17,6 +17,7 @@
 #include "data/public/tokenizers.h"
 #include "data/token_file.h"
 #include "store/runs/recorded_run.h"
+#include "train/beginning.h"
 #include "train/recorded_places.h"
 
 namespace olmo::cli {
@@ -97,6 +98,10 @@ Inspection inspect_files(const InspectArguments& arguments) {
   return inspection;
 }
 
+train::Start read_documents(const std::filesystem::path& checkpoint) {
+  return train::read_start_documents(store::CheckpointReader(checkpoint));
+}
+
 /// The batches of a config. The sidecar of its token files knows best what made them: some of
 /// OLMo's own configs name another tokenizer and another end of documents.
 Inspection inspect_config(const InspectArguments& arguments, const config::TrainConfig& config) {
@@ -110,6 +115,8 @@ Inspection inspect_config(const InspectArguments& arguments, const config::Train
   }
   Inspection inspection;
   inspection.batches = config::batch_config(config);
+  if (const auto start = train::find_load_path(config, read_documents))
+    inspection.batches.begin = train::begin_of_branch(start->saved, config);
   const auto sidecar =
       config.data.paths.empty() ? std::nullopt : data::read_sidecar(config.data.paths.front());
   inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);
@@ -128,8 +135,11 @@ Inspection inspect_run(const InspectArguments& arguments) {
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
   const store::RunRecord recorded = db.run(db.find_run(name.run));
   auto loaded = config::parse_config(recorded.config, arguments.input + ".json", arguments.more);
+  loaded.config.load_path = std::nullopt;  // where that stood is recorded
   train::use_recorded_places(loaded.config.data, store::read_inputs(db.records(), recorded.run_id));
   Inspection inspection = inspect_config(arguments, loaded.config);
+  if (const auto begin = store::data_begin_of(store::read_attempts(db.records(), recorded.run_id)))
+    inspection.batches.begin = *begin;
   inspection.of_run = true;
   inspection.chain_format = recorded.chain_format;
   const auto step = static_cast<std::int64_t>(arguments.step);

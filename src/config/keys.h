@@ -78,7 +78,6 @@ inline constexpr KeyRule kNoEffect{Effect::kIgnored, MismatchClass::kBenign, kSa
 inline constexpr KeyRule kOtherRounding{Effect::kIgnored, MismatchClass::kBenign, kRoundingReason};
 inline constexpr KeyRule kOtherPrecision{Effect::kIgnored, MismatchClass::kConfound,
                                          "Another precision."};
-inline constexpr KeyRule kOtherOrder{Effect::kRefused, MismatchClass::kBenign, kBatchesInstead};
 
 template <ConstOrNot<model::ModelConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
@@ -308,7 +307,9 @@ void visit_keys(T& c, Visitor& visit) {
         Absent{.accepted = "*"});
   visit(Key{"run_name", kKept, "Name of the run in its record"}, c.run_name);
   visit(Key{"seed", kSeed, "Seed of the initial weights, and of the data order"}, c.seed);
-  visit(Key{"epoch", kBatches, "Epoch of the first step, counted from 0; null: 0"}, c.epoch);
+  visit(Key{"epoch", kBatches,
+            "Epoch of the first step, counted from 0; null: 0, or that of load_path"},
+        c.epoch);
   visit(Key{"dry_run", kPermission, "Print the plan and do not train, as --dry-run"}, c.dry_run);
   visit(Key{"model", kModel, "The network"}, c.model);
   visit(Key{"optimizer", kTraining, "How weights are updated"}, c.optimizer);
@@ -372,9 +373,10 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"force_save_unsharded", kNoEffect, kOwnCheckpoints}, Absent{});
   visit(Key{"no_pre_train_checkpoint", kKept, "Save no checkpoint before the first step"},
         c.no_pre_train_checkpoint);
-  visit(Key{"load_path", kStart,
-            "Checkpoint whose weights, moments and counters a new run takes over"},
-        c.load_path);
+  visit(
+      Key{"load_path", kStart,
+          "Checkpoint whose weights, moments, counters and place in the data a new run takes over"},
+      c.load_path);
   visit(Key{"load_path_sharded_checkpointer", kNoEffect, kOwnCheckpoints}, Absent{});
   visit(Key{"try_load_latest_save", kEnd, "Go on in the run folder, as --resume latest"},
         c.try_load_latest_save);
@@ -383,13 +385,15 @@ void visit_keys(T& c, Visitor& visit) {
             "reset_trainer_state only"},
         c.reset_optimizer_state);
   visit(Key{"reset_trainer_state", kRestart,
-            "Leave the counters of load_path; with "
-            "reset_optimizer_state only"},
+            "Leave the counters of load_path and its place in the data: step 0, and `epoch`"},
         c.reset_trainer_state);
-  visit(Key{"restore_dataloader", kOtherOrder, "a run goes on where its data order was"},
-        Absent{.accepted = "true", .only_with = "load_path", .in_digest = "true"});
-  visit(Key{"fast_forward_batches", kOtherOrder, "the data order is a pure function of the step"},
-        Absent{.accepted = "0 null", .only_with = "load_path", .in_digest = "null"});
+  visit(
+      Key{"restore_dataloader", kDataOrder,
+          "Go on where load_path stands; false: from step 0 and the first epoch, with its moments"},
+      c.restore_dataloader);
+  visit(Key{"fast_forward_batches", kDataOrder,
+            "Batches to leave out after the place of load_path in the data; null: none"},
+        c.fast_forward_batches);
   visit(Key{"sharded_checkpointer", kNoEffect, kOwnCheckpoints}, Absent{});
   visit(Key{"new_style_checkpoints", kNoEffect, kOwnCheckpoints}, Absent{});
   visit(Key{"eval_interval", kKept, "Steps between evaluations; one is made at the end, too"},

@@ -62,14 +62,14 @@ std::string strategy_name(const TrainConfig& config, std::int64_t ranks) {
              : "ddp";
 }
 
-std::optional<std::int64_t> batches_per_epoch_of(const TrainConfig& config,
-                                                 std::span<const std::int64_t> bytes) {
+std::optional<std::int64_t> instances_of(const TrainConfig& config,
+                                         std::span<const std::int64_t> bytes) {
   if (bytes.size() != config.data.files().size()) return std::nullopt;
   const auto of_token = data::bytes_per_token(data::parse_token_dtype(config.data.memmap_dtype));
   const auto of_instance = static_cast<std::int64_t>(of_token) * config.model.max_sequence_length;
   std::int64_t instances = 0;  // what is left of a file belongs to none
   for (const std::int64_t size : bytes) instances += std::max<std::int64_t>(size, 0) / of_instance;
-  return instances / config.global_train_batch_size;
+  return instances;
 }
 
 std::optional<double> learning_rate_of(const TrainConfig& config, const CountedStep& at,

@@ -34,10 +34,10 @@ struct CountedStep {
   std::int64_t tokens = 0;  ///< of all steps up to it
 };
 
-/// Batches of an epoch over token files of these sizes, in the order in which the config names
-/// them; nothing for another number of files.
-std::optional<std::int64_t> batches_per_epoch_of(const TrainConfig& config,
-                                                 std::span<const std::int64_t> bytes);
+/// Instances of token files of these sizes, in the order in which the config names them; nothing
+/// for another number of files.
+std::optional<std::int64_t> instances_of(const TrainConfig& config,
+                                         std::span<const std::int64_t> bytes);
 
 /// The learning rate of a step. `batches_per_epoch`: of a training whose length is given in epochs;
 /// nothing where it is needed and not known.

@@ -79,7 +79,7 @@ class Writer {
 data::BatchConfig batch_config(const TrainConfig& config) {
   return {.data = config.data,
           .seed = config.seed,
-          .epoch = static_cast<std::uint64_t>(config.epoch.value_or(0)),
+          .begin = {.epoch = static_cast<std::uint64_t>(config.epoch.value_or(0))},
           .sequence_length = config.model.max_sequence_length,
           .global_batch_size = config.global_train_batch_size,
           .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows())};
@@ -104,6 +104,10 @@ Digest experiment_digest(const TrainConfig& config) {
     const Effect effect = row.key.rule.effect;
     if (effect == Effect::kIdentity || effect == Effect::kRefused) continue;
     if (json.contains(place)) json.at(place.parent_pointer()).erase(place.back());
+  }
+  if (!config.load_path) {  // which alone they speak of
+    json["restore_dataloader"] = true;
+    json["fast_forward_batches"] = nullptr;
   }
   if (const auto mixed = config.mixed_precision(); mixed != MixedPrecision::kNone)
     json["mixed_precision"] = to_string(mixed);

@@ -109,6 +109,8 @@ struct TrainConfig {
   bool try_load_latest_save = false;
   bool reset_optimizer_state = false;
   bool reset_trainer_state = false;
+  bool restore_dataloader = true;
+  std::optional<std::int64_t> fast_forward_batches;
 
   std::int64_t eval_interval = 1000;
   bool eval_on_load = false;

@@ -14,6 +14,7 @@ namespace {
 // Far beyond any run, and low enough that products of three of these stay below 2^63.
 constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::int64_t kMaxRanks = 1 << 20;
+constexpr std::int64_t kMaxBatches = std::int64_t{1} << 32;  // an epoch has fewer instances
 constexpr std::int64_t kMaxInterval = std::int64_t{1} << 40;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
@@ -150,6 +151,7 @@ void check_z_loss(ConfigChecks& checks, const TrainConfig& config) {
 
 void check_loop(ConfigChecks& checks, const TrainConfig& config) {
   checks.between("epoch", config.epoch, 0, kMaxInterval);
+  checks.between("fast_forward_batches", config.fast_forward_batches, 0, kMaxBatches);
   checks.between("stop_at", config.stop_at, 1, kMaxInterval);
   checks.between("stop_after", config.stop_after, 1, kMaxInterval);
   if (config.time_limit) checks.at_least("time_limit", *config.time_limit, 0);

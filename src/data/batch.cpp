@@ -140,8 +140,8 @@ BatchSource::BatchSource(const BatchConfig& config)
       order_config_{.instances = dataset_.size(),
                     .seed = config.data.seed.value_or(config.seed),
                     .shuffle = config.data.shuffle} {
-  steps_per_epoch_ = dataset_.size() / static_cast<std::uint64_t>(config_.global_batch_size);
-  if (steps_per_epoch_ == 0) {
+  batches_ = {dataset_.size(), static_cast<std::uint64_t>(config_.global_batch_size)};
+  if (steps_per_epoch() == 0) {
     throw Error(
         ErrorKind::kInput,
         "data: the token files give " + std::to_string(dataset_.size()) + " instances of " +
@@ -151,9 +151,13 @@ BatchSource::BatchSource(const BatchConfig& config)
   }
 }
 
-std::uint64_t BatchSource::epoch_of(std::uint64_t step) const {
-  OLMO_CHECK(step >= 1);
-  return config_.epoch + (step - 1) / steps_per_epoch_;
+DataPosition BatchSource::position_of(std::uint64_t step) const {
+  if (step <= config_.begin.step) {
+    throw Error(ErrorKind::kUsage, "data: the training began after step " +
+                                       std::to_string(config_.begin.step) + " and has no step " +
+                                       std::to_string(step));
+  }
+  return position_of_step(config_.begin, batches_, step);
 }
 
 void BatchSource::keep_orders_in(std::filesystem::path folder, OrderRole role,
@@ -172,9 +176,12 @@ bool BatchSource::finds_order_file(std::uint64_t step) const {
 }
 
 std::optional<std::string> BatchSource::make_order_file(std::uint64_t step) {
+  return make_order_of(epoch_of(step));
+}
+
+std::optional<std::string> BatchSource::make_order_of(std::uint64_t epoch) {
   OLMO_CHECK(order_folder_);
   order_role_ = OrderRole::kMaker;
-  const std::uint64_t epoch = epoch_of(step);
   if (made_epoch_ == epoch) return std::nullopt;
   if (next_epoch_ != epoch) next_order_.request_stop();
   if (next_order_.joinable()) next_order_.join();
@@ -188,9 +195,9 @@ std::optional<std::string> BatchSource::make_order_file(std::uint64_t step) {
 
 void BatchSource::look_ahead(std::uint64_t step, std::uint64_t last_step) {
   if (!order_folder_ || order_role_ != OrderRole::kMaker || next_epoch_) return;
-  const std::uint64_t left = steps_per_epoch_ - 1 - (step - 1) % steps_per_epoch_;
+  const std::uint64_t left = batches_.from(position_of(step).instance) - 1;
   // A hundredth of an epoch this large takes minutes, an order one.
-  if (left > steps_per_epoch_ / 100 || step + left >= last_step) return;
+  if (left > steps_per_epoch() / 100 || step + left >= last_step) return;
   next_epoch_ = epoch_of(step) + 1;
   next_order_ = std::jthread([folder = *order_folder_, config = order_config_,
                               epoch = *next_epoch_](const std::stop_token& stop) {
@@ -211,8 +218,7 @@ void BatchSource::open_order(std::uint64_t epoch) {
   if (!order_folder_) {
     order_ = build_order(order_config_, epoch);
   } else {
-    if (order_role_ == OrderRole::kMaker && made_epoch_ != epoch)
-      make_order_file((epoch - config_.epoch) * steps_per_epoch_ + 1);
+    if (order_role_ == OrderRole::kMaker && made_epoch_ != epoch) make_order_of(epoch);
     order_file_ = wait_for_order_file(*order_folder_, order_config_, epoch);
   }
   order_epoch_ = epoch;
@@ -227,8 +233,9 @@ void BatchSource::read_order(std::uint64_t epoch, std::uint64_t first,
 }
 
 std::vector<std::uint32_t> BatchSource::indices(std::uint64_t step) {
-  std::vector<std::uint32_t> numbers(static_cast<std::size_t>(config_.global_batch_size));
-  read_order(epoch_of(step), (step - 1) % steps_per_epoch_ * numbers.size(), numbers);
+  std::vector<std::uint32_t> numbers(batches_.batch_size);
+  const DataPosition position = position_of(step);
+  read_order(position.epoch, position.instance, numbers);
   return numbers;
 }
 

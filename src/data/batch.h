@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/compute/tensor.h"
+#include "core/data_position.h"
 #include "core/hash.h"
 #include "data/dataset.h"
 #include "data/order.h"
@@ -64,12 +65,13 @@ Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
 /// repeats at least 3 times. ids must not be negative.
 bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config);
 
-/// `batch(step)` as a pure function of the config: resuming needs an integer, not a replay. The
-/// order of the epoch last asked for is kept: in memory (4 bytes an instance), or, if it is large
-/// and keep_orders_in() was called, as a map of a file.
+/// `batch(step)` as a pure function of the config and of where the training begins: resuming needs
+/// an integer, not a replay. The order of the epoch last asked for is kept: in memory (4 bytes an
+/// instance), or, if it is large and keep_orders_in() was called, as a map of a file.
 ///
-/// An epoch has floor(N / B) steps; a remainder smaller than B is not seen. (OLMo's loader would
-/// hand it out as a short batch without drop_last, which its trainer then refuses.)
+/// An epoch has floor(N / B) steps, the one in which the training begins as many as the rest of it
+/// holds; a remainder smaller than B is not seen. (OLMo's loader would hand it out as a short batch
+/// without drop_last, which its trainer then refuses.)
 class BatchSource {
  public:
   /// Throws Error(kUsage) for a config that contradicts itself, Error(kInput) for bad files or too
@@ -78,10 +80,19 @@ class BatchSource {
 
   [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
   [[nodiscard]] const BatchConfig& config() const noexcept { return config_; }
-  [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
-  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t step) const;
+  [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return batches_.from(0); }
 
-  /// Instance numbers of a step. `step` counts from 1.
+  /// The training begins at another place than the config's: at that of a checkpoint.
+  void begin_at(const DataPosition& begin) { config_.begin = begin; }
+  /// Where a step begins, and where the training stands after it (core/data_position.h). `step`
+  /// counts from 1. The first throws Error(kUsage) for a step that the training began after.
+  [[nodiscard]] DataPosition position_of(std::uint64_t step) const;
+  [[nodiscard]] DataPosition position_after(std::uint64_t step) const {
+    return position_after_step(config_.begin, batches_, step);
+  }
+  [[nodiscard]] std::uint64_t epoch_of(std::uint64_t step) const { return position_of(step).epoch; }
+
+  /// Instance numbers of a step.
   std::vector<std::uint32_t> indices(std::uint64_t step);
   Batch batch(std::uint64_t step);
   /// Some rows of it, by their numbers in [0, B), in the order asked for; no other row is read.
@@ -112,6 +123,7 @@ class BatchSource {
   void look_ahead(std::uint64_t step, std::uint64_t last_step);
 
  private:
+  std::optional<std::string> make_order_of(std::uint64_t epoch);
   void read_order(std::uint64_t epoch, std::uint64_t first, std::span<std::uint32_t> out);
   void open_order(std::uint64_t epoch);
   void fill_row(Batch& batch, std::int64_t row) const;
@@ -119,7 +131,7 @@ class BatchSource {
   BatchConfig config_;
   Dataset dataset_;
   OrderConfig order_config_;
-  std::uint64_t steps_per_epoch_ = 0;
+  DataBatches batches_;
   std::optional<std::filesystem::path> order_folder_;  ///< if orders lie in files
   OrderRole order_role_ = OrderRole::kMaker;
   std::optional<std::uint64_t> made_epoch_;    ///< whose file this process has made or checked

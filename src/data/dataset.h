@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/config_checks.h"
+#include "core/data_position.h"
 #include "data/token_file.h"
 
 namespace olmo::data {
@@ -50,7 +51,7 @@ std::vector<ConfigProblem> problems_of(const DataConfig& config);
 struct BatchConfig {
   DataConfig data;  ///< `data.seed`, if set, wins over `seed`
   std::uint64_t seed = 0;
-  std::uint64_t epoch = 0;  ///< of step 1
+  DataPosition begin = {};  ///< where the training begins
   std::int64_t sequence_length = 0;
   std::int64_t global_batch_size = 0;
   std::uint64_t vocab_size = 0;  ///< ids must be below it; 0: not checked

@@ -1,5 +1,7 @@
 #include "train/beginning.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "models/read_weights.h"
@@ -29,6 +31,24 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
                   "save_overwrite=true");
 }
 
+/// One of the optimizer's settings in the config that a checkpoint holds; null where it tells none.
+Json saved_setting(const Start& start, const std::string& key) {
+  const Json& config = *start.contents.config;
+  const Json::json_pointer place("/optimizer/" + key);
+  return config.contains(place) ? config.at(place) : Json();
+}
+
+/// The moments of one optimizer mean nothing to another.
+void require_same_optimizer(const Start& start, const config::TrainConfig& config) {
+  const Json saved = saved_setting(start, "name");
+  if (config.reset_optimizer_state || !saved.is_string() || saved == config.optimizer.name) return;
+  throw Error(ErrorKind::kUsage,
+              "`optimizer.name` is " + config.optimizer.name + ", and " + start.path.string() +
+                  " holds the moments of " + saved.get<std::string>() +
+                  ": give optimizer.name=" + saved.get<std::string>() +
+                  ", or leave them with reset_optimizer_state=true reset_trainer_state=true");
+}
+
 /// Where the weights of load_weights are read, if a start reads any.
 std::optional<fs::path> find_weights(const Resumption& resumption,
                                      const config::TrainConfig& config) {
@@ -54,12 +74,40 @@ std::filesystem::path database_of(const SessionOptions& options) {
 
 std::optional<Start> find_load_path(const config::TrainConfig& config, const ReadStart& read) {
   if (!config.load_path) return std::nullopt;
-  if (config.reset_optimizer_state != config.reset_trainer_state) {
+  if (config.reset_optimizer_state && !config.reset_trainer_state) {
     throw Error(ErrorKind::kUsage,
-                "`reset_optimizer_state` and `reset_trainer_state` must be equal here: to keep one "
-                "without the other is not supported");
+                "`reset_optimizer_state` without `reset_trainer_state` is not supported: OLMo then "
+                "warms the learning rate up once more. Give reset_trainer_state=true, too, or "
+                "reset_optimizer_state=false");
   }
-  return read(store::resolve_checkpoint(*config.load_path));
+  Start start = read(store::resolve_checkpoint(*config.load_path));
+  require_same_optimizer(start, config);
+  return start;
+}
+
+std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
+                                         std::uint64_t instances) {
+  std::vector<std::string> notes;
+  const Json now = to_json(config)["optimizer"];
+  std::vector<std::string> kept_by_olmo = {"betas", "eps"};
+  if (config.reset_trainer_state) kept_by_olmo.emplace_back("weight_decay");
+  if (config.reset_optimizer_state) kept_by_olmo.clear();
+  for (const auto& key : kept_by_olmo) {
+    const Json saved = saved_setting(start, key);
+    if (saved.is_null() || saved == now[key]) continue;
+    notes.push_back("`optimizer." + key + "` is " + now[key].dump() +
+                    ", where OLMo would go on with that of " + start.path.string() + ", " +
+                    saved.dump());
+  }
+  const DataPosition begin = begin_of_branch(start.saved, config);
+  if (config.reset_trainer_state || begin == start.saved.position) return notes;
+  const DataBatches batches{instances, static_cast<std::uint64_t>(config.global_train_batch_size)};
+  const DataPosition next = position_of_step(begin, batches, begin.step + 1);
+  notes.push_back("the data go on with instance " + std::to_string(next.instance) + " of epoch " +
+                  std::to_string(next.epoch) + "; " + start.path.string() +
+                  " stands before instance " + std::to_string(start.saved.position.instance) +
+                  " of epoch " + std::to_string(start.saved.position.epoch));
+  return notes;
 }
 
 void check_beginning(const SessionOptions& options, const config::TrainConfig& config,
@@ -105,7 +153,7 @@ Beginning find_beginning(const SessionOptions& options, const config::TrainConfi
   beginning.inputs = inputs_of(ready, beginning.weights);
   beginning.continued = resumption.run_id;
   beginning.start = std::move(resumption.start);
-  beginning.with_state = beginning.start || !config.reset_trainer_state;
+  if (beginning.start) beginning.start_of = StartOf::kThisRun;
   return beginning;
 }
 

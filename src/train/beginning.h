@@ -14,9 +14,9 @@ namespace olmo::train {
 
 /// Where a start finds itself, once the folder is its own.
 struct Beginning {
-  std::optional<std::string> continued;               ///< the run that goes on; nothing: a new one
-  std::optional<Start> start;                         ///< a checkpoint: of that run, or load_path's
-  bool with_state = false;                            ///< its counters and moments, too
+  std::optional<std::string> continued;  ///< the run that goes on; nothing: a new one
+  std::optional<Start> start;            ///< a checkpoint: of that run, or load_path's
+  StartOf start_of = StartOf::kAnother;
   std::optional<std::filesystem::path> weights = {};  ///< of load_weights, where they are read
   std::vector<store::InputRecord> inputs;             ///< whatever decides the result
   std::vector<ResumeEvent> events;                    ///< that the record must tell
@@ -25,9 +25,15 @@ struct Beginning {
 /// The options' database, else the folder's own.
 std::filesystem::path database_of(const SessionOptions& options);
 
-/// OLMo's load_path: a new run that takes over weights, moments and counters.
+/// OLMo's load_path: a new run that takes over weights, moments, counters and the place in the
+/// data. Throws Error(kUsage) for a checkpoint of another optimizer.
 std::optional<Start> find_load_path(const config::TrainConfig& config,
                                     const ReadStart& read = read_start);
+
+/// What a training does otherwise than the one whose checkpoint it takes over, or than OLMo would,
+/// where the config does not say it outright. `instances`: of its data.
+std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
+                                         std::uint64_t instances);
 
 /// Adds what would keep a start from beginning in the run folder and the database. Reads only.
 void check_beginning(const SessionOptions& options, const config::TrainConfig& config,

@@ -28,8 +28,9 @@ std::string lines_of(const std::vector<std::string>& sentences) {
                                      const config::TrainConfig& config) {
   throw Error(ErrorKind::kUsage, what +
                                      ": was made with another config, so resuming would be another "
-                                     "training (load_weights starts a new run from its weights):" +
-                                     lines_of(differences(before, to_json(config))));
+                                     "training (load_path and load_weights begin a run of its own "
+                                     "from it):" +
+                                     lines_of(differences(with_new_keys(before), to_json(config))));
 }
 
 /// Finds the parts of a Resumption, in the order in which they depend on each other.

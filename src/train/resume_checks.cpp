@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/key_table.h"
+#include "config/run_columns.h"
 #include "core/error.h"
 #include "core/files/recorded_json.h"
 #include "store/runs/provenance.h"
@@ -58,11 +59,12 @@ void check_kind(const std::string& kind, const std::vector<InputRecord>& before,
 }
 
 void check_batch(const store::RunDb& db, const Start& start, const std::string& run_id,
-                 data::BatchSource& batches) {
+                 const config::TrainConfig& config, data::BatchSource& batches) {
   const auto step = start.saved.state.step;
   const auto rows = store::read_steps(db.records(), run_id, step, step);
   if (rows.empty()) return;  // the checkpoint from which the run took over another
   const std::string& recorded = rows.begin()->second.batch_hash;
+  batches.begin_at(begin_of_run(start.saved, config));
   const auto now = batches.batch(static_cast<std::uint64_t>(step)).digest.hex();
   if (now == recorded) return;
   throw Error(ErrorKind::kInput, "the batch of step " + std::to_string(step) + " would be " + now +
@@ -172,12 +174,18 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
   if (!now.start) kinds.emplace_back("weights");
   for (const auto& kind : kinds)
     check_kind(kind, of_kind(recorded, kind), of_kind(inputs, kind), changes);
-  if (now.start && now.start->saved.state.step > 0) check_batch(db, *now.start, run_id, batches);
+  if (now.start && now.start->saved.state.step > 0)
+    check_batch(db, *now.start, run_id, now.config, batches);
   const Json config = now.start ? *now.start->contents.config : recorded_config(db, run_id);
-  for (auto& change :
-       differences(without_placement(config), without_placement(to_json(now.config))))
+  for (auto& change : differences(without_placement(with_new_keys(config)),
+                                  without_placement(to_json(now.config))))
     changes.push_back(std::move(change));
   return changes;
+}
+
+Json with_new_keys(const Json& recorded) {
+  const auto columns = config::run_columns(recorded.dump());
+  return columns ? to_json(columns->config) : recorded;
 }
 
 Json without_placement(const Json& config, const std::string& group) {

@@ -41,6 +41,10 @@ std::vector<std::string> check_successor(const store::RunDb& db, const std::stri
 /// The config that the record has of a run. Throws Error(kDamaged) if it is none.
 Json recorded_config(const store::RunDb& db, const std::string& run_id);
 
+/// A config that an older version may have recorded, with the keys that have come since, each at
+/// the value that changes nothing. One that this version cannot read stays as it is.
+Json with_new_keys(const Json& recorded);
+
 /// A config's JSON without what says where something lies or what computes.
 Json without_placement(const Json& config, const std::string& group = "");
 

@@ -175,7 +175,7 @@ class Session {
     const FreshPages pages(
         stepper.reserve_memory(),
         usable_cores().usable - stepper.policy().threads * ranks_beside(world, ranks_.rank()));
-    begin_at(stepper, beginning_.start, beginning_.with_state, beginning_.weights);
+    begin_at(stepper, beginning_.start, beginning_.start_of, beginning_.weights);
     require_same_start(stepper);
     activity_.done();
     const auto step = stepper.state().step;
@@ -190,7 +190,7 @@ class Session {
       begin_record(describe_attempt(stepper, all, store::devices_of(world)), stepper);
     });
     Recorder recorder = make_recorder();
-    const bool resumed = beginning_.start && beginning_.with_state;
+    const bool resumed = beginning_.start && step > 0;
     const TrainingParts parts{.ranks = ranks_,
                               .world = world,
                               .recorder = recorder,
@@ -248,11 +248,11 @@ class Session {
     });
     beginning_.start = search.share(std::move(beginning_.start));
     const Json found = {{"continued", or_null(beginning_.continued)},
-                        {"with_state", beginning_.with_state}};
+                        {"own", beginning_.start_of == StartOf::kThisRun}};
     const Json of_first = Json::parse(dist::broadcast_text(ranks_, json_text(found), 0));
     if (first) return;
     if (!of_first["continued"].is_null()) beginning_.continued = of_first["continued"];
-    beginning_.with_state = of_first["with_state"];
+    if (of_first["own"]) beginning_.start_of = StartOf::kThisRun;
   }
 
   /// Of rank 0.
@@ -262,7 +262,14 @@ class Session {
     beginning_ = find_beginning(options_, config_, ready_, *lock_, read);
     db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
     note_changes(beginning_, *db_, config_, ready_);
-    if (!beginning_.start) beginning_.start = find_load_path(config_, read_any);
+    if (beginning_.start) return;
+    beginning_.start = find_load_path(config_, read_any);
+    if (!beginning_.start) return;
+    const auto instances = ready_.batches->dataset().size();
+    for (const auto& note : notes_of_branch(*beginning_.start, config_, instances)) {
+      log_line("note: " + note);
+      beginning_.events.push_back({"note", note});
+    }
   }
 
   /// A large order of the data is made once, and lies where OLMo keeps its own.
@@ -306,6 +313,10 @@ class Session {
     store::AttemptRecord attempt;
     attempt.start_step = stepper.state().step;
     attempt.start_link = stepper.state().chain.hex();
+    const auto place =
+        stepper.batches().position_after(static_cast<std::uint64_t>(attempt.start_step));
+    attempt.start_epoch = static_cast<std::int64_t>(place.epoch);
+    attempt.start_instance = static_cast<std::int64_t>(place.instance);
     if (beginning_.start) attempt.resumed_from = beginning_.start->path.string();
     attempt.command_line = options_.command_line;
     attempt.policy = json_text(store::policy_json(*ready_.policy));

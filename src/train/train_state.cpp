@@ -31,6 +31,25 @@ std::optional<double> optional_number(const Json& object, const char* key,
   return get<double>(object, key, where);
 }
 
+DataPosition read_position(const Json& data, std::int64_t step, const std::string& where) {
+  const auto epoch = get<std::int64_t>(data, "epoch", where);
+  const auto instance = get<std::int64_t>(data, "start_index", where);
+  if (epoch < 0 || instance < 0)
+    throw Error(ErrorKind::kDamaged,
+                where + ": the trainer state has a negative place in the data");
+  return {.step = static_cast<std::uint64_t>(step),
+          .epoch = static_cast<std::uint64_t>(epoch),
+          .instance = static_cast<std::uint64_t>(instance)};
+}
+
+std::optional<DataPosition> read_begin(const Json& data, const std::string& where) {
+  if (!data.contains("begin")) return std::nullopt;
+  const Json begin = get<Json>(data, "begin", where);
+  const auto step = get<std::int64_t>(begin, "step", where);
+  if (step < 0) throw Error(ErrorKind::kDamaged, where + ": its data begin at a negative step");
+  return read_position(begin, step, where);
+}
+
 /// The files from which safetensors weights are read.
 std::vector<InputFile> files_of(const std::filesystem::path& weights) {
   std::vector<InputFile> files;
@@ -65,13 +84,12 @@ void load_weights(Stepper& stepper, const std::filesystem::path& path) {
 
 Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
              const data::BatchSource& batches) {
-  const auto per_epoch = static_cast<std::int64_t>(batches.steps_per_epoch());
-  const auto epoch = static_cast<std::int64_t>(config.epoch.value_or(0)) + state.step / per_epoch;
-  const auto seen_this_epoch = state.step % per_epoch * config.global_train_batch_size;
+  const DataPosition& begin = batches.config().begin;
+  const DataPosition now = batches.position_after(static_cast<std::uint64_t>(state.step));
   return {{"step", state.step},
-          {"epoch", epoch},
+          {"epoch", now.epoch},
           {"tokens_seen", state.tokens},
-          {"examples_seen_epoch", seen_this_epoch},
+          {"examples_seen_epoch", now.instance},
           {"world_size", 1},
           {"run_id", run_id},
           {"experiment_digest", config::experiment_digest(config).hex()},
@@ -80,8 +98,10 @@ Json to_json(const TrainState& state, const std::string& run_id, const config::T
           {"min_loss", std::isfinite(state.min_loss) ? Json(state.min_loss) : Json(nullptr)},
           {"data",
            {{"seed", config.data.seed.value_or(config.seed)},
-            {"epoch", epoch},
-            {"start_index", seen_this_epoch}}}};
+            {"epoch", now.epoch},
+            {"start_index", now.instance},
+            {"begin",
+             {{"step", begin.step}, {"epoch", begin.epoch}, {"start_index", begin.instance}}}}}};
 }
 
 Json to_json(const optim::ClipLimits& limits) {
@@ -95,6 +115,9 @@ SavedState read_state(const Json& trainer, const std::string& where) {
   saved.state.tokens = get<std::int64_t>(trainer, "tokens_seen", where);
   if (saved.state.step < 0 || saved.state.tokens < 0)
     throw Error(ErrorKind::kDamaged, where + ": the trainer state has a negative counter");
+  const Json data = get<Json>(trainer, "data", where);
+  saved.position = read_position(data, saved.state.step, where);
+  saved.begin = read_begin(data, where);
   saved.state.chain = Digest::from_hex(get<std::string>(trainer, "chain_hash", where));
   if (const auto min_loss = optional_number(trainer, "min_loss", where))
     saved.state.min_loss = *min_loss;
@@ -134,23 +157,46 @@ Start read_start_documents(const store::CheckpointReader& reader) {
   return start;
 }
 
-void begin_at(Stepper& stepper, std::optional<Start>& start, bool with_state,
+DataPosition begin_of_run(const SavedState& saved, const config::TrainConfig& config) {
+  return saved.begin.value_or(config::batch_config(config).begin);
+}
+
+bool takes_counters(const config::TrainConfig& config) {
+  return config.restore_dataloader && !config.reset_trainer_state;
+}
+
+DataPosition begin_of_branch(const SavedState& saved, const config::TrainConfig& config) {
+  if (config.reset_trainer_state) return config::batch_config(config).begin;
+  DataPosition begin;
+  if (config.restore_dataloader) {
+    begin = saved.position;
+    const auto epoch = static_cast<std::uint64_t>(config.epoch.value_or(0));
+    if (config.epoch && epoch != begin.epoch) begin = {begin.step, epoch, 0};
+  }
+  const auto skipped = config.fast_forward_batches.value_or(0) * config.global_train_batch_size;
+  begin.instance += static_cast<std::uint64_t>(skipped);
+  return begin;
+}
+
+void begin_at(Stepper& stepper, std::optional<Start>& start, StartOf of,
               const std::optional<std::filesystem::path>& weights) {
   const config::TrainConfig& config = stepper.config();
+  if (!start) {
+    if (!config.load_weights) return stepper.init_weights();
+    return load_weights(stepper, weights.value_or(*config.load_weights));
+  }
+  const bool own = of == StartOf::kThisRun;
+  const SavedState& saved = start->saved;
+  stepper.batches().begin_at(own ? begin_of_run(saved, config) : begin_of_branch(saved, config));
   // Moments before weights: theirs is memory that the stepper holds already.
-  if (start && with_state) {
+  if (own || !config.reset_optimizer_state) {
     const auto limits = read_limits(*start->contents.optim_state, start->path.string());
-    stepper.restore_owned(start->saved.state, {start->contents.optim, limits});
+    stepper.restore_owned(own || takes_counters(config) ? saved.state : stepper.state(),
+                          {start->contents.optim, limits});
   }
-  if (start) {
-    start->contents.optim.clear();
-    stepper.load_owned_weights(start->contents.model);
-    start->contents.model.clear();
-  } else if (config.load_weights) {
-    load_weights(stepper, weights.value_or(*config.load_weights));
-  } else {
-    stepper.init_weights();
-  }
+  start->contents.optim.clear();
+  stepper.load_owned_weights(start->contents.model);
+  start->contents.model.clear();
 }
 
 }  // namespace olmo::train

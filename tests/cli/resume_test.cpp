@@ -236,6 +236,66 @@ TEST_CASE("a run that takes over the weights alone is recorded from its own step
   CHECK(scene.record("weights").steps() == "1..1");
 }
 
+TEST_CASE(
+    "a branch with larger batches goes on in the data, as do its resumes, its record and audits",
+    "[cli]") {
+  const FourSteps scene;
+  const Words settings = {"load_path=" + (scene / "run" / "step2").string(),
+                          "global_train_batch_size=12", "fast_forward_batches=1", "stop_at=7",
+                          "save_interval=2"};
+  const auto train = [&](const std::string& run, const Words& more) {
+    Words words = settings;
+    words.insert(words.end(), more.begin(), more.end());
+    auto ended = scene.train(run, words);
+    INFO(ended.err);
+    CHECK(ended.code == (more.empty() || more[0] == "--resume" ? 0 : 75));
+    return ended;
+  };
+  CHECK(train("whole", {}).says("note: the data go on with instance 28 of epoch 0; "));
+  train("parts", {"stop_after=3"});
+  train("parts", {"--resume", "latest"});
+  CHECK(scene.record("parts").proof() == scene.record("whole").proof());
+  const auto record = scene.record("parts");
+  CHECK(record.rows("SELECT start_step, start_epoch, start_instance FROM attempts") ==
+        Words{"2|0|28", "5|0|64"});
+  // Sixty-four instances: three batches of twelve after the 28th, then the next epoch.
+  CHECK(record.value("SELECT group_concat(epoch) FROM surviving_steps") == "0,0,0,1,1");
+  for (const char* step : {"3", "6"}) {
+    const auto seen = harness(
+        scene / "log", {"data", "inspect", (scene / "parts").string(), "--step", step, "--json"});
+    CHECK(Json::parse(seen.out).at("batch_hash") ==
+          record.value("SELECT batch_hash FROM surviving_steps WHERE step = " + std::string(step)));
+  }
+  CHECK(harness(scene / "log", {"report", "run", (scene / "parts").string()}).code == 0);
+  CHECK(harness(scene / "log", {"audit", (scene / "parts").string(), "--steps", "5..7"}).code == 0);
+  store::Database(scene / "parts" / "run.db", store::OpenMode::kReadWrite)
+      .execute("UPDATE attempts SET start_instance = 52 WHERE attempt = 2");
+  const auto altered = harness(scene / "log", {"report", "run", (scene / "parts").string()});
+  CHECK(altered.code == 4);
+}
+
+TEST_CASE("a run that takes over weights and moments alone begins its steps and data anew",
+          "[cli]") {
+  const FourSteps scene;
+  const Words settings = {"load_path=" + (scene / "run" / "step2").string(), "epoch=1",
+                          "stop_at=2"};
+  const auto run = [&](const std::string& name, const std::string& setting) {
+    Words words = settings;
+    words.push_back(setting);
+    const auto ended = scene.train(name, words);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    CHECK(scene.record(name).value("SELECT start_step || ' ' || start_instance FROM attempts") ==
+          "0 0");
+    CHECK(harness(scene / "log", {"report", "run", (scene / name).string()}).code == 0);
+    return scene.record(name).value("SELECT group_concat(epoch) FROM surviving_steps");
+  };
+  CHECK(run("anneal", "restore_dataloader=false") == "0,0");  // as in OLMo
+  CHECK(run("reset", "reset_trainer_state=true") == "1,1");
+  for (const auto& [name, tensor] : store::read_checkpoint(scene / "anneal" / "step2").optim)
+    if (name.starts_with("step/")) CHECK(host_value<std::int64_t>(tensor) == 4);  // two and two
+}
+
 TEST_CASE("a branch is a run of its own whose record tells the state that it began from", "[cli]") {
   const FourSteps scene;
   const std::string checkpoint = (scene / "run" / "step2").string();

@@ -139,7 +139,9 @@ const std::map<std::string, Alternative>& alternatives() {
       {"load_path", {"$DIR/copy_of_step2", {"load_path=$DIR/step2"}}},
       {"try_load_latest_save", {"true"}},
       {"reset_optimizer_state", {"true", {"load_path=$DIR/step2"}, {"reset_trainer_state=true"}}},
-      {"reset_trainer_state", {"true", {"load_path=$DIR/step2"}, {"reset_optimizer_state=true"}}},
+      {"reset_trainer_state", {"true", {"load_path=$DIR/step2"}}},
+      {"restore_dataloader", {"false", {"load_path=$DIR/step2"}}},
+      {"fast_forward_batches", {"1", {"load_path=$DIR/step2"}}},
       {"eval_interval", {"2"}},
       {"eval_on_load", {"true"}},
       {"eval_subset_num_batches", {"1"}},
@@ -222,7 +224,7 @@ class Scene {
     policy.mixed_precision = config.mixed_precision();
     train::Stepper stepper(config, policy, data::BatchSource(batch_config(config)));
     std::optional<train::Start> none;
-    train::begin_at(stepper, none, /*with_state=*/false);
+    train::begin_at(stepper, none, train::StartOf::kThisRun);
     store::RecordedRun run;
     run.config = json_text(to_json(config));
     run.experiment_digest = experiment_digest(config).hex();

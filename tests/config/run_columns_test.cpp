@@ -35,16 +35,16 @@ TEST_CASE("a config says the seed, parameters, tokens of a step and steps of its
         std::string::npos);
 }
 
-TEST_CASE("the batches of an epoch follow from the sizes of the token files", "[config]") {
+TEST_CASE("the instances of an epoch follow from the sizes of the token files", "[config]") {
   const auto columns = run_columns(std::string(kConfig) + R"(50, "data": {"paths": ["a", "b"]}})");
   REQUIRE(columns);
-  const auto batches = [&](std::vector<std::int64_t> bytes) {
-    return batches_per_epoch_of(columns->config, bytes);
+  const auto instances = [&](std::vector<std::int64_t> bytes) {
+    return instances_of(columns->config, bytes);
   };
-  CHECK(batches({32 * 7 + 31, 32 * 5}) == 3);  // instances of 32 bytes, four a batch
-  CHECK(batches({32 * 7 + 31, 32 * 4 + 31}) == 2);
-  CHECK(batches({32 * 3, 31}) == 0);
-  CHECK_FALSE(batches({32 * 7}));
+  CHECK(instances({32 * 7 + 31, 32 * 5}) == 12);  // instances of 32 bytes
+  CHECK(instances({32 * 7 + 31, 32 * 4 + 31}) == 11);
+  CHECK(instances({31, 31}) == 0);
+  CHECK_FALSE(instances({32 * 7}));
 }
 
 TEST_CASE("the last step follows from steps and tokens, and from epochs only with the data",

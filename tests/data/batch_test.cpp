@@ -132,6 +132,21 @@ TEST_CASE("files of `datasets` follow their sorted labels", "[data]") {
   CHECK((dataset.label(0) == "Ant" && dataset.label(1) == "zebra"));
 }
 
+TEST_CASE("batches of another size go on where those before them ended", "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = small_config(folder);
+  const BatchSource before(config);
+  config.global_batch_size = 4;
+  BatchSource after(config);
+  after.begin_at(before.position_after(2));
+  const auto order = build_order({.instances = 10, .seed = 11}, 0);
+  CHECK(after.indices(3) == std::vector<std::uint32_t>(order.begin() + 6, order.end()));
+  CHECK(after.epoch_of(4) == 1);
+  const auto thrown = thrown_by([&] { after.batch(2); });
+  REQUIRE(thrown);
+  CHECK(thrown->kind == ErrorKind::kUsage);
+}
+
 TEST_CASE("the digest tells apart batches with the same tokens and other labels", "[data]") {
   const ScratchFolder folder;
   BatchSource source(small_config(folder));

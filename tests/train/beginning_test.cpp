@@ -6,6 +6,7 @@
 #include "models/read_weights.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"
+#include "train/rank_state.h"
 #include "train/small_run.h"
 #include "train/stepper.h"
 
@@ -48,12 +49,54 @@ TEST_CASE("a new run begins in a folder without checkpoints, or in one it may ov
              Contains("none of which can be read (") && Contains("): choose another --run-dir"));
 }
 
-TEST_CASE("load_path takes over weights and counters together, or nothing", "[train]") {
+TEST_CASE("load_path takes no counters over without moments", "[train]") {
   const store::test::TempFolder folder;
   const auto from = "load_path=" + (folder / "absent").string();
   CHECK_THAT(problem_in(folder.path(), {from}), Contains("absent"));
   CHECK_THAT(problem_in(folder.path(), {from, "reset_optimizer_state=true"}),
-             Contains("must be equal here"));
+             Contains("warms the learning rate up once more"));
+}
+
+TEST_CASE("load_path takes no moments of another optimizer over", "[train]") {
+  const store::test::TempFolder folder;
+  auto contents = whole_state(3);
+  contents.config = Json{{"optimizer", {{"name", "lionw"}}}};
+  store::save_checkpoint(folder / "from", contents);
+  const auto from = "load_path=" + (folder / "from").string();
+  CHECK_THAT(problem_in(folder / "to", {from}),
+             Contains("`optimizer.name` is adamw, and ") && Contains("the moments of lionw"));
+  CHECK(problem_in(folder / "to", {from, "optimizer.name=lionw"}).empty());
+  CHECK(problem_in(folder / "to", {from, "reset_optimizer_state=true", "reset_trainer_state=true"})
+            .empty());
+}
+
+TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is noted", "[train]") {
+  Start start{"x/step3", store::test::example(3), {}};
+  start.contents.config = Json{{"optimizer", {{"betas", {0.5, 0.6}}, {"weight_decay", 0.1}}}};
+  start.saved.position = {.step = 3, .epoch = 1, .instance = 8};
+  const auto notes = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> all = {"load_path=x", "global_train_batch_size=4",
+                                    "optimizer.betas=[0.5, 0.6]"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return notes_of_branch(start, small_config("t.npy", all), 20);
+  };
+  CHECK(notes({}).empty());
+  CHECK(notes({"optimizer.betas=[0.5, 0.7]"}) ==
+        std::vector<std::string>{"`optimizer.betas` is [0.5,0.7], where OLMo would go on with that "
+                                 "of x/step3, [0.5,0.6]"});
+  CHECK(notes({"optimizer.weight_decay=0.3"}).empty());
+  CHECK(notes({"optimizer.weight_decay=0.3", "reset_trainer_state=true"}).size() == 1);
+  CHECK(notes({"epoch=2"}) ==
+        std::vector<std::string>{"the data go on with instance 0 of epoch 2; x/step3 stands before "
+                                 "instance 8 of epoch 1"});
+  CHECK(notes({"fast_forward_batches=1"})
+            .at(0)
+            .starts_with("the data go on with instance 12 of epoch 1; "));
+  CHECK(notes({"fast_forward_batches=9"})
+            .at(0)
+            .starts_with("the data go on with instance 0 of epoch 2; "));
+  CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true", "reset_trainer_state=true"})
+            .empty());
 }
 
 TEST_CASE("of a run that goes on, those weights are read that were recorded", "[train]") {
@@ -85,6 +128,6 @@ TEST_CASE("of a run that goes on, those weights are read that were recorded", "[
   REQUIRE(save(2, "2") != recorded);
   Stepper stepper = stepper_of(config);
   std::optional<Start> none;
-  begin_at(stepper, none, /*with_state=*/false, beginning.weights);
+  begin_at(stepper, none, StartOf::kThisRun, beginning.weights);
   CHECK(models::weights_digest(stepper.parameters()) == recorded);
 }

@@ -154,8 +154,10 @@ TEST_CASE("a new run on ranks takes over another run's checkpoint", "[train]") {
   Tiny tiny;
   tiny.train(1, "first", {"stop_after=2"});
   const std::string from = "load_path=" + (tiny.folder / "first").string();
-  tiny.train(1, "one", {from});
-  tiny.train(3, "three", {from});
+  const std::string settings = GENERATE("stop_at=4", "restore_dataloader=false",
+                                        "reset_trainer_state=true", "fast_forward_batches=3");
+  tiny.train(1, "one", {from, settings, "global_train_batch_size=6"});
+  tiny.train(3, "three", {from, settings, "global_train_batch_size=6"});
   CHECK(tiny.proof("three") == tiny.proof("one"));
 }
 

@@ -38,7 +38,7 @@ inline store::CheckpointContents whole_state(std::int64_t step, std::uint32_t se
                           {"run_id", "run"},
                           {"experiment_digest", experiment()},
                           {"chain_hash", std::string(64, 'a')},
-                          {"data", {{"seed", 6198}}}};
+                          {"data", {{"seed", 6198}, {"epoch", 0}, {"start_index", step * 4}}}};
   contents.config = Json{{"model", {{"d_model", 97}}}};
   contents.optim_state = Json{{"max_grad_norm", 1.0}};
   const auto add = [&](const std::string& key, std::uint32_t salt) {

@@ -6,6 +6,7 @@
 
 using olmo::Json;
 using olmo::train::differences;
+using olmo::train::with_new_keys;
 
 TEST_CASE("a changed, an added and a removed key are named with both values", "[train]") {
   const Json before = {{"a", 1}, {"nested", {{"lr", 0.5}, {"gone", true}}}, {"same", {1, 2}}};
@@ -16,4 +17,14 @@ TEST_CASE("a changed, an added and a removed key are named with both values", "[
                                              "`new` was null, is \"x\""};
   CHECK(found == expected);
   CHECK(differences(before, before).empty());
+}
+
+TEST_CASE("a key that came after a config was recorded is no difference", "[train]") {
+  const Json recorded = {{"max_duration", 3}, {"seed", 5}};
+  const Json now = with_new_keys(recorded);
+  CHECK(now.at("restore_dataloader") == true);
+  CHECK(now.at("max_duration") == 3);
+  CHECK(differences(now, with_new_keys(now)).empty());
+  const Json unreadable = {{"a key of a newer version", 1}};
+  CHECK(with_new_keys(unreadable) == unreadable);
 }

@@ -33,11 +33,29 @@ class Steps {
         start_(store::start_of(run.attempts)),
         is_branch_(start_ != 0 ||
                    (!run.attempts.empty() && !run.attempts.front().resumed_from.empty())),
-        batches_of_files_(batches_of_files()),
-        batches_per_epoch_(batches_of_files_.value_or(0) > 0 ? batches_of_files_
-                                                             : batches_of_length()) {
+        begin_(store::data_begin_of(run.attempts).value_or(config::batch_config(config_).begin)),
+        batches_(batches_of_files()),
+        batches_per_epoch_(is_known(batches_) ? signed_of(batches_->from(0))
+                                              : batches_of_length()) {
     for (const store::Stretch& stretch : store::stretches_of(run.attempts))
       if (stretch.first <= stretch.last) stretches_.push_back(of_one_token(stretch));
+  }
+
+  /// What is wrong with the place in the data where an attempt began; empty: nothing.
+  [[nodiscard]] std::string problem_of_start(const store::AttemptRecord& attempt) const {
+    if (!attempt.start_epoch || !attempt.start_instance || !is_known(batches_)) return "";
+    const auto step = static_cast<std::uint64_t>(attempt.start_step);
+    if (attempt.start_step < 0 || step < begin_.step) return "";
+    const DataPosition expected = position_after_step(begin_, *batches_, step);
+    if (*attempt.start_epoch == signed_of(expected.epoch) &&
+        *attempt.start_instance == signed_of(expected.instance))
+      return "";
+    return "attempt " + std::to_string(attempt.attempt) + ": it began with instance " +
+           std::to_string(*attempt.start_instance) + " of epoch " +
+           std::to_string(*attempt.start_epoch) + ", and after its start step " +
+           std::to_string(attempt.start_step) + " its config and token files give instance " +
+           std::to_string(expected.instance) + " of epoch " + std::to_string(expected.epoch) +
+           ": one of them was altered";
   }
 
   /// What is wrong with the step at this place; empty: nothing.
@@ -63,12 +81,22 @@ class Steps {
     return {stretch.first, mfu_of_one_token(run_, *attempt)};
   }
 
+  static std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+  /// Some epoch of them holds one.
+  static bool is_known(const std::optional<DataBatches>& batches) {
+    return batches && batches->from(0) > 0;
+  }
+
   /// By the sizes of the token files.
-  [[nodiscard]] std::optional<std::int64_t> batches_of_files() const {
+  [[nodiscard]] std::optional<DataBatches> batches_of_files() const {
     std::vector<std::int64_t> bytes;
     for (const auto& input : run_.inputs)
       if (input.kind == "tokens") bytes.push_back(input.bytes);
-    return config::batches_per_epoch_of(config_, bytes);
+    const auto instances = config::instances_of(config_, bytes);
+    if (!instances) return std::nullopt;
+    return DataBatches{static_cast<std::uint64_t>(*instances),
+                       static_cast<std::uint64_t>(config_.global_train_batch_size)};
   }
 
   /// By the last step of a training that no `stop_at` ends, of this attempt or a later one.
@@ -80,12 +108,13 @@ class Steps {
   }
 
   [[nodiscard]] std::string problem_of_epoch(std::size_t i) const {
-    if (run_.steps.epoch.empty() || !batches_of_files_) return "";
-    if (*batches_of_files_ == 0)
+    if (run_.steps.epoch.empty() || !batches_) return "";
+    if (!is_known(batches_))
       return "its token files hold no batch by their sizes: the column bytes of inputs was altered";
+    const auto step = static_cast<std::uint64_t>(run_.steps.step[i]);
+    if (step <= begin_.step) return "";  // an older run, which counted a checkpoint's steps anew
     const std::int64_t recorded = run_.steps.epoch[i];
-    const std::int64_t expected =
-        config_.epoch.value_or(0) + (run_.steps.step[i] - 1) / *batches_of_files_;
+    const std::int64_t expected = signed_of(position_of_step(begin_, *batches_, step).epoch);
     if (recorded == expected) return "";
     return at(i) + "its epoch is " + std::to_string(recorded) +
            ", and its config and token files give " + std::to_string(expected) +
@@ -200,7 +229,8 @@ class Steps {
   const config::TrainConfig& config_;
   std::int64_t start_;
   bool is_branch_;
-  std::optional<std::int64_t> batches_of_files_;
+  DataPosition begin_;
+  std::optional<DataBatches> batches_;
   std::optional<std::int64_t> batches_per_epoch_;  ///< of a length in epochs, at least
   std::vector<MfuOfStretch> stretches_;            ///< by their first steps
 };
@@ -210,6 +240,8 @@ class Steps {
 std::optional<std::string> altered_step(const store::RecordedRun& run,
                                         const config::RunColumns& config) {
   const Steps steps(run, config);
+  for (const store::AttemptRecord& attempt : run.attempts)
+    if (auto problem = steps.problem_of_start(attempt); !problem.empty()) return problem;
   for (std::size_t i = 0; i < run.steps.size(); ++i)
     if (auto problem = steps.problem(i); !problem.empty()) return problem;
   return std::nullopt;

@@ -454,6 +454,12 @@ CREATE TABLE run_seals (
   PRIMARY KEY (run_id, attempt, part)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO run_seals SELECT run_id, attempt, '', 0, NULL FROM attempts;
+)sql",
+                                                 R"sql(
+-- Where in the data an attempt began (core/data_position.h); NULL: not recorded, then a run began with the first
+-- instance of its epoch.
+ALTER TABLE attempts ADD COLUMN start_epoch INTEGER;
+ALTER TABLE attempts ADD COLUMN start_instance INTEGER;
 )sql"};
 
 }  // namespace olmo::store

@@ -45,14 +45,14 @@
 
 namespace olmo::store {
 
-inline constexpr int kSchemaVersion = 10;
+inline constexpr int kSchemaVersion = 11;
 inline constexpr int kApplicationId = 0x4F4C4D4F;  // "OLMO"
 
 // Version 2 added the evaluations, 3 imported runs and energy, 4 traces and audits, 5 imports that
 // tell tokens and no steps, and the seals of evaluations, 6 the format of the hash chain, 7
 // declarations, 8 ranks: who trained, where the time of steps went, and the hosts of energy, 9 the
-// seals of traces, 10 those of attempts,
-// and the link that an attempt begins from.
+// seals of traces, 10 those of attempts, and the link that an attempt begins from, 11 where in the
+// data it begins.
 
 /// A table by which a version is known: it is the first that has it.
 struct TableSince {

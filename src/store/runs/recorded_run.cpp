@@ -281,6 +281,17 @@ std::int64_t start_of(const std::vector<AttemptRecord>& attempts) {
   return start;
 }
 
+std::optional<DataPosition> data_begin_of(const std::vector<AttemptRecord>& attempts) {
+  const auto unsigned_of = [](std::int64_t value) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
+  };
+  const auto first = std::ranges::find(attempts, start_of(attempts), &AttemptRecord::start_step);
+  if (first == attempts.end() || !first->start_epoch || !first->start_instance) return std::nullopt;
+  return DataPosition{.step = unsigned_of(first->start_step),
+                      .epoch = unsigned_of(*first->start_epoch),
+                      .instance = unsigned_of(*first->start_instance)};
+}
+
 std::int64_t devices_of(const std::vector<RankRecord>& ranks) {
   std::set<std::string> hosts;
   std::int64_t gpus = 0;

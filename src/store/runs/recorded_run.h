@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/data_position.h"
 #include "store/runs/audit_records.h"
 #include "store/runs/run_db.h"
 #include "store/runs/run_line.h"
@@ -79,6 +80,10 @@ RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
 /// The step after which a run with these attempts began: 0, or that of a checkpoint, if it took
 /// over another run's.
 std::int64_t start_of(const std::vector<AttemptRecord>& attempts);
+
+/// Where in the data it began. Nothing: an older version recorded it, whose runs all began with the
+/// first instance of their epoch, as their configs tell it.
+std::optional<DataPosition> data_begin_of(const std::vector<AttemptRecord>& attempts);
 
 /// Devices of an attempt with these ranks: GPUs, one a rank; where processors compute, machines.
 std::int64_t devices_of(const std::vector<RankRecord>& ranks);

@@ -32,6 +32,8 @@ struct AttemptRecord {
   std::int64_t start_step = 0;
   std::string resumed_from = {};  ///< a checkpoint; empty: none
   std::string start_link = {};    ///< hash chain of the state after start_step; empty: not known
+  std::optional<std::int64_t> start_epoch = {};     ///< where in the data it began: before this
+  std::optional<std::int64_t> start_instance = {};  ///< instance of its order; nothing: not known
   std::string command_line;
   std::string policy;                           ///< JSON text
   std::string build;                            ///< JSON text

@@ -11,7 +11,7 @@
 namespace olmo::store {
 namespace {
 
-constexpr int kSince = 10;  ///< schema version; later columns are under no seal of this form
+constexpr int kSince = 10;  ///< schema version
 
 /// A row of run_seals.
 struct RunSeal {
@@ -46,9 +46,15 @@ RowSeal seal_begun(const Table<Record>& table, const std::string& run_id, std::i
 
 template <class Record>
 void add_row(const Table<Record>& table, const Record& record, RowSeal& seal) {
-  for (const auto& column : table.columns)
-    if (column.since <= kSince && !changes(table.name, column.name))
-      add_to(seal.hash, column.get(record));
+  for (const auto& column : table.columns) {
+    if (changes(table.name, column.name)) continue;
+    const SqlValue value = column.get(record);
+    if (column.since > kSince) {  // counts where it holds something: so older seals stay
+      if (std::holds_alternative<std::monostate>(value)) continue;
+      add_to(seal.hash, std::string(column.name));
+    }
+    add_to(seal.hash, value);
+  }
   ++seal.rows;
 }
 

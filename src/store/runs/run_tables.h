@@ -37,6 +37,8 @@ inline constexpr Column<AttemptRecord> kAttemptColumns[] = {
     column_or_null<&AttemptRecord::strategy>("strategy", 8),
     column_or_null<&AttemptRecord::launch>("launch", 8),
     column_or_null<&AttemptRecord::start_link>("start_link", 10),
+    column<&AttemptRecord::start_epoch>("start_epoch", 11),
+    column<&AttemptRecord::start_instance>("start_instance", 11),
 };
 inline constexpr Table<AttemptRecord> kAttempts{"attempts", "run_id", kAttemptColumns};
 

@@ -100,6 +100,35 @@ TEST_CASE("an epoch that the token files do not give is told by the step", "[rep
   CHECK(sentence([](auto& run) { run.inputs.pop_back(); }).empty());  // not known which is there
 }
 
+TEST_CASE("a place in the data that an attempt did not begin at is told by the attempt",
+          "[report]") {
+  const auto sentence_of = [](std::int64_t instance) {
+    return sentence([&](auto& run) {
+      auto& again = run.attempts.emplace_back();
+      again.attempt = 2;
+      again.start_step = 3;
+      again.start_epoch = 1;
+      again.start_instance = instance;
+    });
+  };
+  CHECK(sentence_of(512).empty());
+  CHECK(sentence_of(1024) ==
+        "attempt 2: it began with instance 1024 of epoch 1, and after its start step 3 its config "
+        "and token files give instance 512 of epoch 1: one of them was altered");
+}
+
+TEST_CASE("the epochs of a branch follow from where it began in the data", "[report]") {
+  const auto sentence_of = [](std::int64_t instance) {
+    return sentence([&](auto& run) {
+      run.attempts[0].start_epoch = 0;
+      run.attempts[0].start_instance = instance;
+    });
+  };
+  CHECK(sentence_of(0).empty());
+  CHECK(sentence_of(512).find("step 2: its epoch is 0, and its config and token files give 1") ==
+        0);
+}
+
 TEST_CASE("a loss per label that the number of labels does not give is told by the step",
           "[report]") {
   CHECK(sentence([](auto& run) { run.steps.loss_per_label[1] = 3; })
