@@ -52,7 +52,7 @@ Json number(double value) {
 std::string element_text(double value) { return formatted("%.9g", value); }
 
 void row(const std::string& name, const std::string& value) {
-  std::cout << std::left << std::setw(23) << name << value << '\n';
+  std::cout << std::left << std::setw(26) << name << value << '\n';
 }
 
 Json tensor_json(const CheckpointDataset& dataset) {

@@ -1,5 +1,7 @@
 // `olmo-harness checkpoint import|export`: models to and from the formats of other software.
+#include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,7 @@
 #include "core/text/safe_text.h"
 #include "model/model_config.h"
 #include "models/convert_model.h"
+#include "train/olmo_checkpoint.h"
 
 namespace olmo::cli {
 namespace {
@@ -22,7 +25,33 @@ struct Options {
   bool json = false;
 };
 
-void print(const models::ConvertedModel& converted, const Options& options) {
+/// What an imported checkpoint of OLMo's has beside its weights.
+using State = std::optional<train::SavedState>;
+
+Json to_json(const State& state) {
+  if (!state) return nullptr;
+  return {{"step", state->state.step},
+          {"tokens", state->state.tokens},
+          {"epoch", state->position.epoch},
+          {"instance", state->position.instance}};
+}
+
+void print(const State& state, const models::ModelFiles& source) {
+  if (state) {
+    std::cout << "with the optimizer's state after " << state->state.step
+              << " updates: load_path takes it\n"
+              << "counters, if every batch had the size that config.yaml says:\n  "
+              << state->state.tokens << " tokens; the data go on with instance "
+              << state->position.instance << " of epoch " << state->position.epoch << '\n';
+  } else if (std::filesystem::exists(source.path / "optim.pt")) {
+    std::cout << "its optimizer's state, optim.pt, is a Python pickle, which can run code and is "
+                 "not read: OLMo's scripts/convert_pt_to_safetensors.py makes optim.safetensors of "
+                 "it\n";
+  }
+}
+
+void print(const models::ConvertedModel& converted, const Options& options,
+           const State& state = {}) {
   const auto& source = converted.source;
   const auto parameters = model::count_parameters(source.config).total;
   if (options.json) {
@@ -33,6 +62,7 @@ void print(const models::ConvertedModel& converted, const Options& options) {
                          {"bytes", converted.bytes},
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
+                         {"state", to_json(state)},
                          {"tokenizer", or_null(source.tokenizer.file)}};
     std::cout << json_text(result) << '\n';
     return;
@@ -42,6 +72,7 @@ void print(const models::ConvertedModel& converted, const Options& options) {
   for (const auto& file : converted.files) std::cout << "  " << file << '\n';
   std::cout << converted.bytes << " bytes; weights sha256 " << converted.weights_digest.hex()
             << '\n';
+  print(state, source);
   if (!source.tokenizer.file) {
     std::cout << "its tokenizer is not on this machine"
               << (source.tokenizer.identifier ? " (" + *source.tokenizer.identifier + ")" : "")
@@ -60,19 +91,25 @@ void add_checkpoint_import(const Command& checkpoint) {
   command
       .option("FOLDER", options.source,
               "Hugging Face (config.json, *.safetensors; OLMo 1 or 2) or OLMo (config.yaml, "
-              "model.safetensors)")
+              "model.safetensors and, if it is there, optim.safetensors)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();
   command.json(options.json);
   command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and load_weights take it. Nothing has to be imported to be evaluated.\n"
+      "and load_weights take it. With OLMo's optim.safetensors it is a whole checkpoint (step N), "
+      "which load_path takes, too. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command.action([&options] {
     apply_policy(resolve_policy("portable", "auto", 0));
-    print(during("copying the weights of " + options.source,
-                 [&] { return models::import_model(options.source, options.to); }),
-          options);
+    State state;
+    const auto add_state = [&](const auto& source, auto& contents) {
+      state = train::add_olmo_state(source, contents);
+    };
+    const auto converted = during("copying the weights of " + options.source, [&] {
+      return models::import_model(options.source, options.to, add_state);
+    });
+    print(converted, options, state);
   });
 }
 

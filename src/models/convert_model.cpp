@@ -11,7 +11,6 @@
 #include "core/text/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
-#include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/safetensors.h"
 
 namespace olmo::models {
@@ -154,7 +153,7 @@ ConvertedModel export_model(const fs::path& checkpoint, const fs::path& to,
   return converted;
 }
 
-ConvertedModel import_model(const fs::path& from, const fs::path& to) {
+ConvertedModel import_model(const fs::path& from, const fs::path& to, const AddState& add_state) {
   ConvertedModel converted{.source = find_model(from), .path = to};
   const ModelFiles& source = converted.source;
   OutputFolder folder(to);
@@ -168,6 +167,7 @@ ConvertedModel import_model(const fs::path& from, const fs::path& to) {
   contents.trainer = Json{{"step", 0}};
   contents.config = std::move(config);
   contents.model = std::move(weights.tensors);
+  if (add_state) add_state(source, contents);
   store::save_checkpoint(folder.path(), contents);
   copy_tokenizer(source, folder.path());
   folder.publish();

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/hash.h"
 #include "models/model_files.h"
+#include "store/checkpoint/checkpoint.h"
 
 namespace olmo::models {
 
@@ -37,9 +39,13 @@ struct ConvertedModel {
 ConvertedModel export_model(const std::filesystem::path& checkpoint,
                             const std::filesystem::path& to, const ExportOptions& options);
 
-/// Writes a model of any format as a run directory of ours with one checkpoint of kind weights,
-/// `to`/step0, and with tokenizer.json beside it if the model comes with one; whole or not at all.
-/// Throws as export_model.
-ConvertedModel import_model(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Adds what else the source has to the contents of a checkpoint, which hold its weights.
+using AddState = std::function<void(const ModelFiles& source, store::CheckpointContents&)>;
+
+/// Writes a model of any format as a run directory of ours with one checkpoint, of kind weights,
+/// `to`/step0, or with what `add_state` makes of it; and with tokenizer.json beside it if the model
+/// comes with one; whole or not at all. Throws as export_model and `add_state`.
+ConvertedModel import_model(const std::filesystem::path& from, const std::filesystem::path& to,
+                            const AddState& add_state = {});
 
 }  // namespace olmo::models

@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kHfConfig[] = "config.json";
-constexpr char kOlmoConfig[] = "config.yaml";
 constexpr char kTokenizer[] = "tokenizer.json";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {

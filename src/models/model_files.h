@@ -27,6 +27,8 @@ enum class ModelFormat {
 /// olmo-harness, hf-olmo, hf-olmo2, hf_olmo, olmo.
 std::string to_string(ModelFormat format);
 
+inline constexpr const char* kOlmoConfig = "config.yaml";
+
 /// A model on disk, recognised and described; its weights have not been read.
 struct ModelFiles {
   std::filesystem::path path;  ///< the folder; of a run directory the checkpoint in it

@@ -83,9 +83,7 @@ void load_weights(Stepper& stepper, const std::filesystem::path& path) {
 }  // namespace
 
 Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
-             const data::BatchSource& batches) {
-  const DataPosition& begin = batches.config().begin;
-  const DataPosition now = batches.position_after(static_cast<std::uint64_t>(state.step));
+             const DataPosition& begin, const DataPosition& now) {
   return {{"step", state.step},
           {"epoch", now.epoch},
           {"tokens_seen", state.tokens},
@@ -102,6 +100,12 @@ Json to_json(const TrainState& state, const std::string& run_id, const config::T
             {"start_index", now.instance},
             {"begin",
              {{"step", begin.step}, {"epoch", begin.epoch}, {"start_index", begin.instance}}}}}};
+}
+
+Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
+             const data::BatchSource& batches) {
+  return to_json(state, run_id, config, batches.config().begin,
+                 batches.position_after(static_cast<std::uint64_t>(state.step)));
 }
 
 Json to_json(const optim::ClipLimits& limits) {

@@ -15,6 +15,8 @@ namespace olmo::train {
 /// Counters, chain, identity of run and experiment, and (under `data`) the position in the data
 /// order.
 Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
+             const DataPosition& begin, const DataPosition& now);
+Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
              const data::BatchSource& batches);
 Json to_json(const optim::ClipLimits& limits);
 

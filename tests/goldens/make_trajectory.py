@@ -131,6 +131,7 @@ def train(trainer, count):
             if len(steps) == count:
                 return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
         epoch += 1
+        trainer.dataset.start_index = 0  # where the trainer went on from a checkpoint, it is not
         trainer.dataset.reshuffle(epoch)
 
 

@@ -14,6 +14,7 @@
 #include "support/catch.h"
 #include "support/golden_tensors.h"
 #include "support/temporary_directory.h"
+#include "train/reference_tokens.h"
 #include "train/session_alone.h"
 
 namespace olmo::train {
@@ -146,16 +147,6 @@ void check_trajectory(const Trajectory& trajectory, const fs::path& run_dir) {
   CHECK(spread_of(weights, trajectory.final).rms() <= trajectory.weight_rms_tolerance);
 }
 
-/// As make_trajectory.py's token_ids().
-void write_tokens(const fs::path& path) {
-  std::ofstream file(path, std::ios::binary);
-  for (std::uint64_t i = 0; i < 32 * 52; ++i) {
-    const auto id =
-        static_cast<std::uint16_t>((i * i * 2654435761U % (std::uint64_t{1} << 32) >> 16) % 126);
-    file.write(reinterpret_cast<const char*>(&id), sizeof id);
-  }
-}
-
 /// OLMo's own config keys, without those that are empty or that only OLMo's machinery has.
 Json without_nulls(const Json& json) {
   Json kept = Json::object();
@@ -169,7 +160,7 @@ Trajectory committed(const std::string& name, const fs::path& folder) {
   const fs::path data = OLMO_TEST_DATA "/train";
   const auto golden = test::read_golden_tensors(data / ("trajectory_" + name + ".safetensors"));
   const Json description = Json::parse(golden.metadata.at("description"));
-  write_tokens(folder / "tokens.npy");
+  write_reference_tokens(folder / "tokens.npy");
   Json config = without_nulls(description.at("settings"));
   config["data"] = {{"paths", {(folder / "tokens.npy").string()}},
                     {"drop_last", true},

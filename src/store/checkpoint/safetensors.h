@@ -75,12 +75,15 @@ std::vector<SafetensorsFile> open_safetensors(const std::filesystem::path& path)
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const SafetensorsMetadata& metadata = {});
 
-// The keys of OLMo's own model.safetensors (olmo/safetensors_util.py): the URL-safe base64 of a
-// Python pickle of ((name,), False). Only the bytes of that one shape are recognised; nothing is
-// ever executed.
+// The keys of OLMo's own safetensors (olmo/safetensors_util.py): the URL-safe base64 of a Python
+// pickle of ((name,), False), in optim.safetensors of (("state", name, "exp_avg"), False). Only the
+// bytes of that one shape, of up to three texts, are recognised; nothing is ever executed.
 
 /// The key of a tensor's name, as OLMo writes it (pickle protocol 4).
 std::string encode_olmo_key(const std::string& name);
+
+/// The texts behind a key of OLMo's; none: it is another text.
+std::vector<std::string> decode_olmo_path(const std::string& key);
 
 /// The name behind a key of OLMo's; any other text as it is.
 std::string decode_olmo_key(const std::string& key);

@@ -1,0 +1,77 @@
+"""Makes tests/data/train/olmo_checkpoint: an unsharded checkpoint of OLMo's own trainer, and the steps that follow it there.
+
+Needs: as make_trajectory.py
+Run:   python3 tests/goldens/make_olmo_checkpoint.py
+
+config.yaml, model.safetensors and optim.safetensors are written by OLMo's functions after SAVED steps, with the parameters' names
+that FSDP gives the optimizer's state. after.json has the steps up to MORE of the trainer that restored them, as trajectories have.
+The tokens are make_trajectory's token_ids().
+"""
+
+import json
+import tempfile
+
+import torch
+from make_trajectory import LENGTH, MODEL, OUT, token_ids, train, trainer_of
+from olmo.config import (DataConfig, ModelConfig, OptimizerConfig, OptimizerType, SchedulerConfig, SchedulerType,
+                         TrainConfig)
+from olmo.model import OLMo
+from olmo.safetensors_util import safetensors_file_to_state_dict, state_dict_to_safetensors_file
+
+SAVED, MORE = 4, 9
+SMALL = dict(MODEL, d_model=16, n_heads=2, n_layers=1, layer_norm_with_affine=True, weight_tying=False)
+
+
+def config(folder):
+    token_ids().tofile(f"{folder}/tokens.npy")
+    cfg = TrainConfig(
+        run_name="olmo", seed=6198, model=ModelConfig(**SMALL), max_duration=MORE, precision="fp32",
+        optimizer=OptimizerConfig(name=OptimizerType.adamw, learning_rate=3e-3, weight_decay=0.1, betas=(0.9, 0.95),
+                                  eps=1e-8, metrics_log_interval=1),
+        scheduler=SchedulerConfig(name=SchedulerType.cosine_with_warmup, t_warmup=3, alpha_f=0.1),
+        save_folder=folder, save_overwrite=True, global_train_batch_size=8, device_train_microbatch_size=4,
+        max_grad_norm_ratio=1.2, max_grad_norm=None,
+        data=DataConfig(paths=[f"{folder}/tokens.npy"], memmap_dtype="uint16", drop_last=True, num_workers=0, seed=34))
+    cfg.device_train_batch_size, cfg.device_train_grad_accum = 8, 2
+    return cfg
+
+
+def optim_state_of(trainer):
+    """As FSDP.optim_state_dict() gives it: by name."""
+    names = {parameter: name for name, parameter in trainer.model.named_parameters()}
+    groups = [dict(group, params=[names[p] for p in group["params"]]) for group in trainer.optim.param_groups]
+    return {"state": {names[p]: dict(state) for p, state in trainer.optim.state.items()}, "param_groups": groups}
+
+
+def restored(cfg, folder, counters):
+    trainer = trainer_of(cfg, safetensors_file_to_state_dict(folder / "model.safetensors"))
+    saved = safetensors_file_to_state_dict(folder / "optim.safetensors")
+    for name, parameter in trainer.model.named_parameters():
+        trainer.optim.state[parameter].update(saved["state"][name])
+    trainer.load_trainer_state_dict(counters)
+    return trainer
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(6198)
+    folder = OUT / "olmo_checkpoint"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        cfg = config(scratch)
+        before = trainer_of(cfg, OLMo(cfg.model).state_dict())
+        train(before, SAVED)
+        state_dict_to_safetensors_file(before.model.state_dict(), folder / "model.safetensors")
+        state_dict_to_safetensors_file(optim_state_of(before), folder / "optim.safetensors")
+        counters = dict(epoch=0, global_step=SAVED, global_train_examples_seen_this_epoch=SAVED * 8,
+                        global_train_tokens_seen=SAVED * 8 * LENGTH, world_size=1, checkpoints=[], unsharded_checkpoints=[],
+                        ephemeral_checkpoints=[])
+        steps, _ = train(restored(cfg, folder, counters), MORE - SAVED)
+        cfg.data.paths, cfg.save_folder = ["tokens.npy"], "run"
+        cfg.save(folder / "config.yaml")
+    (folder / "after.json").write_text("[\n" + ",\n".join(json.dumps(step) for step in steps) + "\n]\n")
+    print([step["ce_loss"] for step in steps])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+#include "models/olmo_optimizer.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "models/model_files.h"
+#include "store/checkpoint/safetensors.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+using namespace olmo;
+using Catch::Matchers::Contains;
+using models::read_olmo_optimizer;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kGolden = OLMO_TEST_DATA "/train/olmo_checkpoint";
+
+/// The golden file with its tensors changed, in a folder.
+template <class Edit>
+void write_state(const fs::path& folder, const Edit& edit) {
+  const store::SafetensorsFile golden(kGolden / models::kOlmoOptimizer);
+  NamedTensors tensors;
+  for (const auto& entry : golden.entries())
+    tensors.push_back({entry.name, golden.tensor(entry.name)});
+  edit(tensors);
+  store::write_safetensors(folder / models::kOlmoOptimizer, tensors);
+}
+
+/// The tensor of one part of one parameter.
+NamedTensor& tensor_of(NamedTensors& tensors, const std::string& part, const std::string& name) {
+  return *std::ranges::find_if(tensors, [&](const auto& tensor) {
+    const auto names = store::decode_olmo_path(tensor.name);
+    return names == std::vector<std::string>{"state", name, part};
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the optimizer's state that OLMo saved is read under our names", "[models]") {
+  const auto config = models::find_model(kGolden).config;
+  const auto state = read_olmo_optimizer(kGolden, config);
+  REQUIRE(state);
+  CHECK(state->step == 4);
+  std::vector<std::string> of_norm;
+  for (const auto& [name, tensor] : state->tensors)
+    if (name.ends_with("/transformer.ln_f.weight")) of_norm.push_back(name);
+  CHECK(of_norm == std::vector<std::string>{"step/transformer.ln_f.weight",
+                                            "exp_avg/transformer.ln_f.weight",
+                                            "exp_avg_sq/transformer.ln_f.weight",
+                                            "grad_norm_exp_avg/transformer.ln_f.weight"});
+  CHECK_FALSE(read_olmo_optimizer(kGolden.parent_path(), config));
+}
+
+TEST_CASE("a state that does not fit its model is told by parameter and part", "[models]") {
+  const auto config = models::find_model(kGolden).config;
+  const test::TemporaryDirectory folder;
+  const std::string name = "transformer.ln_f.weight";
+  const auto check = [&](const auto& edit, const std::string& sentence) {
+    write_state(folder.path(), edit);
+    CHECK_THROWS_WITH(read_olmo_optimizer(folder.path(), config), Contains(sentence));
+  };
+  check([&](auto& tensors) { tensor_of(tensors, "exp_avg", name).name = "exp_avg"; },
+        "optim.safetensors: `exp_avg` of transformer.ln_f.weight is missing: expected the state of "
+        "AdamW by the parameters' names");
+  check([&](auto& tensors) { tensor_of(tensors, "exp_avg_sq", name).tensor = at::zeros({8}); },
+        "`exp_avg_sq` of transformer.ln_f.weight has another shape");
+  check(
+      [&](auto& tensors) {
+        auto& tensor = tensor_of(tensors, "exp_avg", name).tensor;
+        tensor = tensor.to(at::kBFloat16);
+      },
+      "`exp_avg` of transformer.ln_f.weight is not F32");
+  check([&](auto& tensors) { tensor_of(tensors, "step", name).tensor = at::full({}, 5.0F); },
+        "`step` of transformer.ln_f.weight is 5, and of the first parameter 4");
+  for (const float wrong : {-1.0F, 4.5F, 3e7F, std::numeric_limits<float>::quiet_NaN()})
+    check([&](auto& tensors) { tensor_of(tensors, "step", name).tensor = at::full({}, wrong); },
+          "`step` of transformer.ln_f.weight is no number of updates");
+}

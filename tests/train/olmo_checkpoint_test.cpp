@@ -1,0 +1,82 @@
+#include "train/olmo_checkpoint.h"
+
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "core/files/json.h"
+#include "models/convert_model.h"
+#include "store/runs/recorded_run.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+#include "train/reference_tokens.h"
+#include "train/session_alone.h"
+
+using namespace olmo;
+using namespace olmo::train;
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kGolden = OLMO_TEST_DATA "/train/olmo_checkpoint";
+
+/// What OLMo's checkpoint at `from` becomes.
+std::optional<SavedState> import_to(const fs::path& to, const fs::path& from = kGolden) {
+  std::optional<SavedState> state;
+  models::import_model(from, to, [&](const auto& source, auto& contents) {
+    state = add_olmo_state(source, contents);
+  });
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]") {
+  const test::TemporaryDirectory folder;
+  const auto saved = import_to(folder / "olmo");
+  REQUIRE(saved);
+  CHECK(saved->state.step == 4);
+  CHECK(saved->state.tokens == 4 * 8 * 32);
+  CHECK(saved->position == DataPosition{4, 0, 32});
+  write_reference_tokens(folder / "tokens.npy");
+  const auto loaded = config::load_config(
+      kGolden / "config.yaml", {"data.paths=[" + (folder / "tokens.npy").string() + "]",
+                                "threads=1", "load_path=" + (folder / "olmo/step4").string(),
+                                "save_interval=null", "tokenizer.identifier=none"});
+  const auto ended = run_session(loaded, {folder / "run", {}, {}, "test"});
+  const auto db = store::RunDb::open(ended.database, store::OpenMode::kReadOnly);
+  const auto run = store::read_run(db.records(), ended.run_id);
+  const Json after = read_json_file(kGolden / "after.json");
+  REQUIRE(run.steps.size() == after.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const Json& step = after[i];
+    CHECK(run.steps.step[i] == step.at("step"));
+    CHECK(run.steps.tokens[i] == step.at("tokens"));
+    CHECK(run.steps.epoch[i] == step.at("epoch"));
+    CHECK(run.steps.lr[i] == Approx(step.at("lr").get<double>()).epsilon(1e-12));
+    CHECK(run.steps.loss[i] == Approx(step.at("ce_loss").get<double>()).margin(3e-6));
+    CHECK(run.steps.grad_norm[i] == Approx(step.at("total_grad_norm").get<double>()).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("weights without an optimizer's state are imported alone", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::create_directory(folder / "from");
+  for (const char* file : {"config.yaml", "model.safetensors"})
+    fs::copy(kGolden / file, folder / "from" / file);
+  CHECK_FALSE(import_to(folder / "weights", folder / "from"));
+  CHECK(store::CheckpointReader(folder / "weights/step0").kind() ==
+        store::CheckpointKind::kWeights);
+}
+
+TEST_CASE("the state of another optimizer than AdamW is not imported", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden, folder / "from");
+  std::string text = read_file(folder / "from/config.yaml");
+  text.replace(text.find("name: adamw"), 11, "name: lionw");
+  std::ofstream(folder / "from/config.yaml") << text;
+  CHECK_THROWS_WITH(import_to(folder / "to", folder / "from"),
+                    Contains("config.yaml: `optimizer.name` is lionw, expected adamw"));
+  CHECK_FALSE(fs::exists(folder / "to"));
+}
