@@ -53,4 +53,8 @@ std::vector<ConfigMessage> resolve_references(ConfigDocument& document, const Co
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides);
 
+/// The same for one that may have nothing but `model`, to which alone its values are held: a model
+/// needs no data that fit it.
+LoadedConfig read_model_document(ConfigDocument document, bool is_yaml);
+
 }  // namespace olmo::config

@@ -143,6 +143,19 @@ void report_problems(Findings& findings, const std::vector<ConfigProblem>& probl
   }
 }
 
+/// Every key but the evaluators, and the old ones; what values mean to each other is not looked at.
+TrainConfig read_keys(Findings& findings, ConfigDocument& document, bool is_yaml) {
+  for (auto& error : resolve_references(document, default_tree()))
+    findings.errors.push_back(std::move(error));
+  TrainConfig config;
+  GroupReader reader(findings, document.root, "", "");
+  visit_keys(config, reader);
+  reader.report_unknown_keys();
+  read_legacy_keys(findings, config);
+  if (is_yaml) require_yaml_keys(findings, config);
+  return config;
+}
+
 void require_no_errors(Findings& findings) {
   if (!findings.errors.empty())
     throw Error(ErrorKind::kUsage, joined(sorted_texts(std::move(findings.errors)), "\n"));
@@ -154,20 +167,25 @@ LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides) {
   LoadedConfig loaded;
   Findings findings{document, apply_overrides(document, overrides)};
-  for (auto& error : resolve_references(document, default_tree()))
-    findings.errors.push_back(std::move(error));
-  GroupReader reader(findings, document.root, "", "");
-  visit_keys(loaded.config, reader);
-  reader.report_unknown_keys();
+  loaded.config = read_keys(findings, document, is_yaml);
   const auto evaluators = read_evaluators(findings);
   report_misread(findings);
-  read_legacy_keys(findings, loaded.config);
   note_z_loss(findings, loaded.config);
-  if (is_yaml) require_yaml_keys(findings, loaded.config);
   report_problems(findings, validate(loaded.config));
   report_problems(findings, problems_of(evaluators, loaded.config.model));
   require_no_errors(findings);
   loaded.notes = sorted_texts(std::move(findings.notes));
+  loaded.blockers = sorted_texts(std::move(findings.blockers));
+  return loaded;
+}
+
+LoadedConfig read_model_document(ConfigDocument document, bool is_yaml) {
+  LoadedConfig loaded;
+  Findings findings{document};
+  loaded.config = read_keys(findings, document, is_yaml);
+  report_misread(findings);
+  report_problems(findings, model::problems_of(loaded.config.model));
+  require_no_errors(findings);
   loaded.blockers = sorted_texts(std::move(findings.blockers));
   return loaded;
 }

@@ -56,7 +56,7 @@ model::ModelConfig read_model_config(config::ConfigDocument document, bool olmo_
   if (document.root.keys.empty()) fail(document.name, "has no key `model`");
   std::vector<std::string> blockers;
   try {
-    auto loaded = config::read_document(document, olmo_defaults, {});
+    auto loaded = config::read_model_document(document, olmo_defaults);
     std::ranges::copy_if(loaded.blockers, std::back_inserter(blockers), [](const auto& line) {
       return line.find(": `model.") != std::string::npos &&
              line.find("_dropout` ") == std::string::npos;

@@ -153,6 +153,23 @@ TEST_CASE("a checkpoint of ours is loaded from its directory and from its run's"
   }
 }
 
+TEST_CASE("a model may have more ids than the token files of a default config hold", "[models]") {
+  const Copy olmo("olmo1_layout");
+  std::string text = read_file(olmo / "config.yaml");
+  text.replace(text.find("embedding_size: 64"), 18, "embedding_size: 100352");
+  text.replace(text.find("vocab_size: 60"), 14, "vocab_size: 100278");
+  std::ofstream(olmo / "config.yaml") << text;
+  CHECK(find_model(olmo.path()).config.vocab_size == 100278);
+
+  store::CheckpointContents contents;
+  contents.kind = store::CheckpointKind::kWeights;
+  contents.trainer = Json{{"step", 0}};
+  contents.config = Json{{"model", {{"vocab_size", 100278}, {"embedding_size", 100352}}}};
+  contents.model = {{"transformer.wte.weight", at::zeros({1, 1})}};
+  store::save_checkpoint(olmo / "ours", contents);
+  CHECK(find_model(olmo / "ours").config.vocab_size == 100278);
+}
+
 TEST_CASE("the tokenizer beside the weights is found", "[models]") {
   const Copy copy("olmo1");
   fs::copy_file(OLMO_TEST_DATA "/data/tokenizer_small.json", copy / "tokenizer.json");
