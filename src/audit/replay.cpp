@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/compute/gpu.h"
 #include "core/error.h"
+#include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "train/preparation.h"
 #include "train/train_state.h"
@@ -92,19 +93,54 @@ std::string auditable_of(const AuditedRun& recorded, const CheckpointPlaces& pla
   return "no step, unless --checkpoints says where one of its own checkpoints is";
 }
 
+/// The checkpoint of another run that this one took over, as `first` says.
+std::string taken_over_by(const store::AttemptRecord& first, const config::TrainConfig& config) {
+  return first.resumed_from.empty() ? config.load_path.value_or("") : first.resumed_from;
+}
+
+/// Whether the run of `recorded` began from this checkpoint, by its chain and its place in the
+/// data. The hashes of the state that it began from are compared as those of any step.
+bool is_start_of(const AuditedRun& recorded, const config::TrainConfig& config,
+                 const train::Start& start) {
+  const auto& first = recorded.attempts.front();
+  const auto begin = store::data_begin_of(recorded.attempts);
+  const bool same_chain =
+      !train::takes_counters(config) || start.saved.state.chain.hex() == first.start_link;
+  return same_chain && begin && *begin == train::begin_of_branch(start.saved, config) &&
+         recorded.state_hashes.contains(first.start_step);
+}
+
+/// What a branch took over, where that is here as it was. Not of an older record, which does not
+/// tell where in the data it began.
+std::optional<train::Start> find_taken_over(const AuditedRun& recorded,
+                                            const config::TrainConfig& config) {
+  if (recorded.attempts.empty()) return std::nullopt;
+  const std::string recorded_place = taken_over_by(recorded.attempts.front(), config);
+  for (const std::string& place : {config.load_path.value_or(""), recorded_place}) {
+    if (place.empty()) continue;
+    try {
+      const fs::path path = store::resolve_checkpoint(place);
+      if (!store::CheckpointReader(path).verify().empty()) continue;
+      train::Start start = train::read_start(path);
+      if (is_start_of(recorded, config, start)) return start;
+    } catch (const Error&) {
+      continue;  // not there, or not sound: the sentence that refuses the audit says so
+    }
+  }
+  return std::nullopt;
+}
+
 void require_startable(const AuditedRun& recorded, const config::TrainConfig& config,
                        const CheckpointPlaces& places) {
   if (!config.load_path && recorded.first_step() == 1) return;
-  const std::string from = recorded.attempts.empty() ? "" : recorded.attempts.front().resumed_from;
-  const std::string checkpoint = !from.empty()      ? " (" + from + ")"
-                                 : config.load_path ? " (" + *config.load_path + ")"
-                                                    : "";
+  const std::string from =
+      recorded.attempts.empty() ? "" : taken_over_by(recorded.attempts.front(), config);
   throw Error(ErrorKind::kUsage,
               "audit: the run " + recorded.run_id + " is a branch: it began at step " +
                   std::to_string(recorded.first_step() - 1) + " from another run's checkpoint" +
-                  checkpoint +
-                  ", whose steps it has no record of, so that its first steps cannot be vouched "
-                  "for. Audit the run that saved that checkpoint, and of this one " +
+                  (from.empty() ? "" : " (" + from + ")") +
+                  ", which is not here as it was. Say with load_path=PLACE where it is; or audit "
+                  "of this run " +
                   auditable_of(recorded, places));
 }
 
@@ -164,6 +200,11 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                std::vector<store::Finding>& findings)
     : stepper_(config, policy, data::BatchSource(config::batch_config(config))) {
   std::optional<train::Start> start = find_start(recorded, places, step, findings);
+  train::StartOf of = train::StartOf::kThisRun;
+  if (!start && config.load_path) {
+    start = find_taken_over(recorded, config);
+    of = train::StartOf::kAnother;
+  }
   std::optional<fs::path> weights;
   if (!start) {
     require_startable(recorded, config, places);
@@ -173,7 +214,7 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                   : weights             ? weights->string()
                   : config.load_weights ? *config.load_weights
                                         : "initial weights";
-  train::begin_at(stepper_, start, train::StartOf::kThisRun, weights);
+  train::begin_at(stepper_, start, of, weights);
 }
 
 std::optional<store::StepRecord> Replay::advance(OpTrace* trace) {

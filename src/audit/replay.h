@@ -32,7 +32,8 @@ std::vector<store::StateHash> hashes_of(const store::CheckpointReader& checkpoin
 /// A training that goes on from a state of a recorded one.
 class Replay {
  public:
-  /// Starts at the latest recorded checkpoint up to `step` that is there and sound, else at step 0;
+  /// Starts at the latest recorded checkpoint up to `step` that is there and sound, else where the
+  /// run began: at step 0, or at the checkpoint that a branch took over;
   /// what is wrong with others goes to `findings`. Throws Error(kUsage) if the run cannot be
   /// started anew, Error(kInput) if the weights that it began from are not here.
   Replay(const AuditedRun& recorded, const config::TrainConfig& config, const Policy& policy,

@@ -6,6 +6,7 @@
 #include "cli/words.h"
 #include "store/database/sqlite.h"
 #include "support/catch.h"
+#include "support/says.h"
 
 namespace olmo::test {
 namespace {
@@ -80,23 +81,38 @@ TEST_CASE("an audit starts from the checkpoint before the steps", "[cli]") {
   CHECK(stretch.at("verdict") == "identical");
 }
 
-TEST_CASE("an audit of a branch says why it cannot start, and what to audit instead", "[cli]") {
+TEST_CASE("an audit of a branch begins at the checkpoint that it took over, wherever that is",
+          "[cli]") {
   const Audited& scene = the_run();
-  REQUIRE(
-      scene
-          .train("branch", {"load_path=" + (scene / "run" / "step10").string(), "max_duration=16",
-                            "save_interval=4", "save_num_checkpoints_to_keep=-1"})
-          .code == 0);
+  fs::create_directory(scene / "from");
+  fs::copy(scene / "run" / "step10", scene / "from" / "step10");
+  REQUIRE(scene
+              .train("branch", {"load_path=" + (scene / "from" / "step10").string(),
+                                "max_duration=16", "save_interval=4",
+                                "save_num_checkpoints_to_keep=-1", "global_train_batch_size=6"})
+              .code == 0);
+  const auto passed = scene.audit(scene / "branch");
+  INFO(passed.out);
+  CHECK(passed.code == 0);
+  CHECK(says(passed.out, "steps 11..16 from " + (scene / "from" / "step10").string()));
+  CHECK(says(passed.out, "the run began from another run's checkpoint, "));
+
+  fs::rename(scene / "from", scene / "moved");
   const auto ended = scene.audit(scene / "branch");
   CHECK(ended.code == 2);
   CHECK(ended.says("is a branch: it began at step 10 from another run's checkpoint (" +
-                   (scene / "run" / "step10").string()));
+                   (scene / "from" / "step10").string() + "), which is not here as it was"));
   CHECK(
-      ended.says("Audit the run that saved that checkpoint, and of this one --steps 13..16, "
-                 "which follow its own checkpoint of step 12"));
+      ended.says("or audit of this run --steps 13..16, which follow its own checkpoint of step "
+                 "12"));
   CHECK(scene.audit(scene / "branch", {"--steps", "13..16"}).code == 0);
+  const auto at = [&](const fs::path& place) {
+    return scene.audit(scene / "branch", {"load_path=" + place.string()}).code;
+  };
+  CHECK(at(scene / "moved" / "step10") == 0);
+  CHECK(at(scene / "run" / "step20") == 2);  // sound, and another one
   fs::remove_all(scene / "branch" / "step12");
-  CHECK(scene.audit(scene / "branch").says("of this one no step, unless"));
+  CHECK(scene.audit(scene / "branch").says("of this run no step, unless"));
 }
 
 TEST_CASE("an auditor needs the record, the checkpoints and the token files, wherever they are",
