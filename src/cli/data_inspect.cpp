@@ -98,8 +98,15 @@ Inspection inspect_files(const InspectArguments& arguments) {
   return inspection;
 }
 
-train::Start read_documents(const std::filesystem::path& checkpoint) {
-  return train::read_start_documents(store::CheckpointReader(checkpoint));
+/// Where the training of a config begins. The checkpoint of load_path is read where it decides
+/// that.
+DataPosition begin_of(const config::TrainConfig& config) {
+  if (!config.load_path) return config::batch_config(config).begin;
+  if (!train::takes_counters(config)) return train::begin_of_branch({}, config);
+  const auto start = train::find_load_path(config, [](const std::filesystem::path& checkpoint) {
+    return train::read_start_documents(store::CheckpointReader(checkpoint));
+  });
+  return train::begin_of_branch(start->saved, config);
 }
 
 /// The batches of a config. The sidecar of its token files knows best what made them: some of
@@ -115,8 +122,7 @@ Inspection inspect_config(const InspectArguments& arguments, const config::Train
   }
   Inspection inspection;
   inspection.batches = config::batch_config(config);
-  if (const auto start = train::find_load_path(config, read_documents))
-    inspection.batches.begin = train::begin_of_branch(start->saved, config);
+  inspection.batches.begin = begin_of(config);
   const auto sidecar =
       config.data.paths.empty() ? std::nullopt : data::read_sidecar(config.data.paths.front());
   inspection.tokenizer = tokenizer_of(arguments.tokenizer, sidecar);

@@ -48,6 +48,18 @@ TEST_CASE("data inspect shows of a config the batch that its token files and opt
   CHECK(Json::parse(by_config.output) == Json::parse(by_files.output));
 }
 
+TEST_CASE("data inspect reads the checkpoint of load_path where that decides what a step saw",
+          "[cli]") {
+  const TemporaryDirectory folder;
+  const std::string command = std::string("data inspect ") + kTiny + " data.paths=[" +
+                              write_tokens(folder, "a.npy") + "] --step 3 --json";
+  const std::string absent = " load_path=" + (folder / "absent").string();
+  const auto anew = harness(command + absent + " restore_dataloader=false");
+  REQUIRE(anew.code == 0);
+  CHECK(Json::parse(anew.output) == Json::parse(harness(command).output));
+  CHECK(harness(command + absent).code == 3);
+}
+
 TEST_CASE("data inspect refuses the options of token files beside a config", "[cli]") {
   const TemporaryDirectory folder;
   const auto tokens = write_tokens(folder, "a.npy");
