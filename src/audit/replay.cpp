@@ -93,11 +93,6 @@ std::string auditable_of(const AuditedRun& recorded, const CheckpointPlaces& pla
   return "no step, unless --checkpoints says where one of its own checkpoints is";
 }
 
-/// The checkpoint of another run that this one took over, as `first` says.
-std::string taken_over_by(const store::AttemptRecord& first, const config::TrainConfig& config) {
-  return first.resumed_from.empty() ? config.load_path.value_or("") : first.resumed_from;
-}
-
 /// Whether the run of `recorded` began from this checkpoint, by its chain and its place in the
 /// data. The hashes of the state that it began from are compared as those of any step.
 bool is_start_of(const AuditedRun& recorded, const config::TrainConfig& config,
@@ -114,15 +109,14 @@ bool is_start_of(const AuditedRun& recorded, const config::TrainConfig& config,
 /// tell where in the data it began.
 std::optional<train::Start> find_taken_over(const AuditedRun& recorded,
                                             const config::TrainConfig& config) {
-  if (recorded.attempts.empty()) return std::nullopt;
-  const std::string recorded_place = taken_over_by(recorded.attempts.front(), config);
-  for (const std::string& place : {config.load_path.value_or(""), recorded_place}) {
+  if (!config.load_path || recorded.attempts.empty()) return std::nullopt;
+  for (const std::string& place : {*config.load_path, recorded.attempts.front().resumed_from}) {
     if (place.empty()) continue;
     try {
       const fs::path path = store::resolve_checkpoint(place);
-      if (!store::CheckpointReader(path).verify().empty()) continue;
-      train::Start start = train::read_start(path);
-      if (is_start_of(recorded, config, start)) return start;
+      const store::CheckpointReader reader(path);
+      if (is_start_of(recorded, config, train::read_start_documents(reader)))
+        return train::read_start(path);
     } catch (const Error&) {
       continue;  // not there, or not sound: the sentence that refuses the audit says so
     }
@@ -133,8 +127,8 @@ std::optional<train::Start> find_taken_over(const AuditedRun& recorded,
 void require_startable(const AuditedRun& recorded, const config::TrainConfig& config,
                        const CheckpointPlaces& places) {
   if (!config.load_path && recorded.first_step() == 1) return;
-  const std::string from =
-      recorded.attempts.empty() ? "" : taken_over_by(recorded.attempts.front(), config);
+  std::string from = recorded.attempts.empty() ? "" : recorded.attempts.front().resumed_from;
+  if (from.empty()) from = config.load_path.value_or("");
   throw Error(ErrorKind::kUsage,
               "audit: the run " + recorded.run_id + " is a branch: it began at step " +
                   std::to_string(recorded.first_step() - 1) + " from another run's checkpoint" +
@@ -200,11 +194,8 @@ Replay::Replay(const AuditedRun& recorded, const config::TrainConfig& config, co
                std::vector<store::Finding>& findings)
     : stepper_(config, policy, data::BatchSource(config::batch_config(config))) {
   std::optional<train::Start> start = find_start(recorded, places, step, findings);
-  train::StartOf of = train::StartOf::kThisRun;
-  if (!start && config.load_path) {
-    start = find_taken_over(recorded, config);
-    of = train::StartOf::kAnother;
-  }
+  const auto of = start ? train::StartOf::kThisRun : train::StartOf::kAnother;
+  if (!start) start = find_taken_over(recorded, config);
   std::optional<fs::path> weights;
   if (!start) {
     require_startable(recorded, config, places);
