@@ -66,11 +66,16 @@ class Snapshot {
   const RecordDatabase& records_;
 };
 
-/// Of the first attempt: the chain before the run's first step. Nothing where it is not recorded.
+/// The first attempt that began where the run did; null: there is none at all.
+const AttemptRecord* first_of(const std::vector<AttemptRecord>& attempts) {
+  const auto first = std::ranges::find(attempts, start_of(attempts), &AttemptRecord::start_step);
+  return first == attempts.end() ? nullptr : &*first;
+}
+
+/// The chain before the run's first step. Nothing where it is not recorded.
 std::optional<Digest> start_link_of(const std::vector<AttemptRecord>& attempts) {
-  for (const auto& attempt : attempts)
-    if (attempt.start_step == start_of(attempts)) return digest_of(attempt.start_link);
-  return std::nullopt;
+  const auto* first = first_of(attempts);
+  return first == nullptr ? std::nullopt : digest_of(first->start_link);
 }
 
 /// Attempts that went on from a step which no later one has replaced, by that step.
@@ -285,8 +290,8 @@ std::optional<DataPosition> data_begin_of(const std::vector<AttemptRecord>& atte
   const auto unsigned_of = [](std::int64_t value) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
   };
-  const auto first = std::ranges::find(attempts, start_of(attempts), &AttemptRecord::start_step);
-  if (first == attempts.end() || !first->start_epoch || !first->start_instance) return std::nullopt;
+  const auto* first = first_of(attempts);
+  if (first == nullptr || !first->start_epoch || !first->start_instance) return std::nullopt;
   return DataPosition{.step = unsigned_of(first->start_step),
                       .epoch = unsigned_of(*first->start_epoch),
                       .instance = unsigned_of(*first->start_instance)};
