@@ -111,7 +111,10 @@ store::CheckpointContents Saver::contents() {
   recorder_.flush();
   const optim::OptimState optim = stepper_.optim_state();
   store::CheckpointContents contents;
-  contents.trainer = to_json(stepper_.state(), recorder_.run_id(), config_, stepper_.batches());
+  const data::BatchSource& batches = stepper_.batches();
+  contents.trainer =
+      to_json(stepper_.state(), recorder_.run_id(), config_, batches.config().begin,
+              batches.position_after(static_cast<std::uint64_t>(stepper_.state().step)));
   contents.config = to_json(config_);
   contents.model = stepper_.parameters();
   contents.optim = optim.tensors;

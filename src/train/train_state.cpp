@@ -102,12 +102,6 @@ Json to_json(const TrainState& state, const std::string& run_id, const config::T
              {{"step", begin.step}, {"epoch", begin.epoch}, {"start_index", begin.instance}}}}}};
 }
 
-Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
-             const data::BatchSource& batches) {
-  return to_json(state, run_id, config, batches.config().begin,
-                 batches.position_after(static_cast<std::uint64_t>(state.step)));
-}
-
 Json to_json(const optim::ClipLimits& limits) {
   return {{"max_grad_norm", or_null(limits.max_grad_norm)},
           {"max_grad_norm_ratio", or_null(limits.max_grad_norm_ratio)}};

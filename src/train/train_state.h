@@ -12,12 +12,10 @@
 
 namespace olmo::train {
 
-/// Counters, chain, identity of run and experiment, and (under `data`) the position in the data
-/// order.
+/// Counters, chain, identity of run and experiment, and (under `data`) where the training began in
+/// the data and where it stands now.
 Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
              const DataPosition& begin, const DataPosition& now);
-Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,
-             const data::BatchSource& batches);
 Json to_json(const optim::ClipLimits& limits);
 
 /// What of a checkpoint's trainer state a resume reads. Throws Error(kDamaged) naming `where` and
