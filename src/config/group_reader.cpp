@@ -233,11 +233,10 @@ void GroupReader::read(const ConfigNode& node, const std::string& path, RawJson&
   if (!has_unresolved(node)) value.text = to_json(node).dump();
 }
 
-bool GroupReader::is_set(std::string_view what) const {
-  const auto equals = what.find('=');
-  const auto* node = findings_.document.root.at_path(what.substr(0, equals));
-  if (node == nullptr || node->kind == Kind::kNull) return false;
-  return equals == std::string_view::npos || node->text == what.substr(equals + 1);
+bool GroupReader::is_set(std::string_view setting) const {
+  const auto equals = setting.find('=');
+  const auto* node = findings_.document.root.at_path(setting.substr(0, equals));
+  return node != nullptr && node->text == setting.substr(equals + 1);
 }
 
 void GroupReader::report_unknown(const ConfigNode& node, const std::string& name) {

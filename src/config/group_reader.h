@@ -138,8 +138,8 @@ class GroupReader {
   template <class T>
   void take(const ConfigNode& node, const std::string& path, const std::string& what,
             const std::optional<T>& parsed, T& value);
-  /// `what`: a key that is not null, or KEY=VALUE.
-  [[nodiscard]] bool is_set(std::string_view what) const;
+  /// `setting`: KEY=VALUE.
+  [[nodiscard]] bool is_set(std::string_view setting) const;
   void report_unknown(const ConfigNode& node, const std::string& name);
   void report_absent(const ConfigNode& node, const Key& key, const Absent& absent);
 

@@ -52,7 +52,7 @@ struct Absent {
   /// ignored one those that mean what happens anyway. "*": any, the key is read into others.
   std::string_view accepted = "";
   std::string_view children = "";   ///< names of a group's keys, separated by spaces
-  std::string_view only_with = "";  ///< refused only if this key is set; KEY=VALUE: to this value
+  std::string_view only_with = "";  ///< KEY=VALUE: refused only with this setting
   /// The key had a member once: the experiment digest still holds its default (JSON), so that the
   /// digests of older runs stay as they are.
   std::string_view in_digest = "";
