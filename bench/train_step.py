@@ -10,7 +10,8 @@ Both train the same architecture from random weights on the same random tokens i
 clipped to norm 1, one micro-batch, two threads. Each round starts both as new processes, one after the other; shared
 machines drift, so the ratio of a round counts and not its absolute figures. The first step of a process is left out of
 tokens/s and reported by itself, as time from the start of the process until it is done. Peak memory is the kernel's
-(ru_maxrss). "others" is the share of the processors that other processes took meanwhile: repeat the run if it is large.
+(ru_maxrss). "dry run" is the rate that `train --dry-run` foretold just before (on a CPU), in tokens/s. "others" is the share
+of the processors that other processes took meanwhile: repeat the run if it is large.
 
 On a GPU (--device) ours computes with numerics=fast, and the peer in fp32 or under torch's autocast to bf16. Of the peak: the
 FLOPs that the model needs (`train --dry-run` has them) by the dense bf16 peak in configs/clusters. --no-peer leaves the peer out.
@@ -104,7 +105,9 @@ def measure_own(arguments, shape, token_file, steps, precision):
                 "activation_checkpointing": arguments.activation_checkpointing}
     if arguments.device != "cpu":
         settings |= {"device": arguments.device, "numerics": "fast"}
-    return measure_ours(arguments, our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision]))
+    config = our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision])
+    foretold = {} if arguments.device != "cpu" else {"foretold": plan_of(arguments, config)["step_time"]["tokens_per_second"]}
+    return measure_ours(arguments, config) | foretold
 
 
 def measure_other(arguments, shape, token_file, steps):
@@ -153,8 +156,9 @@ def summarize(shape, rounds):
               for one in rounds]
     memory = {who: max(one[who]["peak_mib"] for one in rounds) for who in rates}
     first = {who: [one[who]["first_step"] for one in rounds] for who in rates}
+    foretold = [one["ours"]["foretold"] for one in rounds]
     others = max(one[who]["others"] for one in rounds for who in rates)
-    return (f"| {shape} | {spread(rates['ours'])} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
+    return (f"| {shape} | {spread(rates['ours'])} | {spread(foretold)} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
             f"{memory['ours']:.0f} | {memory['peer']:.0f} | {memory['ours'] / memory['peer']:.2f} | "
             f"{spread(first['ours'], 2)} | {spread(first['peer'], 2)} | {100 * others:.0f} % |")
 
@@ -179,8 +183,8 @@ def report(arguments, lines):
         title, "",
         f"`python3 bench/train_step.py --shapes {arguments.shapes} --rounds {arguments.rounds} --threads "
         f"{arguments.threads}{options}` on {processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}.", peer, "",
-        "| shape | tokens/s | peer tokens/s | ratio per round | peak MiB | peer MiB | ratio | first step s | peer first "
-        "step s | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+        "| shape | tokens/s | dry run | peer tokens/s | ratio per round | peak MiB | peer MiB | ratio | first step s | peer first "
+        "step s | others |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     shapes = [f"{name}: d_model {s['d_model']}, {s['n_layers']} layers, {s['n_heads']} heads, length {s['length']}, batch "
               f"{s['batch']}" for name, s in SHAPES.items() if name in arguments.shapes.split(",")]
     return "\n".join(head + lines + ["", "; ".join(shapes) + ".", ""])
