@@ -9,6 +9,7 @@
 
 #include "core/compute/policy.h"
 #include "core/compute/tensor.h"
+#include "ops/thread_speeds.h"
 
 namespace olmo {
 class OpTrace;
@@ -18,11 +19,13 @@ namespace olmo::ops {
 
 /// Scratch memory of operations, a piece for each thread, which is kept between calls: fresh pages
 /// cost more than the arithmetic on them. It only grows. Whoever calls operations again and again
-/// owns one and hands it over in the Context; one operation uses it at a time.
+/// owns one and hands it over in the Context; one operation uses it at a time. How fast the threads
+/// are is kept with it.
 class Workspace {
  public:
   /// For operations on at most `threads` threads.
-  explicit Workspace(int threads) : of_thread_(static_cast<std::size_t>(threads)) {}
+  explicit Workspace(int threads)
+      : of_thread_(static_cast<std::size_t>(threads)), speeds_(threads) {}
 
   /// For a thread of at::parallel_for: at least `floats` floats, on a 64-byte boundary, with
   /// whatever they held; valid until the thread's next call.
@@ -33,6 +36,8 @@ class Workspace {
   /// What all threads hold.
   [[nodiscard]] std::size_t bytes() const;
 
+  ThreadSpeeds& speeds() { return speeds_; }
+
  private:
   struct Free {
     void operator()(float* memory) const;
@@ -42,6 +47,7 @@ class Workspace {
     std::size_t capacity = 0;
   };
   std::vector<Piece> of_thread_;
+  ThreadSpeeds speeds_;
 };
 
 /// How the values of an fp32 output are rounded once its sums are whole.
@@ -76,6 +82,7 @@ class CallWorkspace {
  public:
   explicit CallWorkspace(const Context& context);
   float* reserve(std::size_t floats) { return used_.reserve(floats); }
+  ThreadSpeeds& speeds() { return used_.speeds(); }
 
  private:
   std::optional<Workspace> own_;

@@ -1,13 +1,19 @@
 #include "ops/linear.h"
 
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
@@ -63,19 +69,45 @@ struct Piece {
   std::int64_t row, column, m, n;
 };
 
-// Piece `index` of `grid`: whole tiles, shared out evenly.
-Piece piece_of(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
-               std::int64_t index) {
-  const auto cut = [](std::int64_t extent, std::int64_t unit, std::int64_t parts, std::int64_t i) {
-    return std::min(extent, tiles(extent, unit) * i / parts * unit);
-  };
-  const auto row = index / grid.columns, column = index % grid.columns;
-  const auto i0 = cut(whole.m, kernels.tile_rows, grid.rows, row);
-  const auto i1 = cut(whole.m, kernels.tile_rows, grid.rows, row + 1);
-  const auto j0 = cut(whole.n, kernels.tile_columns, grid.columns, column);
-  const auto j1 = cut(whole.n, kernels.tile_columns, grid.columns, column + 1);
-  return {i0, j0, i1 - i0, j1 - j0};
-}
+// The pieces of a product, one for each thread of a grid: whole tiles, shared in proportion to the
+// threads' speeds. Rows of the grid take rows of the product, and the threads of each its columns.
+class Pieces {
+ public:
+  Pieces(const GemmProblem& whole, const GemmKernels& kernels, const Grid& grid,
+         const ThreadSpeeds& speeds)
+      : whole_(whole), kernels_(kernels), columns_(grid.columns) {
+    for (std::int64_t i = 0; i < grid.rows * grid.columns; ++i) of_thread_.push_back(speeds[i]);
+    for (std::int64_t row = 0; row < grid.rows; ++row) {
+      const auto of_row = threads_of(row);
+      of_row_.push_back(std::accumulate(of_row.begin(), of_row.end(), 0.0));
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return of_thread_.size(); }
+
+  [[nodiscard]] Piece operator[](std::int64_t thread) const {
+    const auto row = thread / columns_, column = thread % columns_;
+    const auto i0 = begin(whole_.m, kernels_.tile_rows, of_row_, row);
+    const auto i1 = begin(whole_.m, kernels_.tile_rows, of_row_, row + 1);
+    const auto j0 = begin(whole_.n, kernels_.tile_columns, threads_of(row), column);
+    const auto j1 = begin(whole_.n, kernels_.tile_columns, threads_of(row), column + 1);
+    return {i0, j0, i1 - i0, j1 - j0};
+  }
+
+ private:
+  [[nodiscard]] std::span<const double> threads_of(std::int64_t row) const {
+    return std::span(of_thread_).subspan(row * columns_, columns_);
+  }
+  static std::int64_t begin(std::int64_t extent, std::int64_t unit, std::span<const double> weights,
+                            std::int64_t index) {
+    return std::min(extent, begin_of_part(tiles(extent, unit), weights, index) * unit);
+  }
+
+  const GemmProblem& whole_;
+  const GemmKernels& kernels_;
+  std::int64_t columns_;
+  std::vector<double> of_thread_, of_row_;
+};
 
 GemmProblem part_of(const GemmProblem& whole, const Piece& piece) {
   GemmProblem part = whole;
@@ -110,17 +142,36 @@ GemmProblem weight_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {.m = n, .n = k, .k = m, .a_row = 1, .a_k = n, .b_k = k, .b_column = 1, .c_row = k};
 }
 
+/// The extents that a piece may have of one that is cut into `parts`, however unlike the threads'
+/// speeds are.
+std::vector<std::int64_t> possible_extents(std::int64_t extent, std::int64_t unit,
+                                           std::int64_t parts) {
+  if (parts == 1) return {extent};
+  constexpr double kLeast = ThreadSpeeds::kSlowest, kMost = ThreadSpeeds::kFastest;
+  const auto all = tiles(extent, unit);
+  const double share = kMost / (kMost + kLeast * static_cast<double>(parts - 1));
+  const auto most = std::min(all, std::lround(static_cast<double>(all) * share) + 1);
+  std::vector<std::int64_t> extents;
+  for (std::int64_t part = 1; part <= most; ++part) {
+    extents.push_back(part * unit);
+    if (extent % unit != 0)
+      extents.push_back(part * unit - unit + extent % unit);  // the last piece
+  }
+  return extents;
+}
+
 /// Floats of workspace of the piece that takes most.
 std::int64_t largest_workspace(const Policy& policy, const GemmProblem& problem) {
   const auto& kernels = gemm_kernels_for(policy.isa);
   const auto grid = grid_of(policy, kernels, problem);
+  GemmProblem part = problem;
   std::int64_t floats = 0;
-  for (std::int64_t index = 0; index < grid.rows * grid.columns; ++index) {
-    const auto piece = piece_of(problem, kernels, grid, index);
-    GemmProblem part = problem;
-    part.m = piece.m;
-    part.n = piece.n;
-    floats = std::max(floats, kernels.workspace(part, kernels.blocking(part, l2_bytes())));
+  for (const auto m : possible_extents(problem.m, kernels.tile_rows, grid.rows)) {
+    for (const auto n : possible_extents(problem.n, kernels.tile_columns, grid.columns)) {
+      part.m = m;
+      part.n = n;
+      floats = std::max(floats, kernels.workspace(part, kernels.blocking(part, l2_bytes())));
+    }
   }
   return floats;
 }
@@ -167,14 +218,20 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   const auto& kernels = gemm_kernels_for(context.policy.isa);
   const auto grid = grid_of(context.policy, kernels, problem);
   CallWorkspace workspace(context);
-  at::parallel_for(0, grid.rows * grid.columns, 1, [&](std::int64_t begin, std::int64_t end) {
+  const Pieces pieces(problem, kernels, grid, workspace.speeds());
+  std::vector<ThreadSpeeds::Share> shares(pieces.count());
+  at::parallel_for(0, std::ssize(shares), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
-      const auto piece = part_of(problem, piece_of(problem, kernels, grid, index));
+      const auto start = std::chrono::steady_clock::now();
+      const auto piece = part_of(problem, pieces[index]);
+      if (piece.m == 0 || piece.n == 0) continue;
       const auto blocking = kernels.blocking(piece, l2_bytes());
       const auto floats = kernels.workspace(piece, blocking);
       kernels.gemm(piece, blocking, workspace.reserve(static_cast<std::size_t>(floats)));
+      shares[index] = {static_cast<double>(piece.m * piece.n), seconds_since(start)};
     }
   });
+  workspace.speeds().learn(shares);
 }
 
 /// Whether LibTorch adds a product of bf16 to fp32. Before 2.11, which c10::Stream tells, it may

@@ -153,14 +153,14 @@ struct Bf16Products {
         old(random_tensor(s.n, s.k, 4)) {}
 
   /// y, dx, dw, and dw continued from `old`.
-  [[nodiscard]] std::vector<at::Tensor> run(const Policy& policy, at::ScalarType type,
+  [[nodiscard]] std::vector<at::Tensor> run(const ops::Context& context, at::ScalarType type,
                                             ops::Rounding rounding) const {
     auto y = at::full({x.size(0), w.size(0)}, NAN, type), dx = at::full(x.sizes(), NAN, type);
     auto dw = at::full(w.sizes(), NAN), more = old.clone();
-    ops::linear(policy, x, w, y);
-    ops::linear_backward_input(policy, dy, w, dx);
-    ops::linear_backward_weight(policy, dy, x, dw, false, rounding);
-    ops::linear_backward_weight(policy, dy, x, more, true, rounding);
+    ops::linear(context, x, w, y);
+    ops::linear_backward_input(context, dy, w, dx);
+    ops::linear_backward_weight(context, dy, x, dw, false, rounding);
+    ops::linear_backward_weight(context, dy, x, more, true, rounding);
     return {y, dx, dw, more};
   }
 };
@@ -212,6 +212,36 @@ TEST_CASE("weight gradients rounded after the last block of rows equal one round
     begin += rows;
   }
   CHECK(same_bits(parts, whole));
+}
+
+TEST_CASE(
+    "a product has the same bits, in the workspace that was planned, however fast its threads are",
+    "[ops]") {
+  std::mt19937 bits(5);
+  Policy policy = resolve_policy("portable", "auto", 4);
+  policy.operations_a_thread = 1;
+  apply_policy(policy);
+  for (const Case& s : {Case{5, 7, 9}, Case{130, 300, 70}, Case{2100, 40, 600}, Case{90, 3000, 700},
+                        Case{700, 900, 300}}) {
+    const Bf16Products products(s);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const auto rounding = type == at::kFloat ? ops::Rounding::kNone : ops::Rounding::kBf16;
+      const auto expected = products.run(policy, type, rounding);
+      const auto planned = ops::linear_workspace(policy, s.m, s.n, s.k, type);
+      for (int draw = 0; draw < 4; ++draw) {
+        ops::Workspace workspace(4);
+        std::vector<ops::ThreadSpeeds::Share> shares(4);
+        for (auto& share : shares) share = {static_cast<double>(1 + bits() % 20), 1};
+        for (int i = 0; i < 5; ++i) workspace.speeds().learn(shares);
+        INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", draw " << draw);
+        const auto found = products.run(ops::Context(policy, workspace), type, rounding);
+        for (std::size_t i = 0; i < found.size(); ++i)
+          CHECK(same_bits(found[i].to(at::kFloat), expected[i].to(at::kFloat)));
+        CHECK(workspace.bytes() <=
+              4 * ops::Workspace::bytes_for(static_cast<std::size_t>(planned)));
+      }
+    }
+  }
 }
 
 TEST_CASE("products in bf16 are the reference's, with no more error than LibTorch's", "[ops]") {
