@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times whole training steps of olmo-harness against transformers' OlmoForCausalLM, in turn, in one run; or, on a CPU, steps
-in bf16 mixed precision against our own in fp32 (--precision).
+in bf16 mixed precision against our own in fp32 (--precision), unless they take LibTorch's products, too (--numerics fast).
 
 Needs: numpy; for the peer torch and transformers, in the Python that runs this (or in --peer-python).
 Run:   python3 bench/train_step.py --binary build/release/olmo-harness --out bench/results/train_step.md
@@ -13,7 +13,7 @@ tokens/s and reported by itself, as time from the start of the process until it 
 (ru_maxrss). "dry run" is the rate that `train --dry-run` foretold just before (on a CPU), in tokens/s. "others" is the share
 of the processors that other processes took meanwhile: repeat the run if it is large.
 
-On a GPU (--device) ours computes with numerics=fast, and the peer in fp32 or under torch's autocast to bf16. Of the peak: the
+With numerics=fast (the default on a GPU) the peer computes in fp32 or under torch's autocast to bf16. On a GPU, of the peak: the
 FLOPs that the model needs (`train --dry-run` has them) by the dense bf16 peak in configs/clusters. --no-peer leaves the peer out.
 """
 
@@ -44,6 +44,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32",
                         help="of our steps; on a CPU those other than fp32 are timed against our own in fp32")
+    parser.add_argument("--numerics", choices=["portable", "fast"], help="of our steps (default: portable on a CPU, else fast)")
     parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
     parser.add_argument("--activation-checkpointing", metavar="MODE", help="of ours (train_memory.py measures all modes)")
     parser.add_argument("--tokenizer", default="tokenizers/allenai_gpt-neox-olmo-dolma-v1_5.json")
@@ -54,6 +55,7 @@ def parse_arguments():
     arguments = parser.parse_args()
     if not arguments.peer and not arguments.binary:
         parser.error("--binary is needed")
+    arguments.numerics = arguments.numerics or ("portable" if arguments.device == "cpu" else "fast")
     if arguments.no_peer and arguments.device == "cpu":
         parser.error("--no-peer is for --device cuda or rocm")
     return arguments
@@ -70,7 +72,7 @@ def run_peer(shape_name, token_file, steps, arguments):
     torch.manual_seed(0)
     shape = SHAPES[shape_name]
     device = "cpu" if arguments.device == "cpu" else "cuda"  # torch calls ROCm's devices so, too
-    narrow = torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda" and arguments.precision != "fp32")
+    narrow = torch.autocast(device, dtype=torch.bfloat16, enabled=arguments.precision != "fp32")
     model = OlmoForCausalLM(OlmoConfig(
         vocab_size=EMBEDDING, hidden_size=shape["d_model"], intermediate_size=4 * shape["d_model"],
         num_hidden_layers=shape["n_layers"], num_attention_heads=shape["n_heads"],
@@ -103,16 +105,19 @@ def measure_peer(arguments, shape, token_file, steps):
 def measure_own(arguments, shape, token_file, steps, precision):
     settings = {"device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
                 "activation_checkpointing": arguments.activation_checkpointing}
-    if arguments.device != "cpu":
-        settings |= {"device": arguments.device, "numerics": "fast"}
+    settings |= {"device": arguments.device, "numerics": arguments.numerics}
     config = our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision])
     foretold = {} if arguments.device != "cpu" else {"foretold": plan_of(arguments, config)["step_time"]["tokens_per_second"]}
     return measure_ours(arguments, config) | foretold
 
 
+def is_against_ours(arguments):
+    """Whether our own steps in fp32 are what ours in bf16 are timed against."""
+    return arguments.precision != "fp32" and arguments.numerics == "portable" and arguments.device == "cpu"
+
+
 def measure_other(arguments, shape, token_file, steps):
-    """The peer, or our own steps in fp32."""
-    if arguments.precision == "fp32" or arguments.device != "cpu":
+    if not is_against_ours(arguments):
         return measure_peer(arguments, shape, token_file, steps)
     return measure_own(arguments, shape, token_file, steps, "fp32")
 
@@ -171,14 +176,17 @@ def peer_versions(python):
 def report(arguments, lines):
     how = "through torch.compile" if arguments.compile else "eager"
     common = f"{arguments.threads} threads, clip 1.0, vocabulary {EMBEDDING}, tied. Columns of three: min / median / max."
-    if arguments.precision == "fp32":
+    if not is_against_ours(arguments):
         title = "# Training steps against transformers"
-        peer = f"Peer: `OlmoForCausalLM` {how}, {peer_versions(arguments.peer_python)}, AdamW fused. fp32, {common}"
+        precision = "fp32" if arguments.precision == "fp32" else f"bf16 (ours {arguments.precision}, the peer under autocast)"
+        peer = (f"Peer: `OlmoForCausalLM` {how}, {peer_versions(arguments.peer_python)}, AdamW fused. {precision}, numerics="
+                f"{arguments.numerics}, {common}")
     else:
         title = f"# Training steps in bf16 ({arguments.precision}) against our own in fp32"
         peer = f"Peer: the same binary with `precision: fp32`. Ours: {json.dumps(PRECISIONS[arguments.precision])}. {common}"
     options = (" --compile" if arguments.compile else "") + (
-        "" if arguments.precision == "fp32" else f" --precision {arguments.precision}")
+        "" if arguments.precision == "fp32" else f" --precision {arguments.precision}") + (
+        "" if arguments.numerics == "portable" else f" --numerics {arguments.numerics}")
     head = [
         title, "",
         f"`python3 bench/train_step.py --shapes {arguments.shapes} --rounds {arguments.rounds} --threads "

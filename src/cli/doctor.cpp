@@ -20,11 +20,13 @@ namespace olmo::cli {
 namespace {
 
 OrderedJson policy_facts(const Policy& policy) {
+  Policy fast = resolve_policy("fast", "auto", 1);
+  fast.mixed_precision = MixedPrecision::kMixed;  // which takes the most libraries
   OrderedJson switches = OrderedJson::array();
   for (const auto& each : determinism_switches())
     switches.push_back({{"name", each.name}, {"value", each.value}, {"reason", each.reason}});
   return {{"portable", {{"isa", to_string(policy.isa)}, {"threads", policy.threads}}},
-          {"fast", {{"matrix_library", matrix_library()}, {"switches", switches}}}};
+          {"fast", {{"matrix_library", matrix_library(fast)}, {"switches", switches}}}};
 }
 
 OrderedJson examine() {

@@ -117,23 +117,32 @@ std::int64_t flash_workspace(const ModelConfig& config, const PassShape& shape,
 }
 
 /// What LibTorch's operations take for a while on a CPU: bf16 is widened, and so is the result
-/// (ops/linear.cpp); attention has outputs of its own (ops/flash_attention.cpp).
+/// (ops/linear.cpp); attention has outputs of its own (ops/flash_attention.cpp). Where bf16 is
+/// multiplied as it is, that is so only of the head's gradient from its second chunk on; those of
+/// others exist in bf16 before they are widened.
 std::int64_t fast_cpu_workspace(const ModelConfig& config, std::int64_t tokens,
-                                std::int64_t head_rows, const Dtypes& dtypes) {
-  const bool bf16 = dtypes.product == at::kBFloat16;
-  const std::int64_t d = config.d_model, qkv = config.qkv_size();
-  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return bf16 ? kFloat * (m * n + m * k + n * k) : 0;
+                                std::int64_t head_rows, const Policy& policy) {
+  const bool bf16 = dtypes_of(config, policy.mixed_precision).product == at::kBFloat16;
+  const std::int64_t d = config.d_model, qkv = config.qkv_size(), words = config.embedding_rows();
+  const auto widened = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return kFloat * (m * n + m * k + n * k);
   };
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (!bf16) return std::int64_t{0};
+    return policy.multiplies_bf16 ? size_of(at::kBFloat16) * n * k : widened(m, n, k);
+  };
+  const bool adds = bf16 && head_rows < tokens;
   return std::max({product(tokens, qkv, d), product(tokens, config.fused_mlp_size(), d),
-                   product(tokens, d, config.fused_mlp_size() / 2),
-                   product(head_rows, config.embedding_rows(), d),
+                   product(tokens, d, config.fused_mlp_size() / 2), product(head_rows, words, d),
+                   adds ? widened(head_rows, words, d) - kFloat * words * d : 0,
                    kFloat * tokens * (bf16 ? 2 * qkv + 2 * d : qkv)});
 }
 
-/// The gradient of a block's largest matrix before it is widened (ops::linear_backward_weight).
-std::int64_t gradient_workspace(const ModelConfig& config, std::int64_t element) {
-  return element * config.d_model * std::max(config.qkv_size(), config.fused_mlp_size());
+/// The gradient of the largest matrix before it is widened (ops::linear_backward_weight): the
+/// head's among them, if no other is added to it.
+std::int64_t gradient_workspace(const ModelConfig& config, bool head, std::int64_t element) {
+  return element * config.d_model *
+         std::max({config.qkv_size(), config.fused_mlp_size(), head ? config.embedding_rows() : 0});
 }
 
 std::int64_t workspace_bytes(const ModelConfig& config, const PassShape& shape,
@@ -141,10 +150,11 @@ std::int64_t workspace_bytes(const ModelConfig& config, const PassShape& shape,
   const Dtypes dtypes = dtypes_of(config, policy.mixed_precision);
   const bool fast = policy.numerics == Numerics::kFast;
   if (policy.device == Device::kCpu && fast)
-    return fast_cpu_workspace(config, shape.batch * shape.length, head_rows, dtypes);
+    return fast_cpu_workspace(config, shape.batch * shape.length, head_rows, policy);
   if (fast && dtypes.product == at::kBFloat16)
     return std::max(flash_workspace(config, shape, size_of(dtypes.product)),
-                    gradient_workspace(config, size_of(dtypes.product)));
+                    gradient_workspace(config, head_rows == shape.batch * shape.length,
+                                       size_of(dtypes.product)));
   const auto floats = workspace_floats(config, shape, head_rows, policy);
   return policy.threads *
          static_cast<std::int64_t>(ops::Workspace::bytes_for(static_cast<std::size_t>(floats)));

@@ -13,11 +13,11 @@ void zero(const NormTensors& norm) {
   if (norm.bias.defined()) norm.bias.zero_();
 }
 
-// The operations continue the gradients of tables and norms; those of linear layers they set.
+// The operations continue the gradients of tables and norms; those of linear layers they set,
+// the head's among them, whose tensor is the table where weights are tied.
 
 void zero_gradients(const ModelTensors& root) {
-  root.wte.zero_();
-  if (!root.head.is_same(root.wte)) root.head.zero_();
+  if (!root.head.is_same(root.wte)) root.wte.zero_();
   zero(root.ln_f);
 }
 
@@ -96,6 +96,7 @@ void Olmo::Training::head_and_backward(const ModelTensors& root, const ModelTens
                                 .z_multiplier = weights_.z_multiplier,
                                 .dh_MD = dfinal_MD,
                                 .dw_VD = gradients.head,
+                                .accumulate = accumulate_,
                                 .rounding = Dtypes::rounding_of(context_.dtypes.matrix)};
   losses_ = ops::head_loss_backward(context_.named("head"), model_.head_,
                                     {final_MD, root.head, labels_M_}, head);

@@ -157,7 +157,7 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
   check("attention", shape, qkv, out, lse);
   const bool gpu = on_gpu(context, "attention", {qkv, out, lse});
   if (is_fast(context, shape, qkv)) {
-    flash_attention(shape, qkv, out, lse);
+    flash_attention(context.policy, shape, qkv, out, lse);
   } else if (gpu) {
     for_element_type(qkv, [&]<class Element>() {
       launch(context, gpu_kernels::kAttention<Element>, gpu_blocks(shape, shape.n_heads),
@@ -181,7 +181,7 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   require("attention_backward", "dqkv", dqkv, qkv.sizes(), qkv.scalar_type());
   const bool gpu = on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv});
   if (is_fast(context, shape, qkv)) {
-    flash_attention_backward(shape, dout, qkv, out, lse, dqkv);
+    flash_attention_backward(context.policy, shape, dout, qkv, out, lse, dqkv);
   } else if (gpu) {
     for_element_type(qkv, [&]<class Element>() {
       backward_on_gpu(context, shape, problem_of<Element>(shape, qkv, out, lse, dout, dqkv), lse);

@@ -182,6 +182,7 @@ TokenLosses run(const char* op, const Context& context, HeadWorkspace& workspace
   const at::Tensor ce_M = values[0], lse_M = values[1];
   const at::Tensor labels_M = to_device(context.policy, input.labels_M);
   const Context product = context.named({});
+  if (gradients != nullptr && !gradients->accumulate && sizes.tokens == 0) gradients->dw_VD.zero_();
   for (std::int64_t first = 0; first < sizes.tokens; first += chunk) {
     const auto count = std::min(chunk, sizes.tokens - first);
     at::Tensor logits = chunk_logits(workspace, sizes, count);
@@ -203,7 +204,7 @@ TokenLosses run(const char* op, const Context& context, HeadWorkspace& workspace
     at::Tensor dw = gradients->dw_VD;
     linear_backward_input(product, logits, input.w_VD, dh);
     const bool last = first + count == sizes.tokens;
-    linear_backward_weight(product, logits, h, dw, /*accumulate=*/true,
+    linear_backward_weight(product, logits, h, dw, gradients->accumulate || first > 0,
                            last ? gradients->rounding : Rounding::kNone);
   }
   if (tokens.ce_M.defined()) tokens.ce_M.copy_(ce_M);
@@ -240,7 +241,9 @@ HeadLoss sum_of(const Policy& policy, const TokenLosses& call) {
 
 std::int64_t head_chunk(const Policy& policy, std::int64_t vocabulary) {
   constexpr std::int64_t kUnit = 64;
-  const std::int64_t logits = std::int64_t{policy.device == Device::kCpu ? 26 : 208} << 20;
+  // The larger, the fewer gradients of the weights are added to others, which a CPU does in fp32.
+  const bool large = policy.device != Device::kCpu || policy.multiplies_bf16;
+  const std::int64_t logits = std::int64_t{large ? 208 : 26} << 20;
   return std::max(kUnit, logits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }
 

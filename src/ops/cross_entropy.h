@@ -86,13 +86,14 @@ struct HeadGradients {
   float grad_scale = 1;
   float z_multiplier = 0;  ///< 0: no z-loss (OLMo's softmax_auxiliary_loss)
   at::Tensor dh_MD;        ///< set; of h's type
-  at::Tensor dw_VD;        ///< fp32; continued from the stored value, over ascending tokens
+  at::Tensor dw_VD;        ///< fp32
+  bool accumulate = true;  ///< dw is continued from the stored value, else set; tokens ascend
   Rounding rounding = Rounding::kNone;  ///< of dw, once all tokens are in it
 };
 
 /// head_loss and its gradients: dlogits = grad_scale · ((1 + 2 · z_multiplier · lse) · p - onehot),
-/// in fp32, rounded once where the logits are bf16; then dh = dlogits · w and dw += dlogitsᵀ · h.
-/// Rows without label have dlogits 0.
+/// in fp32, rounded once where the logits are bf16; then dh = dlogits · w and dw = or += dlogitsᵀ ·
+/// h. Rows without label have dlogits 0.
 TokenLosses head_loss_backward(const Context& context, HeadWorkspace& workspace,
                                const HeadInput& input, const HeadGradients& gradients,
                                const HeadTokenValues& tokens = {});

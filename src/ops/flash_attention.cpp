@@ -24,7 +24,9 @@ at::Tensor heads_of(const at::Tensor& rows, const AttentionShape& s, std::int64_
 }
 
 /// What the kernels are given of a tensor: see the header for bf16 on the CPU.
-at::Tensor as_multiplied(const at::Tensor& t) { return t.is_cpu() ? t.to(at::kFloat) : t; }
+at::Tensor as_multiplied(const Policy& policy, const at::Tensor& t) {
+  return t.is_cpu() && !policy.multiplies_bf16 ? t.to(at::kFloat) : t;
+}
 
 struct Heads {
   at::Tensor q, k, v;
@@ -43,9 +45,9 @@ bool has_flash_attention(const AttentionShape& shape, const at::Tensor& qkv) {
   return qkv.scalar_type() == at::kBFloat16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256;
 }
 
-void flash_attention(const AttentionShape& shape, const at::Tensor& qkv, const at::Tensor& out,
-                     const at::Tensor& lse) {
-  const Heads in(as_multiplied(qkv), shape);
+void flash_attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
+                     const at::Tensor& out, const at::Tensor& lse) {
+  const Heads in(as_multiplied(policy, qkv), shape);
   at::Tensor heads, sums;
   if (qkv.is_cpu()) {
     std::tie(heads, sums) =
@@ -60,12 +62,12 @@ void flash_attention(const AttentionShape& shape, const at::Tensor& qkv, const a
   lse.copy_(sums);
 }
 
-void flash_attention_backward(const AttentionShape& shape, const at::Tensor& dout,
-                              const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                              const at::Tensor& dqkv) {
-  const Heads in(as_multiplied(qkv), shape), gradients(dqkv, shape);
-  const auto dheads = heads_of(as_multiplied(dout), shape, 0, shape.n_heads);
-  const auto heads = heads_of(as_multiplied(out), shape, 0, shape.n_heads);
+void flash_attention_backward(const Policy& policy, const AttentionShape& shape,
+                              const at::Tensor& dout, const at::Tensor& qkv, const at::Tensor& out,
+                              const at::Tensor& lse, const at::Tensor& dqkv) {
+  const Heads in(as_multiplied(policy, qkv), shape), gradients(dqkv, shape);
+  const auto dheads = heads_of(as_multiplied(policy, dout), shape, 0, shape.n_heads);
+  const auto heads = heads_of(as_multiplied(policy, out), shape, 0, shape.n_heads);
   at::Tensor dq, dk, dv;
   if (qkv.is_cpu()) {
     std::tie(dq, dk, dv) = at::_scaled_dot_product_flash_attention_for_cpu_backward(

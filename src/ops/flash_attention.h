@@ -13,12 +13,13 @@ bool has_flash_attention(const AttentionShape& shape, const at::Tensor& qkv);
 
 /// attention() and attention_backward() where has_flash_attention(). The kernels read qkv where it
 /// lies; their results are copied into out, lse and dqkv. Key/value heads are not repeated. On the
-/// CPU bf16 is widened for the kernel of fp32 and its results are rounded: LibTorch's kernel of
-/// bf16 takes twice as long there with AVX-512, and up to nine times with AVX2.
-void flash_attention(const AttentionShape& shape, const at::Tensor& qkv, const at::Tensor& out,
-                     const at::Tensor& lse);
-void flash_attention_backward(const AttentionShape& shape, const at::Tensor& dout,
-                              const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                              const at::Tensor& dqkv);
+/// CPU bf16 is widened for the kernel of fp32 and its results are rounded, unless the policy
+/// multiplies bf16 as it is: elsewhere LibTorch's kernel of bf16 takes twice as long with AVX-512,
+/// and up to nine times with AVX2.
+void flash_attention(const Policy& policy, const AttentionShape& shape, const at::Tensor& qkv,
+                     const at::Tensor& out, const at::Tensor& lse);
+void flash_attention_backward(const Policy& policy, const AttentionShape& shape,
+                              const at::Tensor& dout, const at::Tensor& qkv, const at::Tensor& out,
+                              const at::Tensor& lse, const at::Tensor& dqkv);
 
 }  // namespace olmo::ops

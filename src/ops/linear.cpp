@@ -258,17 +258,21 @@ bool multiply_bf16_into_fp32(Tensor& out, const Tensor& left, const Tensor& righ
   return false;
 }
 
-/// LibTorch's product, with nothing read on the host. A GPU multiplies bf16 as it is, into bf16 or
-/// fp32. On a CPU it is widened and the end of each sum rounded: LibTorch's own products of bf16
-/// take twice as long as those of fp32 with AVX-512, and ten to a hundred times with AVX2.
-void multiply_fast(const at::Tensor& left, const at::Tensor& right, at::Tensor out,
-                   bool accumulate = false) {
-  if (out.is_cuda() && is_bf16(left) && is_bf16(right)) {
+/// Whether LibTorch multiplies these as they are.
+bool multiplies_bf16(const Policy& policy, const at::Tensor& left, const at::Tensor& right) {
+  return is_bf16(left) && is_bf16(right) && (left.is_cuda() || policy.multiplies_bf16);
+}
+
+/// LibTorch's product, with nothing read on the host. bf16 is multiplied as it is, into bf16 (on a
+/// GPU into fp32, too), or it is widened and the end of each sum rounded.
+void multiply_fast(const Policy& policy, const at::Tensor& left, const at::Tensor& right,
+                   at::Tensor out, bool accumulate = false) {
+  if (multiplies_bf16(policy, left, right)) {
     if (is_bf16(out) && !accumulate) {
       at::mm_out(out, left, right);
       return;
     }
-    if (multiply_bf16_into_fp32(out, left, right, accumulate)) return;
+    if (out.is_cuda() && multiply_bf16_into_fp32(out, left, right, accumulate)) return;
   }
   const auto a = left.to(at::kFloat), b = right.to(at::kFloat);
   if (accumulate) {
@@ -280,15 +284,15 @@ void multiply_fast(const at::Tensor& left, const at::Tensor& right, at::Tensor o
   }
 }
 
-/// multiply_fast, and the result rounded to bf16. A GPU's product is rounded as it is stored and
-/// then widened: that moves two thirds of the bytes of one in fp32 that is read and stored once
-/// more.
+/// multiply_fast, and the result rounded to bf16. A product in bf16 is rounded as it is stored and
+/// then widened: on a GPU that moves two thirds of the bytes of one in fp32 that is read and stored
+/// once more.
 void multiply_fast_rounded(const Context& context, const at::Tensor& left, const at::Tensor& right,
                            const at::Tensor& out, bool accumulate) {
-  if (out.is_cuda() && is_bf16(left) && is_bf16(right) && !accumulate) {
+  if (!accumulate && multiplies_bf16(context.policy, left, right)) {
     out.copy_(at::mm(left, right));
   } else {
-    multiply_fast(left, right, out, accumulate);
+    multiply_fast(context.policy, left, right, out, accumulate);
     round_to_bf16(context.named({}), out);
   }
 }
@@ -319,7 +323,7 @@ void linear(const Context& context, const at::Tensor& x_MK, const at::Tensor& w_
   require_fp32_or_bf16("linear", "w", w_NK, {n, k});
   require_output("linear", "y", y_MN, {m, n}, x_MK, w_NK);
   if (context.policy.numerics == Numerics::kFast) {
-    multiply_fast(x_MK, w_NK.t(), y_MN);
+    multiply_fast(context.policy, x_MK, w_NK.t(), y_MN);
   } else {
     multiply(context, "linear", forward_problem(m, n, k), x_MK, w_NK, y_MN);
   }
@@ -334,7 +338,7 @@ void linear_backward_input(const Context& context, const at::Tensor& dy_MN, cons
   require_fp32_or_bf16("linear_backward_input", "w", w_NK, {n, k});
   require_output("linear_backward_input", "dx", dx_MK, {m, k}, dy_MN, w_NK);
   if (context.policy.numerics == Numerics::kFast) {
-    multiply_fast(dy_MN, w_NK, dx_MK);
+    multiply_fast(context.policy, dy_MN, w_NK, dx_MK);
   } else {
     multiply(context, "linear_backward_input", input_problem(m, n, k), dy_MN, w_NK, dx_MK);
   }
@@ -352,7 +356,7 @@ void linear_backward_weight(const Context& context, const at::Tensor& dy_MN, con
     if (rounding == Rounding::kBf16) {
       multiply_fast_rounded(context, dy_MN.t(), x_MK, dw_NK, accumulate);
     } else {
-      multiply_fast(dy_MN.t(), x_MK, dw_NK, accumulate);
+      multiply_fast(context.policy, dy_MN.t(), x_MK, dw_NK, accumulate);
     }
   } else {
     GemmProblem problem = weight_problem(m, n, k);

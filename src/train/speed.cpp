@@ -188,6 +188,12 @@ PeakFlops::PeakFlops(const Policy& policy, int ranks)
     source_ = "unknown: a GPU's peak is not measured; name a cluster file in the report";
     return;
   }
+  if (policy.multiplies_bf16 && policy.mixed_precision != MixedPrecision::kNone) {
+    source_ =
+        "unknown: the processor's instructions for bf16 are faster than multiply-adds, and "
+        "their peak is not measured; name a cluster file in the report";
+    return;
+  }
   if (const int threads = policy.threads * ranks; ranks > 1 && threads > processors_online()) {
     source_ = "unknown: the ranks of this machine have " + counted(threads, "thread") + " for " +
               counted(processors_online(), "processor");

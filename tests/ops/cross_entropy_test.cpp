@@ -193,20 +193,39 @@ TEST_CASE(
 }
 
 TEST_CASE("the head with fast products agrees with the portable one within rounding", "[ops]") {
-  const Policy fast = resolve_policy("fast", "auto", 2);
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const auto input = example(60, 500, 40, type);
     const auto expected = run(resolve_policy("portable", "auto", 2), input, 16);
-    apply_policy(fast);
-    const auto found = run(fast, input, 16);
-    apply_policy(ref::plain_policy());
     INFO(at::toString(type));
-    // In bf16 a few logits round to a neighbour, 2^-8 away, and so do their gradients.
-    const bool bf16 = type == at::kBFloat16;
-    CHECK(found.loss.ce_sum == Approx(expected.loss.ce_sum).epsilon(bf16 ? 1e-4 : 1e-6));
-    CHECK(found.loss.z_sum == Approx(expected.loss.z_sum).epsilon(bf16 ? 1e-4 : 1e-6));
-    CHECK(ref::relative_rms(found.dh, expected.dh) <= (bf16 ? 1e-3 : 1e-6));
-    CHECK(ref::relative_rms(found.dw, expected.dw) <= (bf16 ? 1e-3 : 1e-6));
+    for (const Policy& fast : ref::fast_policies(2)) {
+      apply_policy(fast);
+      const auto found = run(fast, input, 16);
+      apply_policy(ref::plain_policy());
+      // In bf16 a few logits round to a neighbour, 2^-8 away, and so do their gradients.
+      const bool bf16 = type == at::kBFloat16;
+      CHECK(found.loss.ce_sum == Approx(expected.loss.ce_sum).epsilon(bf16 ? 1e-4 : 1e-6));
+      CHECK(found.loss.z_sum == Approx(expected.loss.z_sum).epsilon(bf16 ? 1e-4 : 1e-6));
+      CHECK(ref::relative_rms(found.dh, expected.dh) <= (bf16 ? 1e-3 : 1e-6));
+      CHECK(ref::relative_rms(found.dw, expected.dw) <= (bf16 ? 1e-3 : 1e-6));
+    }
+  }
+}
+
+TEST_CASE("the head's gradient is set, or continued from what is stored", "[ops]") {
+  const Policy policy = ref::plain_policy();
+  for (const std::int64_t tokens : {0, 37}) {
+    const auto input = example(tokens, 50, 24);
+    auto dh = at::empty_like(input.h_MD);
+    const auto gradient = [&](float stored, bool accumulate) {
+      HeadWorkspace workspace;
+      workspace.chunk = 16;
+      auto dw = at::full({50, 24}, stored);
+      const HeadGradients gradients{.dh_MD = dh, .dw_VD = dw, .accumulate = accumulate};
+      head_loss_backward(policy, workspace, input, gradients);
+      return dw;
+    };
+    CHECK(ref::same_bits(gradient(NAN, false), gradient(0, true)));
+    CHECK_FALSE(ref::same_bits(gradient(0, false), gradient(1, true)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -26,6 +27,15 @@ inline void for_each_policy(const std::function<void(const Policy&)>& fn) {
     }
   }
   apply_policy(resolve_policy("portable", "auto", 1));
+}
+
+/// LibTorch's operations on so many threads: with bf16 widened, and as this machine multiplies it.
+inline std::vector<Policy> fast_policies(int threads) {
+  Policy widens = resolve_policy("fast", "auto", threads);
+  if (!widens.multiplies_bf16) return {widens};
+  const Policy multiplies = widens;
+  widens.multiplies_bf16 = false;
+  return {widens, multiplies};
 }
 
 inline Policy plain_policy() { return resolve_policy("portable", "plain", 1); }

@@ -41,6 +41,15 @@ TEST_CASE("the peak of a GPU is unknown without a cluster file", "[train]") {
   CHECK_FALSE(peak.update(1e18));
 }
 
+TEST_CASE("the peak of instructions for bf16 is unknown", "[train]") {
+  Policy policy = one_thread();
+  policy.multiplies_bf16 = true;
+  CHECK(PeakFlops(policy).value());  // fp32 does not use them
+  policy.mixed_precision = MixedPrecision::kMixed;
+  CHECK_FALSE(PeakFlops(policy).value());
+  CHECK(begins_with(PeakFlops(policy).source(), "unknown: "));
+}
+
 TEST_CASE("the peak of ranks that share processors is unknown", "[train]") {
   const PeakFlops peak(one_thread(), processors_online() + 1);
   CHECK_FALSE(peak.value());

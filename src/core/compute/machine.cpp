@@ -208,6 +208,13 @@ MachineMemory machine_memory(const fs::path& root) {
   return memory;
 }
 
+bool processor_has(std::string_view feature, const fs::path& root) {
+  std::istringstream words(value_in(root / "proc/cpuinfo", "flags", ':'));
+  for (std::string word; words >> word;)
+    if (word == feature) return true;
+  return false;
+}
+
 Json environment() {
   Json facts = Json::object();
   const auto set = [&](const char* key, const std::string& value) {

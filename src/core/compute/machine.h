@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/files/json.h"
 
@@ -54,6 +55,10 @@ struct MachineMemory {
 };
 
 MachineMemory machine_memory(const std::filesystem::path& root = "/");
+
+/// Whether the system lets programs use the processor's feature of that name, as Linux calls it on
+/// x86-64: "amx_bf16".
+bool processor_has(std::string_view feature, const std::filesystem::path& root = "/");
 
 /// Where this process runs: host, processor, cores, memory, kernel, operating system, devices,
 /// relevant environment variables and Slurm ids. What cannot be read is absent, never a guess.

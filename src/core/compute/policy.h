@@ -50,6 +50,9 @@ struct Policy {
   std::int64_t operations_a_thread = 4'000'000;
   Device device = Device::kCpu;
   MixedPrecision mixed_precision = MixedPrecision::kNone;
+  /// Numerics::kFast on a CPU: LibTorch multiplies bf16 as it is, by the processor's instructions
+  /// for that; otherwise it is widened to fp32.
+  bool multiplies_bf16 = false;
   std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
@@ -103,9 +106,11 @@ struct DeterminismSwitch {
 /// Every switch, in the order in which they are set.
 std::span<const DeterminismSwitch> determinism_switches();
 
-/// The library that multiplies matrices under Numerics::kFast, with its version, as LibTorch names
-/// it: "Intel(R) oneAPI Math Kernel Library Version 2024.2-…", or "open" (OpenBLAS).
-std::string matrix_library();
+/// The libraries that multiply matrices under Numerics::kFast, with their versions, as LibTorch
+/// names them: "Intel(R) oneAPI Math Kernel Library Version 2024.2-…", or "open" (OpenBLAS); and
+/// "Intel(R) MKL-DNN v3.10.2 …" before it where the policy is of mixed precision and multiplies
+/// bf16.
+std::string matrix_library(const Policy& policy);
 
 /// Version of the LibTorch that is loaded, which may be another than that of the headers.
 std::string libtorch_version();

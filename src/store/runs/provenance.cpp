@@ -37,7 +37,7 @@ Json policy_json(const Policy& policy) {
                {"threads", policy.threads},
                {"device", to_string(policy.device)},
                {"precision", to_string(precision_of(policy.mixed_precision))},
-               {"matrix_products", is_fast ? matrix_library() : "olmo-harness"},
+               {"matrix_products", is_fast ? matrix_library(policy) : "olmo-harness"},
                {"switches", switches}};
   if (policy.mixed_precision != MixedPrecision::kNone)
     json["mixed_precision"] = to_string(policy.mixed_precision);

@@ -119,6 +119,16 @@ TEST_CASE("the narrowest control group limits the memory, in either version", "[
   CHECK(machine_memory(root / "").usable().value() == 5000);
 }
 
+TEST_CASE("a feature of the processor is a whole word of the system's list", "[core]") {
+  const TemporaryDirectory root;
+  CHECK_FALSE(processor_has("fma", root / ""));
+  write(root / "proc/cpuinfo", "processor\t: 0\nmodel name\t: amx_bf16\nflags\t\t: sse fma4 avx\n");
+  CHECK(processor_has("sse", root / ""));
+  CHECK(processor_has("avx", root / ""));
+  CHECK_FALSE(processor_has("fma", root / ""));
+  CHECK_FALSE(processor_has("amx_bf16", root / ""));
+}
+
 TEST_CASE("of a file's lines the first is read, and of none nothing", "[core]") {
   const TemporaryDirectory folder;
   std::ofstream(folder / "two") << "one\ntwo\n";

@@ -53,8 +53,20 @@ TEST_CASE("each determinism switch has a name of its own and a reason", "[core]"
 }
 
 TEST_CASE("the library of fast matrix products has a name", "[core]") {
-  CHECK(matrix_library() != "unknown");
-  CHECK_FALSE(matrix_library().empty());
+  const std::string name = matrix_library(resolve_policy("fast", "auto", 1));
+  CHECK(name != "unknown");
+  CHECK_FALSE(name.empty());
+}
+
+TEST_CASE("the library that multiplies bf16 as it is has a name where it does", "[core]") {
+  Policy policy = resolve_policy("fast", "auto", 1);
+  CHECK_FALSE(resolve_policy("portable", "auto", 1).multiplies_bf16);
+  const std::string fp32 = matrix_library(policy);
+  policy.mixed_precision = MixedPrecision::kAutocast;
+  policy.multiplies_bf16 = true;
+  CHECK(matrix_library(policy) != fp32);
+  policy.multiplies_bf16 = false;
+  CHECK(matrix_library(policy) == fp32);
 }
 
 TEST_CASE("every precision is found by its own name and by no other word", "[core]") {

@@ -152,9 +152,12 @@ void check_head(std::int64_t vocabulary, float scale, std::int64_t chunk,
                           values(policy, {vocabulary, kWidth}, 2).to(type), labels};
     const HeadTokenValues tokens{empty(policy, {kTokens}), empty(policy, {kTokens}),
                                  empty(policy, {kTokens}, at::kLong)};
-    const HeadGradients gradients{0.01F, 1e-4F, empty(policy, {kTokens, kWidth}, type),
-                                  values(policy, {vocabulary, kWidth}, 4),
-                                  type == at::kFloat ? Rounding::kNone : Rounding::kBf16};
+    const HeadGradients gradients{
+        .grad_scale = 0.01F,
+        .z_multiplier = 1e-4F,
+        .dh_MD = empty(policy, {kTokens, kWidth}, type),
+        .dw_VD = values(policy, {vocabulary, kWidth}, 4),
+        .rounding = type == at::kFloat ? Rounding::kNone : Rounding::kBf16};
     const HeadLoss loss = head_loss(policy, workspace, input, tokens);
     const HeadLoss same =
         sum_of(policy, head_loss_backward(policy, workspace, input, gradients, tokens));
