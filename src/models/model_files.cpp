@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/as_input.h"
 #include "config/file.h"
 #include "config/key_table.h"
 #include "core/error.h"
@@ -54,27 +55,20 @@ config::ConfigNode only_keys(const config::ConfigNode& map, const Wanted& wanted
 model::ModelConfig read_model_config(config::ConfigDocument document, bool olmo_defaults) {
   document.root = only_keys(document.root, [](const std::string& key) { return key == "model"; });
   if (document.root.keys.empty()) fail(document.name, "has no key `model`");
+  const auto loaded =
+      config::as_input([&] { return config::read_model_document(document, olmo_defaults); });
   std::vector<std::string> blockers;
-  try {
-    auto loaded = config::read_model_document(document, olmo_defaults);
-    std::ranges::copy_if(loaded.blockers, std::back_inserter(blockers), [](const auto& line) {
-      return line.find(": `model.") != std::string::npos &&
-             line.find("_dropout` ") == std::string::npos;
-    });
-    if (blockers.empty()) return loaded.config.model;
-  } catch (const Error& error) {  // the reader speaks of a config that a user has written
-    throw Error(ErrorKind::kInput, error.what());
-  }
-  throw Error(ErrorKind::kInput, joined(blockers, "\n"));
+  std::ranges::copy_if(loaded.blockers, std::back_inserter(blockers), [](const auto& line) {
+    return line.find(": `model.") != std::string::npos &&
+           line.find("_dropout` ") == std::string::npos;
+  });
+  if (!blockers.empty()) throw Error(ErrorKind::kInput, joined(blockers, "\n"));
+  return loaded.config.model;
 }
 
 /// A text file of a model's folder as a config document, its faults as those of an input.
 config::ConfigDocument parse_input(const std::string& text, const std::string& name) {
-  try {
-    return config::parse_config_document(text, name);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::kInput, error.what());
-  }
+  return config::as_input([&] { return config::parse_config_document(text, name); });
 }
 
 std::optional<fs::path> tokenizer_in(std::initializer_list<fs::path> folders) {

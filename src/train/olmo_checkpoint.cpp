@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/as_input.h"
 #include "core/error.h"
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
@@ -12,11 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 config::TrainConfig read_config(const fs::path& file) {
-  try {
-    return config::load_config(file).config;
-  } catch (const Error& error) {  // the reader speaks of a config that a user has written
-    throw Error(ErrorKind::kInput, error.what());
-  }
+  return config::as_input([&] { return config::load_config(file).config; });
 }
 
 /// A digest of everything that a training takes over.
