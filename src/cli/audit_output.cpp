@@ -113,9 +113,9 @@ std::string audit_footer(const audit::AuditResult& result, const audit::AuditedR
         "the token files are others than the run read, though the audited steps read the same "
         "batches from them:\n" +
         list_of(result.other_inputs);
-  if (const std::string& from = recorded.attempts.front().resumed_from; !from.empty())
-    text += "the run began from another run's checkpoint, " + from +
-            ", whose own steps are not audited here\n";
+  if (is_branch(recorded))
+    text += "the run began from another run's checkpoint, " +
+            recorded.attempts.front().resumed_from + ", whose own steps are not audited here\n";
   if (!result.disagreement.empty()) text += "the run " + result.disagreement + "\n";
   switch (result.verdict()) {
     case audit::AuditVerdict::kDifferent:

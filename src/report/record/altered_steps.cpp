@@ -31,8 +31,7 @@ class Steps {
         columns_(columns),
         config_(columns.config),
         start_(store::start_of(run.attempts)),
-        is_branch_(start_ != 0 ||
-                   (!run.attempts.empty() && !run.attempts.front().resumed_from.empty())),
+        is_branch_(start_ != 0 || store::is_branch(run)),
         begin_(store::data_begin_of(run.attempts).value_or(config::batch_config(config_).begin)),
         batches_(batches_of_files()),
         batches_per_epoch_(is_known(batches_) ? signed_of(batches_->from(0))

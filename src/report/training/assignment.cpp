@@ -99,10 +99,6 @@ std::optional<std::uint64_t> seed_of(const store::RecordedRun& run) {
              : std::nullopt;
 }
 
-bool is_branch(const store::RecordedRun& run) {
-  return !run.attempts.empty() && !run.attempts.front().resumed_from.empty();
-}
-
 bool is_tagged_repeat(const store::RecordedRun& run) {
   return std::any_of(run.tags.begin(), run.tags.end(), is_repeat_tag);
 }

@@ -22,8 +22,6 @@ Place place_of(const store::RecordedRun& run);
 /// The config's seed; nothing for a log that does not tell one.
 std::optional<std::uint64_t> seed_of(const store::RecordedRun& run);
 
-/// A run goes on from a checkpoint of another: it shares the steps before with others.
-bool is_branch(const store::RecordedRun& run);
 /// It is tagged `noise…` or `repeat…`.
 bool is_tagged_repeat(const store::RecordedRun& run);
 /// Equal chains of hashes, or equal losses, as far as logs write them: at all steps of the shorter

@@ -280,6 +280,10 @@ RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
   return RunReader(records, run_id).read();
 }
 
+bool is_branch(const RecordedRun& run) {
+  return !run.attempts.empty() && !run.attempts.front().resumed_from.empty();
+}
+
 std::int64_t start_of(const std::vector<AttemptRecord>& attempts) {
   std::int64_t start = attempts.empty() ? 0 : attempts.front().start_step;
   for (const auto& attempt : attempts) start = std::min(start, attempt.start_step);

@@ -77,6 +77,9 @@ struct RecordedRun : RunRecord {
 /// Error(kUsage) if it does not hold the run.
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
 
+/// Whether a run goes on from a checkpoint of another: it shares the steps before with others.
+bool is_branch(const RecordedRun& run);
+
 /// The step after which a run with these attempts began: 0, or that of a checkpoint, if it took
 /// over another run's.
 std::int64_t start_of(const std::vector<AttemptRecord>& attempts);
