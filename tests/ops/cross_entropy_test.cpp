@@ -229,6 +229,18 @@ TEST_CASE("the head's gradient is set, or continued from what is stored", "[ops]
   }
 }
 
+TEST_CASE("a chunk of the head is larger where a CPU multiplies bf16, and not in fp32", "[ops]") {
+  constexpr std::int64_t kVocabulary = 50304;
+  Policy policy = ref::plain_policy();
+  policy.numerics = Numerics::kFast;
+  policy.multiplies_bf16 = true;
+  CHECK(head_chunk(policy, kVocabulary) == 512);
+  policy.mixed_precision = MixedPrecision::kMixed;
+  CHECK(head_chunk(policy, kVocabulary) > 4000);
+  policy.multiplies_bf16 = false;
+  CHECK(head_chunk(policy, kVocabulary) == 512);
+}
+
 TEST_CASE("a chunk of the head has rows for all of a GPU", "[ops]") {
   constexpr std::int64_t kVocabulary = 50304, kBytesOfLogit = 2;
   Policy policy = ref::plain_policy();
