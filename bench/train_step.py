@@ -43,7 +43,8 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, help="steps of a process (default: 8, 4, 3, 8 at T, S, M, 1B)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32",
-                        help="of our steps; on a CPU those other than fp32 are timed against our own in fp32")
+                        help="of our steps; on a CPU those other than fp32 are timed against our own in fp32, unless they are of "
+                             "--numerics fast")
     parser.add_argument("--numerics", choices=["portable", "fast"], help="of our steps (default: portable on a CPU, else fast)")
     parser.add_argument("--microbatch", type=int, help="instances of a micro-batch of ours (default: the whole batch)")
     parser.add_argument("--activation-checkpointing", metavar="MODE", help="of ours (train_memory.py measures all modes)")
@@ -102,13 +103,16 @@ def measure_peer(arguments, shape, token_file, steps):
     return result
 
 
-def measure_own(arguments, shape, token_file, steps, precision):
+def own_config(arguments, shape, token_file, steps, precision):
     settings = {"device_train_microbatch_size": arguments.microbatch or SHAPES[shape]["batch"],
-                "activation_checkpointing": arguments.activation_checkpointing}
-    settings |= {"device": arguments.device, "numerics": arguments.numerics}
-    config = our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision])
-    foretold = {} if arguments.device != "cpu" else {"foretold": plan_of(arguments, config)["step_time"]["tokens_per_second"]}
-    return measure_ours(arguments, config) | foretold
+                "activation_checkpointing": arguments.activation_checkpointing,
+                "device": arguments.device, "numerics": arguments.numerics}
+    return our_config(arguments, shape, token_file, steps, settings | PRECISIONS[precision])
+
+
+def foretold(arguments, config):
+    """Tokens/s by the dry run; None on a GPU, whose table does not show it."""
+    return plan_of(arguments, config)["step_time"]["tokens_per_second"] if arguments.device == "cpu" else None
 
 
 def is_against_ours(arguments):
@@ -119,7 +123,7 @@ def is_against_ours(arguments):
 def measure_other(arguments, shape, token_file, steps):
     if not is_against_ours(arguments):
         return measure_peer(arguments, shape, token_file, steps)
-    return measure_own(arguments, shape, token_file, steps, "fp32")
+    return measure_ours(arguments, own_config(arguments, shape, token_file, steps, "fp32"))
 
 
 def of_the_peak(arguments, shape, token_file, rounds):
@@ -161,9 +165,9 @@ def summarize(shape, rounds):
               for one in rounds]
     memory = {who: max(one[who]["peak_mib"] for one in rounds) for who in rates}
     first = {who: [one[who]["first_step"] for one in rounds] for who in rates}
-    foretold = [one["ours"]["foretold"] for one in rounds]
+    planned = [one["ours"]["foretold"] for one in rounds]
     others = max(one[who]["others"] for one in rounds for who in rates)
-    return (f"| {shape} | {spread(rates['ours'])} | {spread(foretold)} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
+    return (f"| {shape} | {spread(rates['ours'])} | {spread(planned)} | {spread(rates['peer'])} | {spread(ratios, 2)} | "
             f"{memory['ours']:.0f} | {memory['peer']:.0f} | {memory['ours'] / memory['peer']:.2f} | "
             f"{spread(first['ours'], 2)} | {spread(first['peer'], 2)} | {100 * others:.0f} % |")
 
@@ -213,7 +217,9 @@ def main():
                 sys.exit(f"--steps: expected at least {least}, because the first are left out")
             rounds = []
             for index in range(arguments.rounds):
-                rounds.append({"ours": measure_own(arguments, shape, token_file, steps, arguments.precision)})
+                config = own_config(arguments, shape, token_file, steps, arguments.precision)
+                rate = foretold(arguments, config)
+                rounds.append({"ours": measure_ours(arguments, config) | {"foretold": rate}})
                 if not arguments.no_peer:
                     try:
                         rounds[-1]["peer"] = measure_other(arguments, shape, token_file, steps)
