@@ -134,7 +134,7 @@ std::int64_t fast_cpu_workspace(const ModelConfig& config, std::int64_t tokens,
   const bool adds = bf16 && head_rows < tokens;
   return std::max({product(tokens, qkv, d), product(tokens, config.fused_mlp_size(), d),
                    product(tokens, d, config.fused_mlp_size() / 2), product(head_rows, words, d),
-                   adds ? widened(head_rows, words, d) - kFloat * words * d : 0,
+                   adds ? kFloat * head_rows * (words + d) : 0,
                    kFloat * tokens * (bf16 ? 2 * qkv + 2 * d : qkv)});
 }
 

@@ -242,8 +242,7 @@ HeadLoss sum_of(const Policy& policy, const TokenLosses& call) {
 std::int64_t head_chunk(const Policy& policy, std::int64_t vocabulary) {
   constexpr std::int64_t kUnit = 64;
   // The larger, the fewer gradients of the weights are added to others, which a CPU does in fp32.
-  const bool bf16 = policy.multiplies_bf16 && policy.mixed_precision != MixedPrecision::kNone;
-  const bool large = policy.device != Device::kCpu || bf16;
+  const bool large = policy.device != Device::kCpu || policy.has_bf16_products();
   const std::int64_t logits = std::int64_t{large ? 208 : 26} << 20;
   return std::max(kUnit, logits / std::max<std::int64_t>(1, vocabulary) / kUnit * kUnit);
 }

@@ -188,7 +188,7 @@ PeakFlops::PeakFlops(const Policy& policy, int ranks)
     source_ = "unknown: a GPU's peak is not measured; name a cluster file in the report";
     return;
   }
-  if (policy.multiplies_bf16 && policy.mixed_precision != MixedPrecision::kNone) {
+  if (policy.has_bf16_products()) {
     source_ =
         "unknown: the processor's instructions for bf16 are faster than multiply-adds, and "
         "their peak is not measured; name a cluster file in the report";

@@ -214,8 +214,7 @@ std::span<const DeterminismSwitch> determinism_switches() { return kSwitches; }
 std::string matrix_library(const Policy& policy) {
   std::string name = at::hasMKL() ? at::get_mkl_version() : configured("BLAS_INFO");
   if (name.empty()) name = "unknown";
-  const bool bf16 = policy.multiplies_bf16 && policy.mixed_precision != MixedPrecision::kNone;
-  return bf16 ? at::get_mkldnn_version() + "; " + name : name;
+  return policy.has_bf16_products() ? at::get_mkldnn_version() + "; " + name : name;
 }
 
 std::string libtorch_version() {

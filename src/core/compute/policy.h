@@ -53,6 +53,10 @@ struct Policy {
   /// Numerics::kFast on a CPU: LibTorch multiplies bf16 as it is, by the processor's instructions
   /// for that; otherwise it is widened to fp32.
   bool multiplies_bf16 = false;
+  /// Whether it does so in this computation.
+  [[nodiscard]] bool has_bf16_products() const {
+    return multiplies_bf16 && mixed_precision != MixedPrecision::kNone;
+  }
   std::shared_ptr<Gpu> gpu = nullptr;  ///< null on the CPU
 };
 
