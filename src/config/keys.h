@@ -58,6 +58,9 @@ inline constexpr KeyRule kSeed{Effect::kIdentity, MismatchClass::kBenign,
                                "compared where both records have them."};
 inline constexpr KeyRule kDataOrder{Effect::kIdentity, MismatchClass::kBenign, kBatchesInstead};
 inline constexpr KeyRule kRestart{Effect::kIdentity, MismatchClass::kBenign, kWeightsInstead};
+inline constexpr KeyRule kNewMoments{Effect::kIdentity, MismatchClass::kConfound,
+                                     "Moments begin anew and, where counters do not, the learning "
+                                     "rate does."};
 inline constexpr KeyRule kStart{Effect::kPlacement, MismatchClass::kBenign, kWeightsInstead};
 inline constexpr KeyRule kFiles{
     Effect::kPlacement, MismatchClass::kBenign,
@@ -380,9 +383,9 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"load_path_sharded_checkpointer", kNoEffect, kOwnCheckpoints}, Absent{});
   visit(Key{"try_load_latest_save", kEnd, "Go on in the run folder, as --resume latest"},
         c.try_load_latest_save);
-  visit(Key{"reset_optimizer_state", kRestart,
-            "Leave the moments of load_path; with "
-            "reset_trainer_state only"},
+  visit(Key{"reset_optimizer_state", kNewMoments,
+            "Leave the moments of load_path and warm the learning rate up anew, from 0 to what the "
+            "schedule says t_warmup later; with reset_trainer_state leave the moments alone"},
         c.reset_optimizer_state);
   visit(Key{"reset_trainer_state", kRestart,
             "Leave the counters of load_path and its place in the data: step 0, and `epoch`"},

@@ -10,14 +10,6 @@
 namespace olmo::config {
 namespace {
 
-optim::Progress progress_of(const TrainConfig& config, const CountedStep& at,
-                            std::int64_t batches_per_epoch) {
-  return {.global_step = at.step,
-          .tokens_seen = at.tokens,
-          .tokens_per_batch = config.tokens_per_step(),
-          .batches_per_epoch = batches_per_epoch};
-}
-
 RunColumns read_columns(const std::string& recorded) {
   TrainConfig config = parse_config(recorded, "config.json").config;
   RunColumns columns{.seed = config.seed,
@@ -73,22 +65,18 @@ std::optional<std::int64_t> instances_of(const TrainConfig& config,
 }
 
 std::optional<double> learning_rate_of(const TrainConfig& config, const CountedStep& at,
-                                       std::optional<std::int64_t> batches_per_epoch) {
-  const auto& scheduler = config.scheduler;
+                                       std::optional<std::int64_t> batches_per_epoch,
+                                       std::int64_t begin) {
   const bool in_epochs =
-      config.max_duration.unit == optim::Duration::Unit::kEpochs && !scheduler.t_max;
+      config.max_duration.unit == optim::Duration::Unit::kEpochs && !config.scheduler.t_max;
   if (in_epochs && !batches_per_epoch) return std::nullopt;
-  const auto progress = progress_of(config, at, batches_per_epoch.value_or(1));
-  return optim::learning_rate_at(scheduler, config.optimizer.learning_rate,
-                                 optim::schedule_now(scheduler, progress),
-                                 optim::schedule_end(scheduler, config.max_duration, progress));
+  return learning_rate_of(config, progress_at(config, at, batches_per_epoch.value_or(1)), begin);
 }
 
 std::optional<double> max_grad_norm_of(const TrainConfig& config, const CountedStep& at) {
   if (at.step <= 1) return config.max_grad_norm;
   const CountedStep before{at.step - 1, at.tokens - config.tokens_per_step()};
-  const auto now = optim::schedule_now(config.scheduler, progress_of(config, before, 1));
-  return optim::clip_limit_at(config.scheduler, config.max_grad_norm, now);
+  return limits_set_by(config, progress_at(config, before, 1)).max_grad_norm;
 }
 
 std::optional<double> clipping_rate_of(const TrainConfig& config,

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "config/schedule.h"
 #include "config/train_config.h"
 
 namespace olmo::config {
@@ -28,21 +29,17 @@ std::string why_unreadable(const std::string& recorded);
 /// names it, "ddp" or FSDP's sharding strategy.
 std::string strategy_name(const TrainConfig& config, std::int64_t ranks);
 
-/// A step as a record counts it.
-struct CountedStep {
-  std::int64_t step = 0;    ///< 1 is the first
-  std::int64_t tokens = 0;  ///< of all steps up to it
-};
-
 /// Instances of token files of these sizes, in the order in which the config names them; nothing
 /// for another number of files.
 std::optional<std::int64_t> instances_of(const TrainConfig& config,
                                          std::span<const std::int64_t> bytes);
 
-/// The learning rate of a step. `batches_per_epoch`: of a training whose length is given in epochs;
-/// nothing where it is needed and not known.
+/// The learning rate of a step, in a training that began after step number `begin`.
+/// `batches_per_epoch`: of a training whose length is given in epochs; nothing where it is needed
+/// and not known.
 std::optional<double> learning_rate_of(const TrainConfig& config, const CountedStep& at,
-                                       std::optional<std::int64_t> batches_per_epoch);
+                                       std::optional<std::int64_t> batches_per_epoch,
+                                       std::int64_t begin);
 
 /// The limit on the norm of the gradients that a step clips with: the one that the step before set.
 /// Nothing: no limit. Not of the first step after the checkpoint of another run, which brings its

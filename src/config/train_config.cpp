@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"
+#include "config/schedule.h"
 #include "core/error.h"
 
 namespace olmo::config {
@@ -109,6 +110,8 @@ Digest experiment_digest(const TrainConfig& config) {
     json["restore_dataloader"] = true;
     json["fast_forward_batches"] = nullptr;
   }
+  // A resume without load_path would have another learning rate.
+  if (begins_new_warmup(config)) json["new_warmup"] = true;
   if (const auto mixed = config.mixed_precision(); mixed != MixedPrecision::kNone)
     json["mixed_precision"] = to_string(mixed);
   return sha256(json.dump());

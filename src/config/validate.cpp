@@ -1,6 +1,7 @@
 // What is wrong with a config: the rooms' own checks of their parts, and what concerns several.
 #include <algorithm>
 
+#include "config/schedule.h"
 #include "config/train_config.h"
 #include "core/compute/policy.h"
 #include "core/text/text.h"
@@ -69,14 +70,8 @@ void check_products(ConfigChecks& checks, const TrainConfig& config) {
 /// A schedule that has come down to 0 before the first step would train nothing and say nothing.
 void check_first_rate(ConfigChecks& checks, const TrainConfig& config) {
   if (config.max_duration.unit == optim::Duration::Unit::kEpochs) return;  // the end is not known
-  const optim::Progress first{.global_step = 1,
-                              .tokens_seen = config.tokens_per_step(),
-                              .tokens_per_batch = config.tokens_per_step(),
-                              .batches_per_epoch = 0};
-  const auto end = optim::schedule_end(config.scheduler, config.max_duration, first);
-  const auto now = optim::schedule_now(config.scheduler, first);
-  const double rate =
-      optim::learning_rate_at(config.scheduler, config.optimizer.learning_rate, now, end);
+  const auto first = progress_at(config, {1, config.tokens_per_step()}, 0);
+  const double rate = learning_rate_of(config, first, 0);
   if (static_cast<float>(rate) > 0 || config.max_duration.value == 0) return;
   checks.add(config.scheduler.t_max ? "scheduler.t_max" : "scheduler.alpha_f",
              "gives every step the learning rate 0: `" + config.scheduler.name +

@@ -201,6 +201,15 @@ double learning_rate_at(const SchedulerConfig& config, double learning_rate, std
                                 .floor = learning_rate * config.alpha_f});
 }
 
+double learning_rate_after_new_warmup(const SchedulerConfig& config, double learning_rate,
+                                      std::int64_t now, std::int64_t end, std::int64_t begin) {
+  const auto warm = begin + static_cast<std::int64_t>(config.t_warmup);
+  if (now < begin) return 0.0;
+  if (now >= warm) return learning_rate_at(config, learning_rate, now, end);
+  const double reached = learning_rate_at(config, learning_rate, warm, end);
+  return reached * static_cast<double>(now - begin) / static_cast<double>(warm - begin);
+}
+
 std::optional<double> clip_limit_at(const SchedulerConfig& config, std::optional<double> configured,
                                     std::int64_t now) {
   const bool warming = config.grad_clip_warmup_steps && config.grad_clip_warmup_factor &&

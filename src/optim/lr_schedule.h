@@ -57,6 +57,12 @@ std::vector<ConfigProblem> problems_of(const SchedulerConfig& config, double lea
 double learning_rate_at(const SchedulerConfig& config, double learning_rate, std::int64_t now,
                         std::int64_t end);
 
+/// The same in a training that took over weights and counters, but no moments, after step number
+/// `begin` (OLMo's BoltOnWarmupScheduler): from 0 there it rises to what the schedule has t_warmup
+/// later, and goes on as that does. OLMo counts `begin` in steps also where `units` is tokens.
+double learning_rate_after_new_warmup(const SchedulerConfig& config, double learning_rate,
+                                      std::int64_t now, std::int64_t end, std::int64_t begin);
+
 /// A clip limit (max_grad_norm or max_grad_norm_ratio) as the scheduler sets it at `now`:
 /// `configured` times grad_clip_warmup_factor up to and including grad_clip_warmup_steps,
 /// `configured` afterwards, nothing if not configured.

@@ -31,6 +31,15 @@ void require_free_folder(const SessionOptions& options, const config::TrainConfi
                   "save_overwrite=true");
 }
 
+PlannedStart planned_start(const Start& start, StartOf of, const config::TrainConfig& config) {
+  const bool own = of == StartOf::kThisRun;
+  const auto begin = own ? begin_of_run(start.saved, config) : begin_of_branch(start.saved, config);
+  PlannedStart planned{{}, static_cast<std::int64_t>(begin.step)};
+  if (own || takes_counters(config))
+    planned.done = {start.saved.state.step, start.saved.state.tokens};
+  return planned;
+}
+
 /// One of the optimizer's settings in the config that a checkpoint holds; null where it tells none.
 Json saved_setting(const Start& start, const std::string& key) {
   const Json& config = *start.contents.config;
@@ -44,9 +53,21 @@ void require_same_optimizer(const Start& start, const config::TrainConfig& confi
   if (config.reset_optimizer_state || !saved.is_string() || saved == config.optimizer.name) return;
   throw Error(ErrorKind::kUsage,
               "`optimizer.name` is " + config.optimizer.name + ", and " + start.path.string() +
-                  " holds the moments of " + saved.get<std::string>() +
-                  ": give optimizer.name=" + saved.get<std::string>() +
-                  ", or leave them with reset_optimizer_state=true reset_trainer_state=true");
+                  " holds the moments of " + saved.get<std::string>() + ": give optimizer.name=" +
+                  saved.get<std::string>() + ", or leave them with reset_optimizer_state=true");
+}
+
+/// OLMo counts the begin of the new warm-up in steps, also where its schedule counts tokens.
+std::optional<std::string> note_of_new_warmup(const Start& start,
+                                              const config::TrainConfig& config) {
+  if (!config::begins_new_warmup(config) || config.scheduler.units != "tokens") return std::nullopt;
+  const auto [done, begin] = planned_start(start, StartOf::kAnother, config);
+  const auto end = begin + static_cast<std::int64_t>(config.scheduler.t_warmup);
+  if (done.tokens < end) return std::nullopt;
+  return "the learning rate is not warmed up anew: OLMo ends the new warm-up with token " +
+         std::to_string(end) + ", its step " + std::to_string(begin) +
+         " plus `scheduler.t_warmup`, and " + start.path.string() + " has seen " +
+         std::to_string(done.tokens) + " tokens";
 }
 
 /// Where the weights of load_weights are read, if a start reads any.
@@ -74,12 +95,6 @@ std::filesystem::path database_of(const SessionOptions& options) {
 
 std::optional<Start> find_load_path(const config::TrainConfig& config, const ReadStart& read) {
   if (!config.load_path) return std::nullopt;
-  if (config.reset_optimizer_state && !config.reset_trainer_state) {
-    throw Error(ErrorKind::kUsage,
-                "`reset_optimizer_state` without `reset_trainer_state` is not supported: OLMo then "
-                "warms the learning rate up once more. Give reset_trainer_state=true, too, or "
-                "reset_optimizer_state=false");
-  }
   Start start = read(store::resolve_checkpoint(*config.load_path));
   require_same_optimizer(start, config);
   return start;
@@ -99,6 +114,7 @@ std::vector<std::string> notes_of_branch(const Start& start, const config::Train
                     ", where OLMo would go on with that of " + start.path.string() + ", " +
                     saved.dump());
   }
+  if (auto note = note_of_new_warmup(start, config)) notes.push_back(std::move(*note));
   const DataPosition begin = begin_of_branch(start.saved, config);
   if (config.reset_trainer_state || begin == start.saved.position) return notes;
   const DataBatches batches{instances, static_cast<std::uint64_t>(config.global_train_batch_size)};
@@ -110,18 +126,26 @@ std::vector<std::string> notes_of_branch(const Start& start, const config::Train
   return notes;
 }
 
-void check_beginning(const SessionOptions& options, const config::TrainConfig& config,
-                     Preparation& ready, Problems& problems) {
+PlannedStart check_beginning(const SessionOptions& options, const config::TrainConfig& config,
+                             Preparation& ready, Problems& problems) {
   const fs::path database = database_of(options);
   Resumption resumption;
+  PlannedStart planned;
   problems.check([&] {
     if (options.resume && (*options.resume != store::kLatestName || is_there(options.run_dir)))
       resumption = find_resumption(options, database, config);
   });
   problems.check([&] {
-    if (resumption.start || find_load_path(config)) return;
-    if (const auto weights = find_weights(resumption, config))
+    if (resumption.start) {
+      planned = planned_start(*resumption.start, StartOf::kThisRun, config);
+    } else if (const auto taken = find_load_path(config)) {
+      planned = planned_start(*taken, StartOf::kAnother, config);
+      if (!ready.batches) return;
+      for (auto& note : notes_of_branch(*taken, config, ready.batches->dataset().size()))
+        ready.notes.push_back(std::move(note));
+    } else if (const auto weights = find_weights(resumption, config)) {
       models::read_weights(*weights, config.model);
+    }
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] { store::require_unlocked(options.run_dir); });
@@ -135,6 +159,7 @@ void check_beginning(const SessionOptions& options, const config::TrainConfig& c
     check_successor(db, *resumption.run_id, {config, *ready.policy, inputs, resumption.start},
                     *ready.batches);
   });
+  return planned;
 }
 
 Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,

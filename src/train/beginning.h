@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/runs/run_folder.h"
+#include "train/plan.h"
 #include "train/preparation.h"
 #include "train/resume.h"
 
@@ -35,9 +36,10 @@ std::optional<Start> find_load_path(const config::TrainConfig& config,
 std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
                                          std::uint64_t instances);
 
-/// Adds what would keep a start from beginning in the run folder and the database. Reads only.
-void check_beginning(const SessionOptions& options, const config::TrainConfig& config,
-                     Preparation& ready, Problems& problems);
+/// Adds what would keep a start from beginning in the run folder and the database, and to what is
+/// ready the notes on a branch. Returns where it would go on, if that is known. Reads only.
+PlannedStart check_beginning(const SessionOptions& options, const config::TrainConfig& config,
+                             Preparation& ready, Problems& problems);
 
 /// Looks into the run folder, which is locked by now, for what to go on with.
 Beginning find_beginning(const SessionOptions& options, const config::TrainConfig& config,

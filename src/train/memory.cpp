@@ -101,11 +101,12 @@ std::int64_t MemoryPlan::on_host(const std::string& device) const {
 std::int64_t MemoryPlan::at_resume() const { return process + weights + 2 * moments; }
 
 std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
-                                          std::optional<std::int64_t> steps_per_epoch) {
+                                          std::optional<std::int64_t> steps_per_epoch,
+                                          const config::CountedStep& done) {
   const bool in_epochs = config.max_duration.unit == optim::Duration::Unit::kEpochs;
   if (in_epochs && !steps_per_epoch) return std::nullopt;
-  return optim::max_steps(config.max_duration, {.tokens_per_batch = config.tokens_per_step(),
-                                                .batches_per_epoch = steps_per_epoch.value_or(0)});
+  return optim::max_steps(config.max_duration,
+                          config::progress_at(config, done, steps_per_epoch.value_or(0)));
 }
 
 std::int64_t checkpoint_bytes(const config::TrainConfig& config) {

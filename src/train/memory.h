@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "config/schedule.h"
 #include "config/train_config.h"
 #include "core/compute/policy.h"
 #include "evaluation/memory.h"
@@ -59,9 +60,11 @@ std::int64_t checkpoint_bytes(const config::TrainConfig& config);
 /// The threads that the config asks for; of a process alone on this machine, if it does not say.
 int threads_of(const config::TrainConfig& config);
 
-/// Steps of the whole run; nothing if the config counts epochs and the data are not known.
+/// Steps of the whole run, of which `done` are behind it; nothing if the config counts epochs and
+/// the data are not known.
 std::optional<std::int64_t> planned_steps(const config::TrainConfig& config,
-                                          std::optional<std::int64_t> steps_per_epoch = {});
+                                          std::optional<std::int64_t> steps_per_epoch = {},
+                                          const config::CountedStep& done = {});
 
 /// The memory of a run of `steps` on `instances` of data, with such evaluators; unknown: many
 /// steps, no instances, and what the config says of evaluators. Threads are those that the config

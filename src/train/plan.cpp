@@ -7,52 +7,42 @@
 #include "core/process/terminal.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
-#include "optim/lr_schedule.h"
 #include "train/plan_row.h"
 
 namespace olmo::train {
 namespace {
 
-optim::Progress progress_at(const config::TrainConfig& config, std::int64_t step,
-                            std::int64_t steps_per_epoch) {
-  return {.global_step = step,
-          .tokens_seen = step * config.tokens_per_step(),
-          .tokens_per_batch = config.tokens_per_step(),
-          .batches_per_epoch = steps_per_epoch};
-}
-
-/// Steps 1 and `last`, half and whole warm-up, and others at equal distances: a dozen at most.
-std::vector<std::int64_t> steps_to_show(std::int64_t warmup, std::int64_t last) {
+/// Steps `first` and `last`, half and whole warm-up, and others at equal distances: a dozen at
+/// most.
+std::vector<std::int64_t> steps_to_show(std::int64_t first, std::int64_t warmup,
+                                        std::int64_t last) {
   constexpr std::int64_t kPoints = 9;
-  std::vector<std::int64_t> steps = {1, last};
-  const std::int64_t begin = warmup < last ? warmup : 0;
-  if (begin > 0) steps.push_back(begin / 2);
+  std::vector<std::int64_t> steps = {first, last};
+  const std::int64_t begin = warmup >= first && warmup < last ? warmup : first - 1;
+  if (begin >= first) steps.push_back(first - 1 + (begin - first + 1) / 2);
   for (std::int64_t i = 0; i < kPoints; ++i) steps.push_back(begin + (last - begin) / kPoints * i);
   std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  steps.erase(
-      std::remove_if(steps.begin(), steps.end(), [&](std::int64_t s) { return s < 1 || s > last; }),
-      steps.end());
+  std::erase_if(steps, [&](std::int64_t s) { return s < first || s > last; });
   return steps;
 }
 
 void add_schedule(TrainPlan& plan) {
   const auto& config = plan.loaded.config;
-  const auto& scheduler = config.scheduler;
+  const auto& [done, begin] = plan.start;
   const auto last = plan.last_step();
-  if (last < 1) return;
-  const double unit = scheduler.units == "tokens" ? static_cast<double>(plan.tokens_per_step) : 1.0;
-  const auto warmup = static_cast<std::int64_t>(std::min(scheduler.t_warmup / unit, 0x1p62));
-  for (const auto step : steps_to_show(warmup, last)) {
-    const auto progress = progress_at(config, step, plan.steps_per_epoch.value_or(0));
-    const auto now = optim::schedule_now(scheduler, progress);
-    const auto end = optim::schedule_end(scheduler, config.max_duration, progress);
-    plan.schedule.push_back(
-        {.step = step,
-         .tokens = progress.tokens_seen,
-         .learning_rate =
-             optim::learning_rate_at(scheduler, config.optimizer.learning_rate, now, end),
-         .clip_limit = optim::clip_limit_at(scheduler, config.max_grad_norm, now)});
+  if (last <= done.step) return;
+  const double unit =
+      config.scheduler.units == "tokens" ? static_cast<double>(plan.tokens_per_step) : 1.0;
+  auto warmup = static_cast<std::int64_t>(std::min(config.scheduler.t_warmup / unit, 0x1p62));
+  if (config::begins_new_warmup(config)) warmup += begin;
+  for (const auto step : steps_to_show(done.step + 1, warmup, last)) {
+    const config::CountedStep at{step, plan.tokens_at(step)};
+    const auto progress = config::progress_at(config, at, plan.steps_per_epoch.value_or(0));
+    plan.schedule.push_back({.step = step,
+                             .tokens = at.tokens,
+                             .learning_rate = config::learning_rate_of(config, progress, begin),
+                             .clip_limit = config::limits_set_by(config, progress).max_grad_norm});
   }
 }
 
@@ -79,7 +69,7 @@ Json step_time_json(const TrainPlan& plan) {
   return {{"seconds", seconds},
           {"tokens_per_second", static_cast<double>(plan.tokens_per_step) / seconds},
           {"total_seconds",
-           plan.steps ? Json(seconds * static_cast<double>(plan.last_step())) : Json(nullptr)},
+           plan.steps ? Json(seconds * static_cast<double>(plan.steps_to_come())) : Json(nullptr)},
           {"how", plan.step_time->how}};
 }
 
@@ -167,8 +157,8 @@ std::string time_text(const TrainPlan& plan) {
       "a step", duration(seconds) + formatted(", %.4g tokens/s",
                                               static_cast<double>(plan.tokens_per_step) / seconds));
   if (plan.steps) {
-    text += plan_row("all " + grouped(plan.last_step()) + " steps",
-                     duration(seconds * static_cast<double>(plan.last_step())));
+    text += plan_row("all " + grouped(plan.steps_to_come()) + " steps",
+                     duration(seconds * static_cast<double>(plan.steps_to_come())));
   }
   return text;
 }
@@ -190,11 +180,19 @@ std::string schedule_text(const TrainPlan& plan) {
                "steps",
                "unknown: `max_duration` counts epochs, and the token files could not be found");
   }
-  std::string total =
-      grouped(*plan.steps) + "  (" + grouped(*plan.steps * plan.tokens_per_step) + " tokens";
-  if (const auto epochs = plan.epochs())
-    total += formatted(", %.3g", *epochs) + " times through the data";
-  text += plan_row("steps", total + ")");
+  const auto counted = [&](std::int64_t steps, std::int64_t tokens, const std::string& passes) {
+    return grouped(steps) + "  (" + grouped(tokens) + " tokens" + passes + ")";
+  };
+  const auto& done = plan.start.done;
+  const auto epochs = plan.epochs();
+  const std::string passes = epochs ? formatted(", %.3g times through the data", *epochs) : "";
+  text += plan_row("steps",
+                   counted(*plan.steps, plan.tokens_at(*plan.steps), done.step > 0 ? "" : passes));
+  if (done.step > 0) {
+    const auto to_come = std::max<std::int64_t>(*plan.steps - done.step, 0);
+    text += plan_row("after step " + grouped(done.step),
+                     counted(to_come, to_come * plan.tokens_per_step, passes));
+  }
   if (config.stop_at) text += plan_row("stops at step", grouped(*config.stop_at));
   text += std::string("\n") + padded("step", 14) + padded("tokens", 22) +
           padded("learning rate", 16) + padded("clip at", 10) + "\n";
@@ -216,10 +214,12 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
 }  // namespace
 
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances,
-                    std::optional<evaluation::EvaluationMemory> evaluators) {
+                    std::optional<evaluation::EvaluationMemory> evaluators,
+                    const PlannedStart& start) {
   const auto& config = loaded.config;
   TrainPlan plan;
   plan.loaded = loaded;
+  plan.start = start;
   plan.parameters = model::count_parameters(config.model);
   plan.flops = model::flops_per_token(config.model, config.model.max_sequence_length);
   plan.micro_batches = config.micro_batches();
@@ -230,7 +230,7 @@ TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64
     plan.token_count = *instances * config.model.max_sequence_length;
     plan.steps_per_epoch = *instances / config.global_train_batch_size;
   }
-  plan.steps = planned_steps(config, plan.steps_per_epoch);
+  plan.steps = planned_steps(config, plan.steps_per_epoch, start.done);
   plan.memory = memory_of(config, plan.steps, instances, evaluators);
   add_schedule(plan);
   return plan;
@@ -240,9 +240,18 @@ std::int64_t TrainPlan::last_step() const {
   return std::min(steps.value_or(0), loaded.config.stop_at.value_or(steps.value_or(0)));
 }
 
+std::int64_t TrainPlan::steps_to_come() const {
+  return std::max<std::int64_t>(last_step() - start.done.step, 0);
+}
+
 std::optional<double> TrainPlan::epochs() const {
   if (!steps || steps_per_epoch.value_or(0) < 1) return std::nullopt;
-  return static_cast<double>(*steps) / static_cast<double>(*steps_per_epoch);
+  return static_cast<double>(std::max<std::int64_t>(*steps - start.done.step, 0)) /
+         static_cast<double>(*steps_per_epoch);
+}
+
+std::int64_t TrainPlan::tokens_at(std::int64_t step) const {
+  return start.done.tokens + (step - start.done.step) * tokens_per_step;
 }
 
 Json to_json(const TrainPlan& plan) {
@@ -277,6 +286,7 @@ Json to_json(const TrainPlan& plan) {
           {"tokens_in_data", or_null(plan.token_count)},
           {"steps_per_epoch", or_null(plan.steps_per_epoch)},
           {"steps", or_null(plan.steps)},
+          {"goes_on_after_step", plan.start.done.step},
           {"schedule", schedule},
           {"notes", plan.loaded.notes}};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/schedule.h"
 #include "config/train_config.h"
 #include "core/error.h"
 #include "core/files/json.h"
@@ -14,6 +15,12 @@
 #include "train/speed.h"
 
 namespace olmo::train {
+
+/// Where a training goes on.
+struct PlannedStart {
+  config::CountedStep done;  ///< the last step that is behind it
+  std::int64_t begin = 0;    ///< after which step its run began
+};
 
 /// What `train --dry-run` says about a run without starting it.
 struct TrainPlan {
@@ -25,6 +32,7 @@ struct TrainPlan {
   };
 
   config::LoadedConfig loaded;
+  PlannedStart start;
   model::ParameterCount parameters;
   model::FlopsPerToken flops;
   MemoryPlan memory;
@@ -37,18 +45,23 @@ struct TrainPlan {
   std::optional<Needs> needs;   ///< if it was planned for this machine
   std::optional<StepTime> step_time;
   std::vector<Point>
-      schedule;  ///< a dozen steps, first and last included; empty if `steps` is unknown
+      schedule;  ///< a dozen steps to come, first and last included; empty if `steps` is unknown
 
   /// Where the run ends: `steps`, or the config's stop_at; 0 if it is unknown.
   [[nodiscard]] std::int64_t last_step() const;
-  /// Passes over the data that `steps` make.
+  /// How many there are up to that one; 0 if it is unknown.
+  [[nodiscard]] std::int64_t steps_to_come() const;
+  /// Tokens seen after a step to come.
+  [[nodiscard]] std::int64_t tokens_at(std::int64_t step) const;
+  /// Passes over the data that the steps after `start` make.
   [[nodiscard]] std::optional<double> epochs() const;
 };
 
 /// Plans the run of a config without unusable numbers (see validate). `instances`: sequences in the
 /// data, `evaluators`: what they take, if known.
 TrainPlan make_plan(const config::LoadedConfig& loaded, std::optional<std::int64_t> instances,
-                    std::optional<evaluation::EvaluationMemory> evaluators = std::nullopt);
+                    std::optional<evaluation::EvaluationMemory> evaluators = std::nullopt,
+                    const PlannedStart& start = {});
 
 /// The plan for a person, several paragraphs of text.
 std::string to_text(const TrainPlan& plan);

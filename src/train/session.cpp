@@ -386,10 +386,10 @@ TrainPlan plan_session(const config::LoadedConfig& loaded, const SessionOptions&
   const config::TrainConfig& config = loaded.config;
   Problems problems;
   Preparation ready = prepare(loaded, problems);
-  check_beginning(options, config, ready, problems);
+  const PlannedStart start = check_beginning(options, config, ready, problems);
   const auto instances = instances_of(ready);
   const auto evaluators = memory_of_evaluators(ready);
-  TrainPlan plan = make_plan(loaded, instances, evaluators);
+  TrainPlan plan = make_plan(loaded, instances, evaluators, start);
   plan.loaded.notes = ready.notes;
   plan.needs = needs_of(config, memory_of_process(plan.steps, instances, evaluators),
                         options.run_dir, plan.steps);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "config/schedule.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/process/terminal.h"
@@ -57,10 +58,7 @@ void Stepper::load_owned_weights(const NamedTensors& owned) {
   units_.parameters_changed();
 }
 
-void Stepper::restore_owned(const TrainState& state, const optim::OptimState& owned) {
-  state_ = state;
-  optimizer_.load_state(owned);
-}
+void Stepper::restore_owned(const optim::OptimState& owned) { optimizer_.load_state(owned); }
 
 ParameterParts Stepper::parameter_parts() const {
   return parts_of_rank(config_, ranks().rank(), ranks().size(), nodes_);
@@ -77,10 +75,8 @@ std::vector<std::span<std::byte>> Stepper::reserve_memory() {
 }
 
 optim::Progress Stepper::progress() const {
-  return {.global_step = state_.step,
-          .tokens_seen = state_.tokens,
-          .tokens_per_batch = config_.tokens_per_step(),
-          .batches_per_epoch = static_cast<std::int64_t>(batches_.steps_per_epoch())};
+  return config::progress_at(config_, {state_.step, state_.tokens},
+                             static_cast<std::int64_t>(batches_.steps_per_epoch()));
 }
 
 std::int64_t Stepper::last_step() const {
@@ -123,13 +119,9 @@ StepGradients Stepper::gradients(OpTrace* trace) {
 store::StepRecord Stepper::update(const StepGradients& gradients, OpTrace* trace) {
   state_.step += 1;
   state_.tokens += config_.tokens_per_step();
-  const auto now = optim::schedule_now(config_.scheduler, progress());
-  const auto end = optim::schedule_end(config_.scheduler, config_.max_duration, progress());
-  const double lr =
-      optim::learning_rate_at(config_.scheduler, config_.optimizer.learning_rate, now, end);
-  const optim::ClipLimits next{
-      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm, now),
-      optim::clip_limit_at(config_.scheduler, config_.max_grad_norm_ratio, now)};
+  const double lr = config::learning_rate_of(
+      config_, progress(), static_cast<std::int64_t>(batches_.config().begin.step));
+  const auto next = config::limits_set_by(config_, progress());
   // This update clips by the plan, which the limits of the step before made; `next` is for the step
   // after, as in OLMo.
   optimizer_.step(policy_, gradients.plan, lr, next);

@@ -114,10 +114,11 @@ class Stepper {
   void load_weights(const NamedTensors& whole) { units_.load_parameters(whole); }
   /// The same from what this rank owns, shaped as parameters().
   void load_owned_weights(const NamedTensors& owned);
-  /// Starts at `state` instead of at step 0, with moments that this rank owns, shaped as
-  /// optim_state(). Weights that were written into parameters() are made known by
-  /// units().parameters_changed().
-  void restore_owned(const TrainState& state, const optim::OptimState& owned);
+  /// Starts at `state` instead of at step 0.
+  void go_on_from(const TrainState& state) { state_ = state; }
+  /// Moments that this rank owns, shaped as optim_state(), in place of none. Weights that were
+  /// written into parameters() are made known by units().parameters_changed().
+  void restore_owned(const optim::OptimState& owned);
 
   /// Reads this rank's rows of the next step's batch, which gradients() does where nobody has: what
   /// is wrong with them is known before any rank computes.

@@ -186,11 +186,11 @@ void begin_at(Stepper& stepper, std::optional<Start>& start, StartOf of,
   const bool own = of == StartOf::kThisRun;
   const SavedState& saved = start->saved;
   stepper.batches().begin_at(own ? begin_of_run(saved, config) : begin_of_branch(saved, config));
+  if (own || takes_counters(config)) stepper.go_on_from(saved.state);
   // Moments before weights: theirs is memory that the stepper holds already.
   if (own || !config.reset_optimizer_state) {
     const auto limits = read_limits(*start->contents.optim_state, start->path.string());
-    stepper.restore_owned(own || takes_counters(config) ? saved.state : stepper.state(),
-                          {start->contents.optim, limits});
+    stepper.restore_owned({start->contents.optim, limits});
   }
   start->contents.optim.clear();
   stepper.load_owned_weights(start->contents.model);

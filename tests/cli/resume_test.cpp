@@ -296,6 +296,36 @@ TEST_CASE("a run that takes over weights and moments alone begins its steps and 
     if (name.starts_with("step/")) CHECK(host_value<std::int64_t>(tensor) == 4);  // two and two
 }
 
+TEST_CASE("a run that takes over weights and counters alone warms up anew, and so do its resumes",
+          "[cli]") {
+  const FourSteps scene;
+  const std::string from = "load_path=" + (scene / "run" / "step2").string();
+  const Words settings = {"reset_optimizer_state=true", "scheduler.t_warmup=2", "stop_at=6",
+                          "save_interval=1"};
+  const auto train = [&](const std::string& run, const Words& more) {
+    Words words = settings;
+    words.insert(words.end(), more.begin(), more.end());
+    return scene.train(run, words);
+  };
+  REQUIRE(train("whole", {from}).code == 0);
+  REQUIRE(train("parts", {from, "stop_after=1"}).code == 75);
+  // Without load_path the learning rate would be another.
+  CHECK(train("parts", {"--resume", "latest"}).code == 2);
+  REQUIRE(train("parts", {from, "--resume", "latest"}).code == 0);
+  const auto record = scene.record("parts");
+  CHECK(record.proof() == scene.record("whole").proof());
+  CHECK(record.steps() == "3..6");
+  CHECK(record.value("SELECT 2 * min(lr) = max(lr) FROM surviving_steps WHERE step <= 4") == "1");
+  for (const auto& [name, tensor] : store::read_checkpoint(scene / "parts" / "step6").optim)
+    if (name.starts_with("step/")) CHECK(host_value<std::int64_t>(tensor) == 4);
+  const auto passes = [&](const Words& words) { return harness(scene / "log", words).code == 0; };
+  CHECK(passes({"report", "run", (scene / "parts").string()}));
+  CHECK(passes({"audit", (scene / "parts").string(), "--steps", "3..6"}));
+  store::Database(scene / "parts" / "run.db", store::OpenMode::kReadWrite)
+      .execute("UPDATE steps SET lr = 2 * lr WHERE step = 3");
+  CHECK(harness(scene / "log", {"report", "run", (scene / "parts").string()}).code == 4);
+}
+
 TEST_CASE("a branch is a run of its own whose record tells the state that it began from", "[cli]") {
   const FourSteps scene;
   const std::string checkpoint = (scene / "run" / "step2").string();

@@ -138,7 +138,7 @@ const std::map<std::string, Alternative>& alternatives() {
       {"no_pre_train_checkpoint", {"false", {"save_interval=2"}}},
       {"load_path", {"$DIR/copy_of_step2", {"load_path=$DIR/step2"}}},
       {"try_load_latest_save", {"true"}},
-      {"reset_optimizer_state", {"true", {"load_path=$DIR/step2"}, {"reset_trainer_state=true"}}},
+      {"reset_optimizer_state", {"true", {"load_path=$DIR/step2"}}},
       {"reset_trainer_state", {"true", {"load_path=$DIR/step2"}}},
       {"restore_dataloader", {"false", {"load_path=$DIR/step2"}}},
       {"fast_forward_batches", {"1", {"load_path=$DIR/step2"}}},

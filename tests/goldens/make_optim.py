@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 import torch
 from olmo.config import OptimizerConfig, SchedulerConfig
-from olmo.optim import AdamW, LionW, build_scheduler
+from olmo.optim import AdamW, BoltOnWarmupScheduler, LionW, build_scheduler
 from safetensors.torch import save_file
 
 STEPS = 6
@@ -58,8 +58,27 @@ SCHEDULES = [
 ]
 
 
-def make_schedules():
+NEW_WARMUPS = [(SCHEDULES[0], 30000), (SCHEDULES[2], 900), (SCHEDULES[5], 1), (SCHEDULES[7], 0)]
+
+
+def make_new_warmups():
+    """Of trainings that take over a checkpoint after step `begin` without its moments, as scripts/train.py of OLMo does it."""
     cases = []
+    for settings, begin in NEW_WARMUPS:
+        peak, end = 3e-4, 60000
+        warm = int(begin + settings["t_warmup"])
+        scheduler = BoltOnWarmupScheduler.wrap(build_scheduler(None, SchedulerConfig(**settings)), begin, warm)
+        steps = sorted({max(begin - 1, 0), begin, begin + 1, warm - 1, warm, warm + 1, 59999, 60000}
+                       | {begin + (warm - begin) * k // 17 for k in range(17)})
+        cases.append(dict(
+            scheduler=settings, begin=begin, initial_lr=peak, max_steps=end, steps=steps,
+            lr_hex=[float(scheduler.get_lr(peak, s, end)).hex() for s in steps],
+            max_grad_norm=[scheduler.get_max_grad_norm(1.0, s, end) for s in steps]))
+    return cases
+
+
+def make_schedules():
+    cases = make_new_warmups()
     for settings in SCHEDULES:
         scheduler = build_scheduler(None, SchedulerConfig(**settings))
         for peak, end in ((4e-4, 60000), (3e-4, 1234), (2.3e-5, 557001)):

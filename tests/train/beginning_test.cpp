@@ -49,12 +49,27 @@ TEST_CASE("a new run begins in a folder without checkpoints, or in one it may ov
              Contains("none of which can be read (") && Contains("): choose another --run-dir"));
 }
 
-TEST_CASE("load_path takes no counters over without moments", "[train]") {
+TEST_CASE("a start from load_path is planned from where its counters stand", "[train]") {
   const store::test::TempFolder folder;
-  const auto from = "load_path=" + (folder / "absent").string();
-  CHECK_THAT(problem_in(folder.path(), {from}), Contains("absent"));
-  CHECK_THAT(problem_in(folder.path(), {from, "reset_optimizer_state=true"}),
-             Contains("warms the learning rate up once more"));
+  store::save_checkpoint(folder / "from", whole_state(3));
+  const auto from = "load_path=" + (folder / "from").string();
+  const auto planned = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> all = {from};
+    all.insert(all.end(), settings.begin(), settings.end());
+    const auto config = config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", all).config;
+    Preparation nothing;
+    Problems problems;
+    const auto [done, begin] =
+        check_beginning({folder / "to", {}, {}, ""}, config, nothing, problems);
+    CHECK(problems.all().empty());
+    return std::vector<std::int64_t>{done.step, begin};
+  };
+  CHECK(planned({}) == std::vector<std::int64_t>{3, 3});
+  CHECK(planned({"reset_optimizer_state=true"}) == std::vector<std::int64_t>{3, 3});
+  CHECK(planned({"restore_dataloader=false"}) == std::vector<std::int64_t>{0, 0});
+  CHECK(planned({"reset_trainer_state=true"}) == std::vector<std::int64_t>{0, 0});
+  CHECK_THAT(problem_in(folder / "to", {"load_path=" + (folder / "absent").string()}),
+             Contains("absent"));
 }
 
 TEST_CASE("load_path takes no moments of another optimizer over", "[train]") {
@@ -66,8 +81,7 @@ TEST_CASE("load_path takes no moments of another optimizer over", "[train]") {
   CHECK_THAT(problem_in(folder / "to", {from}),
              Contains("`optimizer.name` is adamw, and ") && Contains("the moments of lionw"));
   CHECK(problem_in(folder / "to", {from, "optimizer.name=lionw"}).empty());
-  CHECK(problem_in(folder / "to", {from, "reset_optimizer_state=true", "reset_trainer_state=true"})
-            .empty());
+  CHECK(problem_in(folder / "to", {from, "reset_optimizer_state=true"}).empty());
 }
 
 TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is noted", "[train]") {
@@ -95,8 +109,28 @@ TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is 
   CHECK(notes({"fast_forward_batches=9"})
             .at(0)
             .starts_with("the data go on with instance 0 of epoch 2; "));
-  CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true", "reset_trainer_state=true"})
-            .empty());
+  CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true"}).empty());
+}
+
+TEST_CASE("a new warm-up that OLMo counts in steps, beside a schedule in tokens, is noted",
+          "[train]") {
+  Start start{"x/step3", store::test::example(3), {}};
+  start.saved.position.step = start.saved.state.step = 3;
+  start.saved.state.tokens = 3000;
+  const auto notes = [&](const std::string& units, const std::string& warmup) {
+    return notes_of_branch(
+        start,
+        small_config("t.npy", {"load_path=x", "reset_optimizer_state=true",
+                               "scheduler.units=" + units, "scheduler.t_warmup=" + warmup}),
+        20);
+  };
+  CHECK(notes("steps", "2000").empty());
+  CHECK(notes("tokens", "2998").empty());  // it ends with token 3001
+  CHECK(
+      notes("tokens", "2997") ==
+      std::vector<std::string>{
+          "the learning rate is not warmed up anew: OLMo ends the new warm-up with token 3000, its "
+          "step 3 plus `scheduler.t_warmup`, and x/step3 has seen 3000 tokens"});
 }
 
 TEST_CASE("of a run that goes on, those weights are read that were recorded", "[train]") {

@@ -59,6 +59,24 @@ TEST_CASE("the planned learning rates are the schedule's own", "[train]") {
   }
 }
 
+TEST_CASE("a branch is planned from its checkpoint on", "[train]") {
+  const auto loaded =
+      config::load_config(kConfigs / "tiny.json",
+                          {"max_duration=100000T", "load_path=x", "reset_optimizer_state=true"});
+  const auto plan = make_plan(loaded, 80, std::nullopt, {.done = {40, 51200}, .begin = 40});
+  CHECK(plan.steps == 231);  // 48,800 tokens more at 256 a step, rounded up
+  CHECK(plan.steps_to_come() == 191);
+  CHECK(plan.epochs() == 19.1);
+  CHECK(plan.schedule.front().step == 41);
+  CHECK(plan.schedule.front().tokens == 51456);
+  const auto& scheduler = loaded.config.scheduler;
+  CHECK(plan.schedule.front().learning_rate ==
+        olmo::optim::learning_rate_after_new_warmup(
+            scheduler, loaded.config.optimizer.learning_rate, 41, 231, 40));
+  CHECK(plan.schedule.back().tokens == 51200 + 191 * 256);
+  CHECK(to_json(plan)["goes_on_after_step"] == 40);
+}
+
 TEST_CASE("the schedule is shown up to stop_at, and not at all if its end is unknown", "[train]") {
   CHECK(plan_of("tiny", {"stop_at=7"}).schedule.back().step == 7);
   CHECK(plan_of("olmo-20m").schedule.empty());

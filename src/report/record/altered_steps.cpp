@@ -123,7 +123,7 @@ class Steps {
   [[nodiscard]] std::string problem_of_schedule(std::size_t i) const {
     const store::StepColumns& steps = run_.steps;
     const config::CountedStep now{steps.step[i], steps.tokens[i]};
-    if (const auto lr = learning_rate_of(config_, now, batches_per_epoch_))
+    if (const auto lr = learning_rate_of(config_, now, batches_per_epoch_, signed_of(begin_.step)))
       if (auto wrong = unlike("lr", i, steps.lr, *lr); !wrong.empty()) return wrong;
     if (i > 0 || !is_branch_) {  // the checkpoint of another run brings its own limit
       const auto limit = max_grad_norm_of(config_, now);
