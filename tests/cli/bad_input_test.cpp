@@ -10,9 +10,9 @@
 #include "cli/training.h"
 #include "config/train_config.h"
 #include "core/error.h"
-#include "data/public/fetch.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"
+#include "data/zip_file.h"
 #include "import/instances.h"
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
@@ -372,7 +372,7 @@ TEST_CASE("no reader waits for a pipe, or takes a folder for a file", "[cli]") {
     CHECK_THROWS_AS(read_json_file(path), Error);
     CHECK_THROWS_AS(data::Tokenizer::load(path), Error);
     CHECK_THROWS_AS(data::TokenFile(path, data::TokenDtype::kUint16), Error);
-    CHECK_THROWS_AS(data::unpack_wheel(path, folder / "out", nullptr), Error);
+    CHECK_THROWS_AS(data::unpack_zip(path, folder / "out", nullptr), Error);
     CHECK_THROWS_AS(store::SafetensorsFile(path), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kReadOnly), Error);
     CHECK_THROWS_AS(store::RunDb::open(path, store::OpenMode::kCreate), Error);

@@ -10,6 +10,7 @@
 #include "data/text_reader.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"
+#include "data/zip_file.h"
 #include "fuzz/target.h"
 
 namespace olmo::fuzz {
@@ -85,8 +86,8 @@ void parse_wheel(const std::string& input) {
   std::error_code ignored;
   const auto folder = scratch_folder() / "wheel";
   std::filesystem::remove_all(folder, ignored);
-  (void)data::unpack_wheel(file_of(input, "a.whl"), folder,
-                           [](std::string_view name) { return std::string(name); });
+  (void)data::unpack_zip(file_of(input, "a.whl"), folder,
+                         [](std::string_view name) { return std::string(name); });
 }
 
 /// A zip of two stored entries.

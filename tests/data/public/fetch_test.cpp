@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
-#include <zip.h>
 
 #include "core/files/input_file.h"
 #include "data/scratch.h"
@@ -18,65 +17,6 @@ using namespace olmo::data;
 using olmo::ErrorKind;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
-
-namespace {
-
-std::filesystem::path write_zip(const ScratchFolder& folder,
-                                const std::vector<std::pair<std::string, std::string>>& entries) {
-  auto path = folder / "some.whl";
-  int code = 0;
-  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
-  REQUIRE(archive != nullptr);
-  for (const auto& [name, text] : entries) {
-    zip_source_t* source = zip_source_buffer(archive, text.data(), text.size(), 0);
-    REQUIRE(zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8) >= 0);
-  }
-  REQUIRE(zip_close(archive) == 0);
-  return path;
-}
-
-std::string keep_all(std::string_view entry) { return std::string(entry); }
-
-}  // namespace
-
-TEST_CASE("a wheel is unpacked under new names, and only what is wanted", "[data]") {
-  const ScratchFolder folder;
-  const std::string text(300000, 'x');
-  const auto wheel =
-      write_zip(folder, {{"pkg/a.txt", text}, {"pkg/b.txt", "b"}, {"other/c.txt", "c"}});
-  const auto count = unpack_wheel(wheel, folder / "out", [](std::string_view entry) {
-    return entry.substr(0, 4) == "pkg/" ? "data/" + std::string(entry.substr(4)) : std::string();
-  });
-  CHECK(count == 2);
-  CHECK(olmo::read_file(folder / "out/data/a.txt") == text);
-  CHECK_FALSE(std::filesystem::exists(folder / "out/other"));
-}
-
-TEST_CASE("an entry that leads out of the folder is refused", "[data]") {
-  const ScratchFolder folder;
-  for (const char* name : {"../evil.txt", "/tmp/evil.txt", "a/../../evil.txt"}) {
-    const auto wheel = write_zip(folder, {{name, "x"}});
-    const auto error = thrown_by([&] { unpack_wheel(wheel, folder / "out", keep_all); });
-    REQUIRE(error);
-    CHECK((error->kind == ErrorKind::kInput && error->says("outside of its folder")));
-  }
-}
-
-TEST_CASE("a damaged wheel is refused by name", "[data]") {
-  const ScratchFolder folder;
-  std::string text;
-  for (std::uint64_t i = 0; i < 10000; ++i) text += std::to_string(i * 2654435761U);
-  std::string bytes = olmo::read_file(write_zip(folder, {{"a.txt", text}}));
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x55);
-  const auto damaged = folder.write("damaged.whl", bytes);
-  const auto error = thrown_by([&] { unpack_wheel(damaged, folder / "out", keep_all); });
-  REQUIRE(error);
-  CHECK((error->kind == ErrorKind::kInput && error->says("damaged.whl")));
-  const auto cut = folder.write("cut.whl", bytes.substr(0, 100));
-  CHECK(thrown_by([&] {
-          unpack_wheel(cut, folder / "out", keep_all);
-        })->says("is not a readable wheel"));
-}
 
 TEST_CASE("fetch from a folder names the wheel that it lacks and downloads nothing", "[data]") {
   const ScratchFolder folder;
