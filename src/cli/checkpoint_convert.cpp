@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "core/compute/policy.h"
+#include "core/files/input_file.h"
 #include "core/files/json.h"
 #include "core/process/activity.h"
 #include "core/text/safe_text.h"
@@ -28,20 +29,26 @@ struct Options {
 /// What an imported checkpoint of OLMo's has beside its weights.
 using State = std::optional<train::SavedState>;
 
-Json to_json(const State& state) {
+bool is_counted(const models::ModelFiles& source) {
+  return is_there(source.path / train::kOlmoCounters);
+}
+
+Json to_json(const State& state, const models::ModelFiles& source) {
   if (!state) return nullptr;
   return {{"step", state->state.step},
           {"tokens", state->state.tokens},
           {"epoch", state->position.epoch},
-          {"instance", state->position.instance}};
+          {"instance", state->position.instance},
+          {"counters", is_counted(source) ? train::kOlmoCounters : "reckoned"}};
 }
 
 void print(const State& state, const models::ModelFiles& source) {
   if (state) {
-    std::cout << "with the optimizer's state after " << state->state.step
-              << " updates: load_path takes it\n"
-              << "counters, if every batch had the size that config.yaml says:\n  "
-              << state->state.tokens << " tokens; the data go on with instance "
+    std::cout << "with the optimizer's state after step " << state->state.step
+              << ": load_path takes it\ncounters"
+              << (is_counted(source) ? std::string(" of ") + train::kOlmoCounters
+                                     : ", if every batch had the size that config.yaml says")
+              << ":\n  " << state->state.tokens << " tokens; the data go on with instance "
               << state->position.instance << " of epoch " << state->position.epoch << '\n';
   } else if (std::filesystem::exists(source.path / "optim.pt")) {
     std::cout << "its optimizer's state, optim.pt, is a Python pickle, which can run code and is "
@@ -62,7 +69,7 @@ void print(const models::ConvertedModel& converted, const Options& options,
                          {"bytes", converted.bytes},
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
-                         {"state", to_json(state)},
+                         {"state", to_json(state, source)},
                          {"tokenizer", or_null(source.tokenizer.file)}};
     std::cout << json_text(result) << '\n';
     return;

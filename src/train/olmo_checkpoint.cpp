@@ -1,19 +1,87 @@
 #include "train/olmo_checkpoint.h"
 
+#include <initializer_list>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "config/as_input.h"
 #include "core/error.h"
+#include "core/files/input_file.h"
+#include "core/files/private_folder.h"
+#include "data/zip_file.h"
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
+#include "store/checkpoint/pickled_integers.h"
 
 namespace olmo::train {
 namespace {
 
 namespace fs = std::filesystem;
 
+std::int64_t multiplied(std::int64_t steps, std::int64_t of_step, const fs::path& file) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(steps, of_step, &product)) return product;
+  throw Error(ErrorKind::kInput, file.string() + ": " + std::to_string(steps) + " steps of " +
+                                     std::to_string(of_step) + " are beyond any training");
+}
+
 config::TrainConfig read_config(const fs::path& file) {
   return config::as_input([&] { return config::load_config(file).config; });
+}
+
+/// The whole numbers that torch.save wrote into a file, by name.
+std::map<std::string, std::int64_t> read_numbers(const fs::path& file) {
+  const PrivateFolder unpacked("olmo-harness-counters-");
+  const std::string name = "data.pkl";
+  const auto files = data::unpack_zip(file, unpacked.path(), [&](std::string_view entry) {
+    return entry.ends_with("/" + name) ? name : std::string();
+  });
+  if (files != 1)
+    throw Error(ErrorKind::kInput,
+                file.string() + ": holds no " + name + ", as torch.save writes it");
+  return store::pickled_integers(read_file(unpacked.path() / name), file.string());
+}
+
+/// What OLMo's trainer had counted, by the names that it has had for that
+/// (Trainer.load_trainer_state_dict). What an older one did not write follows from the number of
+/// batches, as if each had had the size that the config says; without `numbers` all does.
+SavedState counters_of(const std::map<std::string, std::int64_t>& numbers, std::int64_t steps,
+                       const config::TrainConfig& config, const fs::path& file) {
+  const auto counter = [&](std::initializer_list<const char*> keys, std::int64_t otherwise) {
+    for (const std::string key : keys) {
+      const auto found = numbers.find(key);
+      if (found == numbers.end()) continue;
+      if (found->second >= 0) return found->second;
+      throw Error(ErrorKind::kInput, file.string() + ": `" + key + "` is " +
+                                         std::to_string(found->second) + ", below 0");
+    }
+    return otherwise;
+  };
+  const auto batches = counter({"global_data_step", "global_step"}, steps);
+  const auto instances = multiplied(batches, config.global_train_batch_size, file);
+  SavedState saved;
+  saved.state.step = counter({"global_step"}, steps);
+  saved.state.tokens =
+      counter({"global_train_tokens_seen"}, multiplied(batches, config.tokens_per_step(), file));
+  saved.position = {
+      .step = static_cast<std::uint64_t>(saved.state.step),
+      .epoch = static_cast<std::uint64_t>(
+          counter({"epoch"}, numbers.empty() ? config.epoch.value_or(0) : 0)),
+      .instance = static_cast<std::uint64_t>(counter(
+          {"global_train_examples_seen_this_epoch", "global_train_examples_seen"}, instances))};
+  return saved;
+}
+
+SavedState read_counters(const fs::path& folder, std::int64_t steps,
+                         const config::TrainConfig& config) {
+  const fs::path file = folder / kOlmoCounters;
+  if (!is_there(file)) return counters_of({}, steps, config, folder / models::kOlmoConfig);
+  const auto numbers = read_numbers(file);
+  if (!numbers.contains("global_step"))
+    throw Error(ErrorKind::kInput,
+                file.string() + ": holds no `global_step`, as OLMo's trainer writes it");
+  return counters_of(numbers, steps, config, file);
 }
 
 /// A digest of everything that a training takes over.
@@ -43,14 +111,8 @@ std::optional<SavedState> add_olmo_state(const models::ModelFiles& source,
   contents.optim = std::move(optimizer->tensors);
   contents.optim_state = to_json(optim::ClipLimits{
       .max_grad_norm = config.max_grad_norm, .max_grad_norm_ratio = config.max_grad_norm_ratio});
-  SavedState saved;
-  saved.state.step = optimizer->step;
-  saved.state.tokens = optimizer->step * config.tokens_per_step();
+  SavedState saved = read_counters(source.path, optimizer->step, config);
   saved.state.chain = digest_of(contents);
-  saved.position.step = static_cast<std::uint64_t>(optimizer->step);
-  saved.position.epoch = static_cast<std::uint64_t>(config.epoch.value_or(0));
-  saved.position.instance =
-      saved.position.step * static_cast<std::uint64_t>(config.global_train_batch_size);
   saved.run_id = "imported-" + saved.state.chain.hex().substr(0, 8);
   contents.trainer = to_json(saved.state, saved.run_id, config, config::batch_config(config).begin,
                              saved.position);

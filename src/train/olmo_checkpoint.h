@@ -8,15 +8,18 @@
 
 namespace olmo::train {
 
+/// OLMo's file of the trainer's counters, in the folder of an unsharded checkpoint.
+inline constexpr const char* kOlmoCounters = "train.pt";
+
 /// Makes the contents of a checkpoint, which hold the weights of OLMo's own one at `source`, those
-/// of a whole one: with the optimizer's state beside them (models/olmo_optimizer.h), and counters
-/// that follow from its number of updates and from the config.yaml there, as if every batch had had
-/// the size that it says. (OLMo's own counters, train.pt, are a Python pickle.) The chain of a run
-/// that goes on from it begins with a digest of all its tensors.
+/// of a whole one: with the optimizer's state beside them (models/olmo_optimizer.h), and the
+/// counters of train.pt. Where that is not, they follow from the number of updates and from the
+/// config.yaml there, as if every batch had had the size that it says. The chain of a run that goes
+/// on from it begins with a digest of all its tensors.
 ///
 /// Returns the state; nothing, and leaves the contents as they are, where no optimizer's state is.
 /// Throws Error(kInput) for a config that OLMo's trainer could not have had, or of another
-/// optimizer than AdamW, and as read_olmo_optimizer.
+/// optimizer than AdamW, for a train.pt without its counters, and as read_olmo_optimizer.
 std::optional<SavedState> add_olmo_state(const models::ModelFiles& source,
                                          store::CheckpointContents& contents);
 

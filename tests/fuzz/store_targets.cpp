@@ -11,6 +11,7 @@
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
+#include "store/checkpoint/pickled_integers.h"
 #include "store/checkpoint/safetensors.h"
 #include "store/runs/run_db.h"
 
@@ -120,6 +121,18 @@ std::vector<std::string> instance_seeds() {
       "\"num_tokens\": 1, \"num_chars\": 2, \"num_bytes\": 2, \"is_greedy\": false}]}\n"};
 }
 
+void parse_pickle(const std::string& input) { (void)store::pickled_integers(input, "x.pt"); }
+
+std::vector<std::string> pickle_seeds() {
+  using namespace std::string_literals;
+  return {
+      "\x80\x02}q\0(X\x01\0\0\0aq\x01K\x01X\x01\0\0\0bq\x02J\x90\xee\xfe\xffX\x01\0\0\0cq\x03]"
+      "q\x04M,\x01"
+      "aX\x01\0\0\0dq\x05h\x01"
+      "cnumpy\nx\nq\x06(K\x01\x8a\x01\x02tRbu."s,
+      "\x80\x04\x95\x09\0\0\0\0\0\0\0}\x94\x8c\x01n\x94K\x02\x85Q\x86s."s};
+}
+
 void parse_name(const std::string& input) { (void)store::parse_run_name(input); }
 
 }  // namespace
@@ -131,6 +144,7 @@ std::vector<Target> store_targets() {
       {"safetensors", 1 << 13, parse_safetensors, safetensors_seeds},
       {"log", 1 << 12, parse_log, log_seeds},
       {"instances", 1 << 12, parse_instances, instance_seeds},
+      {"pickle", 1 << 9, parse_pickle, pickle_seeds},
       {"run_name", 256, parse_name, [] {
          return std::vector<std::string>{"run.db", "a/run.db:20260131T2", "/runs/x", ":", "a:b:c"};
        }}};

@@ -4,13 +4,16 @@ Needs: as make_trajectory.py
 Run:   python3 tests/goldens/make_olmo_checkpoint.py
 
 config.yaml, model.safetensors and optim.safetensors are written by OLMo's functions after SAVED steps, with the parameters' names
-that FSDP gives the optimizer's state. after.json has the steps up to MORE of the trainer that restored them, as trajectories have.
+that FSDP gives the optimizer's state; train.pt is what torch.save makes of what OLMo's Trainer.trainer_state_dict() holds, with the
+state of the CPU's random generator in place of a GPU's. after.json has the steps up to MORE of the trainer that restored them, as trajectories have.
 The tokens are make_trajectory's token_ids().
 """
 
 import json
+import random
 import tempfile
 
+import numpy as np
 import torch
 from make_trajectory import LENGTH, MODEL, OUT, token_ids, train, trainer_of
 from olmo.config import (DataConfig, ModelConfig, OptimizerConfig, OptimizerType, SchedulerConfig, SchedulerType,
@@ -18,7 +21,7 @@ from olmo.config import (DataConfig, ModelConfig, OptimizerConfig, OptimizerType
 from olmo.model import OLMo
 from olmo.safetensors_util import safetensors_file_to_state_dict, state_dict_to_safetensors_file
 
-SAVED, MORE = 4, 9
+SAVED, MORE = 8, 13  # an epoch has 6 steps
 SMALL = dict(MODEL, d_model=16, n_heads=2, n_layers=1, layer_norm_with_affine=True, weight_tying=False)
 
 
@@ -48,6 +51,7 @@ def restored(cfg, folder, counters):
     saved = safetensors_file_to_state_dict(folder / "optim.safetensors")
     for name, parameter in trainer.model.named_parameters():
         trainer.optim.state[parameter].update(saved["state"][name])
+    trainer.epoch = None  # not another than the counters say
     trainer.load_trainer_state_dict(counters)
     return trainer
 
@@ -63,9 +67,14 @@ def main():
         train(before, SAVED)
         state_dict_to_safetensors_file(before.model.state_dict(), folder / "model.safetensors")
         state_dict_to_safetensors_file(optim_state_of(before), folder / "optim.safetensors")
-        counters = dict(epoch=0, global_step=SAVED, global_train_examples_seen_this_epoch=SAVED * 8,
+        per_epoch = before.batches_per_epoch
+        counters = dict(epoch=SAVED // per_epoch, global_step=SAVED,
+                        global_train_examples_seen_this_epoch=SAVED % per_epoch * 8,
                         global_train_tokens_seen=SAVED * 8 * LENGTH, world_size=1, checkpoints=[], unsharded_checkpoints=[],
                         ephemeral_checkpoints=[])
+        rng = torch.get_rng_state()
+        torch.save(counters | dict(rng=dict(python=random.getstate(), numpy=np.random.get_state(), torch=rng, cuda=rng)),
+                   folder / "train.pt")
         steps, _ = train(restored(cfg, folder, counters), MORE - SAVED)
         cfg.data.paths, cfg.save_folder = ["tokens.npy"], "run"
         cfg.save(folder / "config.yaml")

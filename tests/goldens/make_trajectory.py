@@ -113,7 +113,7 @@ def build_trainer(case, folder, init, dtype):
 def train(trainer, count):
     """What olmo.train.Trainer.fit does for the data and the counters, around its train_step. Returns the facts of each
     step and the weights at the end."""
-    steps, epoch = [], 0
+    steps, epoch = [], trainer.epoch or 0
     while True:
         for batch in trainer.train_loader:
             groups = trainer.optim.param_groups

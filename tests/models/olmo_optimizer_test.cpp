@@ -43,7 +43,7 @@ TEST_CASE("the optimizer's state that OLMo saved is read under our names", "[mod
   const auto config = models::find_model(kGolden).config;
   const auto state = read_olmo_optimizer(kGolden, config);
   REQUIRE(state);
-  CHECK(state->step == 4);
+  CHECK(state->step == 8);
   std::vector<std::string> of_norm;
   for (const auto& [name, tensor] : state->tensors)
     if (name.ends_with("/transformer.ln_f.weight")) of_norm.push_back(name);
@@ -74,8 +74,8 @@ TEST_CASE("a state that does not fit its model is told by parameter and part", "
       },
       "`exp_avg` of transformer.ln_f.weight is not F32");
   check([&](auto& tensors) { tensor_of(tensors, "step", name).tensor = at::full({}, 5.0F); },
-        "`step` of transformer.ln_f.weight is 5, and of the first parameter 4");
-  for (const float wrong : {-1.0F, 4.5F, 3e7F, std::numeric_limits<float>::quiet_NaN()})
+        "`step` of transformer.ln_f.weight is 5, and of the first parameter 8");
+  for (const float wrong : {-1.0F, 8.5F, 3e7F, std::numeric_limits<float>::quiet_NaN()})
     check([&](auto& tensors) { tensor_of(tensors, "step", name).tensor = at::full({}, wrong); },
           "`step` of transformer.ln_f.weight is no number of updates");
 }

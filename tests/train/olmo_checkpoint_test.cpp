@@ -9,6 +9,7 @@
 #include "store/runs/recorded_run.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
+#include "support/zip.h"
 #include "train/reference_tokens.h"
 #include "train/session_alone.h"
 
@@ -36,13 +37,13 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
   const test::TemporaryDirectory folder;
   const auto saved = import_to(folder / "olmo");
   REQUIRE(saved);
-  CHECK(saved->state.step == 4);
-  CHECK(saved->state.tokens == 4 * 8 * 32);
-  CHECK(saved->position == DataPosition{4, 0, 32});
+  CHECK(saved->state.step == 8);
+  CHECK(saved->state.tokens == 8 * 8 * 32);
+  CHECK(saved->position == DataPosition{8, 1, 16});
   write_reference_tokens(folder / "tokens.npy");
   const auto loaded = config::load_config(
       kGolden / "config.yaml", {"data.paths=[" + (folder / "tokens.npy").string() + "]",
-                                "threads=1", "load_path=" + (folder / "olmo/step4").string(),
+                                "threads=1", "load_path=" + (folder / "olmo/step8").string(),
                                 "save_interval=null", "tokenizer.identifier=none"});
   const auto ended = run_session(loaded, {folder / "run", {}, {}, "test"});
   const auto db = store::RunDb::open(ended.database, store::OpenMode::kReadOnly);
@@ -58,6 +59,56 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
     CHECK(run.steps.loss[i] == Approx(step.at("ce_loss").get<double>()).margin(3e-6));
     CHECK(run.steps.grad_norm[i] == Approx(step.at("total_grad_norm").get<double>()).epsilon(1e-5));
   }
+}
+
+TEST_CASE("without train.pt the counters are reckoned from the number of updates", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden, folder / "from");
+  fs::remove(folder / "from/train.pt");
+  const auto saved = import_to(folder / "olmo", folder / "from");
+  REQUIRE(saved);
+  CHECK(saved->state.tokens == 8 * 8 * 32);
+  CHECK(saved->position == DataPosition{8, 0, 64});
+}
+
+TEST_CASE("the counters of older trainers of OLMo have their names", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden, folder / "from");
+  const auto position_of = [&](const std::string& members) {
+    const std::string pickle = "\x80\x02}(" + members + "u.";
+    test::write_zip(folder / "from/train.pt", {{"archive/data.pkl", pickle}});
+    fs::remove_all(folder / "to");
+    return import_to(folder / "to", folder / "from");
+  };
+  const std::string step("X\x0b\0\0\0global_stepK\x09", 18),
+      data_step("X\x10\0\0\0global_data_stepK\x0a", 23),
+      examples("X\x1a\0\0\0global_train_examples_seenM\x01\x01", 34);
+  auto saved = position_of(step);  // batches of 8 x 32 tokens
+  CHECK(saved->position == DataPosition{9, 0, 72});
+  CHECK(saved->state.tokens == 9 * 256);
+  saved = position_of(step + data_step);
+  CHECK(saved->position == DataPosition{9, 0, 80});
+  CHECK(saved->state.tokens == 10 * 256);
+  CHECK(position_of(step + examples)->position == DataPosition{9, 0, 257});
+  CHECK_THROWS_WITH(position_of(examples), Contains("train.pt: holds no `global_step`"));
+}
+
+TEST_CASE("a train.pt that is damaged, or another file, is refused by name", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden, folder / "from");
+  const auto refused = [&](const std::string& bytes, const char* says) {
+    std::ofstream(folder / "from/train.pt", std::ios::binary) << bytes;
+    CHECK_THROWS_WITH(import_to(folder / "to", folder / "from"),
+                      Contains("train.pt: ") && Contains(says));
+    CHECK_FALSE(fs::exists(folder / "to"));
+  };
+  std::string bytes = read_file(folder / "from/train.pt");
+  refused(bytes.substr(0, bytes.size() / 2), "is not a readable zip file");
+  const auto place = bytes.find("global_train_tokens_seen");
+  REQUIRE(place != std::string::npos);
+  bytes[place] = 'G';
+  refused(bytes, "is damaged");
+  refused("", "is not a readable zip file");
 }
 
 TEST_CASE("weights without an optimizer's state are imported alone", "[train]") {

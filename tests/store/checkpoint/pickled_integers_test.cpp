@@ -1,0 +1,49 @@
+#include "store/checkpoint/pickled_integers.h"
+
+#include "core/error.h"
+#include "core/files/input_file.h"
+#include "support/catch.h"
+
+namespace olmo::store {
+namespace {
+
+using namespace std::string_literals;
+using Catch::Matchers::Contains;
+using Integers = std::map<std::string, std::int64_t>;
+
+Integers read(const std::string& pickle) { return pickled_integers(pickle, "x.pt"); }
+
+/// pickle.dumps of CPython 3.11 at protocol 2: {"a": 1, "b": -70000, "c": 2**40, "d": [300], "e":
+/// "a", "f": {"g": 5}, "a": 1}
+const std::string kProtocol2 =
+    "\x80\x02}q\0("
+    "X\x01\0\0\0aq\x01K\x01X\x01\0\0\0bq\x02J\x90\xee\xfe\xffX\x01\0\0\0cq\x03\x8a\x06\0\0\0\0\0"
+    "\x01"
+    "X\x01\0\0\0dq\x04]q\x05M,\x01"
+    "aX\x01\0\0\0eq\x06h\x01X\x01\0\0\0fq\x07}q\x08X\x01\0\0\0gq\tK\x05su."s;
+
+}  // namespace
+
+TEST_CASE("the whole numbers of a pickled dict are read by name, and nothing else of it",
+          "[store]") {
+  const Integers expected = {{"a", 1}, {"b", -70000}, {"c", std::int64_t{1} << 40}};
+  CHECK(read(kProtocol2) == expected);
+  // {"n": 2} at protocol 4, and os.system("x") as the value of "m", which is not run.
+  CHECK(read("\x80\x04\x95\x1f\0\0\0\0\0\0\0}\x94("
+             "\x8c\x01m\x94\x8c\x02os\x94\x8c\x06system\x94\x93\x8c\x01x\x85R"
+             "\x8c\x01n\x94K\x02u."s) == Integers{{"n", 2}});
+}
+
+TEST_CASE("a pickle that ends early, or holds no dict, is refused", "[store]") {
+  for (std::size_t size = 0; size < kProtocol2.size(); ++size) {
+    INFO(size);
+    CHECK_THROWS_AS(read(kProtocol2.substr(0, size)), Error);
+  }
+  CHECK_THROWS_WITH(read("\x80\x02K\x01."s), Contains("x.pt: the pickle holds no dict"));
+  CHECK_THROWS_WITH(read("\x80\x02(."s), Contains("takes what is not there"));
+  CHECK_THROWS_WITH(read("\x80\x02h\x05."s), Contains("takes what is not there"));
+  CHECK_THROWS_WITH(read("\x80\x02}(K\x01u."s), Contains("a key without a value"));
+  CHECK_THROWS_WITH(read("\x80\x02\x7f."s), Contains("has an unknown operation"));
+}
+
+}  // namespace olmo::store
