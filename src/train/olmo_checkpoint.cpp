@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::int64_t multiplied(std::int64_t steps, std::int64_t of_step, const fs::path& file) {
   std::int64_t product = 0;
-  if (!__builtin_mul_overflow(steps, of_step, &product)) return product;
+  if (!__builtin_mul_overflow(steps, of_step, &product) && product <= kMostCounted) return product;
   throw Error(ErrorKind::kInput, file.string() + ": " + std::to_string(steps) + " steps of " +
                                      std::to_string(of_step) + " are beyond any training");
 }
@@ -52,9 +52,9 @@ SavedState counters_of(const std::map<std::string, std::int64_t>& numbers, std::
     for (const std::string key : keys) {
       const auto found = numbers.find(key);
       if (found == numbers.end()) continue;
-      if (found->second >= 0) return found->second;
+      if (found->second >= 0 && found->second <= kMostCounted) return found->second;
       throw Error(ErrorKind::kInput, file.string() + ": `" + key + "` is " +
-                                         std::to_string(found->second) + ", below 0");
+                                         std::to_string(found->second) + ", expected 0 to 2^53");
     }
     return otherwise;
   };

@@ -31,12 +31,20 @@ std::optional<double> optional_number(const Json& object, const char* key,
   return get<double>(object, key, where);
 }
 
+std::int64_t counter(const Json& object, const char* key, const std::string& where) {
+  const Json value = get<Json>(object, key, where);
+  const bool usable = value.is_number_unsigned()
+                          ? value.get<std::uint64_t>() <= std::uint64_t{kMostCounted}
+                          : value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
+                                value.get<std::int64_t>() <= kMostCounted;
+  if (usable) return value.get<std::int64_t>();
+  throw Error(ErrorKind::kDamaged, where + ": the trainer state has no usable `" + key +
+                                       "`: expected a whole number from 0 to 2^53");
+}
+
 DataPosition read_position(const Json& data, std::int64_t step, const std::string& where) {
-  const auto epoch = get<std::int64_t>(data, "epoch", where);
-  const auto instance = get<std::int64_t>(data, "start_index", where);
-  if (epoch < 0 || instance < 0)
-    throw Error(ErrorKind::kDamaged,
-                where + ": the trainer state has a negative place in the data");
+  const auto epoch = counter(data, "epoch", where);
+  const auto instance = counter(data, "start_index", where);
   return {.step = static_cast<std::uint64_t>(step),
           .epoch = static_cast<std::uint64_t>(epoch),
           .instance = static_cast<std::uint64_t>(instance)};
@@ -45,9 +53,7 @@ DataPosition read_position(const Json& data, std::int64_t step, const std::strin
 std::optional<DataPosition> read_begin(const Json& data, const std::string& where) {
   if (!data.contains("begin")) return std::nullopt;
   const Json begin = get<Json>(data, "begin", where);
-  const auto step = get<std::int64_t>(begin, "step", where);
-  if (step < 0) throw Error(ErrorKind::kDamaged, where + ": its data begin at a negative step");
-  return read_position(begin, step, where);
+  return read_position(begin, counter(begin, "step", where), where);
 }
 
 /// The files from which safetensors weights are read.
@@ -109,10 +115,8 @@ Json to_json(const optim::ClipLimits& limits) {
 
 SavedState read_state(const Json& trainer, const std::string& where) {
   SavedState saved;
-  saved.state.step = get<std::int64_t>(trainer, "step", where);
-  saved.state.tokens = get<std::int64_t>(trainer, "tokens_seen", where);
-  if (saved.state.step < 0 || saved.state.tokens < 0)
-    throw Error(ErrorKind::kDamaged, where + ": the trainer state has a negative counter");
+  saved.state.step = counter(trainer, "step", where);
+  saved.state.tokens = counter(trainer, "tokens_seen", where);
   const Json data = get<Json>(trainer, "data", where);
   saved.position = read_position(data, saved.state.step, where);
   saved.begin = read_begin(data, where);
@@ -122,7 +126,7 @@ SavedState read_state(const Json& trainer, const std::string& where) {
   saved.run_id = get<std::string>(trainer, "run_id", where);
   saved.experiment_digest = get<std::string>(trainer, "experiment_digest", where);
   if (trainer.contains("chain_format"))
-    saved.chain_format = get<std::int64_t>(trainer, "chain_format", where);
+    saved.chain_format = counter(trainer, "chain_format", where);
   return saved;
 }
 

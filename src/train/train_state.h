@@ -12,6 +12,9 @@
 
 namespace olmo::train {
 
+/// Of steps, tokens, epochs and instances: as far as learning rates count exactly.
+inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 53U;
+
 /// Counters, chain, identity of run and experiment, and (under `data`) where the training began in
 /// the data and where it stands now.
 Json to_json(const TrainState& state, const std::string& run_id, const config::TrainConfig& config,

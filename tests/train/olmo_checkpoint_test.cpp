@@ -91,6 +91,8 @@ TEST_CASE("the counters of older trainers of OLMo have their names", "[train]") 
   CHECK(saved->state.tokens == 10 * 256);
   CHECK(position_of(step + examples)->position == DataPosition{9, 0, 257});
   CHECK_THROWS_WITH(position_of(examples), Contains("train.pt: holds no `global_step`"));
+  const std::string large("X\x0b\0\0\0global_step\x8a\x08\0\0\0\0\0\0\0\x40", 26);
+  CHECK_THROWS_WITH(position_of(large), Contains("`global_step` is 4611686018427387904, expected"));
 }
 
 TEST_CASE("a train.pt that is damaged, or another file, is refused by name", "[train]") {

@@ -54,9 +54,13 @@ TEST_CASE("a state that lacks a counter is damaged, and the counter is named", "
 TEST_CASE("a state whose place in the data is none is damaged", "[train]") {
   Json state = a_state();
   CHECK(train::read_state(state, "here").position == DataPosition{3, 1, 8});
-  state["data"]["start_index"] = -1;
-  CHECK_THROWS_WITH(train::read_state(state, "here"),
-                    "here: the trainer state has a negative place in the data");
+  for (const Json& wrong : {Json(-1), Json(1e300), Json(8.5), Json("8"), Json(UINT64_MAX),
+                            Json((std::int64_t{1} << 53) + 1)}) {
+    state["data"]["start_index"] = wrong;
+    CHECK_THROWS_WITH(train::read_state(state, "here"),
+                      "here: the trainer state has no usable `start_index`: expected a whole "
+                      "number from 0 to 2^53");
+  }
   state["data"] = {{"epoch", 1}};
   CHECK_THROWS_WITH(train::read_state(state, "here"),
                     "here: the trainer state has no usable `start_index`");
