@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "core/compute/policy.h"
-#include "core/files/input_file.h"
 #include "core/files/json.h"
 #include "core/process/activity.h"
 #include "core/text/safe_text.h"
@@ -27,27 +26,23 @@ struct Options {
 };
 
 /// What an imported checkpoint of OLMo's has beside its weights.
-using State = std::optional<train::SavedState>;
+using State = std::optional<train::OlmoState>;
 
-bool is_counted(const models::ModelFiles& source) {
-  return is_there(source.path / train::kOlmoCounters);
-}
-
-Json to_json(const State& state, const models::ModelFiles& source) {
+Json to_json(const State& state) {
   if (!state) return nullptr;
   return {{"step", state->state.step},
           {"tokens", state->state.tokens},
           {"epoch", state->position.epoch},
           {"instance", state->position.instance},
-          {"counters", is_counted(source) ? train::kOlmoCounters : "reckoned"}};
+          {"counters", state->is_counted ? train::kOlmoCounters : "reckoned"}};
 }
 
 void print(const State& state, const models::ModelFiles& source) {
   if (state) {
     std::cout << "with the optimizer's state after step " << state->state.step
               << ": load_path takes it\ncounters"
-              << (is_counted(source) ? std::string(" of ") + train::kOlmoCounters
-                                     : ", if every batch had the size that config.yaml says")
+              << (state->is_counted ? std::string(" of ") + train::kOlmoCounters
+                                    : ", if every batch had the size that config.yaml says")
               << ":\n  " << state->state.tokens << " tokens; the data go on with instance "
               << state->position.instance << " of epoch " << state->position.epoch << '\n';
   } else if (std::filesystem::exists(source.path / "optim.pt")) {
@@ -69,7 +64,7 @@ void print(const models::ConvertedModel& converted, const Options& options,
                          {"bytes", converted.bytes},
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
-                         {"state", to_json(state, source)},
+                         {"state", to_json(state)},
                          {"tokenizer", or_null(source.tokenizer.file)}};
     std::cout << json_text(result) << '\n';
     return;

@@ -46,8 +46,8 @@ std::map<std::string, std::int64_t> read_numbers(const fs::path& file) {
 /// What OLMo's trainer had counted, by the names that it has had for that
 /// (Trainer.load_trainer_state_dict). What an older one did not write follows from the number of
 /// batches, as if each had had the size that the config says; without `numbers` all does.
-SavedState counters_of(const std::map<std::string, std::int64_t>& numbers, std::int64_t steps,
-                       const config::TrainConfig& config, const fs::path& file) {
+OlmoState counters_of(const std::map<std::string, std::int64_t>& numbers, std::int64_t steps,
+                      const config::TrainConfig& config, const fs::path& file) {
   const auto counter = [&](std::initializer_list<const char*> keys, std::int64_t otherwise) {
     for (const std::string key : keys) {
       const auto found = numbers.find(key);
@@ -60,21 +60,22 @@ SavedState counters_of(const std::map<std::string, std::int64_t>& numbers, std::
   };
   const auto batches = counter({"global_data_step", "global_step"}, steps);
   const auto instances = multiplied(batches, config.global_train_batch_size, file);
-  SavedState saved;
+  OlmoState saved;
+  saved.is_counted = !numbers.empty();
   saved.state.step = counter({"global_step"}, steps);
   saved.state.tokens =
       counter({"global_train_tokens_seen"}, multiplied(batches, config.tokens_per_step(), file));
   saved.position = {
       .step = static_cast<std::uint64_t>(saved.state.step),
       .epoch = static_cast<std::uint64_t>(
-          counter({"epoch"}, numbers.empty() ? config.epoch.value_or(0) : 0)),
+          counter({"epoch"}, saved.is_counted ? 0 : config.epoch.value_or(0))),
       .instance = static_cast<std::uint64_t>(counter(
           {"global_train_examples_seen_this_epoch", "global_train_examples_seen"}, instances))};
   return saved;
 }
 
-SavedState read_counters(const fs::path& folder, std::int64_t steps,
-                         const config::TrainConfig& config) {
+OlmoState read_counters(const fs::path& folder, std::int64_t steps,
+                        const config::TrainConfig& config) {
   const fs::path file = folder / kOlmoCounters;
   if (!is_there(file)) return counters_of({}, steps, config, folder / models::kOlmoConfig);
   const auto numbers = read_numbers(file);
@@ -96,8 +97,8 @@ Digest digest_of(const store::CheckpointContents& contents) {
 
 }  // namespace
 
-std::optional<SavedState> add_olmo_state(const models::ModelFiles& source,
-                                         store::CheckpointContents& contents) {
+std::optional<OlmoState> add_olmo_state(const models::ModelFiles& source,
+                                        store::CheckpointContents& contents) {
   if (source.format != models::ModelFormat::kOlmo) return std::nullopt;
   auto optimizer = models::read_olmo_optimizer(source.path, source.config);
   if (!optimizer) return std::nullopt;
@@ -111,7 +112,7 @@ std::optional<SavedState> add_olmo_state(const models::ModelFiles& source,
   contents.optim = std::move(optimizer->tensors);
   contents.optim_state = to_json(optim::ClipLimits{
       .max_grad_norm = config.max_grad_norm, .max_grad_norm_ratio = config.max_grad_norm_ratio});
-  SavedState saved = read_counters(source.path, optimizer->step, config);
+  OlmoState saved = read_counters(source.path, optimizer->step, config);
   saved.state.chain = digest_of(contents);
   saved.run_id = "imported-" + saved.state.chain.hex().substr(0, 8);
   contents.trainer = to_json(saved.state, saved.run_id, config, config::batch_config(config).begin,

@@ -189,9 +189,8 @@ std::string schedule_text(const TrainPlan& plan) {
   text += plan_row("steps",
                    counted(*plan.steps, plan.tokens_at(*plan.steps), done.step > 0 ? "" : passes));
   if (done.step > 0) {
-    const auto to_come = std::max<std::int64_t>(*plan.steps - done.step, 0);
     text += plan_row("after step " + grouped(done.step),
-                     counted(to_come, to_come * plan.tokens_per_step, passes));
+                     counted(plan.steps_left(), plan.steps_left() * plan.tokens_per_step, passes));
   }
   if (config.stop_at) text += plan_row("stops at step", grouped(*config.stop_at));
   text += std::string("\n") + padded("step", 14) + padded("tokens", 22) +
@@ -244,10 +243,13 @@ std::int64_t TrainPlan::steps_to_come() const {
   return std::max<std::int64_t>(last_step() - start.done.step, 0);
 }
 
+std::int64_t TrainPlan::steps_left() const {
+  return std::max<std::int64_t>(steps.value_or(0) - start.done.step, 0);
+}
+
 std::optional<double> TrainPlan::epochs() const {
   if (!steps || steps_per_epoch.value_or(0) < 1) return std::nullopt;
-  return static_cast<double>(std::max<std::int64_t>(*steps - start.done.step, 0)) /
-         static_cast<double>(*steps_per_epoch);
+  return static_cast<double>(steps_left()) / static_cast<double>(*steps_per_epoch);
 }
 
 std::int64_t TrainPlan::tokens_at(std::int64_t step) const {

@@ -49,8 +49,9 @@ struct TrainPlan {
 
   /// Where the run ends: `steps`, or the config's stop_at; 0 if it is unknown.
   [[nodiscard]] std::int64_t last_step() const;
-  /// How many there are up to that one; 0 if it is unknown.
+  /// How many there are after `start`: up to that one, and of the whole run; 0 if it is unknown.
   [[nodiscard]] std::int64_t steps_to_come() const;
+  [[nodiscard]] std::int64_t steps_left() const;
   /// Tokens seen after a step to come.
   [[nodiscard]] std::int64_t tokens_at(std::int64_t step) const;
   /// Passes over the data that the steps after `start` make.

@@ -82,6 +82,8 @@ TEST_CASE("load_path takes no moments of another optimizer over", "[train]") {
              Contains("`optimizer.name` is adamw, and ") && Contains("the moments of lionw"));
   CHECK(problem_in(folder / "to", {from, "optimizer.name=lionw"}).empty());
   CHECK(problem_in(folder / "to", {from, "reset_optimizer_state=true"}).empty());
+  CHECK(problem_in(folder / "to", {from, "reset_optimizer_state=true", "reset_trainer_state=true"})
+            .empty());
 }
 
 TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is noted", "[train]") {
@@ -110,6 +112,8 @@ TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is 
             .at(0)
             .starts_with("the data go on with instance 0 of epoch 2; "));
   CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true"}).empty());
+  CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true", "reset_trainer_state=true"})
+            .empty());
 }
 
 TEST_CASE("a new warm-up that OLMo counts in steps, beside a schedule in tokens, is noted",

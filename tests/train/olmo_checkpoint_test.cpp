@@ -23,8 +23,8 @@ namespace {
 const fs::path kGolden = OLMO_TEST_DATA "/train/olmo_checkpoint";
 
 /// What OLMo's checkpoint at `from` becomes.
-std::optional<SavedState> import_to(const fs::path& to, const fs::path& from = kGolden) {
-  std::optional<SavedState> state;
+std::optional<OlmoState> import_to(const fs::path& to, const fs::path& from = kGolden) {
+  std::optional<OlmoState> state;
   models::import_model(from, to, [&](const auto& source, auto& contents) {
     state = add_olmo_state(source, contents);
   });
@@ -40,6 +40,7 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
   CHECK(saved->state.step == 8);
   CHECK(saved->state.tokens == 8 * 8 * 32);
   CHECK(saved->position == DataPosition{8, 1, 16});
+  CHECK(saved->is_counted);
   write_reference_tokens(folder / "tokens.npy");
   const auto loaded = config::load_config(
       kGolden / "config.yaml", {"data.paths=[" + (folder / "tokens.npy").string() + "]",
@@ -69,6 +70,7 @@ TEST_CASE("without train.pt the counters are reckoned from the number of updates
   REQUIRE(saved);
   CHECK(saved->state.tokens == 8 * 8 * 32);
   CHECK(saved->position == DataPosition{8, 0, 64});
+  CHECK_FALSE(saved->is_counted);
 }
 
 TEST_CASE("the counters of older trainers of OLMo have their names", "[train]") {

@@ -1,7 +1,6 @@
 #include "store/checkpoint/pickled_integers.h"
 
 #include "core/error.h"
-#include "core/files/input_file.h"
 #include "support/catch.h"
 
 namespace olmo::store {
@@ -13,8 +12,8 @@ using Integers = std::map<std::string, std::int64_t>;
 
 Integers read(const std::string& pickle) { return pickled_integers(pickle, "x.pt"); }
 
-/// pickle.dumps of CPython 3.11 at protocol 2: {"a": 1, "b": -70000, "c": 2**40, "d": [300], "e":
-/// "a", "f": {"g": 5}, "a": 1}
+/// As CPython pickles {"a": 1, "b": -70000, "c": 2**40, "d": [300], "e": "a", "f": {"g": 5}} at
+/// protocol 2.
 const std::string kProtocol2 =
     "\x80\x02}q\0("
     "X\x01\0\0\0aq\x01K\x01X\x01\0\0\0bq\x02J\x90\xee\xfe\xffX\x01\0\0\0cq\x03\x8a\x06\0\0\0\0\0"
